@@ -24,8 +24,9 @@ bool is_frame(std::string_view line) {
   if (begin == std::string_view::npos) return true;
   line.remove_prefix(begin);
   const char c = line[0];
+  const std::size_t end = line.find_last_not_of(" \t\r");
   const bool rule = (c == '=' || c == '-' || c == '_' || c == '~' || c == '*' || c == '#') &&
-                    line.size() >= rule_characters_min && line[1] == c && line[2] == c;
+                    line.size() >= rule_characters_min && line[1] == c && line[2] == c && line[end] == c;
   if (rule) return true;
   for (const std::string_view name : {"platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "collected "}) {
     if (line.starts_with(name)) return true;
@@ -50,10 +51,16 @@ bool is_status_line(std::string_view line) {
   return false;
 }
 
+void take_cover(Profile& profile, const Term& term) {
+  profile.covered_weight += term.weight;
+  if (term.weight > 1) profile.covered_specific += term.weight;
+}
+
 class Profiler {
  public:
   Profiler(const TaskTerms& task, Profile& profile) : task_(task), profile_(profile) {
     profile_.covered.resize(task.terms.size());
+    profile_.covered_by_names.resize(task.terms.size());
   }
 
   void read(std::string_view text) {
@@ -135,6 +142,7 @@ class Profiler {
       }
       if (status_ && is_identifier(core)) ++profile_.names_of_tests;
     }
+    naming_ = status_ || is_identifier(core);
     each_word(token, [&](std::string_view word) { read_word(word); });
     const char last = token.back();
     if (last == '.' || last == '!' || last == '?' || last == ';') end_sentence();
@@ -170,7 +178,7 @@ class Profiler {
     ++sentence_words_;
     if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++sentence_specifics_;
     follow_weakening(word, classes);
-    follow_unrun(classes);
+    follow_unrun(word, classes);
   }
 
   void first_time(std::string_view word, std::uint32_t classes) {
@@ -183,16 +191,22 @@ class Profiler {
   }
 
   void cover_word(std::string_view word, std::uint64_t hash) {
-    if (!subject_words_.add(hash)) return;
-    const std::uint32_t classes = classes_of(word);
-    if ((classes & says_nothing) == 0 && word.size() >= 3) ++profile_.subject_words;
+    const bool first = subject_words_.add(hash);
+    const bool first_name = naming_ && name_words_.add(hash);
+    if (!first && !first_name) return;
+    if (first && word.size() >= 3 && (classes_of(word) & says_nothing) == 0) ++profile_.subject_words;
     if (task_.terms.empty()) return;
     const std::uint64_t concept_hash = hash_of(concept_of(stem_of(word)));
     for (std::size_t i = 0; i < task_.terms.size(); ++i) {
-      if (profile_.covered[i] || !names(task_.terms[i], word, concept_hash)) continue;
-      profile_.covered[i] = true;
-      profile_.covered_weight += task_.terms[i].weight;
-      if (task_.terms[i].weight > 1) profile_.covered_specific = true;
+      const Term& term = task_.terms[i];
+      if (profile_.covered_by_names[i] || !names(term, word, concept_hash)) continue;
+      if (!profile_.covered[i]) {
+        profile_.covered[i] = true;
+        take_cover(profile_, term);
+      }
+      if (!naming_) continue;
+      profile_.covered_by_names[i] = true;
+      if (term.weight > 1) profile_.covered_by_names_specific += term.weight;
     }
   }
 
@@ -209,10 +223,12 @@ class Profiler {
   }
 
   // "could not run the tests", "haven't tested it": a negation, then a word of testing.
-  void follow_unrun(std::uint32_t classes) {
+  void follow_unrun(std::string_view word, std::uint32_t classes) {
     if ((classes & negation) != 0) since_negation_ = 0;
-    if (since_negation_ > 0 && since_negation_ <= weakening_reach_words && (classes & test_word) != 0 &&
-        (classes & (praise | count_noun)) == 0) {
+    const bool running = (classes & test_word) != 0
+                             ? (classes & (praise | count_noun)) == 0
+                             : word == "run" || word == "executed" || word == "tried" || word == "checked";
+    if (since_negation_ > 0 && since_negation_ <= weakening_reach_words && running) {
       unrun_ = true;
     }
     ++since_negation_;
@@ -239,8 +255,8 @@ class Profiler {
 
   const TaskTerms& task_;
   Profile& profile_;
-  WordTable words_, tokens_, lines_, subject_words_;
-  bool frame_ = false, status_ = false, sentence_start_ = true, unrun_ = false;
+  WordTable words_, tokens_, lines_, subject_words_, name_words_;
+  bool frame_ = false, status_ = false, naming_ = false, sentence_start_ = true, unrun_ = false;
   std::uint32_t sentence_classes_ = 0;
   std::size_t sentence_words_ = 0, sentence_specifics_ = 0;
   std::size_t since_weakening_ = weakening_reach_words + 1, since_negation_ = weakening_reach_words + 1;
@@ -270,8 +286,7 @@ void cover(Profile& profile, std::string_view more, const TaskTerms& task) {
     for (std::size_t i = 0; i < task.terms.size(); ++i) {
       if (profile.covered[i] || !names(task.terms[i], word, concept_hash)) continue;
       profile.covered[i] = true;
-      profile.covered_weight += task.terms[i].weight;
-      if (task.terms[i].weight > 1) profile.covered_specific = true;
+      take_cover(profile, task.terms[i]);
     }
   });
 }
