@@ -128,6 +128,18 @@ TEST(Claims, ATestThatIsNamedIsTheSubject) {
   EXPECT_EQ(subjects_in("test_login passes."), "test_login");
 }
 
+TEST(Claims, ARouteIsNoFile) {
+  EXPECT_EQ(kinds_in("We created a new `/server_info` endpoint."), "");
+  EXPECT_EQ(subjects_in("I created `/srv/server_info` and `.gitignore`."), "/srv/server_info .gitignore");
+}
+
+TEST(Claims, AProposalAnOrderAndAFindingAreNoClaims) {
+  EXPECT_EQ(kinds_in("A potential solution is a step that fixes the sign."), "");
+  EXPECT_EQ(kinds_in("Run the full test suite to ensure that nothing breaks."), "");
+  EXPECT_EQ(kinds_in("Now that we've confirmed the location of the file, let's open it."), "");
+  EXPECT_EQ(kinds_in("This allows the test suite to run successfully."), "");
+}
+
 TEST(Claims, NumbersOfTestsAreRead) {
   const auto sentences = sentences_of("All 42 tests pass.");
   ASSERT_EQ(sentences.size(), 1U);
