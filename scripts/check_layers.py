@@ -73,6 +73,7 @@ OWNERS = {
     "uchardet/": ["retrieval/text/encoding.cpp"],
     "cld2/": ["retrieval/text/language.cpp"],
     "poppler-": ["retrieval/text/formats/pdf.cpp"],
+    "expat.h": ["evidence/reports/xml.cpp"],
     "iconv.h": ["retrieval/text/formats/pdf.cpp"],
 }
 # In verify/, each of these is the business of one file.

@@ -96,7 +96,8 @@ TEST(Claims, APassedMainClauseBehindASubordinateOneIsAClaim) {
 TEST(Claims, AFixIsClaimedInManyForms) {
   for (const char* text :
        {"I fixed the bug.", "I have fixed the issue.", "Fixed the crash in the parser.", "The issue has been resolved.", "The bug is now fixed.",
-        "This change fixes the issue.", "The crash no longer occurs.", "I've successfully resolved the problem.", "The problem with the parser was fixed."}) {
+        "This change fixes the issue.", "The crash no longer occurs.", "I've successfully resolved the problem.", "The problem with the parser was fixed.",
+        "The issue with `SSIMLoss` not propagating gradients is fixed."}) {
     EXPECT_EQ(kinds_in(text), "fixed") << text;
   }
 }
@@ -117,6 +118,8 @@ TEST(Claims, FilesAreSubjects) {
   EXPECT_EQ(subjects_in("Updated the parser in lib/parse.c, tests pass."), "lib/parse.c");
   EXPECT_EQ(kinds_in("I created `src/a.py`."), "file_written");
   EXPECT_EQ(kinds_in("`config.toml` has been updated."), "file_written");
+  EXPECT_EQ(subjects_in("The `a.py` script has been successfully updated with the code."), "a.py");
+  EXPECT_EQ(subjects_in("The import has been successfully added to `recorder.py`."), "recorder.py");
   EXPECT_EQ(kinds_in("I removed old.txt."), "file_deleted");
   EXPECT_EQ(kinds_in("I created a new script."), "file_written");
 }

@@ -94,7 +94,7 @@ std::vector<Rule> deed_rules() {
   };
   const std::string mended = R"((?:fixed|resolved|solved|repaired|corrected|eliminated))";
   add(Kind::fixed, Names::nothing, false, doer + mended + R"(\s+(?:the|a|an|this|that|it|all|both|these|those|your|our|its|my|by|in|one|two|three|q+|#?\d+|\w+)\b)");
-  add(Kind::fixed, Names::nothing, false, trouble + some_words + R"((?:\s+\(q+\))?)" + has_been + mended + R"(\b)");
+  add(Kind::fixed, Names::nothing, true, trouble + some_words + R"((?:\s+\(q+\))?)" + has_been + mended + R"(\b)");
   add(Kind::fixed, Names::nothing, false, R"(\b(?:it|this|that|everything)(?:['’]s|\s+(?:is|was|has been))\s+)" + adverbs + mended + R"(\b)");
   add(Kind::fixed, Names::nothing, false, R"((?:(?:^\W*|[,;:(]\s*|\band\s+)(?:this|that|it|which)|\b(?:this|that|my|the|our|these)\s+(?:[\w-]+\s+)?(?:change|fix|patch|update|edit|modification|commit)s?)(?:\s+ha(?:s|ve))?\s+)" + adverbs + R"((?:fix(?:es|ed)|resolv(?:es|ed)|solv(?:es|ed)|corrects)\s+(?:the|this|that|it|all|both|your|our|#?\d+)\b)");
   add(Kind::fixed, Names::nothing, true, R"(\bno longer\s+(?:occurs?|happens?|crashes|fails|raises?|throws?|reproduces?|exists?|present|produces?|hangs?|leaks?|appears?|triggers?)\b)");
@@ -107,10 +107,12 @@ std::vector<Rule> deed_rules() {
   add(Kind::installed, Names::nothing, false, doer + R"(installed\b|)" + R"(\b(?:dependenc(?:y|ies)|packages?|requirements|q+))" + has_been + R"(installed\b)");
   const std::string made = R"((?:created|wrote|written|saved|generated|added|updated|modified|edited|changed|rewrote|rewritten|replaced|refactored|implemented|extended))";
   add(Kind::file_written, Names::path_or_file, false, doer + made + R"(\b)");
-  add(Kind::file_written, Names::path, false, R"([\w./q-]+)" + has_been + made + R"(\b)");
+  const std::string named_file = R"([\w./q-]+(?:\s+(?:file|script|module|document|page|config(?:uration)?))?)";
+  add(Kind::file_written, Names::path, false, named_file + has_been + made + R"(\b)");
+  add(Kind::file_written, Names::path, false, has_been + R"((?:added|written|saved|appended)\s+(?:to|in|into)\s+(?:the\s+)?[\w./q-]+)");
   const std::string gone = R"((?:removed|deleted|cleaned up))";
   add(Kind::file_deleted, Names::path_or_file, false, doer + gone + R"(\b)");
-  add(Kind::file_deleted, Names::path, false, R"([\w./q-]+)" + has_been + gone + R"(\b)");
+  add(Kind::file_deleted, Names::path, false, named_file + has_been + gone + R"(\b)");
   return rules;
 }
 

@@ -157,6 +157,10 @@ std::optional<std::int64_t> exit_code_in(std::string_view output) {
 }
 
 std::optional<reports::Counts> test_counts_in(std::string_view output) {
+  if (const auto report = reports::read_report(output); report && report->complete && report->problem.empty() && !report->analysis) {
+    return report->counts;
+  }
+  // A summary in the midst of a shell's output: prompts and other commands are around it.
   const std::string_view tail = tail_of(output, summary_bytes);
   if (auto counts = summary_in(tail)) return counts;
   if (auto counts = unittest_in(tail)) return counts;
