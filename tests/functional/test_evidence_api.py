@@ -35,6 +35,7 @@ class EvidenceCase(DaemonCase):
     def setUp(self) -> None:
         super().setUp()
         self.base = pathlib.Path(tempfile.mkdtemp(dir=self.daemon.folder))
+        self.texts = 0
         self.store = self.store_of(self.run_id)
 
     def store_of(self, run_id: Optional[str] = None, **more: Any) -> EvidenceStore:
@@ -42,8 +43,13 @@ class EvidenceCase(DaemonCase):
         self.addCleanup(store.close)
         return store
 
-    def added(self, content: Any = TESTED, type: str = "test_output", **more: Any) -> Evidence:
-        return self.store.add_evidence(type, content, "pytest", **more)
+    def text(self, tested: str = TESTED) -> str:
+        """A text that no other test has, and no other call: the same text completes one task only."""
+        self.texts += 1
+        return f"{tested} ({'again ' * self.texts}in {self._testMethodName.replace('_', ' ')})"
+
+    def added(self, content: Any = None, type: str = "test_output", **more: Any) -> Evidence:
+        return self.store.add_evidence(type, self.text() if content is None else content, "pytest", **more)
 
     def file_of(self, evidence: Evidence) -> pathlib.Path:
         return self.base / ".beads" / "evidence" / f"{evidence.id}.json"
@@ -300,7 +306,7 @@ class Seed(EvidenceCase):
         self.assertIsInstance(result["reason"], str)
         self.assertEqual(result["evidence_status"][evidence.id]["valid"], True)
         for ids, wanted in (([], "No evidence provided"), (["857dd53f-8f0e-4e60-b51f-7380f1aeb211"], "evidence"),
-                            ([self.added("TODO").id], "[Pp]laceholder"), ([self.added("done").id], "."), ([self.added(OTHER).id], "mismatch")):
+                            ([self.added("TODO").id], "[Pp]laceholder"), ([self.added("done").id], "."), ([self.added(self.text(OTHER)).id], "mismatch")):
             with self.subTest(wanted=wanted):
                 refused = api.validate_todo_completion(LOGIN, ids, True)
                 self.assertIs(refused["can_complete"], False, refused)
@@ -342,7 +348,7 @@ class Seed(EvidenceCase):
 
     def test_example_of_beads(self) -> None:
         from muniment.evidence.beads_integration import BeadsClient
-        evidence_id = self.added("pytest tests/test_feature_x.py: 4 passed in 0.2s; feature X is complete: parse, apply, undo and redo").id
+        evidence_id = self.added("pytest tests/test_feature_x.py: test_feature_x_parses, test_feature_x_applies and test_feature_x_undoes pass; 3 passed in 0.21s").id
         with mock.patch.dict(os.environ, {"MUNIMENT_DATA": str(self.daemon.data), "MUNIMENT_RUN": self.run_id}):
             beads = BeadsClient()
             issue_id = beads.create_task("Complete feature X")
@@ -377,10 +383,10 @@ class Validator(EvidenceCase):
 
     def test_a_hook_that_refuses_nothing_lets_through_what_the_daemon_does(self) -> None:
         for answer in (None, True):
-            self.assertTrue(self.hook(answer).validate(LOGIN, [self.added(TESTED + f" {answer}").id]))
+            self.assertTrue(self.hook(answer).validate(LOGIN, [self.added().id]))
 
     def test_a_hook_cannot_let_through_what_the_daemon_refuses(self) -> None:
-        for text in ("TODO", "done", OTHER):
+        for text in ("TODO", "done", self.text(OTHER)):
             self.assertFalse(self.hook(True).validate(LOGIN, [self.added(text).id]), text)
         self.assertFalse(self.hook(True).validate(LOGIN, []))
 
@@ -388,7 +394,7 @@ class Validator(EvidenceCase):
         class Sly(CompletionValidator):
             def _validate_evidence(self, evidence_id: str, todo: Any) -> None:
                 todo.requires_evidence, todo.content, todo.evidence_ids = False, "anything", []
-        self.assertFalse(Sly(self.store).validate(Todo(LOGIN), [self.added(OTHER).id]))
+        self.assertFalse(Sly(self.store).validate(Todo(LOGIN), [self.added(self.text(OTHER)).id]))
 
     def test_a_refusal_of_a_hook_is_recorded_in_the_run(self) -> None:
         evidence = self.added()
@@ -529,7 +535,7 @@ class Enforcer(EvidenceCase):
         with self.blocked("completed_before"):
             self.enforcer.enforce(self.todo, "completed", "in_progress")
         with self.blocked("completed_before"):
-            self.enforcer.enforce(self.todo, "in_progress", "completed", [self.added(OTHER).id])
+            self.enforcer.enforce(self.todo, "in_progress", "completed", [self.added(self.text(OTHER)).id])
 
     def test_a_status_that_was_changed_past_the_gate_is_found(self) -> None:
         self.begun()

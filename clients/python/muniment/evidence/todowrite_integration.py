@@ -162,7 +162,7 @@ class BlockingEnforcer:
     def can_change_status(self, todo: TodoLike, old: str, new: str, evidence_ids: Optional[Sequence[str]] = None) -> CompletionResult:
         """Whether the change would be allowed. Changes nothing; a refusal is recorded."""
         known = _with(self._named(todo), evidence_ids, None)
-        if refused := self._refused_change(known, old, new):
+        if (refused := self._refused_change(known, old, new)) is not None:
             return refused
         if new.lower() not in COMPLETED:
             return CompletionResult(True, f"{new} needs no evidence", {}, "pass", [], task_id=known.task_id, run_id=self._run())
@@ -218,7 +218,7 @@ class BlockingEnforcer:
         known = self._named(todo)
         if known.status.lower() not in COMPLETED or self._is_completed(known):
             return False
-        item = {"id": known.task_id, "content": known.content, "status": "completed"}
+        item = {"id": known.task_id, "text": known.content, "status": "completed"}
         self.evidence_store.client.append(self._run(), "plan.updated", {"items": [item]})
         return True
 
