@@ -10,10 +10,12 @@ namespace {
 
 struct Moods {
   // "I can see that": what follows is asserted.
-  Pattern witness{R"(\b(?:i|we|you)(?: can| could)?(?: now| also)? (?:see|confirm|verify|say|report|conclude)(?: that)?\b)"
-                  R"(|\b(?:happy|glad|pleased) to (?:report|say|confirm)(?: that)?\b|\b(?:can|may) (?:now )?confirm(?: that)?\b)"};
+  Pattern witness{
+      R"(\b(?:i|we|you)(?: can| could)?(?: now| also)? (?:see|confirm|verify|say|report|conclude)(?: that)?\b)"
+      R"(|\b(?:happy|glad|pleased) to (?:report|say|confirm)(?: that)?\b|\b(?:can|may) (?:now )?confirm(?: that)?\b)"};
   // Conditions that govern the rest of the sentence, and those that a comma closes.
-  Pattern if_clause{R"(\b(?:if|once|unless|until|assuming|provided(?: that)?|in case|as soon as|whether|suppose|supposing)\b)"};
+  Pattern if_clause{
+      R"(\b(?:if|once|unless|until|assuming|provided(?: that)?|in case|as soon as|whether|suppose|supposing)\b)"};
   Pattern when_clause{R"(\b(?:when|whenever|after|before|while|by the time|so that|so (?:i|we|you) can)\b)"};
   Pattern trailing_if{R"(^\s*(?:if|once|unless|only if|only when|provided|assuming|as long as)\b)"};
   // "make sure that", "let us check whether": what follows is to be found out.
@@ -41,7 +43,8 @@ struct Moods {
   Pattern double_negation{R"(\b(?:not only|no doubt|without (?:a )?doubt|not just|no problem)\b)"};
   Pattern contrast{R"([;:—]|\bbut\b)"};
   // A new main clause: what governed the one before it ends.
-  Pattern new_clause{R"([;:—(]|\s-\s|\b(?:but|however|because|although|though|since|therefore|thus|and (?:i|we|now|then|they|it|the|all)|, (?:i|we))\b)"};
+  Pattern new_clause{
+      R"([;:—(]|\s-\s|\b(?:but|however|because|although|though|since|therefore|thus|and (?:i|we|now|then|they|it|the|all)|, (?:i|we))\b)"};
   Pattern comma{R"([,;:—(]|\b(?:and|but|because|although|though|however|since)\b)"};
 };
 
