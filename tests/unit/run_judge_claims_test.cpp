@@ -166,6 +166,21 @@ TEST(Claims, BuildsLintersAndTypesHaveTheirKinds) {
   EXPECT_EQ(kinds_in("There are no type errors."), "types_check");
 }
 
+TEST(Claims, CountsOfFailuresDecideWhatIsClaimed) {
+  EXPECT_EQ(kinds_in("2 tests failed, 10 passed."), "tests_fail");
+  EXPECT_EQ(kinds_in("10 passed, 0 failed."), "tests_pass");
+  EXPECT_EQ(kinds_in("0 tests failed."), "tests_pass");
+  EXPECT_EQ(kinds_in("All tests passing (42/42)"), "tests_pass");
+}
+
+TEST(Claims, ChecksInShortFormsAreClaimed) {
+  EXPECT_EQ(kinds_in("The code compiles."), "build_succeeds");
+  EXPECT_EQ(kinds_in("Lint and type checks pass."), "types_check lint_clean");
+  EXPECT_EQ(kinds_in("No errors were found by mypy."), "types_check");
+  EXPECT_EQ(kinds_in("CI is green."), "verified");
+  EXPECT_EQ(kinds_in("The code builds a list of names."), "");
+}
+
 TEST(Claims, DeedsHaveTheirKinds) {
   EXPECT_EQ(kinds_in("I deployed the service."), "deployed");
   EXPECT_EQ(kinds_in("The release has been published."), "deployed");

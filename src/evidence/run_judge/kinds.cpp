@@ -61,11 +61,12 @@ std::vector<Rule> test_rules() {
   add(Kind::tests_pass, Names::test, false,
       R"(\bpass(?:es|ed|ing)?\s+(?:all|the|every|both)\s+(?:[\w-]+\s+){0,4}?)" + test_noun);
   add(Kind::tests_pass, Names::nothing, false,
-      R"(\btests?\b[^;:]{0,80}[,;]?\s+(?:and|which|they|that|all)\s+(?:they\s+|of\s+them\s+|it\s+)?)" + adverbs +
-          passes + R"(\b)");
+      R"(\btests?\b[^;:]{0,80}[,;]?\s+(?:and|which|they|that|all)\s+(?:everything\s+|they\s+|of\s+them\s+|it\s+)?)" +
+          adverbs + passes + R"(\b)");
   add(Kind::tests_pass, Names::nothing, true,
       R"(\b(?:no|zero|0|without(?: any)?)\s+(?:[\w-]+\s+)?(?:test failures|failing tests?|failed tests?|tests?\s+(?:\w+\s+)?fail(?:s|ed|ing|ures)?)\b)");
   add(Kind::tests_pass, Names::nothing, false, R"(\b(?:green|successful|passing)\s+test\s+(?:run|suite)s?\b)");
+  add(Kind::tests_pass, Names::nothing, false, R"(\b(?:all|every)\s+(?:[\w-]+\s+){0,3}?tests?\s+(?:passing|green)\b)");
   add(Kind::tests_fail, Names::test, false, test_noun + about + R"(\s+)" + adverbs + fails + R"(\b)");
   add(Kind::tests_fail, Names::test, false,
       R"(\b([1-9]\d*)\s+(?:\w+\s+)?(?:tests?\s+)?)" + adverbs + R"((?:are\s+|is\s+)?fail(?:ed|ing|s|ures?)?\b)");
@@ -105,6 +106,15 @@ std::vector<Rule> state_rules() {
   add(Kind::types_check, Names::nothing, true,
       type_checker + R"(\s+(?:now\s+)?(?:reports?|reported|finds?|found|shows?)\s+(?:no|zero|0)\s+(?:\w+\s+)?)" +
           faults + R"(\b)");
+  add(Kind::build_succeeds, Names::nothing, false,
+      R"(\b(?:code|project|everything|it|crate|program|package|app|application|module|library)\s+)" + adverbs +
+          R"((?:compiles|builds)(?:\s+(?:now|again|too))?\s*(?:[.,;!)]|$|\band\b|\bbut\b))");
+  add(Kind::lint_clean, Names::nothing, false, linter + R"(\s+and\s+(?:[\w-]+\s+){1,3}?)" + passes + R"(\b)");
+  const std::string found_by = R"(\bno\s+)" + faults + R"(\s+(?:were\s+|was\s+|are\s+)?(?:found|reported)\s+by\s+)";
+  add(Kind::lint_clean, Names::nothing, true, found_by + linter);
+  add(Kind::types_check, Names::nothing, true, found_by + type_checker);
+  add(Kind::verified, Names::nothing, false,
+      R"(\b(?:(?:all|the)\s+(?:ci\s+)?checks|everything|ci|(?:the\s+)?pipeline)\s+)" + adverbs + passes + R"(\b)");
   add(Kind::verified, Names::nothing, false,
       doer +
           R"((?:verified|confirmed|validated|tested)\s+(?:that\s+)?(?:[\w-]+\s+){0,4}?(?:works?|fix(?:es|ed)?|changes?|solution|implementation|behaviou?r|functionality|correct(?:ly|ness)?|everything|it)\b)");
@@ -335,6 +345,10 @@ std::vector<Said> claims_in(const Sentence& sentence) {
       add_claims(claims, rule, sentence, *match, mood == Mood::denied);
       if (claims.size() > before) break;
     }
+  }
+  // "2 failed, 10 passed" claims a failure alone.
+  if (is_claimed(claims, Kind::tests_fail)) {
+    std::erase_if(claims, [](const Said& said) { return said.kind == Kind::tests_pass && said.count; });
   }
   return claims;
 }

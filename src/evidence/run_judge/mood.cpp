@@ -39,7 +39,7 @@ struct Moods {
   Pattern part{
       R"(\b(?:some|most|many|few|half|several|part|nearly all|almost all|only|a couple|majority)(?: of)?(?: the)?(?: \w+)?\s*$|\b(?:nearly|almost|mostly|partially|partly)\b)"};
   Pattern negation{
-      R"(\b(?:not|never|cannot|no longer|fail(?:s|ed)? to|no|none|neither|nor|hardly|barely|unable to|nothing|without|isn|aren|wasn|weren)\b|n['’]t\b)"};
+      R"(\b(?:not|never|cannot|no longer|fail(?:s|ed)? to|no|none|neither|nor|hardly|barely|unable to|nothing|without|isn|aren|wasn|weren|zero)\b|(?:^|\s)0\s|n['’]t\b)"};
   Pattern double_negation{R"(\b(?:not only|no doubt|without (?:a )?doubt|not just|no problem)\b)"};
   Pattern contrast{R"([;:—]|\bbut\b)"};
   // A new main clause: what governed the one before it ends.
