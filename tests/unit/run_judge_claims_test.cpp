@@ -129,6 +129,12 @@ TEST(Claims, FilesAreSubjects) {
 
 TEST(Claims, AnEditWithoutAFileIsNoClaimAboutAFile) { EXPECT_EQ(kinds_in("I added a check for the empty list."), ""); }
 
+TEST(Claims, WhatIsRemovedFromAFileIsNoFile) {
+  EXPECT_EQ(kinds_in("The duplication in the `a.py` script has been removed."), "");
+  EXPECT_EQ(kinds_in("I removed the duplicate lines from `a.py`."), "");
+  EXPECT_EQ(subjects_in("I deleted the script `a.py`."), "a.py");
+}
+
 TEST(Claims, ATestThatIsNamedIsTheSubject) {
   EXPECT_EQ(subjects_in("`tests/test_login.py::test_ok` passes."), "tests/test_login.py::test_ok");
   EXPECT_EQ(subjects_in("test_login passes."), "test_login");

@@ -236,7 +236,14 @@ std::string_view whole_match(const Sentence& sentence, const Match& match) {
 }
 
 void add_file_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sentence, const Match& match) {
-  const std::string_view reach = rule.subject == Names::path ? whole_match(sentence, match) : reach_of(sentence, match);
+  std::string_view reach = rule.subject == Names::path ? whole_match(sentence, match) : reach_of(sentence, match);
+  // "removed the duplicate from a.py" deletes no file.
+  if (rule.kind == Kind::file_deleted) {
+    static const Pattern inside(R"(\b(?:from|in|of|to|for|within|inside)\b)");
+    static const Pattern part_of(R"(\b(?:from|in|of|to|for|within|inside)\s+(?:the\s+)?$)");
+    if (part_of.in(std::string_view(sentence.masked).substr(0, match.begin))) return;
+    if (const auto part = inside.find(reach)) reach = reach.substr(0, part->begin);
+  }
   for (std::string& path : all_in(reach, subjects().path)) {
     Said said{.kind = rule.kind, .subject = std::move(path), .count = std::nullopt};
     claims.push_back(std::move(said));
