@@ -97,6 +97,7 @@ struct PytestSession {
   bool clean = true;     // each line of the progress was understood
   bool stopped = false;  // by -x, or interrupted
   bool distributed = false;
+  bool other_items = false;  // results that are no test of their own, so that the summary exceeds the collected tests
   std::optional<std::int64_t> collected;
   std::int64_t collect_errors = 0, collect_skipped = 0;
   Counts listed;
@@ -111,7 +112,11 @@ std::optional<Outcome> outcome_of_word(std::string_view word) {
 }
 
 bool list_characters(PytestSession& session, std::string_view characters) {
-  if (!is_all_of(characters, ".FEsxX")) return false;
+  if (!is_all_of(characters, ".FEsxX")) {
+    // Subtests and reruns have characters of their own.
+    if (is_all_of(characters, ".FEsxXRuy,-")) session.other_items = true;
+    return false;
+  }
   for (const char c : characters) {
     const Outcome outcome = c == '.' || c == 'X'   ? Outcome::passed
                             : c == 'F' || c == 'E' ? Outcome::failed
@@ -121,18 +126,26 @@ bool list_characters(PytestSession& session, std::string_view characters) {
   return true;
 }
 
+// Behind "…] ".
+std::string_view behind_bracket(std::string_view text) {
+  return trimmed(text.substr(std::min(text.find(']'), text.size() - 1) + 1));
+}
+
 // "path.py::test PASSED", with the reason of a skip behind; "[gw1] [ 50%] PASSED path.py::test".
 bool list_verbose(PytestSession& session, std::string_view line) {
   if (take(line, "[gw")) {
-    line.remove_prefix(std::min(line.find_last_of(']') + 1, line.size()));
-    const auto outcome = outcome_of_word(first_word(trimmed(line)));
+    line = behind_bracket(line);
+    if (line.starts_with('[')) line = behind_bracket(line);
+    const auto outcome = outcome_of_word(first_word(line));
     if (outcome) count_test(session.listed, *outcome);
     return outcome.has_value();
   }
   const std::size_t colons = line.find("::");
   if (colons == std::string_view::npos || line.find(' ') < colons) return false;
   std::string_view words = without_progress(line);
-  if (words.ends_with(')')) words = trimmed(words.substr(0, std::min(words.rfind(" ("), words.size())));
+  for (const std::string_view with_reason : {" SKIPPED (", " XFAIL (", " XPASS ("})
+    if (const std::size_t at = words.rfind(with_reason); at != std::string_view::npos)
+      words = words.substr(0, at + with_reason.size() - 2);
   const std::size_t space = words.rfind(' ');
   const auto outcome = space == std::string_view::npos ? std::nullopt : outcome_of_word(words.substr(space + 1));
   if (outcome) count_test(session.listed, *outcome);
@@ -183,6 +196,8 @@ class PytestReader {
     if (const auto frame = framed(line, '=')) return read_frame(*frame);
     if (captured_ || nested_ > 0) {
       if (nested_ == 0 && framed(line, '_')) captured_ = false;
+      if (!session_.framed)
+        if (const auto summary = pytest_summary(trimmed(line))) last_nested_ = summary;
       return;
     }
     if (const auto heading = framed(line, '-'); heading && heading->starts_with("Captured ")) {
@@ -197,8 +212,10 @@ class PytestReader {
   }
 
   void finish() {
-    // A session within captured output that never closed has swallowed the last closing line of the outer one.
-    if (session_.open && nested_ > 0 && last_nested_ && fits(*last_nested_)) close(*last_nested_);
+    // A session within captured output that never closed has taken the closing line of the outer one, which is told by
+    // its number of tests; with -q, nothing but that line may follow captured output.
+    const bool known = session_.collected.has_value() || !session_.framed;
+    if (session_.open && known && last_nested_ && fits(*last_nested_)) close(*last_nested_);
     if (session_.open && (session_.framed || sessions_ == 0)) truncated_ = true;
     report_.complete = sessions_ > 0 && !truncated_;
     if (sessions_ > 0) report_.summary = summary_;
@@ -231,7 +248,7 @@ class PytestReader {
   }
 
   void read_body(std::string_view line) {
-    if (const auto summary = line.find(" in ") == std::string_view::npos ? std::nullopt : pytest_summary(line);
+    if (const auto summary = line.find(" in ") == std::string_view::npos ? std::nullopt : pytest_summary(trimmed(line));
         summary && !session_.framed)
       return close(*summary);
     switch (session_.place) {
@@ -251,6 +268,7 @@ class PytestReader {
 
   void read_progress(std::string_view line) {
     if (trimmed(line).empty() || read_collected(session_, line)) return;
+    if (session_.distributed && line.starts_with("scheduling tests via ")) return;
     if (framed(line, '-')) {  // of a plugin that writes a file
       session_.place = PytestPlace::sections;
       return;
@@ -259,7 +277,8 @@ class PytestReader {
   }
 
   void read_name(std::string_view line) {
-    if (!take(line, "FAILED ") && !take(line, "ERROR ")) return;
+    if (line.starts_with("SUBFAILED")) session_.other_items = true;
+    if (!take(line, "FAILED ") && !take(line, "ERROR ") && !line.starts_with("SUBFAILED")) return;
     ++session_.named_failures;
     keep_failure(report_, line.substr(0, std::min(line.find(" - "), line.size())));
   }
@@ -267,13 +286,16 @@ class PytestReader {
   bool fits(const PytestSummary& summary) const {
     if (!session_.collected) return true;
     const std::int64_t items = summary.counts.total - summary.errors - session_.collect_skipped;
-    return items <= *session_.collected && (session_.stopped || *session_.collected <= items + summary.errors);
+    // -x stops for a failure; a run that stops without one was interrupted.
+    const bool stopped = session_.stopped && summary.counts.failed > 0;
+    return items <= *session_.collected && (stopped || *session_.collected <= items + summary.errors);
   }
 
   void close(const PytestSummary& summary) {
     ++sessions_;
     summary_ += summary.counts;
-    if (!summary.has_other_items && !fits(summary))
+    const bool other_items = summary.has_other_items || session_.other_items;
+    if (!other_items && !fits(summary))
       note_problem(report_, "pytest collected " + std::to_string(*session_.collected) + " tests and sums up " +
                                 text_of(summary.counts));
     if (session_.named_failures > summary.counts.failed)
@@ -281,7 +303,7 @@ class PytestReader {
                                 " failed tests and sums up " + text_of(summary.counts));
     Counts listed = session_.listed;
     const bool is_list =
-        session_.clean && !summary.has_other_items &&
+        session_.clean && !other_items &&
         (listed.total > 0 || summary.counts.total == session_.collect_errors + session_.collect_skipped);
     if (is_list) {
       count_test(listed, Outcome::failed, session_.collect_errors);
@@ -306,15 +328,10 @@ class PytestReader {
 }  // namespace
 
 bool recognises_pytest(std::string_view text) {
-  Lines lines(text);
-  while (const auto line = lines.next()) {
-    if (const auto frame = framed(*line, '=')) {
-      if (is_start(*frame) || pytest_summary(*frame)) return true;
-    } else if (line->find(" in ") != std::string_view::npos && pytest_summary(trimmed(*line))) {
-      return true;
-    }
-  }
-  return false;
+  return any_line(text, [](std::string_view line) {
+    if (const auto frame = framed(line, '=')) return is_start(*frame) || pytest_summary(*frame);
+    return line.find(" in ") != std::string_view::npos && pytest_summary(trimmed(line));
+  });
 }
 
 Result<Report> parse_pytest(std::string_view text) {
