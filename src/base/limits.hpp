@@ -50,7 +50,7 @@ inline constexpr std::size_t http_parsing_bytes_per_connection =
     12 * 1024;  // beside the head: its parsed headers, and the head of the answer
 inline constexpr std::size_t http_body_bytes_max = 4 << 20;
 inline constexpr std::size_t http_bodies_bytes_max = 128 << 20;           // of all requests that are being served
-inline constexpr std::size_t http_unread_bytes_per_stream_max = 1 << 20;  // of events; beyond it the stream is closed
+inline constexpr std::size_t http_unread_bytes_per_stream_max = 1 << 20;  // of events; then the next one closes the stream
 inline constexpr std::int64_t http_idle_seconds = 60;
 inline constexpr std::size_t http_bytes_per_second_min = 1'024;  // of a body or a reply, on average
 

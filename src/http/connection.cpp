@@ -204,7 +204,7 @@ void Connection::prepare(int status, MHD_Response* response) {
 
 bool Connection::send(std::string_view bytes) {
   if (kind_ != Kind::events || aborted_) return false;
-  if (unread_bytes() + bytes.size() > engine_.options().unread_bytes_max) {
+  if (unread_bytes() > engine_.options().unread_bytes_max) {
     abort_slow();
     return false;
   }
