@@ -51,6 +51,7 @@ inline constexpr std::size_t http_parsing_bytes_per_connection =
 inline constexpr std::size_t http_body_bytes_max = 4 << 20;
 inline constexpr std::size_t http_bodies_bytes_max = 128 << 20;           // of all requests that are being served
 inline constexpr std::size_t http_unread_bytes_per_stream_max = 1 << 20;  // of events; then the next one closes the stream
+inline constexpr std::size_t http_answers_bytes_max = 128 << 20;  // of all clients; beyond it the largest are closed
 inline constexpr std::int64_t http_idle_seconds = 60;
 inline constexpr std::size_t http_bytes_per_second_min = 1'024;  // of a body or a reply, on average
 

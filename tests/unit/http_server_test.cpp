@@ -359,6 +359,27 @@ TEST_F(HttpServer, AClientThatDoesNotReadItsReplyIsClosed) {
   loop_.until([&] { return server_->connections() == 0; });
 }
 
+TEST_F(HttpServer, AllAnswersTogetherHaveALimitAndTheLargestIsClosed) {
+  Options options;
+  options.answers_bytes_max = 8 << 20;
+  keep(options);
+  HttpClient large(loop_, server_->port(), 4'096), small(loop_, server_->port(), 4'096);
+  large.send(http_get("/"));
+  const ExchangePtr exchange = next_kept();
+  exchange->reply(200, {}, std::string(6 << 20, 'l'));
+  small.send(http_get("/"));
+  next_kept()->reply(200, {}, std::string(2 << 20, 's'));
+  loop_.settle();
+  EXPECT_EQ(closed_, 0);
+  HttpClient other = connect();
+  other.send(http_get("/"));
+  next_kept()->reply(200, {}, "x");
+  EXPECT_EQ(other.read_reply().second, "x");
+  loop_.until([&] { return closed_ == 1; });
+  EXPECT_LT(large.read_to_end().size(), 6U << 20);
+  EXPECT_EQ(small.read_reply().second.size(), 2U << 20);
+}
+
 // ---- clients that leave
 
 TEST_F(HttpServer, TheHandlerHearsThatItsClientLeft) {
