@@ -46,6 +46,8 @@ class Connection {
   void end_events();
   void release();
   std::size_t unread_bytes() const { return unread_.size() - unread_begin_; }
+  // Its answer is whole, but not written.
+  bool answering() const { return !aborted_ && (kind_ == Kind::reply || kind_ == Kind::ended_events); }
   // Of an answer that is not written: a reply is held until its end.
   std::size_t answer_bytes() const { return answer_bytes_; }
 

@@ -187,6 +187,10 @@ void Engine::pause_accepting(int error_number) {
       accept_again_.get(), [](uv_timer_t* handle) { engine_of(handle->data).start_accepting(); }, accept_again_ms, 0);
 }
 
+bool Engine::answering() const {
+  return std::any_of(connections_.begin(), connections_.end(), [](const auto& one) { return one.first->answering(); });
+}
+
 Connection* Engine::connected(MHD_Connection* mhd, int socket) {
   auto connection = std::make_unique<Connection>(*this, mhd, socket);
   Connection* const raw = connection.get();

@@ -36,6 +36,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void close();
   std::uint16_t port() const { return listener_.port; }
   std::size_t connections() const { return connections_.size(); }
+  bool answering() const;
 
   // ---- for its connections
   const Options& options() const { return options_; }

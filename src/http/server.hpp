@@ -56,7 +56,8 @@ class Server {
 
   std::uint16_t port() const;
   std::size_t connections() const;
-  void stop_accepting();  // the clients that are connected are served on
+  void stop_accepting();   // the clients that are connected are served on
+  bool answering() const;  // a reply, or the end of a stream, is not written yet
   // Closes all connections, and calls on_closed of what was not answered: at once, or, within a call of the handler or
   // of on_closed, right after it.
   void close();

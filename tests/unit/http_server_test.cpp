@@ -480,6 +480,19 @@ TEST_F(HttpServer, AServerThatStopsAcceptingServesOn) {
   EXPECT_EQ(client.read_reply().second, "served");
 }
 
+TEST_F(HttpServer, IsAnsweringUntilItsRepliesAreWritten) {
+  keep();
+  HttpClient client(loop_, server_->port(), 4'096);
+  client.send(http_get("/"));
+  const ExchangePtr exchange = next_kept();
+  EXPECT_FALSE(server_->answering());
+  exchange->reply(200, {}, std::string(8 << 20, 'x'));
+  loop_.settle();
+  EXPECT_TRUE(server_->answering());
+  EXPECT_EQ(client.read_reply().second.size(), 8U << 20);
+  loop_.until([&] { return !server_->answering(); });
+}
+
 TEST_F(HttpServer, SaysWhyItCannotListen) {
   serve();
   const auto error_of = [this](std::string address, std::uint16_t port) {

@@ -30,6 +30,10 @@ bool takes(const http::Request& request, std::string_view type) {
   return !accept || accept->find(type) != std::string::npos || accept->find("*/*") != std::string::npos;
 }
 
+mcp::Outgoing unanswered(const std::string& id, std::string_view why) {
+  return {mcp::error_message(id, {mcp::internal_error, std::string(why)}), id, true, mcp::internal_error};
+}
+
 bool is_known_version(std::string_view version) {
   return std::find(std::begin(versions), std::end(versions), version) != std::end(versions);
 }
@@ -49,9 +53,24 @@ Status McpHttp::listen(uv_loop_t* loop) {
   return success();
 }
 
+void McpHttp::stop() {
+  stopping_ = true;
+  if (server_) server_->stop_accepting();
+}
+
+void McpHttp::end_all() {
+  constexpr std::string_view why = "the daemon stops, and the outcome is unknown. Retry with the same ids.";
+  for (const auto& [id, conversation] : std::map(conversations_)) end(conversation, why);
+  for (const auto& [key, request] : std::exchange(stateless_, {})) {
+    request.stream->send(unanswered(request.id, why));
+    request.peer->close();
+  }
+}
+
+bool McpHttp::answering() const { return server_ && server_->answering(); }
+
 void McpHttp::close() {
-  for (const auto& [id, conversation] : std::exchange(conversations_, {})) conversation->peer->close();
-  for (const auto& [key, request] : std::exchange(stateless_, {})) request.peer->close();
+  end_all();
   if (server_) server_->close();
 }
 
@@ -70,6 +89,11 @@ std::optional<http::Answer> McpHttp::refuse(const http::Request& request) const 
   if (!options_.token.empty() && !http::bearer_token_matches(request, options_.token)) {
     http::Answer answer = plain_failure(401, "a bearer token is required. See the setting http_token_file.");
     answer.headers.push_back({"WWW-Authenticate", "Bearer"});
+    return answer;
+  }
+  if (stopping_) {
+    http::Answer answer = plain_failure(503, "the daemon stops. Retry in a few seconds.");
+    answer.headers.push_back({"Connection", "close"});
     return answer;
   }
   if (request.method == "POST" || request.method == "GET" || request.method == "DELETE") return std::nullopt;
@@ -123,7 +147,7 @@ void McpHttp::serve_stateless(const std::shared_ptr<http::Exchange>& exchange, c
   };
   link.unread_bytes = [stream] { return stream->unread_bytes(); };
   const auto peer = host_.open(caller(), std::move(link));
-  stateless_.emplace(stream.get(), Stateless{stream, peer});
+  stateless_.emplace(stream.get(), Stateless{stream, peer, parsed.id});
   stream->on_closed = leave;  // to leave the stream is to cancel its request
   peer->session().receive(parsed);
 }
@@ -223,10 +247,16 @@ void McpHttp::listen_to(const std::shared_ptr<http::Exchange>& exchange) {
 void McpHttp::end_conversation(const std::shared_ptr<http::Exchange>& exchange) {
   const ConversationPtr conversation = find(exchange);
   if (!conversation) return;
-  conversations_.erase(conversation->id);
-  conversation->peer->close();
-  for (const auto& stream : std::vector(conversation->listeners)) stream->end();
+  end(conversation, "the session was ended, and the outcome is unknown.");
   exchange->reply(204, {}, "");
+}
+
+// Each call in progress is answered first.
+void McpHttp::end(ConversationPtr conversation, std::string_view why) {
+  conversations_.erase(conversation->id);
+  for (const auto& [id, stream] : std::exchange(conversation->answers, {})) stream->send(unanswered(id, why));
+  for (const auto& stream : std::exchange(conversation->listeners, {})) stream->end();
+  conversation->peer->close();
 }
 
 void McpHttp::keep_alive() {
@@ -237,10 +267,7 @@ void McpHttp::keep_alive() {
     const bool in_use = !conversation->answers.empty() || !conversation->listeners.empty();
     if (!in_use && conversation->used + unused_max < now) unused.push_back(conversation);
   }
-  for (const ConversationPtr& conversation : unused) {
-    conversations_.erase(conversation->id);
-    conversation->peer->close();
-  }
+  for (const ConversationPtr& conversation : unused) end(conversation, {});
   for (const auto& [key, request] : std::map(stateless_)) request.stream->keep_alive();
 }
 
