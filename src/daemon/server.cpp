@@ -22,6 +22,7 @@ constexpr std::uint64_t deadline_tick_ms = 50;
 constexpr std::uint64_t keep_alive_ms = 15'000;
 constexpr std::uint64_t mcp_tick_ms = 1'000;
 constexpr std::chrono::seconds drain_at_most{5};
+constexpr std::chrono::seconds leave_at_most{2};
 constexpr int backlog = 512;
 constexpr int accepts_per_turn = 64;
 constexpr std::uint64_t accept_again_ms = 100;
@@ -59,6 +60,7 @@ Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& s
 }
 
 Server::~Server() {
+  http_.reset();  // it closes handles of its own
   // Where it never ran, because it could not listen, its handles are still open; otherwise only close callbacks are
   // left to run.
   const auto close_it = [](uv_handle_t* handle, void*) {
@@ -292,16 +294,26 @@ void Server::begin_stop() {
   close_handle(&connecting_);
   listener_.reset();
   if (bound_) ::unlink(options_.socket_path.c_str());
+  if (http_) http_->stop();
   stop_at_latest_ = services_.clock.monotonic() + drain_at_most;
   stop_when_idle();
   watch_deadlines();
 }
 
+bool Server::busy() const { return dispatcher_.waiting() > 0 || (http_ && http_->answering()); }
+
+// The MCP sessions end when all else is answered: a run that ends is one more request.
 void Server::stop_when_idle() {
   if (!stopping_ || stopped_) return;
-  if (dispatcher_.waiting() > 0 && services_.clock.monotonic() < stop_at_latest_) return;
+  const Monotonic now = services_.clock.monotonic();
+  if (busy() && now < stop_at_latest_) return;
+  if (!std::exchange(leaving_, true)) {
+    mcp_.stop();
+    if (http_) http_->end_all();
+    stop_at_latest_ = now + leave_at_most;
+    if (busy()) return;
+  }
   stopped_ = true;
-  mcp_.stop();
   if (http_) http_->close();
   for (auto sessions = sessions_; const auto& [number, session] : sessions) session->close();
   close_handle(&stop_asked_by_signal_);

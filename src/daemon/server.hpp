@@ -71,6 +71,7 @@ class Server {
   void watch_deadlines();
   void watch_mcp();
   void begin_stop();
+  bool busy() const;
   void stop_when_idle();
 
   ServerOptions options_;
@@ -98,6 +99,7 @@ class Server {
   std::atomic<bool> grew_{false};
   std::atomic<bool> stop_asked_{false};
   bool stopping_ = false;
+  bool leaving_ = false;  // what was in flight is answered, or given up
   bool stopped_ = false;
   Monotonic stop_at_latest_{};
 };

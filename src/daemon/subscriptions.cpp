@@ -98,14 +98,21 @@ Status Subscriptions::check_not_closed(store::Reader& reader, const gateway::Cal
 }
 
 void Subscriptions::answer(const std::shared_ptr<Subscriber>& session, const gateway::ExchangePtr& exchange) {
-  const bool starts = exchange->method->name == "event.subscribe";
-  auto result = starts ? subscribe(session, exchange->params) : unsubscribe(*session, exchange->params);
-  if (!result) return dispatcher_.answer(exchange, std::move(result).error());
-  dispatcher_.answer(exchange, gateway::Reply{*std::move(result), {}});
-  // Events only after the reply that names the subscription.
-  if (!starts) return;
-  const auto subscription = subscriptions_.at(next_ - 1);
-  subscription->metrics ? send_metrics(*subscription) : pump(subscription);
+  const auto reply = [&](std::string_view name, std::int64_t value) {
+    dispatcher_.answer(exchange,
+                       gateway::Reply{json::Writer().begin_object().member(name, value).end_object().text(), {}});
+  };
+  if (exchange->method->name == "event.unsubscribe") {
+    const auto next_seq = unsubscribe(*session, exchange->params);
+    return next_seq ? reply("next_seq", *next_seq) : dispatcher_.answer(exchange, next_seq.error());
+  }
+  const auto subscription = subscribe(session, exchange->params);
+  if (!subscription) return dispatcher_.answer(exchange, subscription.error());
+  // Events only after the reply that names the subscription. The client may end it within the reply.
+  const std::uint64_t number = (*subscription)->number;
+  reply("subscription", static_cast<std::int64_t>(number));
+  if (!subscriptions_.contains(number)) return;
+  (*subscription)->metrics ? send_metrics(**subscription) : pump(*subscription);
 }
 
 // Without what only Postgres knows. A client that does not read gets none meanwhile.
@@ -134,7 +141,8 @@ Status Subscriptions::check_room(const Subscriber& session) const {
   return refused(limits::subscriptions_per_connection_max, " on this connection");
 }
 
-Result<std::string> Subscriptions::subscribe(const std::shared_ptr<Subscriber>& session, const json::Value& params) {
+Result<std::shared_ptr<Subscriptions::Subscription>> Subscriptions::subscribe(
+    const std::shared_ptr<Subscriber>& session, const json::Value& params) {
   RETURN_IF_ERROR(check_room(*session));
   auto subscription = std::make_shared<Subscription>();
   subscription->session = session;
@@ -157,14 +165,10 @@ Result<std::string> Subscriptions::subscribe(const std::shared_ptr<Subscriber>& 
   subscription->number = next_++;
   subscriptions_.emplace(subscription->number, subscription);
   count();
-  return json::Writer()
-      .begin_object()
-      .member("subscription", static_cast<std::int64_t>(subscription->number))
-      .end_object()
-      .text();
+  return subscription;
 }
 
-Result<std::string> Subscriptions::unsubscribe(const Subscriber& session, const json::Value& params) {
+Result<std::int64_t> Subscriptions::unsubscribe(const Subscriber& session, const json::Value& params) {
   const auto number = static_cast<std::uint64_t>(params["subscription"].as_int().value_or(0));
   const auto found = subscriptions_.find(number);
   if (found == subscriptions_.end() || found->second->connection != session.number()) {
@@ -173,7 +177,7 @@ Result<std::string> Subscriptions::unsubscribe(const Subscriber& session, const 
   const std::int64_t next = found->second->next_seq;
   subscriptions_.erase(found);
   count();
-  return json::Writer().begin_object().member("next_seq", next).end_object().text();
+  return next;
 }
 
 void Subscriptions::closed(const Subscriber& session) {

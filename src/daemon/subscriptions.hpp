@@ -32,8 +32,9 @@ class Subscriptions {
   void answer(const std::shared_ptr<Subscriber>& session, const gateway::ExchangePtr& exchange);
   Status check_room(const Subscriber& session) const;
   Status check_not_closed(store::Reader& reader, const gateway::Caller& caller, const std::string& run_id);
-  Result<std::string> subscribe(const std::shared_ptr<Subscriber>& session, const json::Value& params);
-  Result<std::string> unsubscribe(const Subscriber& session, const json::Value& params);
+  Result<std::shared_ptr<Subscription>> subscribe(const std::shared_ptr<Subscriber>& session,
+                                                  const json::Value& params);
+  Result<std::int64_t> unsubscribe(const Subscriber& session, const json::Value& params);
   void count() const;
   void send_metrics(Subscription& subscription);
   void pump(const std::shared_ptr<Subscription>& subscription);

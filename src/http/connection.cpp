@@ -200,17 +200,19 @@ void Connection::prepare(int status, MHD_Response* response) {
   status_ = status;
   response_ = response;
   resume();
+  if (kind_ == Kind::reply) count_answer(response_bytes_);
 }
 
 bool Connection::send(std::string_view bytes) {
   if (kind_ != Kind::events || aborted_) return false;
-  if (unread_bytes() + bytes.size() > engine_.options().unread_bytes_max) {
+  if (unread_bytes() > engine_.options().unread_bytes_max) {
     abort_slow();
     return false;
   }
   unread_.append(bytes);
   resume();
-  return true;
+  count_answer(unread_bytes());
+  return !aborted_;
 }
 
 void Connection::end_events() {
@@ -234,6 +236,7 @@ std::int64_t Connection::read_events(char* buffer, std::size_t bytes_max) {
   }
   std::memcpy(buffer, unread_.data() + unread_begin_, size);
   unread_begin_ += size;
+  count_answer(unread_bytes());
   if (unread_begin_ == unread_.size()) {
     unread_begin_ = 0;
     unread_.clear();
@@ -256,6 +259,7 @@ void Connection::finish(bool complete) {
   request_ = {};
   unread_ = std::string();
   unread_begin_ = 0;
+  count_answer(0);
   begin_phase(Phase::head);
   set_deadline(began_ms_ + 2 * engine_.idle_ms());
   if (left_) abort();
@@ -280,6 +284,7 @@ void Connection::abort() {
   ::shutdown(socket_, SHUT_RDWR);
   unread_ = std::string();
   unread_begin_ = 0;
+  count_answer(0);
   detach(false);
   resume();
 }
@@ -287,7 +292,7 @@ void Connection::abort() {
 void Connection::abort_slow() {
   const linger at_once{1, 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-  deadline_ms_ = 0;
+  set_deadline(0);
   abort();
 }
 
@@ -308,6 +313,11 @@ void Connection::begin_phase(Phase phase) {
   phase_ = phase;
   began_ms_ = Engine::now_ms();
   set_deadline(0);
+}
+
+void Connection::count_answer(std::size_t bytes) {
+  const std::size_t before = std::exchange(answer_bytes_, bytes);
+  engine_.count_answers(before, bytes);
 }
 
 void Connection::set_deadline(std::int64_t new_ms) {

@@ -46,6 +46,10 @@ class Connection {
   void end_events();
   void release();
   std::size_t unread_bytes() const { return unread_.size() - unread_begin_; }
+  // Its answer is whole, but not written.
+  bool answering() const { return !aborted_ && (kind_ == Kind::reply || kind_ == Kind::ended_events); }
+  // Of an answer that is not written: a reply is held until its end.
+  std::size_t answer_bytes() const { return answer_bytes_; }
 
   // ---- the engine's side; MHD closes the connection in its next run
   void abort();       // what was sent is delivered
@@ -66,6 +70,7 @@ class Connection {
   void resume();
   void client_left();
   void begin_phase(Phase phase);
+  void count_answer(std::size_t bytes);
   void detach(bool complete);
   void set_deadline(std::int64_t new_ms);
   void set_deadline_for(std::size_t bytes);
@@ -82,6 +87,7 @@ class Connection {
   int status_ = 0;
   MHD_Response* response_ = nullptr;  // to be queued
   std::size_t response_bytes_ = 0;
+  std::size_t answer_bytes_ = 0;   // in the engine's total
   std::size_t body_bytes_ = 0;     // received, kept or not
   std::size_t counted_bytes_ = 0;  // of the body, in the engine's total
   std::int64_t began_ms_ = 0;      // the phase

@@ -187,6 +187,10 @@ void Engine::pause_accepting(int error_number) {
       accept_again_.get(), [](uv_timer_t* handle) { engine_of(handle->data).start_accepting(); }, accept_again_ms, 0);
 }
 
+bool Engine::answering() const {
+  return std::any_of(connections_.begin(), connections_.end(), [](const auto& one) { return one.first->answering(); });
+}
+
 Connection* Engine::connected(MHD_Connection* mhd, int socket) {
   auto connection = std::make_unique<Connection>(*this, mhd, socket);
   Connection* const raw = connection.get();
@@ -274,6 +278,18 @@ void Engine::move_deadline(Connection& connection, std::int64_t old_ms, std::int
 std::int64_t Engine::now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+void Engine::count_answers(std::size_t before, std::size_t after) {
+  answers_bytes_ += after - before;  // unsigned sums wrap as they should
+  while (after > before && answers_bytes_ > options_.answers_bytes_max) {
+    const auto largest = std::max_element(
+        connections_.begin(), connections_.end(),
+        [](const auto& one, const auto& other) { return one.first->answer_bytes() < other.first->answer_bytes(); });
+    log_warning("an HTTP connection is closed", {{"unread_bytes", largest->first->answer_bytes()},
+                                                 {"error", "all connections together have too much to read"}});
+    largest->first->abort_slow();
+  }
 }
 
 bool Engine::count_body(std::size_t bytes) {

@@ -36,6 +36,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void close();
   std::uint16_t port() const { return listener_.port; }
   std::size_t connections() const { return connections_.size(); }
+  bool answering() const;
 
   // ---- for its connections
   const Options& options() const { return options_; }
@@ -51,6 +52,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // False: the requests that are being served hold too much already.
   bool count_body(std::size_t bytes);
   void discount_body(std::size_t bytes) { bodies_bytes_ -= bytes; }
+  // What a connection holds of an answer. Aborts those that hold most while all hold too much.
+  void count_answers(std::size_t before, std::size_t after);
 
   // ---- for MHD's callbacks
   Connection* connected(MHD_Connection* mhd, int socket);
@@ -81,6 +84,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::set<std::pair<std::int64_t, Connection*>> deadlines_;
   std::vector<std::shared_ptr<Exchange>> lost_;
   std::size_t bodies_bytes_ = 0;
+  std::size_t answers_bytes_ = 0;
   bool busy_ = false;      // within MHD, or a call of the handler's
   bool closing_ = false;   // to be shut as soon as it is not busy
   bool refusing_ = false;  // the log says that connections are refused

@@ -34,13 +34,13 @@ class Exchange {
   // Starts a stream of events. Content-Type: text/event-stream, Cache-Control: no-store and X-Accel-Buffering: no are
   // added to the headers.
   void begin_events(int status, std::vector<Header> headers);
-  // An event with a "data:" line for each line of `data`. False: the client has gone or reads too slowly. The server
-  // then closes the connection and calls on_closed later.
+  // An event with a "data:" line for each line of `data`, of any length. False: the client has gone, or has more than
+  // Options::unread_bytes_max to read already. The server then closes the connection and calls on_closed later.
   bool send_event(std::string_view data);
   void send_comment();  // ":", for a stream that would otherwise be silent for long
   void end_events();
 
-  // Bytes of events that the socket has not taken. At most Options::unread_bytes_max.
+  // Bytes of events that the socket has not taken. At most Options::unread_bytes_max and one event.
   std::size_t unread_bytes() const;
 
   // The client left, was too slow or broke the protocol, or the server was closed, before the answer was complete.

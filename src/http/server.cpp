@@ -17,6 +17,7 @@ Server::~Server() { close(); }
 
 std::uint16_t Server::port() const { return engine_->port(); }
 std::size_t Server::connections() const { return engine_->connections(); }
+bool Server::answering() const { return engine_->answering(); }
 void Server::stop_accepting() { engine_->stop_accepting(); }
 void Server::close() { engine_->close(); }
 

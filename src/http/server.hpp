@@ -9,7 +9,8 @@
 // The server itself answers, as text/plain: 400 to a request that two servers may read in two ways (several lengths, an
 // encoding other than chunked, a name of a header that is not a token); 413, 414 and 431; 503 while the bodies of all
 // requests exceed limits::http_bodies_bytes_max; 500 for an exchange that the handler released without an answer. It
-// closes connections beyond connections_max at once.
+// closes connections beyond connections_max at once, and those with the most to read while all exceed
+// answers_bytes_max.
 #pragma once
 
 #include <chrono>
@@ -40,6 +41,7 @@ struct Options {
   std::size_t head_bytes_max = limits::http_head_bytes_max;  // of the request line and the headers
   std::size_t body_bytes_max = limits::http_body_bytes_max;
   std::size_t unread_bytes_max = limits::http_unread_bytes_per_stream_max;
+  std::size_t answers_bytes_max = limits::http_answers_bytes_max;  // that all clients have not read
   std::chrono::seconds idle{limits::http_idle_seconds};
 };
 
@@ -55,7 +57,8 @@ class Server {
 
   std::uint16_t port() const;
   std::size_t connections() const;
-  void stop_accepting();  // the clients that are connected are served on
+  void stop_accepting();   // the clients that are connected are served on
+  bool answering() const;  // a reply, or the end of a stream, is not written yet
   // Closes all connections, and calls on_closed of what was not answered: at once, or, within a call of the handler or
   // of on_closed, right after it.
   void close();

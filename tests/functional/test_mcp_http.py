@@ -1,101 +1,16 @@
 """MCP over HTTP: who may come in, sessions, streams, and clients that misbehave."""
 from __future__ import annotations
 
-import http.client
 import json
 import pathlib
 import re
 import socket
 import stat
-from typing import Any, Optional
 
+from mcp_http_case import INITIALIZE, META, WAIT_S, Answer, HttpCase, Stream, free_port
 from support import Daemon, DaemonCase, main, wait_until
 
-Json = dict[str, Any]
-ACCEPT = "application/json, text/event-stream"
-META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": {"name": "http-test", "version": "1.0"}}
-INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
-              "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "http-test", "version": "1.0"}}}
-WAIT_S = 60
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-class Answer:
-    def __init__(self, response: http.client.HTTPResponse):
-        self.status = response.status
-        self.headers = response.headers
-        self.body = response.read()
-
-    def json(self) -> Json:
-        value: Json = json.loads(self.body)
-        return value
-
-
-class Stream:
-    """Server-sent events, one at a time."""
-
-    def __init__(self, connection: http.client.HTTPConnection):
-        self.connection = connection
-        self.response = connection.getresponse()
-        assert self.response.status == 200, self.response.read()
-
-    def event(self) -> Json:
-        while True:
-            line = self.response.readline().decode().rstrip("\n")
-            assert line or not self.response.isclosed(), "the stream ended"
-            if line.startswith("data: "):
-                value: Json = json.loads(line[len("data: "):])
-                return value
-
-    def close(self) -> None:
-        self.response.close()
-        self.connection.close()
-
-
-class HttpCase(DaemonCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.port = free_port()
-        cls.config = f'http_listen = "127.0.0.1:{cls.port}"\nhttp_hosts = ["memory.example.org"]\n'
-        super().setUpClass()
-        cls.token = pathlib.Path(cls.daemon.data, "keys", "http.token").read_text().strip()
-
-    def connect(self) -> http.client.HTTPConnection:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
-        self.addCleanup(connection.close)
-        return connection
-
-    def headers(self, **more: Optional[str]) -> dict[str, str]:
-        """The usual headers; a name with None leaves one out."""
-        usual: dict[str, Optional[str]] = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", "Accept": ACCEPT}
-        return {name.replace("_", "-"): value for name, value in {**usual, **more}.items() if value is not None}
-
-    def send(self, message: Any, connection: Optional[http.client.HTTPConnection] = None, method: str = "POST", path: str = "/mcp",
-             **headers: Optional[str]) -> Answer:
-        connection = connection or self.connect()
-        body = message if isinstance(message, bytes) else json.dumps(message).encode()
-        connection.request(method, path, body if method == "POST" else None, self.headers(**headers))
-        return Answer(connection.getresponse())
-
-    def ask(self, method: str, request_id: int = 1, **params: Any) -> Answer:
-        """A stateless request, with the headers that repeat its body."""
-        name = params.get("name") or params.get("uri")
-        return self.send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": {"_meta": META, **params}},
-                         MCP_Protocol_Version="2026-07-28", Mcp_Method=method, Mcp_Name=name)
-
-    def begin(self) -> str:
-        answer = self.send(INITIALIZE)
-        self.assertEqual(answer.status, 200, answer.body)
-        session: str = answer.headers["Mcp-Session-Id"]
-        self.assertEqual(self.send({"jsonrpc": "2.0", "method": "notifications/initialized"}, Mcp_Session_Id=session).status, 202)
-        return session
+SESSIONS_MAX = 1_000
 
 
 class WhoMayComeIn(HttpCase):
@@ -108,11 +23,12 @@ class WhoMayComeIn(HttpCase):
         for authorization in (None, "Bearer ", "Bearer wrong", f"Basic {self.token}", f"Bearer {self.token}x"):
             answer = self.send(INITIALIZE, Authorization=authorization)
             self.assertEqual((answer.status, answer.headers["WWW-Authenticate"]), (401, "Bearer"), authorization)
-            self.assertNotIn("result", answer.json())
+            self.assertIn("is required" if authorization is None else "is wrong", answer.json()["error"]["message"])
 
     def test_a_page_whose_name_resolves_to_this_machine_is_refused(self) -> None:
         for host in ("evil.example.com", f"evil.example.com:{self.port}", f"127.0.0.1:{self.port + 1}", "127.0.0.1.evil.example.com"):
-            self.assertEqual(self.send(INITIALIZE, Host=host).status, 403, host)
+            refused = self.send(INITIALIZE, Host=host)
+            self.assertEqual((refused.status, "http_hosts" in refused.json()["error"]["message"]), (403, True), host)
         for origin in ("http://evil.example.com", "null", "file://", "http://localhost.evil.example.com"):
             self.assertEqual(self.send(INITIALIZE, Origin=origin).status, 403, origin)
         for host in (f"localhost:{self.port}", f"127.0.0.1:{self.port}", "memory.example.org"):
@@ -141,10 +57,41 @@ class Sessions(HttpCase):
             gone = self.send({"jsonrpc": "2.0", "id": 4, "method": "ping"}, method=method, Mcp_Session_Id=session)
             self.assertEqual(gone.status, 404, method)
 
+    def test_a_refused_initialize_is_no_session_and_a_further_session_ends_the_longest_unused(self) -> None:
+        session = self.begin()
+        connection = self.connect()
+        for _ in range(3):
+            refused = self.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}, connection)
+            self.assertEqual((refused.json()["error"]["code"], refused.headers["Mcp-Session-Id"]), (-32602, None))
+        for _ in range(SESSIONS_MAX - 1):
+            self.assertEqual(self.send(INITIALIZE, connection).status, 200)
+        self.assertEqual(self.ping(session), 200)
+        listening = self.begin()
+        stream = self.connect()
+        stream.request("GET", "/mcp", headers=self.headers(Mcp_Session_Id=listening))
+        self.assertEqual(stream.getresponse().status, 200)
+        for _ in range(SESSIONS_MAX):
+            last = self.send(INITIALIZE, connection)
+            self.assertEqual(last.status, 200)
+        self.assertEqual((self.ping(session), self.ping(listening)), (404, 200))
+        self.assertEqual(self.ping(last.headers["Mcp-Session-Id"]), 200)
+
+    def ping(self, session: str) -> int:
+        return self.send({"jsonrpc": "2.0", "id": 9, "method": "ping"}, Mcp_Session_Id=session).status
+
+    def test_each_version_that_initialize_answers_with_is_served(self) -> None:
+        for version in ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"):
+            begun = self.send({**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": version}})
+            self.assertEqual(begun.json()["result"]["protocolVersion"], version)
+            listed = self.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, Mcp_Session_Id=begun.headers["Mcp-Session-Id"], MCP_Protocol_Version=version)
+            self.assertEqual(listed.status, 200, version)
+
     def test_an_unknown_version_is_refused(self) -> None:
         session = self.begin()
-        answer = self.send({"jsonrpc": "2.0", "id": 2, "method": "ping"}, Mcp_Session_Id=session, MCP_Protocol_Version="1999-01-01")
-        self.assertEqual(answer.status, 400)
+        for method in ("POST", "GET", "DELETE"):
+            answer = self.send({"jsonrpc": "2.0", "id": 2, "method": "ping"}, method=method, Mcp_Session_Id=session, MCP_Protocol_Version="1999-01-01")
+            self.assertEqual(answer.status, 400, method)
+        self.assertEqual(self.ping(session), 200)
 
     def test_a_change_comes_over_the_stream_that_the_session_listens_to(self) -> None:
         session = self.begin()
@@ -188,7 +135,10 @@ class BadInput(HttpCase):
         self.assertEqual(self.send(ping, path="/other").status, 404)
         self.assertEqual(self.send(ping, method="PUT").status, 405)
         self.assertEqual(self.send(ping, method="GET").status, 405)
-        self.assertEqual(self.send(ping, Content_Type="text/plain").status, 415)
+        for content_type in ("text/plain", "application/jsonx", "", None):
+            self.assertEqual(self.send(ping, Content_Type=content_type).status, 415, content_type)
+        for content_type in ("application/json; charset=utf-8", "Application/JSON", "application/json;charset=utf-8"):
+            self.assertEqual(self.send(INITIALIZE, Content_Type=content_type).status, 200, content_type)
         self.assertEqual(self.send(ping, Accept="text/html").status, 406)
         for body, code in ((b"{", -32700), (b"[]", -32600), (b'{"a":' * 100 + b"1" + b"}" * 100, -32700), (b"\xff", -32700), (b"", -32700)):
             answer = self.send(body)
@@ -237,6 +187,32 @@ class ASessionThatOutlivesTheDaemon(HttpCase):
         self.assertEqual(cards["structuredContent"]["results"][0]["cards"][0]["document"], "d")
 
 
+class CallsInProgress(HttpCase):
+    def test_one_is_answered_with_an_error_when_its_session_is_deleted(self) -> None:
+        go_on = self.daemon.folder / "go on"
+        self.addCleanup(go_on.touch)
+        self.daemon.stop()
+        self.daemon.start(failpoint=f"work.evidence.retrieve=wait:{go_on}@1")
+        self.client.close()
+        session = self.begin()
+        connection = self.connect()
+        call = {"jsonrpc": "2.0", "id": "a call", "method": "tools/call", "params": {"name": "retrieve_evidence", "arguments": {"queries": [{"query": "x"}]}}}
+        connection.request("POST", "/mcp", json.dumps(call), self.headers(Mcp_Session_Id=session))
+        log = self.daemon.failpoint_log
+        wait_until(lambda: log.exists() and "work.evidence.retrieve" in log.read_text(), "the call is in progress")
+        self.assertEqual(self.send(b"", method="DELETE", Mcp_Session_Id=session).status, 204)
+        answer = Answer(connection.getresponse())
+        self.assertEqual((answer.status, answer.json()["id"], answer.json()["error"]["code"]), (200, "a call", -32603))
+
+
+class AnotherLoopbackAddress(HttpCase):
+    address = "127.0.0.2"
+
+    def test_clients_reach_the_daemon_by_it(self) -> None:
+        self.assertEqual(self.send(INITIALIZE).status, 200)
+        self.assertEqual(self.send(INITIALIZE, Host=f"localhost:{self.port}").status, 200)
+
+
 class Settings(DaemonCase):
     def refused_with(self, config: str) -> str:
         daemon = Daemon(config=config)
@@ -260,7 +236,33 @@ class Settings(DaemonCase):
         path.chmod(0o644)
         self.assertIn("chmod 600", self.refused_with(f'http_listen = "127.0.0.1:{free_port()}"\nhttp_token_file = "{path}"\n'))
 
+    def test_a_start_that_fails_when_the_daemon_listens_already_says_why(self) -> None:
+        daemon = Daemon(config=f'http_listen = "127.0.0.1:{free_port()}"\n')
+        self.addCleanup(daemon.destroy)
+        (daemon.data / "database.uri").mkdir(parents=True)
+        status, text = daemon.refused_start()
+        self.assertEqual(status, 1, text)
+        self.assertIn("database.uri", text)
 
-del HttpCase
+    def test_a_key_that_others_may_read_is_refused(self) -> None:
+        path = pathlib.Path(self.daemon.data, "open.key")
+        path.write_text("a key")
+        path.chmod(0o644)
+        self.assertIn("chmod o-rwx", self.refused_with(
+            f'http_listen = "127.0.0.1:{free_port()}"\nhttp_key_file = "{path}"\nhttp_certificate_file = "{path}"\n'))
+
+    def test_a_token_has_16_to_1024_bytes_and_an_end_of_line(self) -> None:
+        path = pathlib.Path(self.daemon.data, "long.token")
+        path.touch(0o600)
+        config = f'http_listen = "127.0.0.1:{free_port()}"\nhttp_token_file = "{path}"\n'
+        for size in (15, 1025):
+            path.write_text("t" * size + "\n")
+            self.assertIn("expected 16 to 1024", self.refused_with(config))
+        path.write_text("t" * 1024 + "\r\n")
+        daemon = Daemon(config=config)
+        self.addCleanup(daemon.destroy)
+        daemon.start()
+
+
 if __name__ == "__main__":
     main()

@@ -51,6 +51,9 @@ HttpStream::HttpStream(std::shared_ptr<http::Exchange> exchange, std::vector<htt
   };
 }
 
+// A client that is lost is told of later, when the stream may be gone.
+HttpStream::~HttpStream() { exchange_->on_closed = nullptr; }
+
 void HttpStream::begin() {
   if (!std::exchange(streaming_, true)) exchange_->begin_events(200, headers_);
 }

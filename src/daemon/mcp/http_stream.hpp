@@ -16,8 +16,11 @@ class HttpStream {
  public:
   // `headers` go with the answer. `stateless` answers have the HTTP status that 2026-07-28 asks for.
   HttpStream(std::shared_ptr<http::Exchange> exchange, std::vector<http::Header> headers, bool stateless);
+  ~HttpStream();
+  HttpStream(const HttpStream&) = delete;
 
   void send(const mcp::Outgoing& message);
+  void leave_out_headers() { headers_.clear(); }
   void begin();  // the stream of a GET: at once
   void keep_alive();
   void end();

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::string_view endpoint = "/mcp";
 constexpr std::chrono::hours unused_max{1};
-constexpr std::string_view versions[] = {mcp::stateless_version, mcp::initialized_version, "2025-06-18", "2025-03-26"};
 
 std::string new_session_id() {
   std::string bytes(16, '\0');
@@ -25,13 +24,18 @@ http::Answer plain_failure(int status, std::string text) {
   return http_failure(status, {mcp::invalid_request, std::move(text)});
 }
 
+bool is_json(const http::Request& request) {
+  const std::string type = request.header("Content-Type").value_or("");
+  return http::equal_ignoring_case(std::string_view(type).substr(0, type.find_first_of("; \t")), "application/json");
+}
+
 bool takes(const http::Request& request, std::string_view type) {
   const auto accept = request.header("Accept");
   return !accept || accept->find(type) != std::string::npos || accept->find("*/*") != std::string::npos;
 }
 
-bool is_known_version(std::string_view version) {
-  return std::find(std::begin(versions), std::end(versions), version) != std::end(versions);
+mcp::Outgoing unanswered(const std::string& id, std::string_view why) {
+  return {mcp::error_message(id, {mcp::internal_error, std::string(why)}), id, true, mcp::internal_error};
 }
 
 }  // namespace
@@ -45,13 +49,28 @@ Status McpHttp::listen(uv_loop_t* loop) {
   options.refuse = [this](const http::Request& request) { return refuse(request); };
   ASSIGN_OR_RETURN(server_, http::Server::listen(loop, std::move(options),
                                                  [this](std::shared_ptr<http::Exchange> it) { serve(std::move(it)); }));
-  hosts_ = {server_->port(), options_.hosts};
+  hosts_ = {server_->port(), options_.hosts, "http_hosts"};
   return success();
 }
 
+void McpHttp::stop() {
+  stopping_ = true;
+  if (server_) server_->stop_accepting();
+}
+
+void McpHttp::end_all() {
+  constexpr std::string_view why = "the daemon stops, and the outcome is unknown. Retry with the same ids.";
+  for (const auto& [id, conversation] : std::map(conversations_)) end(conversation, why);
+  for (const auto& [key, request] : std::exchange(stateless_, {})) {
+    request.stream->send(unanswered(request.id, why));
+    request.peer->close();
+  }
+}
+
+bool McpHttp::answering() const { return server_ && server_->answering(); }
+
 void McpHttp::close() {
-  for (const auto& [id, conversation] : std::exchange(conversations_, {})) conversation->peer->close();
-  for (const auto& [key, request] : std::exchange(stateless_, {})) request.peer->close();
+  end_all();
   if (server_) server_->close();
 }
 
@@ -68,8 +87,15 @@ std::optional<http::Answer> McpHttp::refuse(const http::Request& request) const 
   }
   if (request.path != endpoint) return plain_failure(404, "not found. MCP is at /mcp.");
   if (!options_.token.empty() && !http::bearer_token_matches(request, options_.token)) {
-    http::Answer answer = plain_failure(401, "a bearer token is required. See the setting http_token_file.");
+    http::Answer answer = plain_failure(
+        401, request.header("Authorization") ? "the bearer token is wrong. The daemon's is in the file http_token_file."
+                                             : "a bearer token is required. See the setting http_token_file.");
     answer.headers.push_back({"WWW-Authenticate", "Bearer"});
+    return answer;
+  }
+  if (stopping_) {
+    http::Answer answer = plain_failure(503, "the daemon stops. Retry in a few seconds.");
+    answer.headers.push_back({"Connection", "close"});
     return answer;
   }
   if (request.method == "POST" || request.method == "GET" || request.method == "DELETE") return std::nullopt;
@@ -87,8 +113,7 @@ void McpHttp::serve(std::shared_ptr<http::Exchange> exchange) {
 
 void McpHttp::post(const std::shared_ptr<http::Exchange>& exchange) {
   const http::Request& request = exchange->request();
-  if (const auto type = request.header("Content-Type"); !type || !type->starts_with("application/json"))
-    return exchange->reply(plain_failure(415, "Content-Type: expected application/json."));
+  if (!is_json(request)) return exchange->reply(plain_failure(415, "Content-Type: expected application/json."));
   if (!takes(request, "application/json") || !takes(request, "text/event-stream"))
     return exchange->reply(plain_failure(406, "Accept: expected application/json and text/event-stream."));
   const mcp::Parsed parsed = mcp::parse_message(request.body);
@@ -96,8 +121,6 @@ void McpHttp::post(const std::shared_ptr<http::Exchange>& exchange) {
   const auto version = request.header("MCP-Protocol-Version");
   if (version == mcp::stateless_version || mcp::revision_of(*parsed.message) == mcp::Revision::stateless)
     return serve_stateless(exchange, parsed);
-  if (version && !is_known_version(*version))
-    return exchange->reply(plain_failure(400, fmt::format("MCP-Protocol-Version: {} is not supported.", *version)));
   if (parsed.message->method == "initialize") return begin_conversation(exchange, parsed);
   if (const ConversationPtr conversation = find(exchange)) converse(conversation, exchange, parsed);
 }
@@ -123,7 +146,7 @@ void McpHttp::serve_stateless(const std::shared_ptr<http::Exchange>& exchange, c
   };
   link.unread_bytes = [stream] { return stream->unread_bytes(); };
   const auto peer = host_.open(caller(), std::move(link));
-  stateless_.emplace(stream.get(), Stateless{stream, peer});
+  stateless_.emplace(stream.get(), Stateless{stream, peer, parsed.id});
   stream->on_closed = leave;  // to leave the stream is to cancel its request
   peer->session().receive(parsed);
 }
@@ -135,6 +158,9 @@ McpHttp::ConversationPtr McpHttp::find(const std::shared_ptr<http::Exchange>& ex
     exchange->reply(plain_failure(status, std::move(text)));
     return nullptr;
   };
+  const auto version = exchange->request().header("MCP-Protocol-Version");
+  if (version && !mcp::is_served(*version))
+    return refuse(400, fmt::format("MCP-Protocol-Version: {} is not supported.", json::quote(version->substr(0, 100))));
   const auto id = exchange->request().header("Mcp-Session-Id");
   if (!id) return refuse(400, "Mcp-Session-Id: this header is required. Send initialize first.");
   const auto found = conversations_.find(*id);
@@ -144,8 +170,9 @@ McpHttp::ConversationPtr McpHttp::find(const std::shared_ptr<http::Exchange>& ex
 }
 
 void McpHttp::begin_conversation(const std::shared_ptr<http::Exchange>& exchange, const mcp::Parsed& parsed) {
+  if (conversations_.size() >= limits::mcp_sessions_max) end_longest_unused();
   if (conversations_.size() >= limits::mcp_sessions_max) {
-    return exchange->reply(plain_failure(503, fmt::format("{} sessions are open, limit {}. End some with DELETE.",
+    return exchange->reply(plain_failure(503, fmt::format("{} sessions are in use, limit {}. End some with DELETE.",
                                                           conversations_.size(), limits::mcp_sessions_max)));
   }
   const auto conversation = std::make_shared<Conversation>();
@@ -161,6 +188,15 @@ void McpHttp::begin_conversation(const std::shared_ptr<http::Exchange>& exchange
   conversation->peer = host_.open(caller(), std::move(link));
   conversations_.emplace(conversation->id, conversation);
   converse(conversation, exchange, parsed);
+  if (conversation->peer->session().opened().version.empty()) end(conversation, {});  // it was refused
+}
+
+void McpHttp::end_longest_unused() {
+  ConversationPtr longest;
+  for (const auto& [id, one] : conversations_) {
+    if (!one->in_use() && (!longest || one->used < longest->used)) longest = one;
+  }
+  if (longest) end(std::move(longest), {});
 }
 
 void McpHttp::converse(const ConversationPtr& conversation, const std::shared_ptr<http::Exchange>& exchange,
@@ -192,6 +228,7 @@ void McpHttp::send(const std::weak_ptr<Conversation>& weak, mcp::Outgoing messag
   if (found != conversation->answers.end()) {
     const auto stream = found->second;
     if (message.last) conversation->answers.erase(found);
+    if (conversation->peer->session().opened().version.empty()) stream->leave_out_headers();
     return stream->send(message);
   }
   std::erase_if(conversation->listeners, [](const auto& stream) { return stream->closed(); });
@@ -223,10 +260,16 @@ void McpHttp::listen_to(const std::shared_ptr<http::Exchange>& exchange) {
 void McpHttp::end_conversation(const std::shared_ptr<http::Exchange>& exchange) {
   const ConversationPtr conversation = find(exchange);
   if (!conversation) return;
-  conversations_.erase(conversation->id);
-  conversation->peer->close();
-  for (const auto& stream : std::vector(conversation->listeners)) stream->end();
+  end(conversation, "the session was ended, and the outcome is unknown.");
   exchange->reply(204, {}, "");
+}
+
+// Each call in progress is answered first.
+void McpHttp::end(ConversationPtr conversation, std::string_view why) {
+  conversations_.erase(conversation->id);
+  for (const auto& [id, stream] : std::exchange(conversation->answers, {})) stream->send(unanswered(id, why));
+  for (const auto& stream : std::exchange(conversation->listeners, {})) stream->end();
+  conversation->peer->close();
 }
 
 void McpHttp::keep_alive() {
@@ -234,13 +277,9 @@ void McpHttp::keep_alive() {
   std::vector<ConversationPtr> unused;
   for (const auto& [id, conversation] : conversations_) {
     for (const auto& stream : std::vector(conversation->listeners)) stream->keep_alive();
-    const bool in_use = !conversation->answers.empty() || !conversation->listeners.empty();
-    if (!in_use && conversation->used + unused_max < now) unused.push_back(conversation);
+    if (!conversation->in_use() && conversation->used + unused_max < now) unused.push_back(conversation);
   }
-  for (const ConversationPtr& conversation : unused) {
-    conversations_.erase(conversation->id);
-    conversation->peer->close();
-  }
+  for (const ConversationPtr& conversation : unused) end(conversation, {});
   for (const auto& [key, request] : std::map(stateless_)) request.stream->keep_alive();
 }
 

@@ -32,6 +32,9 @@ class McpHttp {
   // Errors: those of http::Server::listen.
   Status listen(uv_loop_t* loop);
   std::uint16_t port() const { return server_->port(); }
+  void stop();             // takes no more requests; those in progress go on
+  void end_all();          // answers them with an error, and ends the sessions
+  bool answering() const;  // an answer is not written yet
   void close();
   // About four times a minute: keeps open streams alive, and ends sessions that nobody uses.
   void keep_alive();
@@ -45,6 +48,7 @@ class McpHttp {
     std::map<std::string, std::shared_ptr<HttpStream>> answers;  // by the id's JSON text of the host's request
     std::vector<std::shared_ptr<HttpStream>> listeners;          // of GET
     Monotonic used{};
+    bool in_use() const { return !answers.empty() || !listeners.empty(); }
   };
   using ConversationPtr = std::shared_ptr<Conversation>;
 
@@ -56,6 +60,8 @@ class McpHttp {
   void converse(const ConversationPtr& conversation, const std::shared_ptr<http::Exchange>& exchange,
                 const mcp::Parsed& parsed);
   void listen_to(const std::shared_ptr<http::Exchange>& exchange);
+  void end_longest_unused();
+  void end(ConversationPtr conversation, std::string_view why);
   void end_conversation(const std::shared_ptr<http::Exchange>& exchange);
   ConversationPtr find(const std::shared_ptr<http::Exchange>& exchange);
   gateway::Caller caller();
@@ -65,10 +71,12 @@ class McpHttp {
   const McpHttpOptions options_;
   http::AllowedHosts hosts_;
   std::unique_ptr<http::Server> server_;
+  bool stopping_ = false;
   std::map<std::string, ConversationPtr> conversations_;
   struct Stateless {
     std::shared_ptr<HttpStream> stream;
     std::shared_ptr<McpPeer> peer;
+    std::string id;  // JSON text
   };
   std::map<const HttpStream*, Stateless> stateless_;  // requests in progress
 };

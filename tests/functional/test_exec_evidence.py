@@ -1,0 +1,145 @@
+"""muniment exec --evidence: a command is run, recorded and judged; the seed's promise from end to end."""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from typing import Optional
+
+from support import BUILD, ROOT, DaemonCase, main
+
+GOOD = "def add(a, b):\n    return a + b\n"
+BAD = "def add(a, b):\n    return a - b\n"
+TESTS = """import unittest
+from adder import add
+
+class Adding(unittest.TestCase):
+    def test_small_numbers(self):
+        self.assertEqual(add(1, 2), 3)
+
+    def test_zero(self):
+        self.assertEqual(add(0, 0), 0)
+"""
+UNITTEST = ("python3", "-m", "unittest")
+FINISH_S = 120.0
+
+
+class EvidenceCase(DaemonCase):
+    shared = True
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.folder = self.daemon.folder / self._testMethodName
+        self.folder.mkdir()
+        (self.folder / "adder.py").write_text(GOOD)
+        (self.folder / "test_adder.py").write_text(TESTS)
+        (self.folder / ".gitignore").write_text("__pycache__/\n")
+        for words in (("init", "-q"), ("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "start")):
+            subprocess.run(["git", *words], cwd=self.folder, check=True, capture_output=True)
+
+    def muniment(self, *words: str) -> subprocess.CompletedProcess[str]:
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("MUNIMENT_", "GIT_"))}
+        return subprocess.run([str(BUILD / "muniment"), "--data", str(self.daemon.data), *words], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=FINISH_S, cwd=self.folder, env=env)
+
+    def open(self, content: str = "Make the adder tests pass") -> str:
+        done = self.muniment("task", "open", content, "--run", self.run_id, "--task", "t1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return "t1"
+
+    def exec(self, *command: str, task: Optional[str] = "t1", options: tuple[str, ...] = ()) -> tuple[int, str, str]:
+        """Its exit status, the evidence and what was said of it."""
+        done = self.muniment("exec", "--run", self.run_id, "--evidence", "test_output", *(("--task", task) if task else ()), *options, "--", *command)
+        found = re.search(r"muniment: evidence ([0-9a-f-]{36}) \(test_output\): (.*)", done.stderr)
+        return done.returncode, found[1] if found else "", found[2] if found else done.stderr
+
+    def complete(self, *evidence: str, options: tuple[str, ...] = ("--strict",)) -> subprocess.CompletedProcess[str]:
+        return self.muniment("task", "complete", "t1", "--run", self.run_id, *(word for one in evidence for word in ("--evidence", one)), *options)
+
+
+class Recorded(EvidenceCase):
+    def test_tests_that_pass_close_the_task(self) -> None:
+        self.open()
+        status, evidence, said = self.exec(*UNITTEST)
+        self.assertEqual((status, said[:6]), (0, "passed"), said)
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_tests_that_fail_do_not(self) -> None:
+        self.open()
+        (self.folder / "adder.py").write_text(BAD)
+        status, evidence, said = self.exec(*UNITTEST)
+        self.assertEqual((status, said[:7]), (1, "refused"), said)
+        self.assertEqual(self.complete(evidence).returncode, 1)
+
+    def test_a_command_that_succeeds_and_tests_nothing_exits_with_1(self) -> None:
+        self.open()
+        status, _, said = self.exec("echo", "Ran 2 tests in 0.001s", "OK")
+        self.assertEqual((status, said[:7]), (1, "refused"), said)
+
+    def test_an_edit_after_the_run_makes_it_stale(self) -> None:
+        self.open()
+        _, evidence, _ = self.exec(*UNITTEST)
+        (self.folder / "adder.py").write_text(GOOD + "\nX = 1\n")
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("tree_changed", done.stdout)
+
+    def test_a_weakened_test_needs_a_reason(self) -> None:
+        self.open()
+        (self.folder / "test_adder.py").write_text(TESTS.replace("add(1, 2), 3", "add(1, 2), add(1, 2)"))
+        status, _, said = self.exec(*UNITTEST)
+        self.assertEqual((status, said[:7]), (1, "refused"), said)
+        status, _, said = self.exec(*UNITTEST, options=("--tests-changed", "the old assertion named the wrong sum of the example"))
+        self.assertEqual(status, 0, said)
+
+    def test_a_test_that_was_committed_away_is_seen(self) -> None:
+        self.open()
+        (self.folder / "test_adder.py").unlink()
+        (self.folder / "test_other.py").write_text("import unittest\n\nclass Other(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(True)\n")
+        for words in (("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "tidy")):
+            subprocess.run(["git", *words], cwd=self.folder, check=True, capture_output=True)
+        status, _, said = self.exec(*UNITTEST)
+        self.assertEqual((status, said[:7]), (1, "refused"), said)
+
+    def test_a_new_test_needs_no_reason(self) -> None:
+        self.open()
+        (self.folder / "test_more.py").write_text(TESTS.replace("Adding", "More"))
+        status, _, said = self.exec(*UNITTEST)
+        self.assertEqual(status, 0, said)
+
+    def test_a_report_that_the_command_did_not_write(self) -> None:
+        self.open()
+        old = self.folder / "report.xml"
+        old.write_text('<testsuite name="a" tests="1" failures="0" errors="0" skipped="0"><testcase name="x" classname="a"/></testsuite>')
+        os.utime(old, (1, 1))
+        status, _, said = self.exec(*UNITTEST, options=("--report", str(old)))
+        self.assertEqual((status, said[:7]), (1, "refused"), said)
+        status, evidence, said = self.exec(*UNITTEST, options=("--report", str(self.folder / "none.xml")))
+        self.assertEqual((status, evidence), (1, ""), said)
+        self.assertIn("none.xml", said)
+
+    def test_a_run_of_its_own_ends_as_the_evidence_says(self) -> None:
+        done = self.muniment("exec", "--evidence", "test_output", "--", "echo", "all tests passed")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        run = self.call("run.list", limit=1)["runs"][0]
+        self.assertEqual((run["status"], run["outcome"]), ("ended", "failure"))
+
+    def test_a_task_that_is_not_there(self) -> None:
+        status, _, said = self.exec(*UNITTEST, task="nothing")
+        self.assertEqual(status, 125)
+        self.assertIn("task open", said)
+
+
+class Example(DaemonCase):
+    def test_the_agent_of_the_readme(self) -> None:
+        env = {**os.environ, "MUNIMENT_DATA": str(self.daemon.data), "PATH": f"{BUILD}:{os.environ['PATH']}"}
+        done = subprocess.run(["python3", str(ROOT / "scripts/examples/evidence_agent.py")], env=env, capture_output=True, text=True, timeout=FINISH_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = [line.split("  ")[-1].split("(")[0].strip() for line in done.stdout.splitlines()]
+        self.assertTrue(said[0].startswith("refused"), done.stdout)
+        self.assertTrue(said[-1].startswith("completed"), done.stdout)
+
+
+if __name__ == "__main__":
+    main()
