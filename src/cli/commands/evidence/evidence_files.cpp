@@ -104,7 +104,9 @@ Status import_evidence_files(Session& session, const FileImportOptions& options)
     const Status imported = import_evidence_file(session, file, run_id);
     if (imported) continue;
     Error error = imported.error();
-    error.message = file + ": " + error.message;
+    const std::string code = std::string(name_of(error.code)) + ": ";
+    if (error.message.starts_with(code)) error.message.erase(0, code.size());  // it is said in front of the file
+    error.message.insert(0, file + ": ");
     session.finish(error);
     if (first_failure == exit_done) first_failure = session.exit_code;
     if (is_transient(error.code)) break;
