@@ -79,20 +79,48 @@ Error edited(Call& call, const std::shared_ptr<store::Run>& run, const FileRecor
   return {Errc::conflict, detail + ". The violation is recorded. Export the evidence again: evidence.export"};
 }
 
-// The ledger has the id: the file must say the same.
-Result<Answer> import_again(Call& call, const std::shared_ptr<store::Run>& run, const FileRecord& file,
-                            const EvidenceUse& use) {
+std::string validator_of(const store::EvidenceRow& row) { return row.validator_id.value_or(row.actor); }
+
+// The content as a file has it: what was recorded, or what the pointer names.
+std::string content_in_file(const store::EvidenceRow& row) {
+  if (!row.pointer) return row.content.value_or("{}");
+  json::Writer pointing;
+  pointing.begin_object().member("pointer", *row.pointer).member("sha256", to_hex(row.hash));
+  return std::move(pointing.end_object()).text();
+}
+
+// Whether the file states the time of the recording, or the time that an imported record stated itself.
+Result<bool> states_its_time(const EvidenceUse& use, const FileRecord& file) {
+  const auto stated = time_of(file.timestamp);
+  if (!stated || *stated == use.row.created_at) return stated.has_value();
+  ASSIGN_OR_RETURN(const auto event, use.reader->event_at(use.row.seq));
+  if (!event || !event->body) return false;
+  ASSIGN_OR_RETURN(const json::Document document, json::parse(*event->body));
+  return parse_time(document.root()["source"]["timestamp"].string_or("")) == stated;
+}
+
+Result<bool> says_the_same(const EvidenceUse& use, const FileRecord& file) {
   const store::EvidenceRow& row = use.row;
-  bool same = row.type == file.type && row.validator_id.value_or("") == file.validator_id && row.content.has_value();
-  if (same) {
-    ASSIGN_OR_RETURN(const json::Document held, json::parse(*row.content));
-    ASSIGN_OR_RETURN(const json::Document said, json::parse(file.content));
-    same = json::canonical(held.root()) == json::canonical(said.root());
+  const bool same_validator =
+      file.validator_id == validator_of(row) || (!row.validator_id && file.validator_id.empty());
+  if (is_erased(row) || row.type != file.type || !same_validator) return false;
+  const std::string content = content_in_file(row);
+  ASSIGN_OR_RETURN(const json::Document held, json::parse(std::string_view(content)));
+  ASSIGN_OR_RETURN(const json::Document said, json::parse(std::string_view(file.content)));
+  if (json::canonical(held.root()) != json::canonical(said.root())) return false;
+  return states_its_time(use, file);
+}
+
+// The ledger has the id: the file must say what an export of one of its uses would.
+Result<Answer> import_again(Call& call, const std::shared_ptr<store::Run>& run, const FileRecord& file,
+                            const std::vector<EvidenceUse>& uses) {
+  for (const EvidenceUse& use : uses) {
+    ASSIGN_OR_RETURN(const bool same, says_the_same(use, file));
+    if (same) return Answer(Reply{recorded_json("evidence_id", file.id, &use.row.hash, use.row.seq, true), {}});
   }
-  if (!same)
-    return edited(call, run, file,
-                  fmt::format("the file of evidence {} differs from the ledger (seq {})", file.id.text(), row.seq));
-  return Answer(Reply{recorded_json("evidence_id", file.id, &row.hash, row.seq, true), {}});
+  return edited(
+      call, run, file,
+      fmt::format("the file of evidence {} differs from the ledger (seq {})", file.id.text(), uses.front().row.seq));
 }
 
 std::string source_member(const FileRecord& file, Time stated) {
@@ -100,8 +128,6 @@ std::string source_member(const FileRecord& file, Time stated) {
   out.begin_object().member("timestamp", format_time(stated)).member("checksum", file.checksum);
   return ",\"source\":" + std::move(out.end_object()).text();
 }
-
-std::string validator_of(const store::EvidenceRow& row) { return row.validator_id.value_or(row.actor); }
 
 }  // namespace
 
@@ -147,12 +173,7 @@ Result<Answer> evidence_export(Call& call) {
   const store::EvidenceRow& row = uses.front().row;
   if (is_erased(row)) return Error(Errc::not_found, fmt::format("evidence {} was erased.", id->text()));
   note_log(call, *uses.front().reader);
-  std::string content = row.content.value_or("");
-  if (row.pointer) {
-    json::Writer pointing;
-    pointing.begin_object().member("pointer", *row.pointer).member("sha256", to_hex(row.hash));
-    content = std::move(pointing.end_object()).text();
-  }
+  const std::string content = content_in_file(row);
   const std::string covered =
       covered_json(id->text(), row.type, content, format_time(row.created_at), validator_of(row));
   json::Writer out;
@@ -178,7 +199,7 @@ Result<Answer> evidence_import(Call& call) {
   const auto stated = time_of(file.timestamp);
   if (!stated) return Error(Errc::invalid_argument, "record: timestamp is not a time. Expected 2025-10-16T12:00:00Z");
   const auto uses = evidence_uses(call, file.id, std::nullopt);
-  if (uses) return import_again(call, run, file, uses->front());
+  if (uses) return import_again(call, run, file, *uses);
   if (uses.error().code != Errc::not_found) return uses.error();
   if (!run_id.empty()) RETURN_IF_ERROR(check_open(*run));
   RETURN_IF_ERROR(begin_referring(call));
