@@ -29,13 +29,14 @@ class Refused(Exception):
 
 
 class Host:
-    def __init__(self, daemon: Daemon, *, stateless: bool = False, uid: Optional[int] = None, record: bool = True):
+    def __init__(self, daemon: Daemon, *, stateless: bool = False, uid: Optional[int] = None, record: bool = True,
+                 toolsets: tuple[str, ...] = ()):
         self.raw = Raw(daemon.socket) if uid is None else daemon.raw_as(uid)
         self.stateless = stateless
         self.notifications: list[Json] = []
         self.answers: dict[Any, Json] = {}
         self.asked: dict[Any, str] = {}
-        self.tell("muniment/session", record=record)
+        self.tell("muniment/session", record=record, **({"toolsets": list(toolsets)} if toolsets else {}))
         if not stateless:
             self.opened = self.call("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "test-host", "version": "1.0"})
             self.tell("notifications/initialized")

@@ -30,6 +30,7 @@ class CommandCase(DaemonCase):
     def setUp(self) -> None:
         super().setUp()
         self.base = pathlib.Path(tempfile.mkdtemp(dir=self.daemon.folder))
+        self.texts = 0
 
     def ran(self, *words: object, program: str = "muniment", code: int = 0, run: Optional[str] = "", data: Any = None) -> Done:
         """In a folder of the test's own. `run`: MUNIMENT_RUN; by default the test's, None: not set."""
@@ -45,7 +46,13 @@ class CommandCase(DaemonCase):
     def json(self, *words: object, **how: Any) -> Any:
         return json.loads(self.ran(*words, "--json", **how).stdout)
 
-    def evidence(self, text: str = TESTED, type: str = "test_output", **more: Any) -> str:
+    def text(self) -> str:
+        """A text that no other test has, and no other call: the same text completes one task only."""
+        self.texts += 1
+        return f"{TESTED} ({'again ' * self.texts}in {self._testMethodName.replace('_', ' ')})"
+
+    def evidence(self, text: str = "", type: str = "test_output", **more: Any) -> str:
+        text = text or self.text()
         found: str = self.call("evidence.record", run_id=self.run_id, type=type, content={"text": text}, **more)["evidence_id"]
         return found
 
@@ -109,7 +116,7 @@ class Both(CommandCase):
                 self.assertIn("muniment task open", self.ran("validate-todo", LOGIN, "--task", "t2", program=program, code=1).stderr)
 
     def test_list_evidence(self) -> None:
-        first, second = self.evidence(type="review", validator_id="anna"), self.evidence(TESTED + " again", task_id="t1")
+        first, second = self.evidence(type="review", validator_id="anna"), self.evidence(task_id="t1")
         for program in PROGRAMS:
             for words, wanted in (((), [first, second]), (("--type", "review"), [first]), (("--task", "t1"), [second]), (("--validator", "anna"), [first]),
                                   (("--type", "none"), [])):
@@ -227,7 +234,7 @@ class Files(CommandCase):
         self.assertIn("as before", self.ran("evidence", "import", file).stdout)
 
     def test_an_edited_file_is_refused_and_the_others_are_imported(self) -> None:
-        good, bad = self.exported(self.evidence()), self.exported(self.evidence(TESTED + " twice"))
+        good, bad = self.exported(self.evidence()), self.exported(self.evidence())
         bad.write_text(bad.read_text().replace("12_characters", "1_character"))
         none = self.base / "none.json"
         none.write_text("[]")

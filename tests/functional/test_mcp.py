@@ -243,5 +243,60 @@ class Stops(McpCase):
         self.assertEqual(self.run_of(again), run_id)
 
 
+class Tasks(McpCase):
+    """The toolset tasks: an agent that claims to be done, is refused, and then shows a recorded run."""
+
+    shared = True
+    CONTENT = "Fix the off-by-one in the pagination of the search results"
+    OUTPUT = ("============================= test session starts ==============================\n"
+              "collected 2 items\n\ntests/test_pagination.py::test_last_page PASSED\ntests/test_pagination.py::test_search_results_end PASSED\n\n"
+              "============================== 2 passed in 0.12s ===============================\n")
+
+    def recorded(self, run_id: str) -> str:
+        """Evidence of a command that was recorded in the run, as muniment exec records it."""
+        started = self.call("command.start", run_id=run_id, argv=["pytest", "-v"], cwd="/src/app", env={})["command_id"]
+        stored = self.client.put(run_id, self.OUTPUT.encode(), mime_type="text/plain")
+        self.call("command.end", run_id=run_id, command_id=started, exit_code=0, stdout={"artifact_id": stored["artifact_id"]})
+        recorded: str = self.call("evidence.record", run_id=run_id, type="test_output", command_id=started)["evidence_id"]
+        return recorded
+
+    def test_all_tests_passed_is_refused_and_a_recorded_run_is_not(self) -> None:
+        for stateless in (False, True):
+            with self.subTest(stateless=stateless):
+                host = self.host(stateless=stateless, toolsets=("tasks", "ledger"))
+                run_id = self.run_of(host)
+                opened = host.tool("open_task", content=self.CONTENT, task_id="t1", required_type="test_output")
+                self.assertIn("Task t1 opened", text_of(opened))
+                claimed = host.done("record_evidence", type="test_output", content={"text": "All tests passed"})["evidence_id"]
+                refused = host.tool("complete_task", task_id="t1", evidence_ids=[claimed])
+                self.assertEqual((refused["isError"], refused["structuredContent"]["completed"]), (False, False))
+                text = text_of(refused)
+                code = refused["structuredContent"]["findings"][0]["code"]
+                self.assertIn("Task t1 is not completed: refused", text)
+                self.assertIn(f"evidence {claimed}: {code}: ", text)
+                self.assertIn("Do not report it as done", text)
+                evidence = self.recorded(run_id)
+                self.assertIn("can be completed", text_of(host.tool("validate_todo", task_id="t1", evidence_ids=[evidence], strict=True)))
+                done = host.tool("complete_task", task_id="t1", evidence_ids=[evidence], strict=True)
+                self.assertRegex(text_of(done), "^Task t1 completed at seq [0-9]+ [(]pass[)]: ")
+                self.assertEqual(self.call("task.list", run_id=run_id)["tasks"][0]["evidence_ids"], [evidence])
+                host.close()
+
+    def test_a_todo_is_checked_without_a_task(self) -> None:
+        host = self.host(toolsets=("tasks",))
+        self.assertIn("cannot be completed", text_of(host.tool("validate_todo", content=self.CONTENT, evidence_ids=[])))
+        self.assertIn("can be completed", text_of(host.tool("validate_todo", content="Tidy up", evidence_ids=[], requires_evidence=False)))
+
+    def test_a_task_that_was_not_opened_is_an_error_with_the_next_step(self) -> None:
+        refused = self.host(toolsets=("tasks",)).tool("complete_task", task_id="nope", evidence_ids=[])
+        self.assertTrue(refused["isError"])
+        self.assertIn("task.open", text_of(refused))
+
+    def test_the_prompt_names_the_task(self) -> None:
+        [message] = self.host().call("prompts/get", name="validate_completion", arguments={"task": "t1", "evidence": "e1"})["messages"]
+        self.assertIn("Check whether this task is done: t1", message["content"]["text"])
+        self.assertIn("Evidence: e1", message["content"]["text"])
+
+
 if __name__ == "__main__":
     main()
