@@ -233,11 +233,13 @@ class Stops(McpCase):
         self.assertTrue(self.call("server.health")["ok"], "the daemon is well: only the result can say it")
 
     def test_a_daemon_that_stops_leaves_the_run_open_for_a_host_that_comes_again(self) -> None:
-        host = self.host()
-        run_id = self.run_of(host)
+        host, unnamed = self.host(stateless=True), self.host()
+        host.tell("muniment/session", run_id="named-by-its-host", record=True)
+        run_id, own = self.run_of(host), self.run_of(unnamed)
+        self.assertEqual(run_id, "named-by-its-host")
         self.assertEqual(self.daemon.stop(), 0)
         self.restart()
-        self.assertEqual(self.status(run_id), "open")
+        self.assertEqual((self.status(run_id), self.status(own)), ("open", "ended"))
         again = self.host(stateless=True)
         again.tell("muniment/session", run_id=run_id, resume=True, record=True)
         self.assertEqual(self.run_of(again), run_id)
