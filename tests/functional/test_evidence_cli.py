@@ -204,8 +204,15 @@ class Tasks(CommandCase):
         self.assertEqual(self.violations(), ["requirement_changed"])
 
     def test_options_of_an_opened_task_cannot_be_said_again(self) -> None:
-        for words in (("--no-evidence-required",), ("--type", "x"), ("--required-type", "x")):
-            self.ran("validate-todo", LOGIN, "--task", "t1", *words, code=3)
+        for program in PROGRAMS:
+            for words in (("--no-evidence-required",), ("--type", "x"), ("--required-type", "x")):
+                self.ran("validate-todo", LOGIN, "--task", "t1", *words, code=3, program=program)
+
+    def test_an_opened_task_that_needs_no_evidence_is_not_said_to_need_some(self) -> None:
+        self.ran("task", "open", LOGIN, "--task", "t1", "--no-evidence-required")
+        for program in PROGRAMS:
+            self.ran("validate-todo", LOGIN, "--task", "t1", program=program)
+        self.assertEqual(self.violations(), [])
 
     def test_each_help_has_an_example(self) -> None:
         for words in (("task", "open"), ("task", "list"), ("task", "complete"), ("task", "validate"), ("evidence", "check"), ("evidence", "import"),

@@ -234,6 +234,8 @@ class Enforcer(EvidenceCase):
         evidence = self.added()
         with self.blocked("not_opened"):
             self.enforcer.enforce(self.todo, "pending", "completed", [evidence.id])
+        [refused] = self.events(types=["x.muniment.validator_refused"])
+        self.assertEqual((refused["body"]["validator"], refused["body"]["code"]), ("BlockingEnforcer", "not_opened"))
         self.assertFalse(self.enforcer.can_change_status(LOGIN, "pending", "completed", [evidence.id]))
 
     def test_an_edited_file_blocks_and_is_recorded(self) -> None:

@@ -16,6 +16,7 @@ from .agent_interface import AgentAPI
 from .errors import EvidenceError
 from .evidence_system import Evidence, EvidenceStore
 from .results import CompletionResult, Todo
+from .todowrite_integration import CompletionValidator
 
 DONE, REFUSED, HALTED, USAGE, UNAVAILABLE = range(5)
 HALTING = frozenset({"run_halted", "system_error", "corrupt"})
@@ -59,6 +60,14 @@ def parser() -> Parser:
     return whole
 
 
+def parsed(words: Optional[Sequence[str]]) -> argparse.Namespace:
+    whole = parser()
+    options = whole.parse_args(words)
+    if options.command == "validate-todo" and options.task and (options.no_evidence_required or options.type or options.required_type):
+        whole.error("--task excludes --no-evidence-required, --type and --required-type: the opened task has them")
+    return options
+
+
 def printable(text: str) -> str:
     """On one line, without what a terminal would act on."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
@@ -78,10 +87,8 @@ def check_evidence(store: EvidenceStore, options: argparse.Namespace) -> int:
 
 
 def validate_todo(store: EvidenceStore, options: argparse.Namespace) -> int:
-    from .todowrite_integration import CompletionValidator
-    if options.task:
-        check_same_text(store, options)
-    todo = Todo(options.content, requires_evidence=not options.no_evidence_required, evidence_ids=options.evidence, type=options.type,
+    requires_evidence = requirement_of(store, options) if options.task else not options.no_evidence_required
+    todo = Todo(options.content, requires_evidence=requires_evidence, evidence_ids=options.evidence, type=options.type,
                 required_type=options.required_type, task_id=options.task)
     result = CompletionValidator(store, strict=options.strict).validate(todo)
     if options.json:
@@ -91,8 +98,8 @@ def validate_todo(store: EvidenceStore, options: argparse.Namespace) -> int:
     return DONE if result else REFUSED
 
 
-def check_same_text(store: EvidenceStore, options: argparse.Namespace) -> None:
-    """A text that is not the task's would be judged as the task's."""
+def requirement_of(store: EvidenceStore, options: argparse.Namespace) -> bool:
+    """Whether the opened task requires evidence. Its text must be the one that was given, which would be judged as the task's."""
     if not store.run_id:
         raise EvidenceError("--task names a task of a run. Name the run: --run RUN, or set MUNIMENT_RUN")
     found = store.client.call("task.list", run_id=store.run_id, task_id=options.task)["tasks"]
@@ -100,6 +107,7 @@ def check_same_text(store: EvidenceStore, options: argparse.Namespace) -> None:
         raise EvidenceError(f"no task {options.task!r:.100} in run {store.run_id}. Open it first: muniment task open")
     if found[0].get("content", options.content) != options.content:
         raise EvidenceError(f"task {options.task!r:.100} has another text: {found[0]['content']!r:.200}. Repeat it")
+    return bool(found[0]["requires_evidence"])
 
 
 def print_result(result: CompletionResult) -> None:
@@ -136,7 +144,7 @@ def say_error(options: argparse.Namespace, code: str, message: str) -> None:
 
 
 def main(words: Optional[Sequence[str]] = None) -> int:
-    options = parser().parse_args(words)
+    options = parsed(words)
     command = {"check-evidence": check_evidence, "validate-todo": validate_todo, "list-evidence": list_evidence}[options.command]
     try:
         with EvidenceStore(options.base, data=options.data, run_id=options.run) as store:

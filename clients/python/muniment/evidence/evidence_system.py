@@ -14,6 +14,7 @@ import os
 import pathlib
 import stat
 import tempfile
+import threading
 import uuid
 from collections.abc import Iterator
 from typing import Any, Optional, Union
@@ -83,7 +84,7 @@ class EvidenceStore:
         self.base_path = pathlib.Path(base_path) if base_path is not None else pathlib.Path.cwd()
         self.files = files
         self._run_id, self._data, self._client = run_id, data, client
-        self._owns_client = client is None
+        self._owns_client, self._connecting = client is None, threading.Lock()
 
     def __enter__(self) -> EvidenceStore: return self
     def __exit__(self, *_: object) -> None: self.close()
@@ -95,9 +96,10 @@ class EvidenceStore:
 
     @property
     def client(self) -> Client:
-        if self._client is None:
-            self._client = connect(self._data)
-        return self._client
+        with self._connecting:
+            if self._client is None:
+                self._client = connect(self._data)
+            return self._client
 
     @property
     def run_id(self) -> Optional[str]:

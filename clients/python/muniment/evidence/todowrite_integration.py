@@ -96,7 +96,7 @@ class CompletionValidator:
         finally:
             self._judging.result = None
         if before.can_complete and not result.can_complete:
-            self._record(result, todo)
+            self.record_refusal(type(self).__name__, result, todo)
         return result
 
     def _refusal(self, evidence_id: str, todo: Any) -> Optional[tuple[str, str]]:
@@ -118,11 +118,11 @@ class CompletionValidator:
             return "refused_by_validator", answer[:TEXT_CHARACTERS_MAX]
         return "refused_by_validator", f"{name} answered a {type(answer).__name__}. Expected None, True, False or a text"
 
-    def _record(self, result: CompletionResult, todo: Todo) -> None:
-        """The refusal of a hook, in the run: the daemon has recorded its own."""
+    def record_refusal(self, by: str, result: CompletionResult, todo: Todo) -> None:
+        """Records in the run what was refused here; the daemon records its own refusals itself."""
         if not self.evidence_store.run_id:
             return
-        body = {"validator": type(self).__name__, "reason": result.reason, "evidence_ids": todo.evidence_ids,
+        body = {"validator": by, "code": result.findings[-1]["code"], "reason": result.reason, "evidence_ids": todo.evidence_ids,
                 **({"task_id": todo.task_id} if todo.task_id else {"content": todo.content})}
         with contextlib.suppress(MunimentError):   # a run that has ended; the refusal stands
             self.evidence_store.client.append(self.evidence_store.run_id, REFUSED_EVENT, body)
@@ -199,7 +199,7 @@ class BlockingEnforcer:
             reply = self.evidence_store.client.again(lambda: self.evidence_store.client.call("task.complete", **params))
         except MunimentError as error:
             if error.code == "conflict":   # with other evidence
-                return _refusal(known, "completed_before", str(error))
+                return self._refusal(known, "completed_before", str(error))
             raise
         result = CompletionResult.of_reply(reply)
         if result.can_complete and not result.completed:
@@ -256,15 +256,22 @@ class BlockingEnforcer:
             return self._not_opened(todo)
         completed = task is not None and task["status"] == "completed"
         if completed and not completes:
-            return _refusal(todo, "completed_before", f"task {todo.task_id} is completed, and stays so. Open another task")
+            return self._refusal(todo, "completed_before", f"task {todo.task_id} is completed, and stays so. Open another task")
         if old.lower() in COMPLETED and not completed:
-            return _refusal(todo, "direct_change", f"the todo calls itself {old}, and the log has no completion of task {todo.task_id}. "
+            return self._refusal(todo, "direct_change", f"the todo calls itself {old}, and the log has no completion of task {todo.task_id}. "
                             "Complete it with evidence first")
         return None
 
     def _not_opened(self, todo: Todo) -> CompletionResult:
-        return _refusal(todo, "not_opened", f"no task {todo.task_id} in run {self._run()}: when its work began is unknown. Open it first: "
+        return self._refusal(todo, "not_opened", f"no task {todo.task_id} in run {self._run()}: when its work began is unknown. Open it first: "
                         "enforcer.enforce(todo, \"pending\", \"in_progress\")")
+
+    def _refusal(self, todo: Todo, code: str, text: str) -> CompletionResult:
+        """What the daemon was not asked about, because there is no task to judge."""
+        finding: Json = {"check": "timing", "code": code, "blocks": True, "text": text}
+        result = CompletionResult(False, text, {}, "fail", [finding], task_id=todo.task_id, run_id=self.evidence_store.run_id)
+        self.validator.record_refusal(type(self).__name__, result, todo)
+        return result
 
     def _without_edited(self, result: CompletionResult, evidence_ids: Sequence[str],
                         edited: Optional[list[str]] = None) -> CompletionResult:
@@ -289,8 +296,3 @@ def _shown(given: TodoLike, known: Todo) -> Any:
 def _task_id_of(content: str) -> str:
     """The same text is the same task of a run."""
     return "todo-" + hashlib.sha256(content.encode()).hexdigest()[:16]
-
-
-def _refusal(todo: Todo, code: str, text: str) -> CompletionResult:
-    finding: Json = {"check": "timing", "code": code, "blocks": True, "text": text}
-    return CompletionResult(False, text, {}, "fail", [finding], task_id=todo.task_id)
