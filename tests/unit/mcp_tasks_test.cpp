@@ -61,7 +61,7 @@ TEST(McpTasks, ATaskIsOpenedInTheSessionsRun) {
   const std::string text = text_of(host.answer(id));
   EXPECT_TRUE(text.starts_with("Task t1 opened at seq 7.")) << text;
   EXPECT_TRUE(has(text, "complete_task")) << text;
-  EXPECT_TRUE(has(text, "muniment exec --evidence test_output --task t1 -- COMMAND")) << text;
+  EXPECT_TRUE(has(text, "muniment exec --run r1 --evidence test_output --task t1 -- COMMAND")) << text;
 }
 
 TEST(McpTasks, ATaskThatWasOpenedBeforeIsSaidToBe) {
@@ -147,7 +147,7 @@ TEST(McpTasks, ThePromptNamesTheToolsAndTheRecordedCommand) {
   const std::string text = (*got["result"]["messages"].begin())["content"]["text"].string_or("");
   for (const char* tool : task_tools) EXPECT_TRUE(has(text, tool)) << tool;
   EXPECT_TRUE(has(text, "this task is done: t1")) << text;
-  EXPECT_TRUE(has(text, "muniment exec --evidence test_output")) << text;
+  EXPECT_TRUE(has(text, "muniment exec --run RUN --evidence test_output")) << text;
   EXPECT_TRUE(has(text, "toolset tasks")) << text;
 }
 

@@ -172,10 +172,10 @@ std::string say_events(const json::Value& result) {
 std::string say_opened(const json::Value& result) {
   const std::string task = text_of(result["task_id"]);
   return fmt::format(
-      "Task {} {} at seq {}. Complete it with complete_task and the ids of its evidence. Evidence that counts most: "
-      "muniment exec --evidence test_output --task {} -- COMMAND",
+      "Task {} {} at seq {}. Complete it with complete_task and the ids of its evidence. A recorded command is the "
+      "strongest evidence: muniment exec --run {} --evidence test_output --task {} -- COMMAND",
       task, result["duplicate"].as_bool().value_or(false) ? "was opened before," : "opened", number_of(result["seq"]),
-      task);
+      text_of(result["run_id"]), task);
 }
 
 std::string say_validated(const json::Value& result) {

@@ -258,13 +258,13 @@ class BlockingEnforcer:
         if completed and not completes:
             return self._refusal(todo, "completed_before", f"task {todo.task_id} is completed, and stays so. Open another task")
         if old.lower() in COMPLETED and not completed:
-            return self._refusal(todo, "direct_change", f"the todo calls itself {old}, and the log has no completion of task {todo.task_id}. "
-                            "Complete it with evidence first")
+            return self._refusal(todo, "direct_change", f"the todo calls itself {old}, and the log has no completion of task "
+                                 f"{todo.task_id}. Complete it with evidence first")
         return None
 
     def _not_opened(self, todo: Todo) -> CompletionResult:
-        return self._refusal(todo, "not_opened", f"no task {todo.task_id} in run {self._run()}: when its work began is unknown. Open it first: "
-                        "enforcer.enforce(todo, \"pending\", \"in_progress\")")
+        return self._refusal(todo, "not_opened", f"no task {todo.task_id} in run {self._run()}: when its work began is unknown. Open it "
+                             "first: enforcer.enforce(todo, \"pending\", \"in_progress\")")
 
     def _refusal(self, todo: Todo, code: str, text: str) -> CompletionResult:
         """What the daemon was not asked about, because there is no task to judge."""
