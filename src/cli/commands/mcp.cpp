@@ -87,7 +87,7 @@ Result<RecorderOptions> recorder_options(Session& session, const McpOptions& opt
   if (!options.keep_secrets) scrub_arguments(shown);
   out.goal = preview("MCP server: " + joined(shown, " "), goal_bytes_max);
   out.folder = working_folder();
-  out.calls_may_wait = !options.required;
+  out.required = options.required;
   return out;
 }
 

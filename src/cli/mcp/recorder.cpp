@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds probe_pause{1};
 constexpr std::size_t label_bytes_max = 256;
+constexpr std::uint64_t doubted_lines_said_max = 10;
 constexpr std::uint64_t own_tokens = std::uint64_t{1} << 62;
 
 std::string now_text() { return format_time(Clock().now()); }
@@ -94,7 +95,7 @@ void Recorder::submit_event(DraftEvent event, std::uint64_t token) {
   params.raw_member("body", body);
   if (body.size() > limits::spill_part_bytes_max) params.member("spill", true);
   params.end_object();
-  const bool may_wait = options_.calls_may_wait && event.type == "tool.called";
+  const bool may_wait = !options_.required && event.type == "tool.called";
   RecordRequest request{"event.append", std::move(params).text(), std::move(event.artifacts), options_.run_id, token,
                         may_wait};
   event.artifacts.clear();
@@ -109,11 +110,32 @@ void Recorder::submit_note(const std::string& text) {
   queue_.add({"run.annotate", std::move(params).text(), {}, options_.run_id, own_token()});
 }
 
+void Recorder::note_line(bool from_host, std::string_view doubt) {
+  const std::string_view whose = from_host ? "host" : "server";
+  DoubtedLines& lines = doubted_[whose];
+  if (++lines.count == 1) lines.why = doubt;
+  if (lines.count > doubted_lines_said_max) return;
+  say(fmt::format("a line of the {} {}: {}", whose, options_.required ? "is withheld" : "passes unrecorded", doubt));
+}
+
+// The first line of each side is noted once there is a run, the number of all of them at the end.
+void Recorder::note_lines(bool all) {
+  if (run_ == RunState::none) return;
+  for (auto& [whose, lines] : doubted_) {
+    const bool first = !std::exchange(lines.noted, true);
+    if (!first && !(all && lines.count > 1)) continue;
+    submit_note(fmt::format("{} of the {} of MCP server {} {}, the first because {}",
+                            lines.count == 1 ? "a line" : fmt::format("{} lines", lines.count), whose,
+                            options_.rules.server, options_.required ? "were withheld" : "passed unrecorded", lines.why));
+  }
+}
+
 void Recorder::end(std::string_view outcome, std::string_view why) {
   if (outage_ && !link_.connected()) return;
   if (run_ == RunState::none && lost_calls_ == 0) return;
   ensure_run();
   if (outage_) recovered();
+  note_lines(true);
   if (!own_run_) return;
   json::Writer params;
   params.begin_object().member("run_id", options_.run_id).member("outcome", outcome);
@@ -124,6 +146,7 @@ void Recorder::end(std::string_view outcome, std::string_view why) {
 }
 
 void Recorder::step() {
+  note_lines(false);
   bool more = true;
   while (more) {  // what is settled may lead to further requests
     queue_.step();

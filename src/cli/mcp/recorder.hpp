@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,7 +28,7 @@ struct RecorderOptions {
   std::string labels;  // of a run that is started: a JSON object
   std::string goal;
   std::string folder;
-  bool calls_may_wait = true;  // a call is passed on before it is recorded
+  bool required = false;  // nothing passes before it is recorded
 };
 
 struct Recorded {
@@ -49,6 +50,9 @@ class Recorder {
   void record_return(DraftEvent event, std::uint64_t token);
   // The result of a call that is not recorded: it is counted, and nothing is recorded.
   void lose_return() { ++lost_returns_; }
+  // A line of the host or the server that may have held calls or results which are not recorded: it passed all the
+  // same, or was withheld for that.
+  void note_line(bool from_host, std::string_view doubt);
   void end(std::string_view outcome, std::string_view why);
 
   void step();
@@ -65,6 +69,7 @@ class Recorder {
   void submit_event(DraftEvent event, std::uint64_t token);
   void submit_note(const std::string& text);
   void take_settled(SettledRequest& settled);
+  void note_lines(bool all);
   bool retry_reduced(SettledRequest& settled);
   void lost(const DraftEvent& event, std::uint64_t token, const std::string& why);
   void recovered();
@@ -91,6 +96,14 @@ class Recorder {
   std::uint64_t run_token_ = 0;
   std::uint64_t end_token_ = 0;
   std::uint64_t own_tokens_ = std::uint64_t{1} << 62;  // of requests that are no events of a call
+
+  // Lines that were doubted, by whose they are: "host" or "server".
+  struct DoubtedLines {
+    std::uint64_t count = 0;
+    std::string why;    // of the first
+    bool noted = false;  // that one
+  };
+  std::map<std::string_view, DoubtedLines> doubted_;
 
   // The outage, from the first event that was lost.
   bool outage_ = false;

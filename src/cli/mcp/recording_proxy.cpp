@@ -9,6 +9,7 @@
 
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
+#include "cli/mcp/message_check.hpp"
 #include "cli/mcp/proxy_limits.hpp"
 
 namespace muniment::cli {
@@ -24,10 +25,10 @@ std::string said(std::string_view object, std::string_view key) {
   return string_of(member_of(object, key)).value_or("");
 }
 
-std::string error_line(std::string_view id, std::string_view message) {
+std::string error_line(std::string_view id, int code, std::string_view message) {
   json::Writer out;
   out.begin_object().member("jsonrpc", "2.0").raw_member("id", id).key("error").begin_object();
-  out.member("code", proxy::internal_error).member("message", message).end_object().end_object();
+  out.member("code", code).member("message", message).end_object().end_object();
   return std::move(out).text() + "\n";
 }
 
@@ -87,12 +88,64 @@ void RecordingProxy::take_lines(LineReader& reader, Direction direction) {
       take_cut_line(*piece, direction);
       continue;
     }
-    LineFacts line;
-    for (const std::string_view message : messages_of(piece->bytes)) {
-      direction == Direction::to_server ? take_host_message(message, line) : take_server_message(message, line);
-    }
-    hold(direction, std::move(piece->bytes), std::move(line));
+    take_line(std::move(piece->bytes), direction);
   }
+}
+
+void RecordingProxy::take_line(std::string bytes, Direction direction) {
+  std::string doubt = doubt_about(bytes);
+  if (doubt.empty()) doubt = doubt_about_ids(bytes, direction);
+  if (!doubt.empty()) recorder_.note_line(direction == Direction::to_server, doubt);
+  if (!doubt.empty() && required_) return withhold(bytes, direction, doubt);
+  LineFacts line;
+  for (const std::string_view message : messages_of(bytes)) {
+    direction == Direction::to_server ? take_host_message(message, line) : take_server_message(message, line);
+  }
+  hold(direction, std::move(bytes), std::move(line));
+}
+
+// By its id a result is attributed to its call, so that an id names one request at a time.
+std::string RecordingProxy::doubt_about_ids(std::string_view line, Direction direction) const {
+  const bool from_host = direction == Direction::to_server;
+  std::set<std::string> seen;
+  for (const std::string_view message : messages_of(line)) {
+    const Envelope envelope = skim_message(message);
+    if (!(from_host ? envelope.is_request() : envelope.is_response())) continue;
+    const std::string key = id_key(envelope.id);
+    if (seen.insert(key).second && in_flight(key) != from_host) continue;
+    return from_host ? fmt::format("its id {} belongs to a request in flight", envelope.id)
+                     : fmt::format("it answers {}, which is no request in flight", envelope.id);
+  }
+  return {};
+}
+
+// Whoever awaits an answer because of the line gets an error.
+void RecordingProxy::withhold(std::string_view line, Direction direction, std::string_view doubt) {
+  const std::string why = fmt::format("the message cannot be recorded and was not passed on: {}", doubt);
+  for (std::size_t at = skip_blanks(line, 0); at < line.size();) {
+    const std::size_t end = std::max(skip_value(line, at), at + 1);
+    for (const std::string_view message : messages_of(line.substr(at, end - at))) {
+      const Envelope envelope = skim_message(message);
+      if (!is_request_id(envelope.id)) continue;
+      if (direction == Direction::to_host) {
+        withhold_response(envelope, why);
+      } else if (envelope.is_request()) {
+        to_host_.add(error_line(envelope.id, proxy::invalid_request, why), 0);
+      }
+    }
+    at = skip_blanks(line, end);
+  }
+}
+
+void RecordingProxy::withhold_response(const Envelope& envelope, std::string_view why) {
+  const std::string key = id_key(envelope.id);
+  if (!envelope.is_response() || !in_flight(key)) return;
+  if (const auto found = open_.find(key); found != open_.end()) {
+    record_unanswered(found->second, "unknown", why);
+    open_.erase(found);
+  }
+  asked_.erase(key);
+  to_host_.add(error_line(envelope.id, proxy::internal_error, why), 0);
 }
 
 void RecordingProxy::take_host_message(std::string_view message, LineFacts& line) {
@@ -100,7 +153,8 @@ void RecordingProxy::take_host_message(std::string_view message, LineFacts& line
   if (envelope.is_request()) {
     line.ids.emplace_back(envelope.id);
     begin(envelope);
-    if (envelope.method == "tools/call") take_call(envelope, envelope.params, line);
+    if (envelope.method == "tools/call") return take_call(envelope, envelope.params, line);
+    asked_.insert(id_key(envelope.id));
   } else if (envelope.method == "notifications/cancelled") {
     cancel(envelope);
   }
@@ -111,7 +165,17 @@ void RecordingProxy::take_call(const Envelope& envelope, std::string_view params
   OpenCall open{
       {make_uuid_v7(Clock().now()).text(), std::string(envelope.id)}, std::chrono::steady_clock::now(), tokens_};
   recorder_.record_call(open.call, params, tokens_);
-  open_[id_key(envelope.id)] = std::move(open);
+  const std::string key = id_key(envelope.id);
+  if (!in_flight(key)) {
+    open_.emplace(key, std::move(open));
+    return;
+  }
+  constexpr std::string_view why = "the host used the id for two requests at once: their results cannot be told apart";
+  if (const auto other = open_.find(key); other != open_.end()) {
+    record_unanswered(other->second, "unknown", why);
+    open_.erase(other);
+  }
+  record_unanswered(open, "unknown", why);
 }
 
 // The first message that names the host begins the run: initialize, or since 2026 any request.
@@ -141,6 +205,7 @@ void RecordingProxy::take_server_message(std::string_view message, LineFacts& li
   line.ids.emplace_back(envelope.id);
   identify(envelope);
   const auto found = open_.find(id_key(envelope.id));
+  asked_.erase(id_key(envelope.id));
   if (found == open_.end()) return;
   const OpenCall open = std::move(found->second);
   open_.erase(found);
@@ -163,21 +228,24 @@ void RecordingProxy::identify(const Envelope& envelope) {
 }
 
 // A line over 64 MiB passes as it comes. What it was is known when it ends: then the call or the result is recorded
-// without its content. With `required` such a call is not passed on at all.
+// without its content. With `required` such a line is not passed on at all.
 void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) {
   const bool from_host = direction == Direction::to_server;
   CutLine& cut = from_host ? cut_to_server_ : cut_to_host_;
   cut.add(piece);
   LineFacts line;
-  const bool dropped = from_host && required_;
   if (piece.ends) {
     const std::string id = id_of_cut_message(cut.beginning, cut.end);
     const std::string_view text = cut.beginning;
     const bool is_call = text.find("\"tools/call\"") != std::string_view::npos;
     const auto found = open_.find(id_key(id));
     if (!id.empty()) line.ids.push_back(id);
-    if (dropped && !id.empty()) {
-      to_host_.add(error_line(id, "the message is over 64 MiB and cannot be recorded. It was not passed on"), 0);
+    if (required_) {
+      constexpr std::string_view doubt = "it is over 64 MiB";
+      recorder_.note_line(from_host, doubt);
+      // A message of its id alone, of the kind that the direction has.
+      withhold(fmt::format(R"({{"id":{},"{}":""}})", id.empty() ? "null" : id, from_host ? "method" : "result"), direction,
+               doubt);
     } else if (from_host && is_call && !id.empty()) {
       Envelope envelope;
       envelope.id = id;
@@ -191,7 +259,7 @@ void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) 
                               tokens_);
     }
   }
-  if (!dropped) hold(direction, piece.bytes, std::move(line));
+  if (!required_) hold(direction, piece.bytes, std::move(line));
 }
 
 // ---- lines that wait for their record
@@ -235,7 +303,7 @@ void RecordingProxy::refuse(const Hold& hold, const LineFacts& line) {
                                       line.problem);
   std::string answers;
   for (const std::string& id : line.ids) {
-    answers += error_line(id, why);
+    answers += error_line(id, proxy::internal_error, why);
     const auto found = open_.find(id_key(id));
     if (!unasked || found == open_.end()) continue;
     record_unanswered(found->second, "denied", why);
