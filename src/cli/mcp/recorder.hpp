@@ -2,7 +2,8 @@
 // run how many calls were lost while nothing could be recorded.
 //
 // Every `record_` function takes a token. `next_settled` gives it back once the event is durable, or once it is known
-// that it is not; while the daemon is away that is at once.
+// that it is not; while the daemon is away that is at once. An event that the daemon did not acknowledge in time may be
+// recorded all the same: its token is given back once more when that is known.
 #pragma once
 
 #include <chrono>
@@ -34,6 +35,7 @@ struct RecorderOptions {
 struct Recorded {
   std::uint64_t token = 0;
   std::string problem;  // why it is not recorded; empty: it is
+  bool late = false;    // it had been given back with a problem
 };
 
 class Recorder {
@@ -55,9 +57,14 @@ class Recorder {
   void note_line(bool from_host, std::string_view doubt);
   void end(std::string_view outcome, std::string_view why);
 
+  // Was it given back with a problem, and may it be recorded all the same?
+  bool in_doubt(std::uint64_t token) const { return in_doubt_.contains(token); }
+  // Calls and results that are neither recorded nor noted in the run, in words; empty: none.
+  std::string unrecorded() const;
+
   void step();
   std::optional<Recorded> next_settled();
-  bool idle() const { return queue_.empty() && settled_.empty(); }
+  bool idle() const { return queue_.empty() && settled_.empty() && in_doubt_.empty(); }
   int wait(std::vector<pollfd>& polled) const;
   const CallRules& rules() const { return options_.rules; }
 
@@ -67,12 +74,15 @@ class Recorder {
   void ensure_run();
   void record_event(DraftEvent event, std::uint64_t token);
   void submit_event(DraftEvent event, std::uint64_t token);
-  void submit_note(const std::string& text);
+  std::uint64_t submit_note(const std::string& text);  // returns its token
   void take_settled(SettledRequest& settled);
+  void take_late(const SettledRequest& settled);
   void note_lines(bool all);
   bool retry_reduced(SettledRequest& settled);
   void lost(const DraftEvent& event, std::uint64_t token, const std::string& why);
   void recovered();
+  std::string gap() const;
+  void note_gap();
   std::uint64_t own_token() { return own_tokens_++; }
 
   // An event in flight, by token.
@@ -100,7 +110,7 @@ class Recorder {
   // Lines that were doubted, by whose they are: "host" or "server".
   struct DoubtedLines {
     std::uint64_t count = 0;
-    std::string why;    // of the first
+    std::string why;     // of the first
     bool noted = false;  // that one
   };
   std::map<std::string_view, DoubtedLines> doubted_;
@@ -109,6 +119,12 @@ class Recorder {
   bool outage_ = false;
   std::uint64_t lost_calls_ = 0;
   std::uint64_t lost_returns_ = 0;
+  std::map<std::uint64_t, bool> in_doubt_;  // of these the events that may be recorded all the same: token → is a call
+  std::uint64_t undecided_ = 0;             // of these the ones that stay in doubt
+  // The last gap's note, until it is acknowledged.
+  std::uint64_t gap_token_ = 0;
+  std::uint64_t noted_calls_ = 0;
+  std::uint64_t noted_returns_ = 0;
   std::string lost_since_;
   std::string lost_why_;
   std::chrono::steady_clock::time_point next_probe_{};

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
@@ -70,9 +71,9 @@ int RecordingProxy::run() {
     if (exit_ && silent && (!lines_left_[1] || host_ended_)) break;
     poll_once();
   }
-  finish();
+  const int exit_code = finish();
   ::signal(SIGPIPE, pipe_before);
-  return exit_->exit_code();
+  return exit_code;
 }
 
 // ---- messages
@@ -209,7 +210,10 @@ void RecordingProxy::take_server_message(std::string_view message, LineFacts& li
   if (found == open_.end()) return;
   const OpenCall open = std::move(found->second);
   open_.erase(found);
-  if (open.lost && !required_) return recorder_.lose_return();
+  if (open.lost && !required_) {
+    record_unanswered(open, "unknown", "the call was answered, and its result is not recorded");
+    return recorder_.lose_return();
+  }
   line.tokens.push_back(++tokens_);
   recorder_.record_return(
       draft_returned(recorder_.rules(), open.call, envelope.result, envelope.error, microseconds_since(open.began)),
@@ -244,8 +248,8 @@ void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) 
       constexpr std::string_view doubt = "it is over 64 MiB";
       recorder_.note_line(from_host, doubt);
       // A message of its id alone, of the kind that the direction has.
-      withhold(fmt::format(R"({{"id":{},"{}":""}})", id.empty() ? "null" : id, from_host ? "method" : "result"), direction,
-               doubt);
+      withhold(fmt::format(R"({{"id":{},"{}":""}})", id.empty() ? "null" : id, from_host ? "method" : "result"),
+               direction, doubt);
     } else if (from_host && is_call && !id.empty()) {
       Envelope envelope;
       envelope.id = id;
@@ -279,6 +283,7 @@ void RecordingProxy::settle() {
 }
 
 void RecordingProxy::settle_one(const Recorded& recorded) {
+  if (recorded.late) return settle_late(recorded);
   if (!recorded.problem.empty()) {
     for (auto& [key, open] : open_) open.lost = open.lost || open.token == recorded.token;
   }
@@ -292,6 +297,14 @@ void RecordingProxy::settle_one(const Recorded& recorded) {
   if (gate(hold.direction).held(hold.line)) return;
   if (required_ && !line.problem.empty()) refuse(hold, line);
   lines_.erase(hold);
+}
+
+// It is known at last whether a tool.called that was lost is recorded.
+void RecordingProxy::settle_late(const Recorded& recorded) {
+  auto end = ends_of_lost_.extract(recorded.token);
+  if (!recorded.problem.empty()) return;
+  for (auto& [key, open] : open_) open.lost = open.lost && open.token != recorded.token;
+  if (end) recorder_.record_return(std::move(end.mapped()), ++tokens_);
 }
 
 // With `required` the host gets an error in place of what is not recorded.
@@ -314,8 +327,12 @@ void RecordingProxy::refuse(const Hold& hold, const LineFacts& line) {
 }
 
 void RecordingProxy::record_unanswered(const OpenCall& open, std::string_view status, std::string_view why) {
-  if (open.lost) return;
-  recorder_.record_return(draft_unanswered(open.call, status, why, microseconds_since(open.began)), ++tokens_);
+  DraftEvent end = draft_unanswered(open.call, status, why, microseconds_since(open.began));
+  if (!open.lost) {
+    recorder_.record_return(std::move(end), ++tokens_);
+  } else if (recorder_.in_doubt(open.token)) {
+    ends_of_lost_[open.token] = std::move(end);
+  }
 }
 
 void RecordingProxy::pass_on() {
@@ -392,13 +409,23 @@ void RecordingProxy::follow_end() {
   next_signal_at_ = now + proxy::end_patience;
 }
 
-void RecordingProxy::finish() {
+int RecordingProxy::finish() {
   const std::string how = exit_->signal != 0 ? fmt::format("the server was ended by signal {}", exit_->signal)
                                              : fmt::format("the server ended with code {}", exit_->code);
   for (const auto& [key, open] : open_) record_unanswered(open, "interrupted", how + " before it answered");
   const bool failed = exit_->exit_code() != 0;
-  recorder_.end(!died_ ? "success" : failed ? "failure" : "abandoned", died_ && failed ? how : "");
   const Time until = std::chrono::steady_clock::now() + proxy::end_patience;
+  drain(until);
+  recorder_.end(!died_ ? "success" : failed ? "failure" : "abandoned", died_ && failed ? how : "");
+  drain(until);
+  const std::string unrecorded = recorder_.unrecorded();
+  if (unrecorded.empty()) return exit_->exit_code();
+  fmt::print(stderr, "muniment mcp: {}\n", unrecorded);
+  return required_ && !failed ? 1 : exit_->exit_code();
+}
+
+// Until everything is recorded and passed on, or the time has come.
+void RecordingProxy::drain(Time until) {
   for (;;) {
     take_lines(server_out_, Direction::to_host);
     recorder_.step();

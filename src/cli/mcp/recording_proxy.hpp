@@ -82,6 +82,7 @@ class RecordingProxy {
   void hold(Direction direction, std::string bytes, LineFacts line);
   void settle();
   void settle_one(const Recorded& recorded);
+  void settle_late(const Recorded& recorded);
   void refuse(const Hold& hold, const LineFacts& line);
   void pass_on();
 
@@ -90,7 +91,8 @@ class RecordingProxy {
   void poll_once();
   void follow_end();
   void stop_server(int first_signal);
-  void finish();
+  int finish();
+  void drain(Time until);
   void record_unanswered(const OpenCall& open, std::string_view status, std::string_view why);
 
   ChildServer server_;
@@ -114,6 +116,8 @@ class RecordingProxy {
   bool began_ = false;
   std::map<std::uint64_t, Hold> holds_;  // by token
   std::map<Hold, LineFacts> lines_;
+  // Ends of calls that were lost, by the token of tool.called: recorded if that turns out to be.
+  std::map<std::uint64_t, DraftEvent> ends_of_lost_;
   std::uint64_t tokens_ = 0;
 
   bool lines_left_[2] = {false, false};  // by direction: read, and not taken, because too much was waiting
