@@ -103,8 +103,8 @@ std::string doubt_about_members(std::string_view object, bool is_message) {
     const std::string name = string_of(key).value_or(std::string(key));
     std::string lower = name;
     for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    const bool known = std::find(std::begin(envelope_members), std::end(envelope_members), lower) !=
-                       std::end(envelope_members);
+    const bool known =
+        std::find(std::begin(envelope_members), std::end(envelope_members), lower) != std::end(envelope_members);
     if (is_message && known && lower != name) doubt = fmt::format("it writes {} as {}", lower, name);
     if (!seen.insert(lower).second) doubt = fmt::format("{} occurs twice", name);
   });
