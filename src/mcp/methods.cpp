@@ -89,7 +89,7 @@ void initialize(const CallPtr& call) {
       std::find(initialized_versions.begin(), initialized_versions.end(), wanted) != initialized_versions.end();
   session.opened().version = known ? wanted : std::string(initialized_version);
   session.opened().initialize = call->message_ptr();
-  session.begin_run(call->params()["clientInfo"]);
+  session.introduce(call->params()["clientInfo"]);
   call->answer(json::Writer()
                    .begin_object()
                    .member("protocolVersion", session.opened().version)

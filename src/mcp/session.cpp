@@ -115,7 +115,7 @@ void Session::ask(const Call& call, std::string_view method, std::string params,
 
 void Session::notified(const json::Value& notification) { subscriptions_.notified(notification); }
 
-void Session::begin_run(const json::Value& client_info) { run_.begin(client_info); }
+void Session::introduce(const json::Value& client_info) { run_.introduce(client_info); }
 
 void Session::tick(Monotonic now) {
   std::vector<CallPtr> calls;
