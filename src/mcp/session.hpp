@@ -85,6 +85,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Server& server_;
   std::optional<ToolList> own_tools_;  // where the host's side named toolsets
+  std::string bad_settings_;           // why each request is refused
   Native& native_;
   SessionOptions options_;
   Send send_;

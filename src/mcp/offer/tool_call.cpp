@@ -38,6 +38,13 @@ std::string unknown_tool(const ToolList& offered, std::string_view name) {
   std::vector<std::string_view> names;
   for (const Tool* tool : offered.tools) names.push_back(tool->name);
   std::string text = fmt::format("unknown tool {}.", json::quote(name.substr(0, 100)));
+  for (const Tool& tool : tool_table()) {
+    if (tool.name == name)
+      return text + fmt::format(
+                        " It belongs to the toolset {}, which is not offered: mcp_toolsets, or muniment mcp "
+                        "--toolset {}.",
+                        tool.toolset, tool.toolset);
+  }
   if (const std::string_view near = nearest(name, names); !near.empty()) text += fmt::format(" Did you mean {}?", near);
   return text;
 }
