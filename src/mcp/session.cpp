@@ -136,6 +136,7 @@ void Session::close() {
 }
 
 void Session::abandon() {
+  if (!run_.named()) return close();
   if (std::exchange(closed_, true)) return;
   run_.leave_open();
   cancel_all();

@@ -48,7 +48,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void tick(Monotonic now);
   // The host has gone: cancels its calls, but for those that it was given a handle for, and ends its run.
   void close();
-  // The daemon stops: the same, but the run stays open for a host that connects again.
+  // The daemon stops: the same, but a run with an id from outside stays open for a host that connects again.
   void abandon();
   // True while nothing is in progress that `tick` is needed for.
   bool idle() const { return calls_.empty() && run_.settled() && !subscriptions_.pending(); }

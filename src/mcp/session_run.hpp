@@ -49,6 +49,8 @@ class SessionRun {
   // The host ended the run by itself: the next call begins another one.
   void was_ended();
   void end();
+  // The run's id came from outside: whoever gave it can continue the run in another session.
+  bool named() const { return chosen_id_; }
   // Records nothing more, and does not end the run.
   void leave_open() { open_ = false; }
 

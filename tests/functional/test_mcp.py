@@ -232,9 +232,11 @@ class Stops(McpCase):
         self.assertIn(run_id, first + second)
         self.assertTrue(self.call("server.health")["ok"], "the daemon is well: only the result can say it")
 
-    def test_a_daemon_that_stops_leaves_the_run_open_for_a_host_that_comes_again(self) -> None:
-        host = self.host()
+    def test_a_daemon_that_stops_leaves_the_run_open_for_a_host_that_named_it_and_comes_again(self) -> None:
+        host = self.host(stateless=True)
+        host.tell("muniment/session", run_id=f"{self.run_id}.named", record=True)
         run_id = self.run_of(host)
+        self.assertEqual(run_id, f"{self.run_id}.named")
         self.assertEqual(self.daemon.stop(), 0)
         self.restart()
         self.assertEqual(self.status(run_id), "open")

@@ -209,18 +209,21 @@ TEST(McpSessionRun, AHaltedRunThatRefusesEventsIsNoSecondWarning) {
   EXPECT_EQ(text_of(host.answer(host.last_id())).find("could not be recorded"), std::string::npos);
 }
 
-TEST(McpSessionRun, TheRunEndsWithTheSessionAndStaysOpenWhenTheDaemonStops) {
+TEST(McpSessionRun, TheRunEndsWithTheSessionAndStaysOpenWhenTheDaemonStopsIfTheHostNamedIt) {
   Recording left;
   left.open();
   left.session->close();
   EXPECT_EQ(left.native.params("run.end")["run_id"].string_or(""), left.run());
   left.session->close();
   EXPECT_EQ(left.native.all_params("run.end").size(), 1U);
-  Recording stopped;
-  stopped.open();
-  stopped.session->abandon();
-  stopped.session->close();
-  EXPECT_TRUE(stopped.native.all_params("run.end").empty());
+  for (const bool named : {false, true}) {
+    Recording stopped;
+    if (named) stopped.tell("muniment/session", R"({"record":true,"run_id":"chosen"})");
+    stopped.open();
+    stopped.session->abandon();
+    stopped.session->close();
+    EXPECT_EQ(stopped.native.all_params("run.end").size(), named ? 0U : 1U);
+  }
 }
 
 TEST(McpSessionRun, ASessionThatDoesNotRecordBeginsNoRun) {

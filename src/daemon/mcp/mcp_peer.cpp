@@ -101,6 +101,13 @@ std::shared_ptr<McpPeer> McpHost::open(gateway::Caller caller, McpPeer::Link lin
   return peer;
 }
 
+void McpHost::stop() {
+  stopping_ = true;
+  for (const auto& weak : std::vector(peers_)) {
+    if (const auto peer = weak.lock()) peer->session().abandon();
+  }
+}
+
 bool McpHost::tick() {
   const Monotonic now = server_.clock().monotonic();
   bool waiting = false;

@@ -68,8 +68,8 @@ class McpHost {
   std::shared_ptr<McpPeer> open(gateway::Caller caller, McpPeer::Link link);
   // About once a second while a host waits. False: none does.
   bool tick();
-  // The daemon stops: sessions that are closed from now on leave their runs open, for hosts that connect again.
-  void stop() { stopping_ = true; }
+  // The daemon stops: every session ends. A run with an id from outside stays open, for a host that connects again.
+  void stop();
   std::function<void()> on_waiting;  // a request is in progress
 
   gateway::Dispatcher& dispatcher() { return dispatcher_; }
