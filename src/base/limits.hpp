@@ -10,6 +10,7 @@ namespace muniment::limits {
 // Requests (docs/protocol.md)
 inline constexpr std::size_t request_line_bytes_max = 1 << 20;
 inline constexpr std::size_t json_depth_max = 64;
+inline constexpr std::size_t reply_depth_max = 2 * json_depth_max;  // what a client nested, and what is around it
 inline constexpr std::size_t number_digits_max = 40;
 inline constexpr int number_exponent_max = 308;
 inline constexpr std::size_t requests_in_flight_per_connection_max = 256;

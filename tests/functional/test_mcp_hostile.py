@@ -93,10 +93,20 @@ class BadInput(HostileCase):
         with contextlib.suppress(OSError):   # the daemon closes before it has read all
             host.ask("tools/call", name="remember", arguments={"text": text})
         answer = host.raw.line()
-        if answer is not None:
-            self.assertIn("1048576", answer["error"]["message"])
-            self.assertTrue(host.raw.closed())
+        assert answer is not None, "the refusal was lost"
+        self.assertIn("1048576", answer["error"]["message"])
+        self.assertTrue(host.raw.closed())
         self.assertGreater(other.done("record_event", type="x.test.noted", body={})["run_seq"], run_seq)
+
+    def test_what_is_nested_to_the_limit_is_read_back(self) -> None:
+        body: Json = {}
+        for _ in range(61):
+            body = {"a": body}
+        host = self.host()
+        run_id = self.new_run()
+        self.call("event.append", run_id=run_id, type="x.test.deep", body=body)
+        host.tell("muniment/session", toolsets=["runs"])
+        self.assertEqual(host.done("list_events", run_id=run_id)["events"][-1]["body"], body)
 
     def test_a_cursor_that_was_tampered_with_is_refused(self) -> None:
         for i in range(60):

@@ -54,8 +54,8 @@ class Answers(HttpCase):
         response = connection.getresponse()
         self.assertIn(b"acknowledged", response.readline())
         self.assertEqual(self.daemon.stop(), 0)
-        rest = response.read()
         self.restart()
+        rest = response.read()
         self.assertIn(b"the daemon stops", rest)
         self.assertIn(b'"id":7', rest)
 

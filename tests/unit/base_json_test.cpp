@@ -126,6 +126,8 @@ TEST(Json, NulAndLoneSurrogatesAreRefusedInKeysToo) {
 TEST(Json, NestingIsAtMost64Levels) {
   const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_TRUE(accepted(nested(limits::json_depth_max)));
+  EXPECT_TRUE(parse(std::string_view("[[[]]]"), 3).ok());
+  EXPECT_FALSE(parse(std::string_view("[[[]]]"), 2).ok());
   const std::string message =
       "JSON at byte 64: nested deeper than 64 levels, the limit. Flatten it, or send the inner part "
       "as a string.";

@@ -26,12 +26,12 @@ std::string_view inside_quotes(std::string_view text, std::uint32_t begin, std::
 }
 
 // simdjson says what is wrong but not where; the walk over the same text finds the place.
-Error name_the_place(simdjson::error_code code, std::string_view text, Workspace& workspace) {
+Error name_the_place(simdjson::error_code code, std::string_view text, std::size_t depth_max, Workspace& workspace) {
   if (const std::size_t at = first_invalid_utf8(text); at != std::string_view::npos) {
     return {Errc::invalid_argument,
             fmt::format("JSON at byte {}: not UTF-8. Send other bytes as an artifact or base64.", at)};
   }
-  if (auto walked = walk(text, workspace.nodes); !walked) return std::move(walked).error();
+  if (auto walked = walk(text, depth_max, workspace.nodes); !walked) return std::move(walked).error();
   if (code == simdjson::NUMBER_ERROR) {
     return {Errc::invalid_argument, "JSON has a number beyond 1.797e308, the largest. Send it as a string."};
   }
@@ -39,15 +39,15 @@ Error name_the_place(simdjson::error_code code, std::string_view text, Workspace
   return {Errc::invalid_argument, fmt::format("not JSON: {}.", simdjson::error_message(code))};
 }
 
-Status parse_into(std::string_view text, Workspace& workspace) {
+Status parse_into(std::string_view text, std::size_t depth_max, Workspace& workspace) {
   const auto judged = workspace.parser.parse(text.data(), text.size(), true);
-  if (judged.error() != simdjson::SUCCESS) return name_the_place(judged.error(), text, workspace);
-  return walk(text, workspace.nodes);
+  if (judged.error() != simdjson::SUCCESS) return name_the_place(judged.error(), text, depth_max, workspace);
+  return walk(text, depth_max, workspace.nodes);
 }
 
 }  // namespace
 
-Result<Document> parse(std::string_view text) {
+Result<Document> parse(std::string_view text, std::size_t depth_max) {
   if (text.empty()) return Error(Errc::invalid_argument, "empty text, expected a JSON value.");
   // Node offsets have 32 bits, and simdjson takes no more either.
   if (text.size() > std::numeric_limits<std::uint32_t>::max() - 64) {
@@ -57,13 +57,13 @@ Result<Document> parse(std::string_view text) {
   document.text_ = text;
   if (text.size() > workspace_text_bytes_max) {
     Workspace workspace;
-    RETURN_IF_ERROR(parse_into(text, workspace));
+    RETURN_IF_ERROR(parse_into(text, depth_max, workspace));
     document.nodes_ = std::move(workspace.nodes);
     document.nodes_.shrink_to_fit();
     return document;
   }
   thread_local Workspace workspace;
-  RETURN_IF_ERROR(parse_into(text, workspace));
+  RETURN_IF_ERROR(parse_into(text, depth_max, workspace));
   document.nodes_ = workspace.nodes;  // a copy: exactly as large as it must be
   return document;
 }

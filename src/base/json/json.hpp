@@ -2,7 +2,7 @@
 //
 // `parse` lets simdjson judge the grammar and then walks the text once, refusing what parsers
 // disagree about: duplicate keys (also escaped ones), \u0000, lone surrogates, numbers outside the
-// limits of docs/format.md, nesting deeper than limits::json_depth_max. What is accepted is an
+// limits of docs/format.md, nesting deeper than `depth_max`. What is accepted is an
 // array of nodes that point into the text, so that `Value::source()` is exactly what the client
 // sent: those bytes are hashed and stored.
 #pragma once
@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "base/result.hpp"
 
 namespace muniment::json {
@@ -41,13 +42,13 @@ class Document {
 
  private:
   friend class Value;
-  friend Result<Document> parse(std::string_view text);
+  friend Result<Document> parse(std::string_view text, std::size_t depth_max);
   std::string_view text_;
   std::vector<Node> nodes_;
 };
 
 // Errors: invalid_argument, with the byte offset and what to do.
-Result<Document> parse(std::string_view text);
+Result<Document> parse(std::string_view text, std::size_t depth_max = limits::json_depth_max);
 inline Result<Document> parse(const char* text) { return parse(std::string_view(text)); }
 Result<Document> parse(std::string&& text) = delete;  // the bytes would not outlive it
 

@@ -86,7 +86,8 @@ struct Key {
 
 class Walk {
  public:
-  Walk(std::string_view text, std::vector<Node>& nodes) : text_(text), nodes_(nodes) {}
+  Walk(std::string_view text, std::size_t depth_max, std::vector<Node>& nodes)
+      : text_(text), depth_max_(depth_max), nodes_(nodes) {}
 
   Status run() {
     skip_space();
@@ -153,11 +154,11 @@ class Walk {
   }
 
   bool enter(std::size_t depth) {
-    if (depth > limits::json_depth_max) {
+    if (depth > depth_max_) {
       return fail(
           fmt::format("nested deeper than {} levels, the limit. Flatten it, or send the "
                       "inner part as a string",
-                      limits::json_depth_max));
+                      depth_max_));
     }
     ++at_;
     skip_space();
@@ -331,6 +332,7 @@ class Walk {
   }
 
   std::string_view text_;
+  const std::size_t depth_max_;
   std::vector<Node>& nodes_;
   std::size_t at_ = 0;
   std::size_t problem_at_ = 0;
@@ -339,9 +341,9 @@ class Walk {
 
 }  // namespace
 
-Status walk(std::string_view text, std::vector<Node>& nodes) {
+Status walk(std::string_view text, std::size_t depth_max, std::vector<Node>& nodes) {
   nodes.clear();
-  return Walk(text, nodes).run();
+  return Walk(text, depth_max, nodes).run();
 }
 
 }  // namespace muniment::json

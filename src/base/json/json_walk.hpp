@@ -13,7 +13,7 @@
 namespace muniment::json {
 
 // Fills `nodes` (emptied first) with the text's values, parents before children.
-Status walk(std::string_view text, std::vector<Node>& nodes);
+Status walk(std::string_view text, std::size_t depth_max, std::vector<Node>& nodes);
 
 // What stands between the quotes of an accepted string, with its escapes resolved.
 std::string unescape(std::string_view inside);

@@ -1,6 +1,7 @@
 #include "daemon/mcp/mcp_peer.hpp"
 
 #include "base/limits.hpp"
+#include "base/log.hpp"
 #include "daemon/subscriptions.hpp"
 
 namespace muniment::daemon {
@@ -28,8 +29,9 @@ McpPeer::McpPeer(McpHost& host, gateway::Caller caller, Link link)
 bool McpPeer::may_send() const { return unread_bytes() <= limits::unread_bytes_per_connection_max; }
 
 void McpPeer::send(std::string line) {
-  const auto document = json::parse(line);
-  if (!document || closed_) return;
+  if (closed_) return;
+  const auto document = json::parse(line, limits::reply_depth_max);
+  if (!document) return log_error("a notification for an MCP session is lost", {{"error", document.error().message}});
   session_->notified(document->root());
   if (host_.on_waiting && !session_->idle()) host_.on_waiting();
 }
@@ -58,8 +60,13 @@ void McpPeer::take_reply(std::int64_t number, std::string line) {
   if (found == pending_.end()) return;
   const Done done = std::move(found->second.done);
   pending_.erase(found);
-  const auto document = json::parse(line);  // the daemon's own words
-  if (document) done({document->root()["result"], document->root()["error"]});
+  auto document = json::parse(line, limits::reply_depth_max);
+  if (!document) {
+    line = gateway::error_line(
+        "null", Error(Errc::system_error, "the daemon cannot read its own reply: " + document.error().message));
+    document = json::parse(line);
+  }
+  done({document->root()["result"], document->root()["error"]});
   leave_when_idle();
 }
 
