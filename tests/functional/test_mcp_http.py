@@ -10,6 +10,8 @@ import stat
 from mcp_http_case import INITIALIZE, META, WAIT_S, HttpCase, Stream, free_port
 from support import Daemon, DaemonCase, main, wait_until
 
+SESSIONS_MAX = 1_000
+
 
 class WhoMayComeIn(HttpCase):
     def test_the_token_is_made_at_the_first_start_and_is_the_users_alone(self) -> None:
@@ -53,6 +55,28 @@ class Sessions(HttpCase):
         for method in ("POST", "GET", "DELETE"):
             gone = self.send({"jsonrpc": "2.0", "id": 4, "method": "ping"}, method=method, Mcp_Session_Id=session)
             self.assertEqual(gone.status, 404, method)
+
+    def test_a_refused_initialize_is_no_session_and_a_further_session_ends_the_longest_unused(self) -> None:
+        session = self.begin()
+        connection = self.connect()
+        for _ in range(3):
+            refused = self.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}, connection)
+            self.assertEqual((refused.json()["error"]["code"], refused.headers["Mcp-Session-Id"]), (-32602, None))
+        for _ in range(SESSIONS_MAX - 1):
+            self.assertEqual(self.send(INITIALIZE, connection).status, 200)
+        self.assertEqual(self.ping(session), 200)
+        listening = self.begin()
+        stream = self.connect()
+        stream.request("GET", "/mcp", headers=self.headers(Mcp_Session_Id=listening))
+        self.assertEqual(stream.getresponse().status, 200)
+        for _ in range(SESSIONS_MAX):
+            last = self.send(INITIALIZE, connection)
+            self.assertEqual(last.status, 200)
+        self.assertEqual((self.ping(session), self.ping(listening)), (404, 200))
+        self.assertEqual(self.ping(last.headers["Mcp-Session-Id"]), 200)
+
+    def ping(self, session: str) -> int:
+        return self.send({"jsonrpc": "2.0", "id": 9, "method": "ping"}, Mcp_Session_Id=session).status
 
     def test_an_unknown_version_is_refused(self) -> None:
         session = self.begin()

@@ -20,6 +20,7 @@ class HttpStream {
   HttpStream(const HttpStream&) = delete;
 
   void send(const mcp::Outgoing& message);
+  void leave_out_headers() { headers_.clear(); }
   void begin();  // the stream of a GET: at once
   void keep_alive();
   void end();

@@ -168,8 +168,9 @@ McpHttp::ConversationPtr McpHttp::find(const std::shared_ptr<http::Exchange>& ex
 }
 
 void McpHttp::begin_conversation(const std::shared_ptr<http::Exchange>& exchange, const mcp::Parsed& parsed) {
+  if (conversations_.size() >= limits::mcp_sessions_max) end_longest_unused();
   if (conversations_.size() >= limits::mcp_sessions_max) {
-    return exchange->reply(plain_failure(503, fmt::format("{} sessions are open, limit {}. End some with DELETE.",
+    return exchange->reply(plain_failure(503, fmt::format("{} sessions are in use, limit {}. End some with DELETE.",
                                                           conversations_.size(), limits::mcp_sessions_max)));
   }
   const auto conversation = std::make_shared<Conversation>();
@@ -185,6 +186,15 @@ void McpHttp::begin_conversation(const std::shared_ptr<http::Exchange>& exchange
   conversation->peer = host_.open(caller(), std::move(link));
   conversations_.emplace(conversation->id, conversation);
   converse(conversation, exchange, parsed);
+  if (conversation->peer->session().opened().version.empty()) end(conversation, {});  // it was refused
+}
+
+void McpHttp::end_longest_unused() {
+  ConversationPtr longest;
+  for (const auto& [id, one] : conversations_) {
+    if (!one->in_use() && (!longest || one->used < longest->used)) longest = one;
+  }
+  if (longest) end(std::move(longest), {});
 }
 
 void McpHttp::converse(const ConversationPtr& conversation, const std::shared_ptr<http::Exchange>& exchange,
@@ -216,6 +226,7 @@ void McpHttp::send(const std::weak_ptr<Conversation>& weak, mcp::Outgoing messag
   if (found != conversation->answers.end()) {
     const auto stream = found->second;
     if (message.last) conversation->answers.erase(found);
+    if (conversation->peer->session().opened().version.empty()) stream->leave_out_headers();
     return stream->send(message);
   }
   std::erase_if(conversation->listeners, [](const auto& stream) { return stream->closed(); });
@@ -264,8 +275,7 @@ void McpHttp::keep_alive() {
   std::vector<ConversationPtr> unused;
   for (const auto& [id, conversation] : conversations_) {
     for (const auto& stream : std::vector(conversation->listeners)) stream->keep_alive();
-    const bool in_use = !conversation->answers.empty() || !conversation->listeners.empty();
-    if (!in_use && conversation->used + unused_max < now) unused.push_back(conversation);
+    if (!conversation->in_use() && conversation->used + unused_max < now) unused.push_back(conversation);
   }
   for (const ConversationPtr& conversation : unused) end(conversation, {});
   for (const auto& [key, request] : std::map(stateless_)) request.stream->keep_alive();

@@ -48,6 +48,7 @@ class McpHttp {
     std::map<std::string, std::shared_ptr<HttpStream>> answers;  // by the id's JSON text of the host's request
     std::vector<std::shared_ptr<HttpStream>> listeners;          // of GET
     Monotonic used{};
+    bool in_use() const { return !answers.empty() || !listeners.empty(); }
   };
   using ConversationPtr = std::shared_ptr<Conversation>;
 
@@ -59,6 +60,7 @@ class McpHttp {
   void converse(const ConversationPtr& conversation, const std::shared_ptr<http::Exchange>& exchange,
                 const mcp::Parsed& parsed);
   void listen_to(const std::shared_ptr<http::Exchange>& exchange);
+  void end_longest_unused();
   void end(ConversationPtr conversation, std::string_view why);
   void end_conversation(const std::shared_ptr<http::Exchange>& exchange);
   ConversationPtr find(const std::shared_ptr<http::Exchange>& exchange);
