@@ -35,6 +35,10 @@ constexpr Method method_table[] = {
 constexpr std::array<std::string_view, 4> initialized_versions{initialized_version, "2025-06-18", "2025-03-26",
                                                                "2024-11-05"};
 
+bool is_initialized_version(std::string_view version) {
+  return std::find(initialized_versions.begin(), initialized_versions.end(), version) != initialized_versions.end();
+}
+
 std::string supported_versions(std::string_view requested) {
   json::Writer data;
   data.begin_object().key("supported").begin_array().string(stateless_version).end_array();
@@ -49,6 +53,8 @@ const Method* find_method(std::string_view name, Revision revision) {
   });
   return row == std::end(method_table) ? nullptr : row;
 }
+
+bool is_served(std::string_view version) { return version == stateless_version || is_initialized_version(version); }
 
 Revision revision_of(const Message& message) {
   const bool stateless = message.meta()[version_key].present() || message.method == "server/discover" ||
@@ -85,9 +91,7 @@ void initialize(const CallPtr& call) {
   Session& session = call->session();
   const std::string wanted = call->params()["protocolVersion"].string_or("");
   if (wanted.empty()) return call->fail({invalid_params, "protocolVersion: expected a string."});
-  const bool known =
-      std::find(initialized_versions.begin(), initialized_versions.end(), wanted) != initialized_versions.end();
-  session.opened().version = known ? wanted : std::string(initialized_version);
+  session.opened().version = is_initialized_version(wanted) ? wanted : std::string(initialized_version);
   session.opened().initialize = call->message_ptr();
   session.begin_run(call->params()["clientInfo"]);
   call->answer(json::Writer()

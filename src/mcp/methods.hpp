@@ -17,6 +17,8 @@ struct Method {
 
 const Method* find_method(std::string_view name, Revision revision);  // nullptr: none
 
+// Whether `version` of the protocol is served: initialize answers with it, or every request may name it.
+bool is_served(std::string_view version);
 // A request is stateless if it says so in its _meta, or if it is server/discover.
 Revision revision_of(const Message& message);
 // Checks that a stateless request's _meta is complete.

@@ -78,6 +78,13 @@ class Sessions(HttpCase):
     def ping(self, session: str) -> int:
         return self.send({"jsonrpc": "2.0", "id": 9, "method": "ping"}, Mcp_Session_Id=session).status
 
+    def test_each_version_that_initialize_answers_with_is_served(self) -> None:
+        for version in ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"):
+            begun = self.send({**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": version}})
+            self.assertEqual(begun.json()["result"]["protocolVersion"], version)
+            listed = self.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, Mcp_Session_Id=begun.headers["Mcp-Session-Id"], MCP_Protocol_Version=version)
+            self.assertEqual(listed.status, 200, version)
+
     def test_an_unknown_version_is_refused(self) -> None:
         session = self.begin()
         answer = self.send({"jsonrpc": "2.0", "id": 2, "method": "ping"}, Mcp_Session_Id=session, MCP_Protocol_Version="1999-01-01")

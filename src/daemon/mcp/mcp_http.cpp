@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::string_view endpoint = "/mcp";
 constexpr std::chrono::hours unused_max{1};
-constexpr std::string_view versions[] = {mcp::stateless_version, mcp::initialized_version, "2025-06-18", "2025-03-26"};
 
 std::string new_session_id() {
   std::string bytes(16, '\0');
@@ -32,10 +31,6 @@ bool takes(const http::Request& request, std::string_view type) {
 
 mcp::Outgoing unanswered(const std::string& id, std::string_view why) {
   return {mcp::error_message(id, {mcp::internal_error, std::string(why)}), id, true, mcp::internal_error};
-}
-
-bool is_known_version(std::string_view version) {
-  return std::find(std::begin(versions), std::end(versions), version) != std::end(versions);
 }
 
 }  // namespace
@@ -120,7 +115,7 @@ void McpHttp::post(const std::shared_ptr<http::Exchange>& exchange) {
   const auto version = request.header("MCP-Protocol-Version");
   if (version == mcp::stateless_version || mcp::revision_of(*parsed.message) == mcp::Revision::stateless)
     return serve_stateless(exchange, parsed);
-  if (version && !is_known_version(*version))
+  if (version && !mcp::is_served(*version))
     return exchange->reply(plain_failure(400, fmt::format("MCP-Protocol-Version: {} is not supported.", *version)));
   if (parsed.message->method == "initialize") return begin_conversation(exchange, parsed);
   if (const ConversationPtr conversation = find(exchange)) converse(conversation, exchange, parsed);
