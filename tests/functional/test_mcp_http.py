@@ -87,8 +87,10 @@ class Sessions(HttpCase):
 
     def test_an_unknown_version_is_refused(self) -> None:
         session = self.begin()
-        answer = self.send({"jsonrpc": "2.0", "id": 2, "method": "ping"}, Mcp_Session_Id=session, MCP_Protocol_Version="1999-01-01")
-        self.assertEqual(answer.status, 400)
+        for method in ("POST", "GET", "DELETE"):
+            answer = self.send({"jsonrpc": "2.0", "id": 2, "method": "ping"}, method=method, Mcp_Session_Id=session, MCP_Protocol_Version="1999-01-01")
+            self.assertEqual(answer.status, 400, method)
+        self.assertEqual(self.ping(session), 200)
 
     def test_a_change_comes_over_the_stream_that_the_session_listens_to(self) -> None:
         session = self.begin()
@@ -132,7 +134,10 @@ class BadInput(HttpCase):
         self.assertEqual(self.send(ping, path="/other").status, 404)
         self.assertEqual(self.send(ping, method="PUT").status, 405)
         self.assertEqual(self.send(ping, method="GET").status, 405)
-        self.assertEqual(self.send(ping, Content_Type="text/plain").status, 415)
+        for content_type in ("text/plain", "application/jsonx", None):
+            self.assertEqual(self.send(ping, Content_Type=content_type).status, 415, content_type)
+        for content_type in ("application/json; charset=utf-8", "Application/JSON", "application/json;charset=utf-8"):
+            self.assertEqual(self.send(INITIALIZE, Content_Type=content_type).status, 200, content_type)
         self.assertEqual(self.send(ping, Accept="text/html").status, 406)
         for body, code in ((b"{", -32700), (b"[]", -32600), (b'{"a":' * 100 + b"1" + b"}" * 100, -32700), (b"\xff", -32700), (b"", -32700)):
             answer = self.send(body)

@@ -24,6 +24,11 @@ http::Answer plain_failure(int status, std::string text) {
   return http_failure(status, {mcp::invalid_request, std::move(text)});
 }
 
+bool is_json(const http::Request& request) {
+  const std::string type = request.header("Content-Type").value_or("");
+  return http::equal_ignoring_case(std::string_view(type).substr(0, type.find_first_of("; \t")), "application/json");
+}
+
 bool takes(const http::Request& request, std::string_view type) {
   const auto accept = request.header("Accept");
   return !accept || accept->find(type) != std::string::npos || accept->find("*/*") != std::string::npos;
@@ -106,7 +111,7 @@ void McpHttp::serve(std::shared_ptr<http::Exchange> exchange) {
 
 void McpHttp::post(const std::shared_ptr<http::Exchange>& exchange) {
   const http::Request& request = exchange->request();
-  if (const auto type = request.header("Content-Type"); !type || !type->starts_with("application/json"))
+  if (!is_json(request))
     return exchange->reply(plain_failure(415, "Content-Type: expected application/json."));
   if (!takes(request, "application/json") || !takes(request, "text/event-stream"))
     return exchange->reply(plain_failure(406, "Accept: expected application/json and text/event-stream."));
@@ -115,8 +120,6 @@ void McpHttp::post(const std::shared_ptr<http::Exchange>& exchange) {
   const auto version = request.header("MCP-Protocol-Version");
   if (version == mcp::stateless_version || mcp::revision_of(*parsed.message) == mcp::Revision::stateless)
     return serve_stateless(exchange, parsed);
-  if (version && !mcp::is_served(*version))
-    return exchange->reply(plain_failure(400, fmt::format("MCP-Protocol-Version: {} is not supported.", *version)));
   if (parsed.message->method == "initialize") return begin_conversation(exchange, parsed);
   if (const ConversationPtr conversation = find(exchange)) converse(conversation, exchange, parsed);
 }
@@ -154,6 +157,9 @@ McpHttp::ConversationPtr McpHttp::find(const std::shared_ptr<http::Exchange>& ex
     exchange->reply(plain_failure(status, std::move(text)));
     return nullptr;
   };
+  const auto version = exchange->request().header("MCP-Protocol-Version");
+  if (version && !mcp::is_served(*version))
+    return refuse(400, fmt::format("MCP-Protocol-Version: {} is not supported.", json::quote(version->substr(0, 100))));
   const auto id = exchange->request().header("Mcp-Session-Id");
   if (!id) return refuse(400, "Mcp-Session-Id: this header is required. Send initialize first.");
   const auto found = conversations_.find(*id);
