@@ -48,12 +48,12 @@ bool is_added(const Place& place, const AllowedHosts& hosts, bool any_port) {
   });
 }
 
-Error denied(std::string_view header, std::string_view value) {
+Error denied(std::string_view header, std::string_view value, const AllowedHosts& hosts) {
   return Error(
       Errc::denied,
       fmt::format("the {} header \"{}\" names none of localhost, 127.0.0.1 and [::1] at this port, and no host "
-                  "that was added. If clients reach the server by that name, add it to the allowed hosts",
-                  header, escape_for_terminal(preview(value, shown_bytes_max))));
+                  "that was added. If clients reach the server by that name, add it to {}",
+                  header, escape_for_terminal(preview(value, shown_bytes_max)), hosts.setting));
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ Status check_host(const Request& request, const AllowedHosts& hosts) {
   const auto place = parse_place(values.front());
   if (place && is_loopback(place->name) && (!place->port || *place->port == hosts.port)) return success();
   if (place && is_added(*place, hosts, false)) return success();
-  return denied("Host", values.front());
+  return denied("Host", values.front(), hosts);
 }
 
 Status check_origin(const Request& request, const AllowedHosts& hosts) {
@@ -81,7 +81,7 @@ Status check_origin(const Request& request, const AllowedHosts& hosts) {
     const auto place = parse_place(rest.substr(scheme.size()));
     if (place && (is_loopback(place->name) || is_added(*place, hosts, true))) return success();
   }
-  return denied("Origin", rest);
+  return denied("Origin", rest, hosts);
 }
 
 bool bearer_token_matches(const Request& request, std::string_view token) {

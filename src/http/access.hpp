@@ -21,6 +21,7 @@ struct AllowedHosts {
   std::uint16_t port = 0;  // the listener's
   // "memory.example.org" at any port, as a proxy may map it, or "memory.example.org:8443"; "[2001:db8::1]".
   std::vector<std::string> added;
+  std::string setting = "the allowed hosts";  // that adds one, for messages
 };
 
 // There is one Host header, and it is an allowed host, with the listener's port or none. Errors: denied.

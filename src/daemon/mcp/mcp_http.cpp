@@ -49,7 +49,7 @@ Status McpHttp::listen(uv_loop_t* loop) {
   options.refuse = [this](const http::Request& request) { return refuse(request); };
   ASSIGN_OR_RETURN(server_, http::Server::listen(loop, std::move(options),
                                                  [this](std::shared_ptr<http::Exchange> it) { serve(std::move(it)); }));
-  hosts_ = {server_->port(), options_.hosts};
+  hosts_ = {server_->port(), options_.hosts, "http_hosts"};
   return success();
 }
 
@@ -87,7 +87,9 @@ std::optional<http::Answer> McpHttp::refuse(const http::Request& request) const 
   }
   if (request.path != endpoint) return plain_failure(404, "not found. MCP is at /mcp.");
   if (!options_.token.empty() && !http::bearer_token_matches(request, options_.token)) {
-    http::Answer answer = plain_failure(401, "a bearer token is required. See the setting http_token_file.");
+    http::Answer answer = plain_failure(
+        401, request.header("Authorization") ? "the bearer token is wrong. The daemon's is in the file http_token_file."
+                                             : "a bearer token is required. See the setting http_token_file.");
     answer.headers.push_back({"WWW-Authenticate", "Bearer"});
     return answer;
   }
