@@ -18,9 +18,9 @@ INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
 WAIT_S = 60
 
 
-def free_port() -> int:
+def free_port(address: str = "127.0.0.1") -> int:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((address, 0))
         port: int = probe.getsockname()[1]
         return port
 
@@ -58,19 +58,20 @@ class Stream:
 
 
 class HttpCase(DaemonCase):
+    address = "127.0.0.1"
     settings = ""   # further ones
     port: int
     token: str
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.port = free_port()
-        cls.config = f'http_listen = "127.0.0.1:{cls.port}"\nhttp_hosts = ["memory.example.org"]\n{cls.settings}'
+        cls.port = free_port(cls.address)
+        cls.config = f'http_listen = "{cls.address}:{cls.port}"\nhttp_hosts = ["memory.example.org"]\n{cls.settings}'
         super().setUpClass()
         cls.token = pathlib.Path(cls.daemon.data, "keys", "http.token").read_text().strip()
 
     def connect(self) -> http.client.HTTPConnection:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
+        connection = http.client.HTTPConnection(self.address, self.port, timeout=WAIT_S)
         self.addCleanup(connection.close)
         return connection
 

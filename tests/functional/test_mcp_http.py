@@ -187,6 +187,14 @@ class ASessionThatOutlivesTheDaemon(HttpCase):
         self.assertEqual(cards["structuredContent"]["results"][0]["cards"][0]["document"], "d")
 
 
+class AnotherLoopbackAddress(HttpCase):
+    address = "127.0.0.2"
+
+    def test_clients_reach_the_daemon_by_it(self) -> None:
+        self.assertEqual(self.send(INITIALIZE).status, 200)
+        self.assertEqual(self.send(INITIALIZE, Host=f"localhost:{self.port}").status, 200)
+
+
 class Settings(DaemonCase):
     def refused_with(self, config: str) -> str:
         daemon = Daemon(config=config)

@@ -70,7 +70,8 @@ Result<std::optional<McpHttpOptions>> mcp_http_options(const Config& config, boo
   options.server.body_bytes_max = limits::request_line_bytes_max;
   options.hosts = config.http_hosts;
   options.caller = caller_with_token();
-  if (!listen.loopback) options.hosts.push_back(listen.ipv6 ? fmt::format("[{}]", listen.address) : listen.address);
+  if (listen.address != "127.0.0.1" && listen.address != "::1")
+    options.hosts.push_back(listen.ipv6 ? fmt::format("[{}]", listen.address) : listen.address);
   if (open) return std::optional(std::move(options));
   std::string path = config.http_token_file;
   if (path.empty()) {
