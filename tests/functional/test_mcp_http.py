@@ -218,6 +218,25 @@ class Settings(DaemonCase):
         path.chmod(0o644)
         self.assertIn("chmod 600", self.refused_with(f'http_listen = "127.0.0.1:{free_port()}"\nhttp_token_file = "{path}"\n'))
 
+    def test_a_key_that_others_may_read_is_refused(self) -> None:
+        path = pathlib.Path(self.daemon.data, "open.key")
+        path.write_text("a key")
+        path.chmod(0o644)
+        self.assertIn("chmod o-rwx", self.refused_with(
+            f'http_listen = "127.0.0.1:{free_port()}"\nhttp_key_file = "{path}"\nhttp_certificate_file = "{path}"\n'))
+
+    def test_a_token_has_16_to_1024_bytes_and_an_end_of_line(self) -> None:
+        path = pathlib.Path(self.daemon.data, "long.token")
+        path.touch(0o600)
+        config = f'http_listen = "127.0.0.1:{free_port()}"\nhttp_token_file = "{path}"\n'
+        for size in (15, 1025):
+            path.write_text("t" * size + "\n")
+            self.assertIn("expected 16 to 1024", self.refused_with(config))
+        path.write_text("t" * 1024 + "\r\n")
+        daemon = Daemon(config=config)
+        self.addCleanup(daemon.destroy)
+        daemon.start()
+
 
 if __name__ == "__main__":
     main()

@@ -32,19 +32,24 @@ Status make_token(const std::string& path) {
   return write_file_durably(path, to_hex(bytes) + "\n");
 }
 
-Result<std::string> read_token(const std::string& path) {
+// `others` are the bits of the mode that the file may not have.
+Status check_private(std::string_view key, const std::string& path, mode_t others, std::string_view remedy) {
   struct stat about {};
-  if (::stat(path.c_str(), &about) == 0 && (about.st_mode & 077) != 0) {
-    return Error(Errc::denied,
-                 fmt::format("http_token_file = \"{}\": other users may read it. Run: chmod 600 {}", path, path));
-  }
-  ASSIGN_OR_RETURN(std::string token, read_file(path, limits::http_token_bytes_max));
+  if (::stat(path.c_str(), &about) != 0 || (about.st_mode & others) == 0) return success();
+  return Error(Errc::denied,
+               fmt::format("{} = \"{}\": other users may read it. Run: chmod {} {}", key, path, remedy, path));
+}
+
+Result<std::string> read_token(const std::string& path) {
+  constexpr std::size_t line_end_bytes = 2;
+  RETURN_IF_ERROR(check_private("http_token_file", path, 077, "600"));
+  ASSIGN_OR_RETURN(std::string token, read_file(path, limits::http_token_bytes_max + line_end_bytes));
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
-  if (token.size() < limits::http_token_bytes_min) {
+  if (token.size() < limits::http_token_bytes_min || token.size() > limits::http_token_bytes_max) {
     return Error(Errc::invalid_argument,
-                 fmt::format("http_token_file = \"{}\": the token has {} bytes, at least {} are "
-                             "required. Make one: openssl rand -hex 32",
-                             path, token.size(), limits::http_token_bytes_min));
+                 fmt::format("http_token_file = \"{}\": the token has {} bytes, expected {} to {}. "
+                             "Make one: openssl rand -hex 32",
+                             path, token.size(), limits::http_token_bytes_min, limits::http_token_bytes_max));
   }
   return token;
 }
@@ -62,6 +67,8 @@ Result<std::optional<McpHttpOptions>> mcp_http_options(const Config& config, boo
                              "http_key_file, or listen at 127.0.0.1.",
                              config.http_listen));
   }
+  // A group that reads the keys of a machine's certificates is common.
+  RETURN_IF_ERROR(check_private("http_key_file", config.http_key_file, 07, "o-rwx"));
   McpHttpOptions options;
   options.server.address = listen.address;
   options.server.port = listen.port;
