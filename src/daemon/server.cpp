@@ -60,6 +60,7 @@ Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& s
 }
 
 Server::~Server() {
+  http_.reset();  // it closes handles of its own
   // Where it never ran, because it could not listen, its handles are still open; otherwise only close callbacks are
   // left to run.
   const auto close_it = [](uv_handle_t* handle, void*) {

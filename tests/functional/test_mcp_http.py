@@ -218,6 +218,14 @@ class Settings(DaemonCase):
         path.chmod(0o644)
         self.assertIn("chmod 600", self.refused_with(f'http_listen = "127.0.0.1:{free_port()}"\nhttp_token_file = "{path}"\n'))
 
+    def test_a_start_that_fails_when_the_daemon_listens_already_says_why(self) -> None:
+        daemon = Daemon(config=f'http_listen = "127.0.0.1:{free_port()}"\n')
+        self.addCleanup(daemon.destroy)
+        (daemon.data / "database.uri").mkdir(parents=True)
+        status, text = daemon.refused_start()
+        self.assertEqual(status, 1, text)
+        self.assertIn("database.uri", text)
+
     def test_a_key_that_others_may_read_is_refused(self) -> None:
         path = pathlib.Path(self.daemon.data, "open.key")
         path.write_text("a key")
