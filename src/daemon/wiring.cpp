@@ -290,9 +290,11 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   ASSIGN_OR_RETURN(parts->http, mcp_http_options(config, choices.conformance_fixture));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
-  ASSIGN_OR_RETURN(parts->connections_max,
+  ASSIGN_OR_RETURN(const ConnectionsMax connections,
                    reserve_descriptors(static_cast<std::size_t>(config.workers + config.search_threads),
                                        parts->http ? parts->http->server.connections_max : 0));
+  parts->connections_max = connections.socket;
+  if (parts->http) parts->http->server.connections_max = connections.http;
   ASSIGN_OR_RETURN(parts->remote, embedding_server(config));
   RETURN_IF_ERROR(parts->open_files(config));
   const Status database = parts->open_database(config, choices.continue_restored, signals.fd());

@@ -8,6 +8,7 @@ import pathlib
 import re
 import resource
 import select
+import socket
 import unittest
 from typing import Any
 
@@ -33,9 +34,9 @@ def metric(client: Any, name: str) -> int:
 
 
 class OpenFiles(unittest.TestCase):
-    def daemon(self, ulimit: str) -> Daemon:
+    def daemon(self, ulimit: str, config: str = "") -> Daemon:
         """A daemon whose limit of open files a shell sets."""
-        daemon = Daemon()
+        daemon = Daemon(config=config)
         self.addCleanup(daemon.destroy)
         daemon.build = daemon.folder / "limited"
         daemon.build.mkdir()
@@ -127,6 +128,14 @@ class OpenFiles(unittest.TestCase):
             self.assert_refused(self.raw(daemon), 1)
             return True
         wait_until(served, "the only connection is free")
+
+    def test_http_and_the_socket_have_as_many_connections_each_where_files_are_few(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        daemon = self.daemon("-n 256", f'http_listen = "127.0.0.1:{port}"\n').start()
+        with daemon.client() as client:
+            self.assertEqual(metric(client, "connections_max"), (256 - DESCRIPTORS_OF_DAEMON) // 3)
 
     def test_the_soft_limit_is_raised(self) -> None:
         daemon = self.daemon("-S -n 200").start()
