@@ -265,8 +265,8 @@ void Session::close_unread(std::string_view why) {
 void Session::close() {
   if (std::exchange(closing_, true)) return;
   count_unread(-static_cast<std::ptrdiff_t>(sent_unread_));
-  unread_->paused.clear();
   for (const auto& [raw, exchange] : std::exchange(in_flight_, {})) dispatcher_.give_up(exchange);
+  dispatcher_.resume(*unread_);  // an MCP call with a handle goes on
   body_of_ = nullptr;
   if (mcp_) std::exchange(mcp_, nullptr)->close();
   uv_close(reinterpret_cast<uv_handle_t*>(&pipe_), [](uv_handle_t* handle) {
