@@ -39,6 +39,7 @@ inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 // MCP (docs/mcp.md)
 inline constexpr std::size_t mcp_calls_per_session_max = 128;  // requests of a host in progress
 inline constexpr std::size_t mcp_handles_max = 1'024;          // of calls that take long, of all sessions
+inline constexpr std::size_t mcp_handles_bytes_max = 64 << 20;  // of their results; beyond it the oldest are forgotten
 inline constexpr std::size_t mcp_sessions_max = 1'000;         // over HTTP
 inline constexpr std::size_t http_token_bytes_min = 16;
 inline constexpr std::size_t http_token_bytes_max = 1'024;

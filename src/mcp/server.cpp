@@ -26,7 +26,22 @@ std::string new_key() {
 // ---- handles ------------------------------------------------------------------------------------
 
 void Handles::expire(Monotonic now) {
-  std::erase_if(entries_, [&](const auto& item) { return item.second.opened + handle_kept < now; });
+  std::erase_if(entries_, [&](const auto& item) {
+    const bool old = item.second.opened + handle_kept < now;
+    if (old && item.second.result) bytes_ -= item.second.result->size();
+    return old;
+  });
+}
+
+void Handles::forget_oldest() {
+  auto oldest = entries_.end();
+  for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+    const bool older = oldest == entries_.end() || it->second.opened < oldest->second.opened;
+    if (it->second.result && older) oldest = it;
+  }
+  if (oldest == entries_.end()) return;
+  bytes_ -= oldest->second.result->size();
+  entries_.erase(oldest);
 }
 
 Result<std::string> Handles::open(std::string_view owner, Monotonic now) {
@@ -45,7 +60,12 @@ Result<std::string> Handles::open(std::string_view owner, Monotonic now) {
 }
 
 void Handles::finish(std::string_view handle, std::string result) {
-  if (const auto found = entries_.find(handle); found != entries_.end()) found->second.result = std::move(result);
+  const auto found = entries_.find(handle);
+  if (found == entries_.end()) return;
+  if (found->second.result) bytes_ -= found->second.result->size();
+  bytes_ += result.size();
+  found->second.result = std::move(result);
+  while (bytes_ > limits::mcp_handles_bytes_max) forget_oldest();
 }
 
 std::optional<Handles::Found> Handles::find(std::string_view handle, std::string_view owner, Monotonic now) {

@@ -25,7 +25,8 @@ struct ServerOptions {
   bool fixture = false;               // tools and prompts of the conformance suite (fixture.hpp)
 };
 
-// Results that hosts fetch by a handle (the tool `status`): of calls that took longer than a host waits.
+// Results that hosts fetch by a handle (the tool `status`): of calls that took longer than a host waits. One is kept
+// for an hour, or until further results need the space.
 class Handles {
  public:
   // Errors: over_budget.
@@ -45,7 +46,9 @@ class Handles {
     std::optional<std::string> result;
   };
   void expire(Monotonic now);
+  void forget_oldest();
   std::map<std::string, Entry, std::less<>> entries_;
+  std::size_t bytes_ = 0;  // of the results
 };
 
 class Server {

@@ -76,6 +76,23 @@ TEST(McpHandles, NoMoreThanTheLimitAreOpenAtOnce) {
   EXPECT_TRUE(handles.open("uid:1", now + 1h + 1s)) << "those that expired leave room";
 }
 
+TEST(McpHandles, TheOldestResultsAreForgottenWhenAllHaveTooManyBytes) {
+  Handles handles;
+  Monotonic now{};
+  std::vector<std::string> opened;
+  for (int i = 0; i < 4; ++i) opened.push_back(*handles.open("uid:1", now += 1s));
+  const std::string half(limits::mcp_handles_bytes_max / 2, 'x');
+  handles.finish(opened[2], half);
+  handles.finish(opened[1], half);
+  handles.finish(opened[1], half);
+  EXPECT_TRUE(handles.find(opened[1], "uid:1", now)->result);
+  handles.finish(opened[3], "{}");
+  EXPECT_TRUE(handles.find(opened[0], "uid:1", now)) << "it goes on";
+  EXPECT_FALSE(handles.find(opened[1], "uid:1", now));
+  EXPECT_TRUE(handles.find(opened[2], "uid:1", now)->result);
+  EXPECT_EQ(handles.find(opened[3], "uid:1", now)->result, "{}");
+}
+
 TEST(McpHandles, AnUnknownHandleHasNoResult) {
   Handles handles;
   handles.finish("call-0", "{}");
