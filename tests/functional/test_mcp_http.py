@@ -7,7 +7,7 @@ import re
 import socket
 import stat
 
-from mcp_http_case import INITIALIZE, META, WAIT_S, HttpCase, Stream, free_port
+from mcp_http_case import INITIALIZE, META, WAIT_S, Answer, HttpCase, Stream, free_port
 from support import Daemon, DaemonCase, main, wait_until
 
 SESSIONS_MAX = 1_000
@@ -185,6 +185,24 @@ class ASessionThatOutlivesTheDaemon(HttpCase):
         self.assertEqual(self.send({"jsonrpc": "2.0", "id": 3, "method": "ping"}, Mcp_Session_Id=session).status, 404)
         cards = self.ask("tools/call", name="retrieve_evidence", arguments={"queries": [{"query": "password"}]}).json()["result"]
         self.assertEqual(cards["structuredContent"]["results"][0]["cards"][0]["document"], "d")
+
+
+class CallsInProgress(HttpCase):
+    def test_one_is_answered_with_an_error_when_its_session_is_deleted(self) -> None:
+        go_on = self.daemon.folder / "go on"
+        self.addCleanup(go_on.touch)
+        self.daemon.stop()
+        self.daemon.start(failpoint=f"work.evidence.retrieve=wait:{go_on}@1")
+        self.client.close()
+        session = self.begin()
+        connection = self.connect()
+        call = {"jsonrpc": "2.0", "id": "a call", "method": "tools/call", "params": {"name": "retrieve_evidence", "arguments": {"queries": [{"query": "x"}]}}}
+        connection.request("POST", "/mcp", json.dumps(call), self.headers(Mcp_Session_Id=session))
+        log = self.daemon.failpoint_log
+        wait_until(lambda: log.exists() and "work.evidence.retrieve" in log.read_text(), "the call is in progress")
+        self.assertEqual(self.send(b"", method="DELETE", Mcp_Session_Id=session).status, 204)
+        answer = Answer(connection.getresponse())
+        self.assertEqual((answer.status, answer.json()["id"], answer.json()["error"]["code"]), (200, "a call", -32603))
 
 
 class AnotherLoopbackAddress(HttpCase):
