@@ -37,10 +37,10 @@ inline constexpr std::size_t refusals_told_apart_max = 1'024;  // by run, betwee
 inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
 // MCP (docs/mcp.md)
-inline constexpr std::size_t mcp_calls_per_session_max = 128;  // requests of a host in progress
-inline constexpr std::size_t mcp_handles_max = 1'024;          // of calls that take long, of all sessions
+inline constexpr std::size_t mcp_calls_per_session_max = 128;   // requests of a host in progress
+inline constexpr std::size_t mcp_handles_max = 1'024;           // of calls that take long, of all sessions
 inline constexpr std::size_t mcp_handles_bytes_max = 64 << 20;  // of their results; beyond it the oldest are forgotten
-inline constexpr std::size_t mcp_sessions_max = 1'000;         // over HTTP
+inline constexpr std::size_t mcp_sessions_max = 1'000;          // over HTTP
 inline constexpr std::size_t http_token_bytes_min = 16;
 inline constexpr std::size_t http_token_bytes_max = 1'024;
 inline constexpr std::size_t mcp_listeners_per_session_max = 16;  // streams of GET
@@ -52,7 +52,7 @@ inline constexpr std::size_t http_parsing_bytes_per_connection =
     12 * 1024;  // beside the head: its parsed headers, and the head of the answer
 inline constexpr std::size_t http_body_bytes_max = 4 << 20;
 inline constexpr std::size_t http_bodies_bytes_max = 128 << 20;           // of all requests that are being served
-inline constexpr std::size_t http_unread_bytes_per_stream_max = 1 << 20;  // of events; then the next one closes the stream
+inline constexpr std::size_t http_unread_bytes_per_stream_max = 1 << 20;  // of events; the next one closes it
 inline constexpr std::size_t http_answers_bytes_max = 128 << 20;  // of all clients; beyond it the largest are closed
 inline constexpr std::int64_t http_idle_seconds = 60;
 inline constexpr std::size_t http_bytes_per_second_min = 1'024;  // of a body or a reply, on average

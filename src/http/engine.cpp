@@ -283,10 +283,9 @@ std::int64_t Engine::now_ms() {
 void Engine::count_answers(std::size_t before, std::size_t after) {
   answers_bytes_ += after - before;  // unsigned sums wrap as they should
   while (after > before && answers_bytes_ > options_.answers_bytes_max) {
-    const auto largest =
-        std::max_element(connections_.begin(), connections_.end(), [](const auto& one, const auto& other) {
-          return one.first->answer_bytes() < other.first->answer_bytes();
-        });
+    const auto largest = std::max_element(
+        connections_.begin(), connections_.end(),
+        [](const auto& one, const auto& other) { return one.first->answer_bytes() < other.first->answer_bytes(); });
     log_warning("an HTTP connection is closed", {{"unread_bytes", largest->first->answer_bytes()},
                                                  {"error", "all connections together have too much to read"}});
     largest->first->abort_slow();

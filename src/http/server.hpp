@@ -9,7 +9,8 @@
 // The server itself answers, as text/plain: 400 to a request that two servers may read in two ways (several lengths, an
 // encoding other than chunked, a name of a header that is not a token); 413, 414 and 431; 503 while the bodies of all
 // requests exceed limits::http_bodies_bytes_max; 500 for an exchange that the handler released without an answer. It
-// closes connections beyond connections_max at once, and those with the most to read while all exceed answers_bytes_max.
+// closes connections beyond connections_max at once, and those with the most to read while all exceed
+// answers_bytes_max.
 #pragma once
 
 #include <chrono>

@@ -359,27 +359,6 @@ TEST_F(HttpServer, AClientThatDoesNotReadItsReplyIsClosed) {
   loop_.until([&] { return server_->connections() == 0; });
 }
 
-TEST_F(HttpServer, AllAnswersTogetherHaveALimitAndTheLargestIsClosed) {
-  Options options;
-  options.answers_bytes_max = 8 << 20;
-  keep(options);
-  HttpClient large(loop_, server_->port(), 4'096), small(loop_, server_->port(), 4'096);
-  large.send(http_get("/"));
-  const ExchangePtr exchange = next_kept();
-  exchange->reply(200, {}, std::string(6 << 20, 'l'));
-  small.send(http_get("/"));
-  next_kept()->reply(200, {}, std::string(2 << 20, 's'));
-  loop_.settle();
-  EXPECT_EQ(closed_, 0);
-  HttpClient other = connect();
-  other.send(http_get("/"));
-  next_kept()->reply(200, {}, "x");
-  EXPECT_EQ(other.read_reply().second, "x");
-  loop_.until([&] { return closed_ == 1; });
-  EXPECT_LT(large.read_to_end().size(), 6U << 20);
-  EXPECT_EQ(small.read_reply().second.size(), 2U << 20);
-}
-
 // ---- clients that leave
 
 TEST_F(HttpServer, TheHandlerHearsThatItsClientLeft) {
@@ -478,19 +457,6 @@ TEST_F(HttpServer, AServerThatStopsAcceptingServesOn) {
   EXPECT_EQ(late.read_to_end(), "");
   exchange->reply(200, {}, "served");
   EXPECT_EQ(client.read_reply().second, "served");
-}
-
-TEST_F(HttpServer, IsAnsweringUntilItsRepliesAreWritten) {
-  keep();
-  HttpClient client(loop_, server_->port(), 4'096);
-  client.send(http_get("/"));
-  const ExchangePtr exchange = next_kept();
-  EXPECT_FALSE(server_->answering());
-  exchange->reply(200, {}, std::string(8 << 20, 'x'));
-  loop_.settle();
-  EXPECT_TRUE(server_->answering());
-  EXPECT_EQ(client.read_reply().second.size(), 8U << 20);
-  loop_.until([&] { return !server_->answering(); });
 }
 
 TEST_F(HttpServer, SaysWhyItCannotListen) {

@@ -113,8 +113,7 @@ void McpHttp::serve(std::shared_ptr<http::Exchange> exchange) {
 
 void McpHttp::post(const std::shared_ptr<http::Exchange>& exchange) {
   const http::Request& request = exchange->request();
-  if (!is_json(request))
-    return exchange->reply(plain_failure(415, "Content-Type: expected application/json."));
+  if (!is_json(request)) return exchange->reply(plain_failure(415, "Content-Type: expected application/json."));
   if (!takes(request, "application/json") || !takes(request, "text/event-stream"))
     return exchange->reply(plain_failure(406, "Accept: expected application/json and text/event-stream."));
   const mcp::Parsed parsed = mcp::parse_message(request.body);
