@@ -51,7 +51,7 @@ class SessionRun {
   void was_ended();
   void end();
   // The run's id came from outside: whoever gave it can continue the run in another session.
-  bool named() const { return chosen_id_; }
+  bool named() const { return !chosen_id_.empty(); }
   // Records nothing more, and does not end the run.
   void leave_open() { open_ = false; }
 

@@ -134,11 +134,12 @@ void call_tool(const CallPtr& call) {
   record_cancelling(running);
   session.run().when_started([running, arguments] {
     if (running.call->answered() && !running.call->has_handle()) return;  // cancelled meanwhile
-    const Tool& tool = *running.tool;
+    const Tool& called = *running.tool;
     const std::string& run = running.call->session().run().id();
-    Result<std::string> params = tool.adapt ? tool.adapt(arguments, run) : plain_params(tool.method, arguments, run);
+    Result<std::string> params =
+        called.adapt ? called.adapt(arguments, run) : plain_params(called.method, arguments, run);
     if (!params) return finish(running, fmt::format("invalid_argument: {}", params.error().message), {}, true);
-    running.call->native(tool.method, *std::move(params),
+    running.call->native(called.method, *std::move(params),
                          [running](const NativeReply& native) { reply(running, native); });
   });
 }
