@@ -12,12 +12,15 @@ import asyncio
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 from typing import Any
 
 from mcp import Client, StdioServerParameters
 from mcp_types import Implementation
 
+if not os.environ.get("MUNIMENT_DATA"):
+    sys.exit("MUNIMENT_DATA is not set: name a folder for the data of this example, which deletes a file in it")
 DATA = pathlib.Path(os.environ["MUNIMENT_DATA"])
 SURVEY = "The lamp of Skerryvore was lit in 1844. It burned sperm oil behind eight lenses.\n"
 

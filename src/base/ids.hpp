@@ -51,8 +51,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 template <typename Range>
 std::string_view nearest(std::string_view word, const Range& candidates) {
   std::string_view best;
-  if (word.size() > 128) return best;               // not a slip, and the distance costs the product of sizes
-  std::size_t best_distance = word.size() / 3 + 2;  // farther than this is another word
+  if (word.size() > 128) return best;  // not a slip, and the distance costs the product of sizes
+  // A slip changes at most a third of the word, or swaps two letters.
+  std::size_t best_distance = (word.size() < 6 ? 2 : word.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {

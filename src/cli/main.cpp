@@ -1,5 +1,7 @@
 // muniment: the command line. Every command is declared in commands_*.cpp; this joins them.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -92,6 +94,14 @@ int flushed_exit_code(int exit_code) {
   return exit_code == exit_done ? exit_refused : exit_code;
 }
 
+// A standard stream that was closed by the caller stays unusable: the next file that is opened must not take its
+// number.
+void open_standard_streams() {
+  int opened = 0;
+  while (opened >= 0 && opened <= STDERR_FILENO) opened = ::open("/dev/null", O_RDONLY);
+  if (opened > STDERR_FILENO) ::close(opened);
+}
+
 int run(int argc, char** argv) {
   Session session;
   const int count = cut_command(argc, argv, session.command);
@@ -142,4 +152,7 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace muniment::cli
 
-int main(int argc, char** argv) { return muniment::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  muniment::cli::open_standard_streams();
+  return muniment::cli::run(argc, argv);
+}

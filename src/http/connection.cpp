@@ -117,7 +117,7 @@ bool Connection::read_away() const {
 
 bool Connection::take_body(std::string_view data) {
   body_bytes_ += data.size();
-  set_deadline_for(body_bytes_);
+  if (!refusal_) set_deadline_for(body_bytes_);  // a refused body has the idle time, however fast it comes
   if (!refusal_ && body_bytes_ > engine_.options().body_bytes_max) {
     refusal_ = body_too_large(engine_.options().body_bytes_max);
   } else if (!refusal_ && !engine_.count_body(data.size())) {

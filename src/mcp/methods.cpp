@@ -93,7 +93,7 @@ void initialize(const CallPtr& call) {
   if (wanted.empty()) return call->fail({invalid_params, "protocolVersion: expected a string."});
   session.opened().version = is_initialized_version(wanted) ? wanted : std::string(initialized_version);
   session.opened().initialize = call->message_ptr();
-  session.begin_run(call->params()["clientInfo"]);
+  session.introduce(call->params()["clientInfo"]);
   call->answer(json::Writer()
                    .begin_object()
                    .member("protocolVersion", session.opened().version)

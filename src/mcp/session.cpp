@@ -42,6 +42,7 @@ void Session::serve(const MessagePtr& message) {
   const auto refuse = [&](Failure failure) {
     send_({error_message(message->id, failure), message->id, true, failure.code});
   };
+  if (!bad_settings_.empty()) return refuse({invalid_params, bad_settings_});
   if (calls_.contains(message->id))
     return refuse({invalid_request, fmt::format("id {}: a request with this id is in progress.", message->id)});
   if (calls_.size() >= limits::mcp_calls_per_session_max) {
@@ -93,8 +94,11 @@ void Session::take_settings(const json::Value& params) {
   if (params["labels"].is(json::Kind::object)) settings.labels = std::string(params["labels"].source());
   run_.configure(std::move(settings));
   if (params["toolsets"].size() == 0) return;
+  std::vector<std::string> added;
+  for (const json::Value name : params["toolsets"]) added.push_back(name.string_or(""));
+  if (const Status known = check_toolsets(added, "--toolset"); !known) bad_settings_ = known.error().message;
   ServerOptions offer = server_.options();
-  for (const json::Value name : params["toolsets"]) offer.toolsets.push_back(name.string_or(""));
+  offer.toolsets.insert(offer.toolsets.end(), added.begin(), added.end());
   own_tools_ = offered_tools(offer);
 }
 
@@ -115,7 +119,7 @@ void Session::ask(const Call& call, std::string_view method, std::string params,
 
 void Session::notified(const json::Value& notification) { subscriptions_.notified(notification); }
 
-void Session::begin_run(const json::Value& client_info) { run_.begin(client_info); }
+void Session::introduce(const json::Value& client_info) { run_.introduce(client_info); }
 
 void Session::tick(Monotonic now) {
   std::vector<CallPtr> calls;

@@ -71,7 +71,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Opened& opened() { return opened_; }
   // Asks the host (2025-11-25); `done` gets its response, or nothing where the session ends first.
   void ask(const Call& call, std::string_view method, std::string params, std::function<void(const Message&)> done);
-  void begin_run(const json::Value& client_info);
+  // Names the client for the run that the first tool call starts.
+  void introduce(const json::Value& client_info);
 
  private:
   friend class Call;
@@ -84,6 +85,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Server& server_;
   std::optional<ToolList> own_tools_;  // where the host's side named toolsets
+  std::string bad_settings_;           // why each request is refused
   Native& native_;
   SessionOptions options_;
   Send send_;

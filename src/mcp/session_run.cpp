@@ -38,22 +38,33 @@ SessionRun::SessionRun(Clock& clock, Native& native, bool record, std::string ru
   settings.record = record;
   settings.run_id = std::move(run_id);
   configure(std::move(settings));
+  state_->run_has_ended = [this] { follow_ended(); };
+}
+
+SessionRun::~SessionRun() {
+  state_->waiting.clear();
+  state_->run_has_ended = nullptr;
 }
 
 void SessionRun::configure(Settings settings) {
   if (open_) return;
   settings_ = std::move(settings);
-  chosen_id_ = !settings_.run_id.empty();
+  chosen_id_ = settings_.run_id;
 }
 
-void SessionRun::begin(const json::Value& client_info) {
+void SessionRun::introduce(const json::Value& client_info) {
+  if (client_.empty() || client_info) client_ = agent_json(client_info, settings_.agent);
+  if (settings_.resume) open();
+}
+
+void SessionRun::open() {
   if (!settings_.record) return;
   if (open_) {
     if (std::exchange(state_->not_started, false)) start();
     return;
   }
-  if (client_.empty() || client_info) client_ = agent_json(client_info, settings_.agent);
-  if (!chosen_id_) settings_.run_id = "mcp-" + make_uuid_v7(clock_.now()).text();
+  if (client_.empty()) client_ = agent_json({}, settings_.agent);
+  if (chosen_id_.empty()) settings_.run_id = "mcp-" + make_uuid_v7(clock_.now()).text();
   open_ = true;
   start();
 }
@@ -64,8 +75,13 @@ void SessionRun::start() {
   params.member("client", "mcp");
   if (!settings_.cwd.empty()) params.member("cwd", settings_.cwd);
   if (!settings_.labels.empty()) params.raw_member("labels", settings_.labels);
-  if (settings_.resume) params.member("reopen", true).member("why", "the MCP session was connected again");
   send("run.start", std::move(params.end_object()).text());
+}
+
+// A run that has ended is not started again: the next one of the session may be open, or there is none yet.
+void SessionRun::follow_ended() {
+  was_ended();
+  open();
 }
 
 void SessionRun::when_started(std::function<void()> then) {
@@ -74,7 +90,7 @@ void SessionRun::when_started(std::function<void()> then) {
 }
 
 std::string SessionRun::called(std::string_view tool, std::string_view arguments) {
-  begin({});
+  open();
   std::string call_id = fmt::format("mcp-{}", ++calls_);
   if (!open_) return call_id;
   append("tool.called", json::Writer()
@@ -103,30 +119,41 @@ void SessionRun::returned(std::string_view call_id, std::string_view status, std
 
 void SessionRun::was_ended() {
   open_ = false;
-  chosen_id_ = false;
+  if (!chosen_id_.empty()) settings_.run_id = fmt::format("{}-{}", chosen_id_, ++parts_);
 }
 
+// That a session is over says nothing of what it reached.
 void SessionRun::end() {
   if (!std::exchange(open_, false)) return;
   when_started([this] {
     send("run.end", json::Writer()
                         .begin_object()
                         .member("run_id", settings_.run_id)
-                        .member("outcome", "success")
+                        .member("outcome", "unknown")
                         .end_object()
                         .text());
   });
 }
 
+// Once the id of the run is certain.
 void SessionRun::append(std::string_view type, std::string body) {
-  send("event.append", json::Writer()
-                           .begin_object()
-                           .member("run_id", settings_.run_id)
-                           .member("type", type)
-                           .raw_member("body", body)
-                           .member("spill", true)
-                           .end_object()
-                           .text());
+  when_started([this, type, body = std::move(body)] {
+    send("event.append", json::Writer()
+                             .begin_object()
+                             .member("run_id", settings_.run_id)
+                             .member("type", type)
+                             .raw_member("body", body)
+                             .member("spill", true)
+                             .end_object()
+                             .text());
+  });
+}
+
+std::string SessionRun::take_warning() {
+  if (!state_->stopped.empty())
+    return fmt::format("The run is stopped: {} This call is not recorded.", state_->stopped);
+  const std::string problem = std::exchange(state_->problem, {});
+  return problem.empty() ? "" : "Warning: a call of this session could not be recorded: " + problem;
 }
 
 void SessionRun::send(std::string_view method, std::string params) {
@@ -135,18 +162,25 @@ void SessionRun::send(std::string_view method, std::string params) {
   if (starts) state_->starting = true;
   native_.request(method, std::move(params), [state = state_, starts](const NativeReply& reply) {
     --state->in_flight;
+    if (starts) state->starting = false;
+    if (starts && state->run_has_ended && reply.error["data"]["code"].string_or("") == "conflict")
+      return state->run_has_ended();
     state->take(reply, starts);
     if (!starts) return;
-    state->starting = false;
     for (const auto& then : std::exchange(state->waiting, {})) then();
   });
 }
 
-// A halted run refuses further events: the result of the call that it refuses says so already.
 void SessionRun::State::take(const NativeReply& reply, bool starts) {
-  if (reply.ok() || reply.error["data"]["code"].string_or("") == "run_halted") return;
+  stopped.clear();
+  if (reply.ok()) return;
+  const std::string message = reply.error["message"].string_or("unknown error");
+  if (reply.error["data"]["code"].string_or("") == "run_halted") {
+    stopped = message;
+    return;
+  }
   if (starts) not_started = true;
-  if (problem.empty()) problem = reply.error["message"].string_or("unknown error");
+  if (problem.empty()) problem = message;
 }
 
 }  // namespace muniment::mcp

@@ -78,7 +78,8 @@ class HttpCase(DaemonCase):
     def headers(self, **more: Optional[str]) -> dict[str, str]:
         """The usual headers; a name with None leaves one out."""
         usual: dict[str, Optional[str]] = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", "Accept": ACCEPT}
-        return {name.replace("_", "-"): value for name, value in {**usual, **more}.items() if value is not None}
+        named = {**usual, **{name.replace("_", "-"): value for name, value in more.items()}}
+        return {name: value for name, value in named.items() if value is not None}
 
     def send(self, message: Any, connection: Optional[http.client.HTTPConnection] = None, method: str = "POST", path: str = "/mcp",
              **headers: Optional[str]) -> Answer:

@@ -41,6 +41,13 @@ class Commands(CliCase):
         self.assertGreater(status["log"]["size"], 0)
         self.assertIn(f"(pid {self.daemon.process.pid})", self.muniment("status"))
 
+    def test_an_event_that_is_nested_to_the_limit_is_listed(self) -> None:
+        body: dict[str, Any] = {}
+        for _ in range(61):
+            body = {"a": body}
+        self.call("event.append", run_id=self.run_id, type="x.test.deep", body=body)
+        self.assertEqual(self.lines("event", "list", "--run", self.run_id)[-1]["body"], body)
+
     def test_doctor(self) -> None:
         text = self.muniment("doctor")
         self.assertIn(str(self.daemon.data), text)

@@ -3,58 +3,16 @@ from __future__ import annotations
 
 import base64
 import json
-import pathlib
 import signal
 import subprocess
-import sys
 import time
-from typing import Any, Optional
 
-from support import BUILD, ROOT, Daemon, DaemonCase, main, wait_until
+from support import BUILD, Daemon, main, wait_until
 
 from mcp_host import Host, notification, request
+from record_case import RecordCase
 
-SERVER = ROOT / "tests" / "support" / "mcp_server.py"
 SECRET = "sk-" + "a1B2c3D4" * 4
-
-
-class RecordCase(DaemonCase):
-    """Every test has a folder, and a run that is found by the name of its server."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.folder = self.daemon.folder / self._testMethodName
-        self.folder.mkdir()
-        self.name = self._testMethodName
-        self.log = self.folder / "server.log"
-
-    def host(self, *options: str, server: tuple[str, ...] = (), data: Optional[pathlib.Path] = None) -> Host:
-        command = [str(BUILD / "muniment"), "--data", str(data or self.daemon.data), "mcp", "--record", self.name, *options, "--",
-                   sys.executable, str(SERVER), "--log", str(self.log), *server]
-        host = Host(command, str(self.folder))
-        self.addCleanup(host.destroy)
-        return host
-
-    def received(self) -> bytes:
-        return self.log.read_bytes() if self.log.exists() else b""
-
-    def run_of_host(self) -> dict[str, Any]:
-        runs = self.call("run.list", labels={"mcp_server": self.name})["runs"]
-        self.assertEqual(len(runs), 1)
-        return dict(self.call("run.get", run_id=runs[0]["run_id"])["run"])
-
-    def tools(self, run_id: Optional[str] = None) -> list[tuple[str, dict[str, Any]]]:
-        """The events of tool calls: type and body."""
-        return [(event["type"], event["body"]) for event in self.events(run_id or self.run_of_host()["run_id"], types=["tool.*"])]
-
-    def one_call(self, run_id: Optional[str] = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        (first, called), (second, returned) = self.tools(run_id)
-        self.assertEqual((first, second), ("tool.called", "tool.returned"))
-        self.assertEqual(called["call_id"], returned["call_id"])
-        return called, returned
-
-    def kept(self, reference: dict[str, Any]) -> bytes:
-        return bytes(self.client.get(reference["artifact_id"]))
 
 
 class Calls(RecordCase):
@@ -352,7 +310,7 @@ class Outages(RecordCase):
             return len(self.annotations()) == 1
 
         wait_until(recorded, "the calls are recorded again")
-        self.assertRegex(self.annotations()[0], rf"^\d+ calls and \d+ results of MCP server {self.name} were not recorded from .* to ")
+        self.assertRegex(self.annotations()[0], rf"^\d+ calls? and \d+ results? of MCP server {self.name} were not recorded from .* to ")
         self.assertIn("recording again", host.errors())
         self.assertEqual(host.end(), 0)
 
@@ -381,7 +339,7 @@ class Outages(RecordCase):
         self.call("run.start", run_id=self.run_id, agent={"name": "test"}, reopen=True)
         self.assertIn("result", host.call(3, "echo"))
         notes = [event["body"]["note"] for event in self.events(types=["run.annotated"]) if "note" in event["body"]]
-        self.assertEqual(len([note for note in notes if note.startswith("1 calls and 0 results")]), 1, notes)
+        self.assertEqual(len([note for note in notes if note.startswith("1 call of MCP server")]), 1, notes)
 
     def test_without_required_an_ended_run_only_warns_once(self) -> None:
         host = self.host("--run", self.run_id)
@@ -403,6 +361,58 @@ class Outages(RecordCase):
         self.assertIn("result", host.call(2, "echo"))
         self.assertGreater(time.monotonic() - began, 5)
         self.assertIn("has not answered within 10 s", host.errors())
+
+    def frozen(self) -> None:
+        assert self.daemon.process
+        self.daemon.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.thawed)
+
+    def thawed(self) -> None:
+        assert self.daemon.process
+        self.daemon.process.send_signal(signal.SIGCONT)
+
+    def test_a_refused_call_that_is_recorded_later_is_ended_as_denied(self) -> None:
+        host = self.host("--no-autostart", "--required")
+        host.initialize()
+        host.call(1, "echo")
+        self.frozen()
+        self.assertIn("was not made", host.call(2, "echo")["error"]["message"])
+        self.thawed()
+        wait_until(lambda: len(self.tools()) == 4, "the refused call and its end are recorded")
+        self.assertEqual([body.get("status") for _, body in self.tools()], [None, "ok", None, "denied"])
+        self.assertIn("result", host.call(3, "echo"))
+        self.assertEqual(host.end(), 0)
+        self.assertNotIn(b'"id": 2', self.received())
+        self.assertIn("0 calls of MCP server", host.errors())
+
+    def test_a_result_that_was_given_up_and_recorded_later_is_no_gap(self) -> None:
+        host = self.host("--no-autostart")
+        host.initialize()
+        host.call(1, "echo")
+        self.frozen()
+        self.assertIn("result", host.call(2, "echo"))
+        self.thawed()
+        wait_until(lambda: len(self.tools()) == 4, "both events are recorded")
+        host.call(3, "echo")
+        host.end()
+        self.assertEqual([body.get("status") for _, body in self.tools()][2:4], [None, "ok"])
+        self.assertEqual(self.annotations(), [])
+
+    def test_a_session_that_ends_unrecorded_says_so(self) -> None:
+        host = self.host("--no-autostart", "--required")
+        host.initialize()
+        host.call(1, "echo")
+        self.frozen()
+        host.send(request("tools/call", 2, name="echo"))
+        self.assertEqual(host.end(), 1)
+        self.assertIn("is not recorded with 1 of its calls", host.errors())
+
+    def test_a_run_that_is_not_there_is_refused_at_the_start(self) -> None:
+        host = self.host("--run", "nosuch")
+        self.assertIsNone(host.raw_line())
+        self.assertNotEqual(host.end(), 0)
+        self.assertIn("nosuch", host.errors())
+        self.assertEqual(self.received(), b"")
 
     def tearDown(self) -> None:
         assert self.daemon.process

@@ -68,6 +68,24 @@ class BesideADaemon(DaemonCase):
         self.addCleanup(lambda: Host([str(BUILD / "muniment"), "--data", str(self.daemon.data), "down"], str(self.daemon.data)).process.wait(60))
         self.assertEqual(self.found(host, 3, "yak"), ["note-yak"])
 
+    def test_a_run_that_the_model_ended_stays_ended_after_a_restart(self) -> None:
+        before = {run["run_id"] for run in self.session_runs()}
+        host = self.host()
+        self.assertEqual({run["run_id"] for run in self.session_runs()} - before, set(), "without a call there is no run")
+        host.call(1, "status")
+        first, = {run["run_id"] for run in self.session_runs()} - before
+        self.assertFalse(host.call(2, "run_end", outcome="success")["result"]["isError"])
+        self.daemon.stop()
+        self.daemon.start()
+        self.client.close()
+        wait_until(lambda: "result" in host.call(3, "status"), "the host is served again")
+        self.assertEqual(host.end(), 0)
+
+        def outcomes() -> dict[str, Json]:
+            return {run["run_id"]: run.get("outcome") for run in self.session_runs() if run["run_id"].startswith(first)}
+
+        wait_until(lambda: outcomes() == {first: "success", f"{first}-2": "unknown"}, "only the second run ends with the session")
+
     def test_two_at_once_overwrite_nothing(self) -> None:
         before = {run["run_id"] for run in self.session_runs()}
         hosts = [self.host(), self.host()]

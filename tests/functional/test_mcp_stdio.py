@@ -178,7 +178,7 @@ class Lines(StdioCase):
         host, connection = self.begun()
         connection.close()
         again = self.accept()
-        self.assertTrue(again.line()["params"]["resume"])
+        again.line()
         wait_until(lambda: "reconnecting" in host.errors(), "it is said on standard error")
         self.assertEqual(host.end(), 0)
         self.assertIsNone(host.raw_line())
@@ -212,6 +212,11 @@ class Ends(StdioCase):
         connection.answer(connection.line())
         self.assertEqual(host.line()["id"], 1)
         self.assertEqual(host.process.wait(ANSWER_S), 0)
+
+    def test_a_closed_input_ends_it(self) -> None:
+        command = [str(BUILD / "muniment"), "--data", str(self.folder), "--no-autostart", "mcp"]
+        ended = subprocess.run(["sh", "-c", 'exec "$0" "$@" <&-', *command], capture_output=True, timeout=ANSWER_S, check=False)
+        self.assertEqual((ended.returncode, ended.stdout), (0, b""))
 
     def test_signals_end_it(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -254,9 +259,9 @@ class Restarts(StdioCase):
 
         again = self.accept()
         session = again.line()
-        self.assertTrue(session["params"]["resume"])
+        self.assertNotIn("resume", session["params"], "without a call there is no run")
         asked = again.line()
-        self.assertEqual((asked["method"], asked["id"], asked["params"]), ("initialize", "muniment-reinit-1", INITIALIZE))
+        self.assertEqual((asked["method"], asked["id"], asked["params"]), ("initialize", f"muniment-reinit-1-{session['params']['run_id']}", INITIALIZE))
         host.send(request("ping", 4))   # waits until the session is there again
         again.answer(asked, protocolVersion="2025-11-25")
         self.assertEqual(again.line()["method"], "notifications/initialized")
@@ -289,7 +294,7 @@ class Restarts(StdioCase):
         self.assertEqual({error["code"] for error in errors.values()}, {-32603})
         self.assertEqual(errors[1]["message"], "Muniment's daemon was restarted while tools/call was in flight. The outcome is unknown if the call writes. Retry")
         again = self.accept()
-        again.line()
+        self.assertTrue(again.line()["params"]["resume"])
         again.answer(again.line())
         again.line()
         host.send(request("tools/call", 1, name="x"))   # the host retries, with the same id
@@ -303,7 +308,7 @@ class Restarts(StdioCase):
         self.assertEqual(connection.line()["method"], "initialize")
         connection.close()
         again = self.accept()
-        self.assertTrue(again.line()["params"]["resume"])
+        again.line()
         asked = again.line()
         self.assertEqual(asked["id"], 0)
         again.answer(asked)
@@ -348,6 +353,60 @@ class Restarts(StdioCase):
         connection.raw_line()
         connection.close()
         self.assertEqual({host.line()["id"] for _ in range(2)}, {1, 2})
+
+
+    def test_a_subscription_that_the_daemon_refused_is_not_repeated(self) -> None:
+        host, connection = self.initialized()
+        host.send(request("resources/subscribe", 1, uri="a"))
+        connection.send({"jsonrpc": "2.0", "id": connection.line()["id"], "error": {"code": -32602, "message": "no"}})
+        host.line()
+        connection.close()
+        again = self.accept()
+        again.line()
+        again.answer(again.line())
+        self.assertEqual(again.line()["method"], "notifications/initialized")
+        host.send(request("ping", 2))
+        self.assertEqual(again.line()["id"], 2)
+
+    def test_an_id_that_begins_as_the_relays_is_the_hosts(self) -> None:
+        host, connection = self.initialized()
+        host.send(request("ping", "muniment-reinit-1"))
+        connection.answer(connection.line())
+        self.assertEqual(host.line()["id"], "muniment-reinit-1")
+
+
+class Refused(StdioCase):
+    """The daemon takes no connection: it says why and closes."""
+
+    def refuse(self, connection: Connection, code: str, message: str, **more: Any) -> None:
+        connection.send({"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": message, "data": {"code": code, **more}}})
+        connection.close()
+
+    def test_the_host_gets_the_cause_and_nothing_else(self) -> None:
+        host, connection = self.begun()
+        host.send(request("initialize", 0, **INITIALIZE))
+        connection.line()
+        self.refuse(connection, "denied", "no access for uid 7", retryable=False)
+        answer = host.line()
+        self.assertEqual(answer["id"], 0)
+        self.assertIn("no access for uid 7", answer["error"]["message"])
+        self.assertEqual(host.end(), 0)
+        self.assertIsNone(host.raw_line())
+        self.assertNotIn("reconnecting", host.errors())
+
+    def test_a_new_attempt_waits_as_long_as_the_daemon_says(self) -> None:
+        host, connection = self.begun()
+        host.send(request("initialize", 0, **INITIALIZE))
+        connection.line()
+        self.refuse(connection, "over_budget", "1,000 connections are open", retryable=True, retry_after_ms=1500)
+        self.assertIn("1,000 connections are open", host.line()["error"]["message"])
+        began = time.monotonic()
+        host.send(request("initialize", 1, **INITIALIZE))
+        connection = self.accept()
+        self.assertGreater(time.monotonic() - began, 1)
+        connection.line()
+        connection.answer(connection.line())
+        self.assertEqual(host.line()["id"], 1)
 
 
 class Unreachable(StdioCase):

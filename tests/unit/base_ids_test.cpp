@@ -98,6 +98,8 @@ TEST(Nearest, NamesATypingSlipAndNothingElse) {
   EXPECT_EQ(nearest("tool.call", names), "tool.called");
   EXPECT_EQ(nearest("run.start", names), "run.started");
   EXPECT_EQ(nearest("zzzzzzzz", names), "");
+  EXPECT_EQ(nearest("edited", std::array<std::string_view, 2>{"created", "deleted"}), "");
+  EXPECT_EQ(nearest("shwo", std::array<std::string_view, 1>{"show"}), "show");
   EXPECT_EQ(nearest(std::string(1'000'000, 't'), names), "");
 }
 

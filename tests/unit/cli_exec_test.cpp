@@ -39,6 +39,25 @@ TEST(Scrub, ObviousSecretsAreReplacedAndCounted) {
             (Words{"h?a=[scrubbed]&b=[scrubbed]"}));
 }
 
+TEST(Scrub, TheBodyOfAPrivateKeyAndThePasswordOfALogin) {
+  using Words = std::vector<std::string>;
+  std::string key = "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc=\n-----END RSA PRIVATE KEY-----\nb\n";
+  EXPECT_EQ(scrub_text(key), 1U);
+  EXPECT_EQ(key, "a\n-----BEGIN RSA PRIVATE KEY-----[scrubbed]-----END RSA PRIVATE KEY-----\nb\n");
+  std::string cut = "-----BEGIN PRIVATE KEY-----\nMIIE\n";
+  EXPECT_EQ(scrub_text(cut), 1U);
+  EXPECT_EQ(cut, "-----BEGIN PRIVATE KEY-----[scrubbed]");
+  std::string certificate = "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----\n";
+  EXPECT_EQ(scrub_text(certificate), 0U);
+  EXPECT_EQ(scrubbed({"/usr/bin/curl", "-u", "bob:pw", "https://x"}, 1),
+            (Words{"/usr/bin/curl", "-u", "bob:[scrubbed]", "https://x"}));
+  EXPECT_EQ(scrubbed({"sh", "-c", "curl -s -u bob:pw https://x"}, 1),
+            (Words{"sh", "-c", "curl -s -u bob:[scrubbed] https://x"}));
+  EXPECT_EQ(scrubbed({"docker", "run", "-u", "1000:1000", "x"}, 0), (Words{"docker", "run", "-u", "1000:1000", "x"}));
+  EXPECT_EQ(scrubbed({"echo", "use a bearer token authentication"}, 0),
+            (Words{"echo", "use a bearer token authentication"}));
+}
+
 TEST(Scrub, OrdinaryWordsStay) {
   const std::vector<std::string> plain = {"git",
                                           "commit",

@@ -8,6 +8,7 @@
 #include "cli/mcp/call_record.hpp"
 #include "cli/mcp/line_gate.hpp"
 #include "cli/mcp/line_stream.hpp"
+#include "cli/mcp/message_check.hpp"
 #include "cli/mcp/message_skim.hpp"
 #include "cli/mcp/scrub_json.hpp"
 
@@ -39,6 +40,59 @@ TEST(MessageSkim, TheLastOfTwoMembersCounts) {
   EXPECT_EQ(member_of(R"({"a":1,"a":[2,{"a":3}]})", "a"), R"([2,{"a":3}])");
 }
 
+TEST(MessageSkim, ANumberIsTheSameIdHoweverItIsWritten) {
+  for (const char* same : {"1.0", "1e0", "10E-1", "0.1e+1", "1.00"}) EXPECT_EQ(id_key(same), id_key("1")) << same;
+  for (const char* same : {"100", "1e2", "100.0", "0.1E3"}) EXPECT_EQ(id_key(same), id_key("100")) << same;
+  EXPECT_EQ(id_key("-0"), id_key("0.0e5"));
+  for (const char* other : {"10", "-1", "\"1\"", "1.1", "1e1", "9007199254740993"})
+    EXPECT_NE(id_key(other), id_key("1"));
+  EXPECT_NE(id_key("9007199254740993"), id_key("9007199254740992"));
+  EXPECT_EQ(id_key("1e99999999999999999999"), "1e99999999999999999999");
+}
+
+TEST(MessageCheck, OneMessageOrBatchIsNotDoubted) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  for (const std::string& line : {
+           std::string("\n"),
+           std::string(" \r\n"),
+           std::string(
+               R"({"jsonrpc":"2.0","id":1,"method":"tools\/call","params":{"a":[],"b":{},"c":[1,{"d":"\ud83d"}]}})"),
+           std::string(" [{\"id\":\"a\",\"result\":{}} , {\"method\":\"n\"}]\r\n"),
+           "{\"id\":-1.5e+3,\"result\":" + deep + "}\n",
+       }) {
+    EXPECT_EQ(doubt_about(line), "") << line.substr(0, 100);
+  }
+}
+
+TEST(MessageCheck, WhatParsersReadDifferentlyIsDoubted) {
+  for (const char* line : {
+           R"({"id":1,"method":"ping"}{"id":2,"method":"tools/call"})",
+           "{\"id\":1,\"method\":\"ping\"}\r{\"id\":2,\"method\":\"tools/call\"}\n",
+           "{\"id\":1,\r\"method\":\"ping\"}\n",
+           R"({"id":1,)",
+           R"({"id":NaN,"method":"m"})",
+           R"({"id":1,"method":"m","params":{"a":01}})",
+           R"({"id":1,"method":"m",})",
+           "{\"id\":1,\"method\":\"a\tb\"}",
+           R"({"id":1,"method":"tools/call","method":"ping"})",
+           R"({"id":1,"m\u0065thod":"tools/call","method":"ping"})",
+           R"({"id":1,"Method":"tools/call"})",
+           R"({"id":1,"method":"tools/call","params":{"name":"a","name":"b"}})",
+           R"({"id":1,"method":"tools/call","params":{"name":"a","Name":"b"}})",
+           R"({"id":1,"result":{},"method":"m"})",
+           R"({"id":1,"method":7})",
+           R"({"id":{},"method":"m"})",
+           R"({"method":"tools/call","params":{"name":"a"}})",
+           R"({"id":null,"method":"tools/call"})",
+           R"([{"id":1,"result":{}},7])",
+           "\xEF\xBB\xBF{}",
+           "text",
+           "7",
+       }) {
+    EXPECT_NE(doubt_about(line), "") << line;
+  }
+}
+
 TEST(MessageSkim, ABatchIsItsMessages) {
   using Views = std::vector<std::string_view>;
   EXPECT_EQ(messages_of(R"( [{"id":1}, 7 ,[2]] )"), (Views{R"({"id":1})", "7", "[2]"}));
@@ -63,8 +117,13 @@ TEST(ScrubJson, ReplacesSecretsAndKeepsEveryOtherByte) {
   EXPECT_EQ(scrubbed(R"({ "a" : 1e3, "b":[true,null,"x\u0041"] })", 0), R"({ "a" : 1e3, "b":[true,null,"x\u0041"] })");
   EXPECT_EQ(scrubbed(R"({"password":"x","n":2})", 1), R"({"password":"[scrubbed]","n":2})");
   EXPECT_EQ(scrubbed(R"({"pin_token": 1234, "max_tokens":5})", 1), R"({"pin_token": "[scrubbed]", "max_tokens":5})");
-  EXPECT_EQ(scrubbed(R"({"apiKey":{"key":"kept"},"monkey":"kept"})", 0),
-            R"({"apiKey":{"key":"kept"},"monkey":"kept"})");
+  EXPECT_EQ(scrubbed(R"({"apiKey":{"value":"x","on":true},"monkey":"kept"})", 1),
+            R"({"apiKey":{"value":"[scrubbed]","on":true},"monkey":"kept"})");
+  EXPECT_EQ(scrubbed(R"({"passwords":["x","y",[1]],"n":["kept"]})", 3),
+            R"({"passwords":["[scrubbed]","[scrubbed]",["[scrubbed]"]],"n":["kept"]})");
+  EXPECT_EQ(scrubbed(R"([{"a":{"secret":["x",{"b":"y"}]},"c":"kept"},{"d":"kept"}])", 2),
+            R"([{"a":{"secret":["[scrubbed]",{"b":"[scrubbed]"}]},"c":"kept"},{"d":"kept"}])");
+  EXPECT_EQ(scrubbed(R"(["Bearer zz-secret"])", 1), R"(["Bearer [scrubbed]"])");
   EXPECT_EQ(scrubbed(R"(["run\nghp_0123456789abcdef01234\n"])", 1), R"(["run\n[scrubbed]\n"])");
   EXPECT_EQ(scrubbed(R"({"url":"https://ann:pw@host/"})", 1), R"({"url":"https://ann:[scrubbed]@host/"})");
 }

@@ -304,6 +304,27 @@ TEST_F(HttpServer, ClientsWaitWhileThereAreNoDescriptors) {
 
 // ---- slow and silent clients
 
+TEST_F(HttpServer, ARefusedBodyIsReadForTheIdleTimeHoweverFastItComes) {
+  Options options;
+  options.idle = std::chrono::seconds(1);
+  options.refuse = [](const Request&) -> std::optional<Answer> { return Answer{401, {}, "no token"}; };
+  serve(options);
+  HttpClient client = connect();
+  client.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 67108864\r\n\r\n");
+  const std::string second(4'096, 'x');  // well above the least rate
+  std::uint64_t next_ms = 0;
+  std::size_t sent = 0;
+  loop_.until([&] {
+    if (uv_now(loop_.get()) >= next_ms) {
+      client.send_now(second);
+      sent += second.size();
+      next_ms = uv_now(loop_.get()) + 100;
+    }
+    return client.closed() || sent > (4U << 20);  // the rate allows a minute for each 64 KiB
+  });
+  EXPECT_TRUE(client.closed());
+}
+
 TEST_F(HttpServer, AClientThatSendsByteByByteIsClosedAndBlocksNobody) {
   Options options;
   options.idle = std::chrono::seconds(1);

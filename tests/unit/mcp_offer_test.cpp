@@ -267,6 +267,7 @@ TEST(McpResources, APointerIsReadForTheSessionsRun) {
   Host host({.record = true, .run_id = "r1"});
   host.native.at_once = {{"run.start", "{}"}};
   host.open();
+  host.call_tool("status");
   host.ask("resources/read", uri_param("artifact://r/a"));
   EXPECT_EQ(host.native.params("pointer.resolve")["run_id"].string_or(""), "r1");
 }

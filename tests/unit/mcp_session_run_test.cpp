@@ -33,14 +33,18 @@ struct Recording : Host {
   }
 };
 
-TEST(McpSessionRun, ItBeginsWithInitializeUnderTheClientsName) {
+TEST(McpSessionRun, ItBeginsWithTheFirstCallUnderTheClientsName) {
   Recording host;
   host.open("2025-11-25", R"({"name":"editor","version":"3.1","title":"An editor"})");
+  host.ask("tools/list");
+  EXPECT_TRUE(host.native.requests.empty());
+  host.call_status();
   const Json params = host.native.params("run.start");
   EXPECT_TRUE(params["run_id"].string_or("").starts_with("mcp-"));
   EXPECT_EQ(params["agent"].source(), R"({"name":"editor","version":"3.1"})");
   EXPECT_EQ(params["client"].string_or(""), "mcp");
   host.open();
+  host.call_status();
   EXPECT_EQ(host.native.all_params("run.start").size(), 1U) << "initialize again is the same run";
 }
 
@@ -101,15 +105,16 @@ TEST(McpSessionRun, UnknownToolsAndHandlesAreNotRecorded) {
   host.open();
   host.call_tool("nonsense");
   host.call_tool("status", R"({"handle":"call-0"})");
-  EXPECT_EQ(host.recorded(), (std::vector<std::string>{"run.start"}));
+  host.session->close();
+  EXPECT_TRUE(host.recorded().empty());
 }
 
 TEST(McpSessionRun, ARunThatTheModelEndsIsFollowedByAnotherForTheNextCall) {
   Recording host;
   host.open();
   host.native.at_once.erase("run.end");
-  const std::string first = host.run();
   host.call_tool("run_end", R"({"outcome":"success"})");
+  const std::string first = host.run();
   EXPECT_EQ(host.native.params("run.end")["run_id"].string_or(""), first);
   host.native.answer("run.end", fmt::format(R"({{"run_id":"{}","seq":9}})", first));
   EXPECT_EQ(host.recorded().back(), "run.end") << "a run that has ended takes no more events";
@@ -157,12 +162,13 @@ TEST(McpSessionRun, ARunThatDidNotStartIsStartedByTheNextCall) {
   Recording host;
   host.native.at_once["run.start"] = R"({"error":{"code":-1,"message":"later.","data":{"code":"unavailable"}}})";
   host.open();
+  host.call_status();
+  EXPECT_NE(text_of(host.answer(host.last_id())).find("could not be recorded"), std::string::npos);
   const std::string first = host.run();
   host.native.at_once["run.start"] = "{}";
   host.call_status();
   ASSERT_EQ(host.native.all_params("run.start").size(), 2U);
   EXPECT_EQ(host.run(), first) << "under the same id: the first request may have been carried out";
-  EXPECT_NE(text_of(host.answer(host.last_id())).find("could not be recorded"), std::string::npos);
 }
 
 TEST(McpSessionRun, ACallWaitsUntilTheRunHasStarted) {
@@ -196,30 +202,44 @@ TEST(McpSessionRun, ASessionThatLeavesBeforeItsRunHasStartedEndsIt) {
   Recording host;
   host.native.at_once.erase("run.start");
   host.open();
+  host.call_tool("status");
   host.session->close();
   host.native.answer("run.start", "{}");
-  EXPECT_EQ(host.recorded(), (std::vector<std::string>{"run.start", "run.end"}));
+  EXPECT_EQ(host.recorded(), (std::vector<std::string>{"run.start", "event.append tool.called mcp-1",
+                                                       "event.append tool.returned mcp-1", "run.end"}));
 }
 
-TEST(McpSessionRun, AHaltedRunThatRefusesEventsIsNoSecondWarning) {
+TEST(McpSessionRun, EachResultSaysThatTheRunIsStoppedUntilItIsRecovered) {
   Recording host;
   host.open();
-  host.native.at_once["event.append"] = R"({"error":{"code":-1,"message":"stopped.","data":{"code":"run_halted"}}})";
+  host.native.at_once["event.append"] =
+      R"({"error":{"code":-1,"message":"run_halted: SYSTEM_ERROR since noon.","data":{"code":"run_halted"}}})";
+  for (int i = 0; i < 2; ++i) {
+    host.call_status();
+    const std::string text = text_of(host.answer(host.last_id()));
+    EXPECT_NE(text.find("The run is stopped: run_halted: SYSTEM_ERROR since noon. This call is not recorded."),
+              std::string::npos);
+    EXPECT_EQ(text.find("could not be recorded"), std::string::npos);
+  }
+  host.native.at_once["event.append"] = "{}";
   host.call_status();
-  EXPECT_EQ(text_of(host.answer(host.last_id())).find("could not be recorded"), std::string::npos);
+  EXPECT_EQ(text_of(host.answer(host.last_id())).find("stopped"), std::string::npos);
 }
 
 TEST(McpSessionRun, TheRunEndsWithTheSessionAndStaysOpenWhenTheDaemonStopsIfTheHostNamedIt) {
   Recording left;
   left.open();
+  left.call_status();
   left.session->close();
   EXPECT_EQ(left.native.params("run.end")["run_id"].string_or(""), left.run());
+  EXPECT_EQ(left.native.params("run.end")["outcome"].string_or(""), "unknown");
   left.session->close();
   EXPECT_EQ(left.native.all_params("run.end").size(), 1U);
   for (const bool named : {false, true}) {
     Recording stopped;
     if (named) stopped.tell("muniment/session", R"({"record":true,"run_id":"chosen"})");
     stopped.open();
+    stopped.call_status();
     stopped.session->abandon();
     stopped.session->close();
     EXPECT_EQ(stopped.native.all_params("run.end").size(), named ? 0U : 1U);
@@ -243,10 +263,24 @@ TEST(McpSessionRun, SettingsThatComeBeforeInitializeNameTheRun) {
   EXPECT_EQ(params["agent"]["name"].string_or(""), "cli");
   EXPECT_EQ(params["cwd"].string_or(""), "/home/a");
   EXPECT_EQ(params["labels"].source(), R"({"k":"v"})");
-  EXPECT_EQ(params["reopen"].as_bool(), true);
+  EXPECT_FALSE(params["reopen"].present());
   host.tell("muniment/session", R"({"run_id":"other","record":false})");
   host.call_status();
   EXPECT_EQ(host.native.params("event.append")["run_id"].string_or(""), "mine") << "an open run is not changed";
+}
+
+TEST(McpSessionRun, ARunThatTheModelEndedIsNotTakenUpAgain) {
+  Recording host;
+  host.native.at_once.erase("run.start");
+  host.tell("muniment/session", R"({"run_id":"mine","resume":true})");
+  host.open();
+  EXPECT_EQ(host.run(), "mine");
+  host.call_tool("rehydrate");
+  host.native.refuse("run.start", "conflict", "run mine has ended.");
+  EXPECT_EQ(host.run(), "mine-2");
+  host.native.answer("run.start", "{}");
+  EXPECT_EQ(host.native.params("event.append")["run_id"].string_or(""), "mine-2");
+  EXPECT_EQ(host.native.params("run.rehydrate")["run_id"].string_or(""), "mine-2");
 }
 
 TEST(McpSessionRun, AHostMayTurnTheRunOff) {
@@ -264,6 +298,7 @@ TEST(McpSessionRun, AnyNameOfAClientMakesAGoodAgent) {
         std::string(R"({"name":7,"version":[]})"), fmt::format(R"({{"name":"{0}","version":"{0}"}})", long_name)}) {
     Recording host;
     host.open("2025-11-25", info);
+    host.call_status();
     const Json params = host.native.params("run.start");
     const std::string name = params["agent"]["name"].string_or("");
     EXPECT_TRUE(!name.empty() && name.size() <= 256) << info << ": " << name.size();

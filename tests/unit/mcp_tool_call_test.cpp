@@ -41,7 +41,7 @@ TEST(McpToolCall, TheSessionsRunIsFilledInWhereTheMethodTakesARun) {
   for (const bool stateless : {false, true}) {
     for (const auto& [tool, method] : tools) {
       WithRun host(stateless);
-      host.call_tool(tool, R"({"x_own":1})");
+      host.call_tool(tool, R"({"x_own":1,"queries":[]})");
       EXPECT_EQ(host.tool_params(method)["run_id"].string_or(""), "r1") << tool;
       EXPECT_EQ(host.tool_params(method)["x_own"].as_int(), 1) << tool;
     }
@@ -115,11 +115,13 @@ TEST(McpToolCall, ATextPartMayBeSpelledInThreeWays) {
                               R"({"type":"text","text":"hi"})", R"([{"type":"text","content":"hi"}])"}) {
     Host host;
     host.open();
-    host.call_tool("record_event",
-                   fmt::format(R"({{"type":"message.added","body":{{"role":"user","content":{}}}}})", content));
+    host.call_tool(
+        "record_event",
+        fmt::format(R"({{"run_id":"r","type":"message.added","body":{{"role":"user","content":{}}}}})", content));
     EXPECT_EQ(host.native.params("event.append")["body"]["content"].source(), stored) << content;
-    host.call_tool("record_event",
-                   fmt::format(R"({{"events":[{{"type":"message.added","body":{{"content":{}}}}}]}})", content));
+    host.call_tool(
+        "record_event",
+        fmt::format(R"({{"run_id":"r","events":[{{"type":"message.added","body":{{"content":{}}}}}]}})", content));
     const Json params = host.native.params("event.append");
     EXPECT_EQ((*params["events"].begin())["body"]["content"].source(), stored) << content;
   }
@@ -129,20 +131,23 @@ TEST(McpToolCall, OtherPartsAndBodiesOfOwnTypesStayAsTheyAre) {
   Host host;
   host.open();
   const std::string part = R"({"type":"artifact","artifact_id":"a","text":"not a text part"})";
-  host.call_tool("record_event", fmt::format(R"({{"type":"message.added","body":{{"content":[{}]}}}})", part));
+  host.call_tool("record_event",
+                 fmt::format(R"({{"run_id":"r","type":"message.added","body":{{"content":[{}]}}}})", part));
   EXPECT_EQ(host.native.params("event.append")["body"]["content"].source(), "[" + part + "]");
-  host.call_tool("record_event", R"({"type":"x.a.b","body":{"content":"plain","n":1.50}})");
+  host.call_tool("record_event", R"({"run_id":"r","type":"x.a.b","body":{"content":"plain","n":1.50}})");
   EXPECT_EQ(host.native.params("event.append")["body"].source(), R"({"content":"plain","n":1.50})");
   EXPECT_EQ(host.native.params("event.append")["spill"].as_bool(), true);
-  host.call_tool("record_event", R"({"type":"x.a.b","body":{},"spill":false})");
+  host.call_tool("record_event", R"({"run_id":"r","type":"x.a.b","body":{},"spill":false})");
   EXPECT_EQ(host.native.params("event.append")["spill"].as_bool(), false);
 }
 
 TEST(McpToolCall, ArgumentsOfAnyOtherShapeReachTheNativeMethodWhichRefusesThem) {
   Host host;
   host.open();
-  for (const char* arguments : {R"({"events":5})", R"({"events":[1,null]})", R"({"body":7,"type":"message.added"})",
-                                R"({"type":5,"body":{"content":null}})", R"({"body":{"content":{}}})"}) {
+  for (const char* arguments :
+       {R"({"run_id":"r","events":5})", R"({"run_id":"r","events":[1,null]})",
+        R"({"run_id":"r","body":7,"type":"message.added"})", R"({"run_id":"r","type":5,"body":{"content":null}})",
+        R"({"run_id":"r","body":{"content":{}}})"}) {
     host.call_tool("record_event", arguments);
     EXPECT_EQ(host.native.waiting("event.append"), 1U) << arguments;
     host.native.refuse("event.append", "invalid_argument", "events: expected something else.");
@@ -193,6 +198,29 @@ TEST(McpToolCall, ADocumentThatIsNotStoredIsAnError) {
   host.native.answer("corpus.ingest", R"({"documents":[],"errors":[{"code":"not_found","message":"no such file."}]})");
   EXPECT_TRUE(is_error(host.answer(host.last_id())));
   EXPECT_EQ(text_of(host.answer(host.last_id())), "Not stored: not_found: no such file.");
+}
+
+TEST(McpToolCall, AMissingArgumentIsNamed) {
+  Host host;
+  host.open();
+  host.call_tool("retrieve_evidence", R"({"query":"when"})");
+  EXPECT_NE(text_of(host.answer(host.last_id())).find("queries is required"), std::string::npos);
+  host.call_tool("record_event", R"({"type":"x.a.b","body":{}})");
+  EXPECT_NE(text_of(host.answer(host.last_id())).find("Call run_start, and give its run_id"), std::string::npos);
+  EXPECT_TRUE(host.native.requests.empty());
+}
+
+TEST(McpToolCall, AToolThatIsNotOfferedNamesItsToolset) {
+  Host host;
+  host.open();
+  EXPECT_NE(error_text(host.call_tool("list_runs")).find("It belongs to the toolset runs"), std::string::npos);
+}
+
+TEST(McpToolCall, AToolsetThatThereIsNotIsRefused) {
+  Host host;
+  host.tell("muniment/session", R"({"toolsets":["runs","bogus"]})");
+  host.ask("initialize", R"({"protocolVersion":"2025-11-25","capabilities":{}})");
+  EXPECT_NE(error_text(host.answer(host.last_id())).find("--toolset: there is no toolset bogus"), std::string::npos);
 }
 
 TEST(McpToolCall, AnUnknownToolIsAnErrorWithTheNearestName) {

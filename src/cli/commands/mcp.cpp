@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/ids.hpp"
+#include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -68,9 +69,15 @@ Status serve(Session& session, const McpOptions& options, std::string labels) {
   return success();
 }
 
-// A run that is named by its place or a label is looked up; that may start a daemon.
+// A run that is named is looked up; that may start a daemon. Errors: not_found. Whether it can be recorded in is seen
+// at the first call.
 Result<std::string> named_run(Session& session, const McpOptions& options) {
   auto run = session.run_id_if_any(options.run);
+  if (run && !run->empty()) {
+    const auto found =
+        session.call("run.get", json::Writer().begin_object().member("run_id", *run).end_object().text());
+    if (!found && found.error().code == Errc::not_found) run = found.error();
+  }
   session.disconnect();
   return run;
 }
@@ -87,7 +94,7 @@ Result<RecorderOptions> recorder_options(Session& session, const McpOptions& opt
   if (!options.keep_secrets) scrub_arguments(shown);
   out.goal = preview("MCP server: " + joined(shown, " "), goal_bytes_max);
   out.folder = working_folder();
-  out.calls_may_wait = !options.required;
+  out.required = options.required;
   return out;
 }
 

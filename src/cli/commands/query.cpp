@@ -199,7 +199,13 @@ Result<Message> resolve_cards(Session& session, const json::Value& result, const
   params.end_array();
   if (const auto asof = result["asof"].as_int()) params.member("asof", *asof);
   RETURN_IF_ERROR(add_run(params, session, run));
-  return session.call("pointer.resolve", params.end_object().text());
+  auto answer = session.call("pointer.resolve", params.end_object().text());
+  if (answer) return answer;
+  Error error = answer.error();  // in the words of the command line
+  constexpr std::string_view parameter = "with run_id";
+  if (const std::size_t at = error.message.find(parameter); at != std::string::npos)
+    error.message.replace(at, parameter.size(), "with --run");
+  return error;
 }
 
 void print_foot(const Output& out, const json::Value& result, const QueryOptions& options) {

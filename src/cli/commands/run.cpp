@@ -297,6 +297,22 @@ RunErasures erased_of(Session& session, const std::string& run_id) {
   return erased;
 }
 
+// The last note on a run, which may tell of calls that are not recorded; empty: none.
+std::string note_on(Session& session, const std::string& run_id) {
+  const std::string params =
+      fmt::format(R"({{"run_id":{},"types":["run.annotated"],"fields":["body"]}})", json::quote(run_id));
+  std::string last;
+  std::size_t count = 0;
+  (void)each_item(session, "event.list", params, "events", [&](const json::Value& event) -> Result<bool> {
+    const std::string note = event["body"]["note"].string_or("");
+    if (note.empty()) return true;
+    ++count;
+    last = note;
+    return true;
+  }).ok();
+  return count > 1 ? fmt::format("{} ({} notes: --type run.annotated)", last, count) : last;
+}
+
 Status show_run(Session& session, const ShowOptions& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
   if (options.tree) return show_tree(session, run_id, 0);
@@ -309,7 +325,7 @@ Status show_run(Session& session, const ShowOptions& options) {
     // A run whose state cannot be had still shows its events.
     const auto state = session.call("run.rehydrate", named);
     const json::Value known = state ? state->result()["state"] : json::Value();
-    print_run_heading(session.out(), run, known, erased_of(session, run_id));
+    print_run_heading(session.out(), run, known, erased_of(session, run_id), note_on(session, run_id));
   }
   ASSIGN_OR_RETURN(Client* const client, session.client());
   std::uint64_t shown = 0;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/limits.hpp"
 #include "cli/show/hints.hpp"
 
 namespace muniment::cli {
@@ -83,7 +84,7 @@ int milliseconds_until(SteadyTime until) {
 Result<Message> Message::parse(std::string line) {
   Message message;
   message.line_ = std::make_unique<const std::string>(std::move(line));
-  auto document = json::parse(*message.line_);
+  auto document = json::parse(*message.line_, limits::reply_depth_max);
   if (!document) return std::move(document).error().within("the daemon's answer does not parse");
   message.document_ = std::move(*document);
   return message;

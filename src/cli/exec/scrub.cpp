@@ -80,11 +80,13 @@ bool is_secret_option(std::string_view text) {
   return text.starts_with("--") && text.find('=') == std::string_view::npos && names_a_secret(text);
 }
 
-// "password:", "api_key:" before a value, as programs print them. "KeyError:" and "monkey:" announce nothing.
+// "password:", "api_key:" before a value, as programs print them. "KeyError:" and "monkey:" announce nothing; nor does
+// "max_tokens:", the plurals of other words do.
 bool announces_secret(std::string_view word) {
   if (is_secret_option(word)) return true;
   if (!word.ends_with(':')) return false;
-  const std::string name = upper(word.substr(0, word.size() - 1));
+  std::string name = upper(word.substr(0, word.size() - 1));
+  if (name.ends_with('S') && !name.ends_with("TOKENS") && !name.ends_with("SS")) name.pop_back();
   return std::any_of(std::begin(secret_words), std::end(secret_words), [&name](std::string_view secret) {
     if (!name.ends_with(secret)) return false;
     const std::string_view before = std::string_view(name).substr(0, name.size() - secret.size());
@@ -96,11 +98,55 @@ bool is_scheme(std::string_view word) {
   return word == "Bearer" || word == "bearer" || word == "Basic" || word == "basic";
 }
 
-// "Authorization: Bearer …": whatever follows. Elsewhere only what is no word: "basic usage" is two.
-bool is_credential(std::string_view word, std::string_view before_scheme) {
+bool has_one(std::string_view word, int (*kind)(int)) {
+  return std::any_of(word.begin(), word.end(), [kind](unsigned char c) { return kind(c) != 0; });
+}
+
+// "Authorization: Bearer …": whatever follows, and so where the line is "Bearer …". Elsewhere only what is no word:
+// "basic usage" is two, and "bearer tokens" are.
+bool is_credential(std::string_view word, std::string_view scheme, std::string_view before_scheme, bool last) {
   if (before_scheme.ends_with("uthorization:")) return true;
-  return word.size() >= 8 &&
-         std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  const bool bearer = scheme.ends_with("earer");
+  if (bearer && before_scheme.empty() && last) return true;
+  if (word.size() < 8) return false;
+  return has_one(word, std::isdigit) || (bearer && has_one(word, std::ispunct));
+}
+
+// curl -u user:password
+bool scrub_login(std::string& word, std::string_view option) {
+  const std::size_t colon = word.find(':');
+  const bool login = option == "-u" || option == "--user" || option == "-U" || option == "--proxy-user";
+  if (!login || colon == std::string::npos || colon + 1 == word.size()) return false;
+  word.replace(colon + 1, std::string::npos, scrubbed_text);
+  return true;
+}
+
+bool is_curl(std::string_view word) { return word == "curl" || word.ends_with("/curl"); }
+
+// Replaces the bodies of private keys (PEM). `inside`: the text begins inside of one; afterwards, it ends so.
+std::size_t scrub_private_keys(std::string& text, bool& inside) {
+  constexpr std::string_view begins = "-----BEGIN ";
+  constexpr std::string_view dashes = "-----";
+  std::size_t count = 0;
+  for (std::size_t body = 0;;) {
+    if (!inside) {
+      const std::size_t begin = text.find(begins, body);
+      if (begin == std::string::npos) return count;
+      const std::size_t end = text.find(dashes, begin + begins.size());
+      if (end == std::string::npos) return count;
+      body = end + dashes.size();
+      if (std::string_view(text).substr(begin, end - begin).find("PRIVATE KEY") == std::string_view::npos) continue;
+    }
+    const std::size_t end = text.find("-----END", body);
+    const std::size_t size = std::min(end, text.size()) - body;
+    inside = end == std::string::npos;
+    if (size > 0) {
+      text.replace(body, size, scrubbed_text);
+      ++count;
+    }
+    if (inside) return count;
+    body += size > 0 ? scrubbed_text.size() : 0;
+  }
 }
 
 }  // namespace
@@ -129,10 +175,13 @@ std::size_t scrub_arguments(std::vector<std::string>& arguments) {
     if (value_of_secret) {
       text = scrubbed_text;
       ++count;
+    } else if (i > 1 && is_curl(arguments.front()) && scrub_login(text, arguments[i - 1])) {
+      ++count;
     } else if (scrub_assignment(text)) {
       ++count;
     } else {
-      count += scrub_line(text);  // a header, or all of a script
+      bool inside_key = false;
+      count += scrub_private_keys(text, inside_key) + scrub_line(text);  // a header, or all of a script
     }
   }
   return count;
@@ -144,6 +193,7 @@ std::size_t scrub_line(std::string& line) {
   std::string out;
   std::string before;       // the word before this one,
   std::string before_that;  // and the one before it
+  bool curl = false;
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t begin = std::min(line.find_first_not_of(separators, at), line.size());
     out.append(line, at, begin - at);
@@ -152,10 +202,13 @@ std::size_t scrub_line(std::string& line) {
     if (word.empty()) break;
     // "Authorization: Bearer …" announces twice: the second word is not the secret.
     const bool announced =
-        is_scheme(before) ? is_credential(word, before_that) : announces_secret(before) && !is_scheme(word);
+        is_scheme(before)
+            ? is_credential(word, before, before_that, line.find_first_not_of(separators, end) == std::string::npos)
+            : announces_secret(before) && !is_scheme(word);
+    curl = curl || is_curl(word);
     before_that = std::exchange(before, word);
     if (announced) word = scrubbed_text;
-    if (announced || scrub_assignment(word) || scrub_url(word)) ++count;
+    if (announced || (curl && scrub_login(word, before_that)) || scrub_assignment(word) || scrub_url(word)) ++count;
     while (scrub_shape(word)) ++count;
     out += word;
     at = end;
@@ -164,9 +217,26 @@ std::size_t scrub_line(std::string& line) {
   return count;
 }
 
+std::size_t scrub_text(std::string& text) {
+  bool inside_key = false;
+  std::size_t count = scrub_private_keys(text, inside_key);
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end - at);
+    count += scrub_line(line);
+    out += line;
+    if (end < text.size()) out += '\n';
+    at = end + 1;
+  }
+  if (count > 0) text = std::move(out);
+  return count;
+}
+
 Result<std::size_t> scrub_file(const Fd& source, const Fd& copy) {
   std::size_t count = 0;
   std::string held;  // what no newline has ended yet
+  bool inside_key = false;
   std::int64_t offset = 0;
   for (bool more = true; more;) {
     ASSIGN_OR_RETURN(const std::string piece, read_at(source, offset, scrubbed_line_bytes_max));
@@ -177,13 +247,13 @@ Result<std::size_t> scrub_file(const Fd& source, const Fd& copy) {
     std::size_t at = 0;
     for (std::size_t end = held.find('\n'); end != std::string::npos; end = held.find('\n', at)) {
       std::string line = held.substr(at, end - at);
-      count += scrub_line(line);
+      count += scrub_private_keys(line, inside_key) + scrub_line(line);
       out += line + '\n';
       at = end + 1;
     }
     held.erase(0, at);
     if (!more || held.size() >= scrubbed_line_bytes_max) {
-      count += scrub_line(held);
+      count += scrub_private_keys(held, inside_key) + scrub_line(held);
       out += std::exchange(held, {});
     }
     RETURN_IF_ERROR(write_all(copy.get(), out, "a temporary file"));

@@ -15,13 +15,16 @@ namespace muniment::cli {
 
 inline constexpr std::string_view scrubbed_text = "[scrubbed]";
 
-// Replaces passwords in URLs, values of options and assignments with a secret's name, bearer
-// tokens, and the well-known shapes of keys, all of them in an argument that is a script. Answers how
-// many were replaced.
+// Replaces passwords in URLs and of curl -u, values of options and assignments with a secret's name, bearer
+// tokens, the bodies of private keys (PEM), and the well-known shapes of keys, all of them in an argument that is a
+// script. Answers how many were replaced.
 std::size_t scrub_arguments(std::vector<std::string>& arguments);
 
 // The same in a line of output, word by word. Answers how many were replaced.
 std::size_t scrub_line(std::string& line);
+
+// The same in a text of several lines.
+std::size_t scrub_text(std::string& text);
 
 // Copies `source`, line by line, to `copy`; a line of more than 1 MiB is taken in pieces. Answers how
 // many were replaced. Errors: those of the files.

@@ -12,6 +12,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
+#include "cli/exec/scrub.hpp"
 #include "cli/mcp/message_skim.hpp"
 #include "cli/mcp/scrub_json.hpp"
 

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
+#include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/connect/autostart.hpp"
 #include "cli/mcp/proxy_limits.hpp"
@@ -17,7 +19,8 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::chrono::milliseconds attempt_pause{100};
+constexpr std::chrono::milliseconds first_pause{100};
+constexpr std::chrono::milliseconds pause_max{1000};
 // A connection that ends before this is not taken for the end of an outage.
 constexpr std::chrono::milliseconds stable_after{1000};
 // A daemon that was stopped to be started anew is met before another one is started.
@@ -59,7 +62,7 @@ void DaemonLink::want() {
   if (state_ == State::unreachable) {
     state_ = State::connecting;
     only_once_ = true;
-    next_attempt_ = {};
+    next_attempt_ = not_before_;
   }
   wanted_ = true;
 }
@@ -69,7 +72,7 @@ void DaemonLink::probe() {
   state_ = State::connecting;
   only_once_ = true;
   wanted_ = false;
-  next_attempt_ = {};
+  next_attempt_ = not_before_;
 }
 
 void DaemonLink::step() {
@@ -91,6 +94,7 @@ std::optional<std::string> DaemonLink::next_line() {
     if (auto piece = reader_->next()) {
       if (!piece->whole()) break;
       if (piece->bytes.ends_with('\n')) piece->bytes.pop_back();
+      if (!std::exchange(heard_, true) && take_refusal(piece->bytes)) return std::nullopt;
       return std::move(piece->bytes);
     }
     if (reader_->ended()) break;
@@ -124,6 +128,7 @@ void DaemonLink::attempt() {
     state_ = State::connected;
     connected_at_ = std::chrono::steady_clock::now();
     ++connection_;
+    heard_ = refused_ = false;
     problem_.clear();
     return;
   }
@@ -171,25 +176,53 @@ void DaemonLink::take_start() {
 void DaemonLink::failed(std::string why) {
   const auto now = std::chrono::steady_clock::now();
   problem_ = std::move(why);
-  next_attempt_ = now + attempt_pause;
+  next_attempt_ = now + next_pause();
   if (only_once_ || now >= until_) {
     state_ = State::unreachable;
     wanted_ = false;
   }
 }
 
-void DaemonLink::broke() {
-  const auto now = std::chrono::steady_clock::now();
-  // The patience of an outage counts from its beginning.
-  if (now - connected_at_ >= stable_after || until_ == Time{}) until_ = now + patience_;
+std::chrono::milliseconds DaemonLink::next_pause() {
+  last_pause_ = std::clamp(2 * last_pause_, first_pause, pause_max);
+  return last_pause_;
+}
+
+// A daemon that refuses a connection says why in an error of its own protocol, without a request, and closes.
+bool DaemonLink::take_refusal(std::string_view line) {
+  const auto document = json::parse(line);
+  if (!document) return false;
+  const json::Value error = document->root()["error"];
+  const std::string code = error["data"]["code"].string_or("");
+  if (!document->root()["id"].is(json::Kind::null) || code.empty()) return false;
+  disconnect();
+  refused_ = true;
+  const std::chrono::milliseconds asked(error["data"]["retry_after_ms"].as_int().value_or(0));
+  if (code == name_of(Errc::denied)) only_once_ = true;
+  failed(error["message"].string_or(code));
+  not_before_ = std::chrono::steady_clock::now() + asked;
+  next_attempt_ = std::max(next_attempt_, not_before_);
+  return true;
+}
+
+void DaemonLink::disconnect() {
   reader_.reset();
   writer_.reset();
   client_.reset();
   state_ = State::connecting;
+}
+
+void DaemonLink::broke() {
+  const auto now = std::chrono::steady_clock::now();
+  const bool stable = now - connected_at_ >= stable_after;
+  // The patience of an outage counts from its beginning.
+  if (stable || until_ == Time{}) until_ = now + patience_;
+  if (stable) last_pause_ = {};
+  disconnect();
   only_once_ = false;
   wanted_ = false;
   problem_ = "the daemon closed the connection";
-  next_attempt_ = now + (now - connected_at_ >= stable_after ? std::chrono::milliseconds(0) : attempt_pause);
+  next_attempt_ = now + (stable ? std::chrono::milliseconds(0) : next_pause());
   if (now >= until_) state_ = State::unreachable;
 }
 

@@ -40,6 +40,8 @@ class DaemonLink {
   bool connected() const { return state_ == State::connected; }
   std::int64_t connection() const { return connection_; }  // 0: there was none yet
   const std::string& problem() const { return problem_; }
+  // Did the daemon refuse the last connection: because of its user, or because too many are open?
+  bool refused() const { return refused_; }
 
   // A caller needs the daemon: from now on an attempt that fails may start one. Where it is unreachable, another
   // attempt is made.
@@ -64,7 +66,10 @@ class DaemonLink {
   void start_daemon_aside();
   void take_start();
   void failed(std::string why);
+  bool take_refusal(std::string_view line);
+  void disconnect();
   void broke();
+  std::chrono::milliseconds next_pause();
 
   Session& session_;
   std::chrono::milliseconds patience_;
@@ -74,6 +79,10 @@ class DaemonLink {
   bool only_once_ = true;  // the attempts end with the first that fails
   Time until_{};           // the end of the patience
   Time next_attempt_{};
+  Time not_before_{};                       // as the daemon asked for when it refused the connection
+  std::chrono::milliseconds last_pause_{};  // between attempts; it grows
+  bool heard_ = false;                      // the connection has given a line
+  bool refused_ = false;
   Time connected_at_{};
   std::int64_t connection_ = 0;
   std::optional<Client> client_;  // owns the socket

@@ -1,10 +1,19 @@
 #include "cli/mcp/message_skim.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <system_error>
+
 #include "base/json/json.hpp"
 
 namespace muniment::cli {
 namespace {
 
+constexpr std::int64_t exponent_max = 1'000'000;
 constexpr std::string_view blanks = " \t\r\n";
 
 // Offset past the string whose opening quote is at `at`.
@@ -35,6 +44,33 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(blanks);
   return begin == std::string_view::npos ? std::string_view()
                                          : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+// A number's value as text: its digits without zeros at either end, and the exponent of the last one. nullopt: it is
+// none, or its exponent is out of range.
+std::optional<std::string> number_key(std::string_view number) {
+  const bool negative = number.starts_with('-');
+  std::string_view rest = number.substr(negative ? 1 : 0);
+  std::int64_t exponent = 0;
+  if (const std::size_t e = rest.find_first_of("eE"); e != std::string_view::npos) {
+    const std::string_view power = rest.substr(e + 1 + (rest.substr(e + 1).starts_with('+') ? 1 : 0));
+    const auto read = std::from_chars(power.data(), power.data() + power.size(), exponent);
+    if (read.ec != std::errc() || read.ptr != power.data() + power.size() || std::abs(exponent) > exponent_max)
+      return std::nullopt;
+    rest = rest.substr(0, e);
+  }
+  std::string digits(rest);
+  if (const std::size_t point = digits.find('.'); point != std::string::npos) {
+    exponent -= static_cast<std::int64_t>(digits.size() - point - 1);
+    digits.erase(point, 1);
+  }
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+  if (digits.empty()) return "0";
+  const std::size_t last = digits.find_last_not_of('0');
+  exponent += static_cast<std::int64_t>(digits.size() - last - 1);
+  digits.resize(last + 1);
+  return fmt::format("{}{}e{}", negative ? "-" : "", digits, exponent);
 }
 
 }  // namespace
@@ -130,8 +166,7 @@ Envelope skim_message(std::string_view message) {
 
 std::string id_key(std::string_view id) {
   if (const auto text = string_of(id)) return json::quote(*text);
-  if (id.ends_with(".0") && id.find_first_of("eE\"") == std::string_view::npos) id.remove_suffix(2);
-  return std::string(id);
+  return number_key(id).value_or(std::string(id));
 }
 
 bool is_batch(std::string_view line) {

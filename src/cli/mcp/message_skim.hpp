@@ -41,7 +41,7 @@ struct Envelope {
 
 Envelope skim_message(std::string_view message);
 
-// The same text for every way of writing an id: 7 and 7.0, "a" and "\u0061".
+// The same text for every way of writing an id: 70, 70.0 and 7e1, "a" and "\u0061".
 std::string id_key(std::string_view id);
 
 // Is the line a JSON-RPC batch?

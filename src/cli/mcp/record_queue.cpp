@@ -47,6 +47,7 @@ void RecordQueue::add(RecordRequest request) {
 
 void RecordQueue::step() {
   link_.step();
+  if (link_.connection() != connection_ || !link_.connected()) abandon_given_up();
   if (link_.connected() && link_.connection() != connection_) {
     connection_ = link_.connection();
     for (Entry& entry : entries_) entry.sent = entry.artifacts_sent = false;
@@ -113,7 +114,7 @@ void RecordQueue::take_reply(const std::string& line) {
   const std::uint64_t serial = std::strtoull(id.c_str(), nullptr, 10);
   const auto entry =
       std::find_if(entries_.begin(), entries_.end(), [serial](const Entry& one) { return one.serial == serial; });
-  if (entry == entries_.end()) return;  // it was given up
+  if (entry == entries_.end()) return take_late_reply(serial, slash == std::string::npos && !reply["error"]);
   if (const json::Value error = reply["error"]) {
     settle(entry, Error(code_of(error["data"]["code"].string_or("")), error["message"].string_or("refused")));
   } else if (slash == std::string::npos) {
@@ -121,6 +122,18 @@ void RecordQueue::take_reply(const std::string& line) {
   } else {
     take_stored(*entry, std::strtoull(id.c_str() + slash + 1, nullptr, 10), reply["result"]);
   }
+}
+
+void RecordQueue::take_late_reply(std::uint64_t serial, bool done) {
+  auto given_up = given_up_.extract(serial);
+  if (!given_up) return;
+  Status outcome = done ? success() : Error(Errc::invalid_argument, "it was refused");
+  settled_.push_back({std::move(given_up.mapped()), std::move(outcome), false, true});
+}
+
+void RecordQueue::abandon_given_up() {
+  for (auto& [serial, request] : std::exchange(given_up_, {}))
+    settled_.push_back({std::move(request), Error(Errc::unavailable, link_.problem()), true, true});
 }
 
 void RecordQueue::take_stored(Entry& entry, std::size_t index, const json::Value& result) {
@@ -145,10 +158,14 @@ void RecordQueue::expire() {
   const bool unreachable = link_.state() == DaemonLink::State::unreachable;
   while (!entries_.empty() && (unreachable || now >= entries_.front().expires)) {
     const bool silent = link_.connected();
+    const Entry& first = entries_.front();
+    const bool in_doubt = first.sent;
+    if (in_doubt) given_up_[first.serial] = {first.request.method, {}, {}, {}, first.request.token, false};
     settle(entries_.begin(),
            Error(silent ? Errc::deadline_exceeded : Errc::unavailable,
                  silent ? fmt::format("the daemon has not answered within {} s", proxy::record_patience.count())
                         : link_.problem()));
+    settled_.back().in_doubt = in_doubt;
   }
 }
 

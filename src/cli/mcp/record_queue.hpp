@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct RecordRequest {
 struct SettledRequest {
   RecordRequest request;
   Status outcome = success();
+  bool in_doubt = false;  // it was sent and is given up: the daemon may still do it. It is settled once more, `late`
+  bool late = false;      // the second time: done all the same; or an error, and it stays in doubt
 };
 
 class RecordQueue {
@@ -41,7 +44,7 @@ class RecordQueue {
   // Sends, reads replies and watches the time. Call it after every poll().
   void step();
   std::optional<SettledRequest> next_settled();
-  bool empty() const { return entries_.empty() && settled_.empty(); }
+  bool empty() const { return entries_.empty() && settled_.empty() && given_up_.empty(); }
   // The longest wait until `step` is due, in ms; -1: none.
   int wait_ms() const;
 
@@ -61,6 +64,8 @@ class RecordQueue {
   void send_all();
   void send_artifacts(Entry& entry);
   void take_reply(const std::string& line);
+  void take_late_reply(std::uint64_t serial, bool done);
+  void abandon_given_up();
   void take_stored(Entry& entry, std::size_t index, const json::Value& result);
   void settle(std::deque<Entry>::iterator entry, Status outcome);
   void expire();
@@ -69,6 +74,7 @@ class RecordQueue {
   std::int64_t connection_ = 0;
   std::uint64_t serial_ = 0;
   std::deque<Entry> entries_;
+  std::map<std::uint64_t, RecordRequest> given_up_;  // by serial: sent on this connection, and not answered in time
   std::deque<SettledRequest> settled_;
 };
 

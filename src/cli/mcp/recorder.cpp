@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds probe_pause{1};
 constexpr std::size_t label_bytes_max = 256;
+constexpr std::uint64_t doubted_lines_said_max = 10;
 constexpr std::uint64_t own_tokens = std::uint64_t{1} << 62;
 
 std::string now_text() { return format_time(Clock().now()); }
@@ -94,7 +95,7 @@ void Recorder::submit_event(DraftEvent event, std::uint64_t token) {
   params.raw_member("body", body);
   if (body.size() > limits::spill_part_bytes_max) params.member("spill", true);
   params.end_object();
-  const bool may_wait = options_.calls_may_wait && event.type == "tool.called";
+  const bool may_wait = !options_.required && event.type == "tool.called";
   RecordRequest request{"event.append", std::move(params).text(), std::move(event.artifacts), options_.run_id, token,
                         may_wait};
   event.artifacts.clear();
@@ -102,18 +103,46 @@ void Recorder::submit_event(DraftEvent event, std::uint64_t token) {
   queue_.add(std::move(request));
 }
 
-void Recorder::submit_note(const std::string& text) {
+std::uint64_t Recorder::submit_note(const std::string& text) {
   json::Writer params;
   params.begin_object().member("run_id", options_.run_id).member("note", text).key("_meta").begin_object();
   params.member("idempotency_key", "note " + make_uuid_v7(Clock().now()).text()).end_object().end_object();
-  queue_.add({"run.annotate", std::move(params).text(), {}, options_.run_id, own_token()});
+  const std::uint64_t token = own_token();
+  queue_.add({"run.annotate", std::move(params).text(), {}, options_.run_id, token});
+  return token;
+}
+
+void Recorder::note_line(bool from_host, std::string_view doubt) {
+  const std::string_view whose = from_host ? "host" : "server";
+  DoubtedLines& lines = doubted_[whose];
+  if (++lines.count == 1) lines.why = doubt;
+  if (lines.count > doubted_lines_said_max) return;
+  say(fmt::format("a line of the {} {}: {}", whose, options_.required ? "is withheld" : "passes unrecorded", doubt));
+}
+
+// The first line of each side is noted once there is a run, the number of all of them at the end.
+void Recorder::note_lines(bool all) {
+  if (run_ == RunState::none) return;
+  for (auto& [whose, lines] : doubted_) {
+    const bool first = !std::exchange(lines.noted, true);
+    if (!first && !(all && lines.count > 1)) continue;
+    const std::string_view fate = options_.required ? "withheld" : "passed unrecorded";
+    const std::string of = fmt::format("of the {} of MCP server {}", whose, options_.rules.server);
+    submit_note(first
+                    ? fmt::format("a line {} {}{}: {}", of, options_.required ? "was " : "", fate, lines.why)
+                    : fmt::format("{} lines {} {}{} in all", lines.count, of, options_.required ? "were " : "", fate));
+  }
 }
 
 void Recorder::end(std::string_view outcome, std::string_view why) {
   if (outage_ && !link_.connected()) return;
   if (run_ == RunState::none && lost_calls_ == 0) return;
   ensure_run();
-  if (outage_) recovered();
+  if (outage_) {
+    say(gap());
+    note_gap();
+  }
+  note_lines(true);
   if (!own_run_) return;
   json::Writer params;
   params.begin_object().member("run_id", options_.run_id).member("outcome", outcome);
@@ -124,6 +153,7 @@ void Recorder::end(std::string_view outcome, std::string_view why) {
 }
 
 void Recorder::step() {
+  note_lines(false);
   bool more = true;
   while (more) {  // what is settled may lead to further requests
     queue_.step();
@@ -145,9 +175,11 @@ std::optional<Recorded> Recorder::next_settled() {
 }
 
 void Recorder::take_settled(SettledRequest& settled) {
+  if (settled.late) return take_late(settled);
   const std::uint64_t token = settled.request.token;
   const std::string why = settled.outcome ? "" : session_.advised(settled.outcome.error().message);
   if (token >= own_tokens) {
+    if (token == gap_token_ && settled.outcome) noted_calls_ = noted_returns_ = 0;
     if (token == run_token_) run_ = settled.outcome ? RunState::open : RunState::none;
     if (!settled.outcome && !outage_) say(fmt::format("{} is not recorded: {}", settled.request.method, why));
     if (!settled.outcome && lost_why_.empty()) lost_why_ = why;
@@ -159,9 +191,19 @@ void Recorder::take_settled(SettledRequest& settled) {
   if (found == pending_.end()) return;
   const DraftEvent event = std::move(found->event);
   pending_.erase(found);
+  if (settled.in_doubt) in_doubt_[token] = event.type == "tool.called";
   if (!settled.outcome) return lost(event, token, why);
-  settled_.push_back({token, ""});
-  if (outage_) recovered();
+  settled_.push_back({token, "", false});
+  recovered();
+}
+
+void Recorder::take_late(const SettledRequest& settled) {
+  const auto found = in_doubt_.extract(settled.request.token);
+  if (!found) return;
+  if (settled.outcome) --(found.mapped() ? lost_calls_ : lost_returns_);
+  if (settled.in_doubt) ++undecided_;
+  settled_.push_back({found.key(), settled.outcome ? "" : settled.outcome.error().message, true});
+  if (settled.outcome) recovered();
 }
 
 // True: the log refused the body for what it is, and the event is sent once more without it.
@@ -188,18 +230,48 @@ void Recorder::lost(const DraftEvent& event, std::uint64_t token, const std::str
     say(fmt::format("tool calls are not recorded: {}", lost_why_));
   }
   ++(event.type == "tool.called" ? lost_calls_ : lost_returns_);
-  settled_.push_back({token, why.empty() ? "the daemon is away" : why});
+  settled_.push_back({token, why.empty() ? "the daemon is away" : why, false});
 }
 
+// The replies come in the order of the requests: what is in doubt is decided first.
 void Recorder::recovered() {
-  const std::string gap =
-      fmt::format("{} calls and {} results of MCP server {} were not recorded from {} to {}: {}", lost_calls_,
-                  lost_returns_, options_.rules.server, lost_since_, now_text(), lost_why_);
-  say("recording again. " + gap);
-  submit_note(gap);
+  if (!outage_ || !in_doubt_.empty()) return;
+  say("recording again. " + gap());
+  note_gap();
+}
+
+std::string Recorder::gap() const {
+  const std::string_view calls = lost_calls_ == 1 ? "call" : "calls";
+  const std::string_view results = lost_returns_ == 1 ? "result" : "results";
+  std::string text =
+      options_.required
+          ? fmt::format("{} {} of MCP server {} were refused and not made, and {} {} were withheld, from {} to {}: {}",
+                        lost_calls_, calls, options_.rules.server, lost_returns_, results, lost_since_, now_text(),
+                        lost_why_)
+          : fmt::format("{} {} and {} {} of MCP server {} were not recorded from {} to {}: {}", lost_calls_, calls,
+                        lost_returns_, results, options_.rules.server, lost_since_, now_text(), lost_why_);
+  if (undecided_ > 0) text += fmt::format(". {} of their events may be recorded all the same", undecided_);
+  return text;
+}
+
+void Recorder::note_gap() {
+  if (lost_calls_ + lost_returns_ > 0) {
+    gap_token_ = submit_note(gap());
+    noted_calls_ += lost_calls_;
+    noted_returns_ += lost_returns_;
+  }
   outage_ = false;
-  lost_calls_ = lost_returns_ = 0;
+  lost_calls_ = lost_returns_ = undecided_ = 0;
   lost_why_.clear();
+}
+
+std::string Recorder::unrecorded() const {
+  std::uint64_t calls = noted_calls_ + (outage_ ? lost_calls_ : 0);
+  std::uint64_t results = noted_returns_ + (outage_ ? lost_returns_ : 0);
+  for (const Pending& one : pending_) ++(one.event.type == "tool.called" ? calls : results);
+  if (calls + results == 0) return {};
+  return fmt::format("the session ends, and is not recorded with {} of its calls and {} of its results", calls,
+                     results);
 }
 
 int Recorder::wait(std::vector<pollfd>& polled) const {

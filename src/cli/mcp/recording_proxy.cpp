@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
+#include "cli/mcp/message_check.hpp"
 #include "cli/mcp/proxy_limits.hpp"
 
 namespace muniment::cli {
@@ -24,10 +26,10 @@ std::string said(std::string_view object, std::string_view key) {
   return string_of(member_of(object, key)).value_or("");
 }
 
-std::string error_line(std::string_view id, std::string_view message) {
+std::string error_line(std::string_view id, int code, std::string_view message) {
   json::Writer out;
   out.begin_object().member("jsonrpc", "2.0").raw_member("id", id).key("error").begin_object();
-  out.member("code", proxy::internal_error).member("message", message).end_object().end_object();
+  out.member("code", code).member("message", message).end_object().end_object();
   return std::move(out).text() + "\n";
 }
 
@@ -69,9 +71,9 @@ int RecordingProxy::run() {
     if (exit_ && silent && (!lines_left_[1] || host_ended_)) break;
     poll_once();
   }
-  finish();
+  const int exit_code = finish();
   ::signal(SIGPIPE, pipe_before);
-  return exit_->exit_code();
+  return exit_code;
 }
 
 // ---- messages
@@ -87,12 +89,64 @@ void RecordingProxy::take_lines(LineReader& reader, Direction direction) {
       take_cut_line(*piece, direction);
       continue;
     }
-    LineFacts line;
-    for (const std::string_view message : messages_of(piece->bytes)) {
-      direction == Direction::to_server ? take_host_message(message, line) : take_server_message(message, line);
-    }
-    hold(direction, std::move(piece->bytes), std::move(line));
+    take_line(std::move(piece->bytes), direction);
   }
+}
+
+void RecordingProxy::take_line(std::string bytes, Direction direction) {
+  std::string doubt = doubt_about(bytes);
+  if (doubt.empty()) doubt = doubt_about_ids(bytes, direction);
+  if (!doubt.empty()) recorder_.note_line(direction == Direction::to_server, doubt);
+  if (!doubt.empty() && required_) return withhold(bytes, direction, doubt);
+  LineFacts line;
+  for (const std::string_view message : messages_of(bytes)) {
+    direction == Direction::to_server ? take_host_message(message, line) : take_server_message(message, line);
+  }
+  hold(direction, std::move(bytes), std::move(line));
+}
+
+// By its id a result is attributed to its call, so that an id names one request at a time.
+std::string RecordingProxy::doubt_about_ids(std::string_view line, Direction direction) const {
+  const bool from_host = direction == Direction::to_server;
+  std::set<std::string> seen;
+  for (const std::string_view message : messages_of(line)) {
+    const Envelope envelope = skim_message(message);
+    if (!(from_host ? envelope.is_request() : envelope.is_response())) continue;
+    const std::string key = id_key(envelope.id);
+    if (seen.insert(key).second && in_flight(key) != from_host) continue;
+    return from_host ? fmt::format("its id {} belongs to a request in flight", envelope.id)
+                     : fmt::format("it answers {}, which is no request in flight", envelope.id);
+  }
+  return {};
+}
+
+// Whoever awaits an answer because of the line gets an error.
+void RecordingProxy::withhold(std::string_view line, Direction direction, std::string_view doubt) {
+  const std::string why = fmt::format("the message cannot be recorded and was not passed on: {}", doubt);
+  for (std::size_t at = skip_blanks(line, 0); at < line.size();) {
+    const std::size_t end = std::max(skip_value(line, at), at + 1);
+    for (const std::string_view message : messages_of(line.substr(at, end - at))) {
+      const Envelope envelope = skim_message(message);
+      if (!is_request_id(envelope.id)) continue;
+      if (direction == Direction::to_host) {
+        withhold_response(envelope, why);
+      } else if (envelope.is_request()) {
+        to_host_.add(error_line(envelope.id, proxy::invalid_request, why), 0);
+      }
+    }
+    at = skip_blanks(line, end);
+  }
+}
+
+void RecordingProxy::withhold_response(const Envelope& envelope, std::string_view why) {
+  const std::string key = id_key(envelope.id);
+  if (!envelope.is_response() || !in_flight(key)) return;
+  if (const auto found = open_.find(key); found != open_.end()) {
+    record_unanswered(found->second, "unknown", why);
+    open_.erase(found);
+  }
+  asked_.erase(key);
+  to_host_.add(error_line(envelope.id, proxy::internal_error, why), 0);
 }
 
 void RecordingProxy::take_host_message(std::string_view message, LineFacts& line) {
@@ -100,7 +154,8 @@ void RecordingProxy::take_host_message(std::string_view message, LineFacts& line
   if (envelope.is_request()) {
     line.ids.emplace_back(envelope.id);
     begin(envelope);
-    if (envelope.method == "tools/call") take_call(envelope, envelope.params, line);
+    if (envelope.method == "tools/call") return take_call(envelope, envelope.params, line);
+    asked_.insert(id_key(envelope.id));
   } else if (envelope.method == "notifications/cancelled") {
     cancel(envelope);
   }
@@ -111,7 +166,17 @@ void RecordingProxy::take_call(const Envelope& envelope, std::string_view params
   OpenCall open{
       {make_uuid_v7(Clock().now()).text(), std::string(envelope.id)}, std::chrono::steady_clock::now(), tokens_};
   recorder_.record_call(open.call, params, tokens_);
-  open_[id_key(envelope.id)] = std::move(open);
+  const std::string key = id_key(envelope.id);
+  if (!in_flight(key)) {
+    open_.emplace(key, std::move(open));
+    return;
+  }
+  constexpr std::string_view why = "the host used the id for two requests at once: their results cannot be told apart";
+  if (const auto other = open_.find(key); other != open_.end()) {
+    record_unanswered(other->second, "unknown", why);
+    open_.erase(other);
+  }
+  record_unanswered(open, "unknown", why);
 }
 
 // The first message that names the host begins the run: initialize, or since 2026 any request.
@@ -141,10 +206,14 @@ void RecordingProxy::take_server_message(std::string_view message, LineFacts& li
   line.ids.emplace_back(envelope.id);
   identify(envelope);
   const auto found = open_.find(id_key(envelope.id));
+  asked_.erase(id_key(envelope.id));
   if (found == open_.end()) return;
   const OpenCall open = std::move(found->second);
   open_.erase(found);
-  if (open.lost && !required_) return recorder_.lose_return();
+  if (open.lost && !required_) {
+    record_unanswered(open, "unknown", "the call was answered, and its result is not recorded");
+    return recorder_.lose_return();
+  }
   line.tokens.push_back(++tokens_);
   recorder_.record_return(
       draft_returned(recorder_.rules(), open.call, envelope.result, envelope.error, microseconds_since(open.began)),
@@ -163,21 +232,24 @@ void RecordingProxy::identify(const Envelope& envelope) {
 }
 
 // A line over 64 MiB passes as it comes. What it was is known when it ends: then the call or the result is recorded
-// without its content. With `required` such a call is not passed on at all.
+// without its content. With `required` such a line is not passed on at all.
 void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) {
   const bool from_host = direction == Direction::to_server;
   CutLine& cut = from_host ? cut_to_server_ : cut_to_host_;
   cut.add(piece);
   LineFacts line;
-  const bool dropped = from_host && required_;
   if (piece.ends) {
     const std::string id = id_of_cut_message(cut.beginning, cut.end);
     const std::string_view text = cut.beginning;
     const bool is_call = text.find("\"tools/call\"") != std::string_view::npos;
     const auto found = open_.find(id_key(id));
     if (!id.empty()) line.ids.push_back(id);
-    if (dropped && !id.empty()) {
-      to_host_.add(error_line(id, "the message is over 64 MiB and cannot be recorded. It was not passed on"), 0);
+    if (required_) {
+      constexpr std::string_view doubt = "it is over 64 MiB";
+      recorder_.note_line(from_host, doubt);
+      // A message of its id alone, of the kind that the direction has.
+      withhold(fmt::format(R"({{"id":{},"{}":""}})", id.empty() ? "null" : id, from_host ? "method" : "result"),
+               direction, doubt);
     } else if (from_host && is_call && !id.empty()) {
       Envelope envelope;
       envelope.id = id;
@@ -191,7 +263,7 @@ void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) 
                               tokens_);
     }
   }
-  if (!dropped) hold(direction, piece.bytes, std::move(line));
+  if (!required_) hold(direction, piece.bytes, std::move(line));
 }
 
 // ---- lines that wait for their record
@@ -211,6 +283,7 @@ void RecordingProxy::settle() {
 }
 
 void RecordingProxy::settle_one(const Recorded& recorded) {
+  if (recorded.late) return settle_late(recorded);
   if (!recorded.problem.empty()) {
     for (auto& [key, open] : open_) open.lost = open.lost || open.token == recorded.token;
   }
@@ -226,6 +299,14 @@ void RecordingProxy::settle_one(const Recorded& recorded) {
   lines_.erase(hold);
 }
 
+// It is known at last whether a tool.called that was lost is recorded.
+void RecordingProxy::settle_late(const Recorded& recorded) {
+  auto end = ends_of_lost_.extract(recorded.token);
+  if (!recorded.problem.empty()) return;
+  for (auto& [key, open] : open_) open.lost = open.lost && open.token != recorded.token;
+  if (end) recorder_.record_return(std::move(end.mapped()), ++tokens_);
+}
+
 // With `required` the host gets an error in place of what is not recorded.
 void RecordingProxy::refuse(const Hold& hold, const LineFacts& line) {
   const bool unasked = hold.direction == Direction::to_server;
@@ -235,7 +316,7 @@ void RecordingProxy::refuse(const Hold& hold, const LineFacts& line) {
                                       line.problem);
   std::string answers;
   for (const std::string& id : line.ids) {
-    answers += error_line(id, why);
+    answers += error_line(id, proxy::internal_error, why);
     const auto found = open_.find(id_key(id));
     if (!unasked || found == open_.end()) continue;
     record_unanswered(found->second, "denied", why);
@@ -246,8 +327,12 @@ void RecordingProxy::refuse(const Hold& hold, const LineFacts& line) {
 }
 
 void RecordingProxy::record_unanswered(const OpenCall& open, std::string_view status, std::string_view why) {
-  if (open.lost) return;
-  recorder_.record_return(draft_unanswered(open.call, status, why, microseconds_since(open.began)), ++tokens_);
+  DraftEvent end = draft_unanswered(open.call, status, why, microseconds_since(open.began));
+  if (!open.lost) {
+    recorder_.record_return(std::move(end), ++tokens_);
+  } else if (recorder_.in_doubt(open.token)) {
+    ends_of_lost_[open.token] = std::move(end);
+  }
 }
 
 void RecordingProxy::pass_on() {
@@ -324,13 +409,23 @@ void RecordingProxy::follow_end() {
   next_signal_at_ = now + proxy::end_patience;
 }
 
-void RecordingProxy::finish() {
+int RecordingProxy::finish() {
   const std::string how = exit_->signal != 0 ? fmt::format("the server was ended by signal {}", exit_->signal)
                                              : fmt::format("the server ended with code {}", exit_->code);
   for (const auto& [key, open] : open_) record_unanswered(open, "interrupted", how + " before it answered");
   const bool failed = exit_->exit_code() != 0;
-  recorder_.end(!died_ ? "success" : failed ? "failure" : "abandoned", died_ && failed ? how : "");
   const Time until = std::chrono::steady_clock::now() + proxy::end_patience;
+  drain(until);
+  recorder_.end(!died_ ? "success" : failed ? "failure" : "abandoned", died_ && failed ? how : "");
+  drain(until);
+  const std::string unrecorded = recorder_.unrecorded();
+  if (unrecorded.empty()) return exit_->exit_code();
+  fmt::print(stderr, "muniment mcp: {}\n", unrecorded);
+  return required_ && !failed ? 1 : exit_->exit_code();
+}
+
+// Until everything is recorded and passed on, or the time has come.
+void RecordingProxy::drain(Time until) {
   for (;;) {
     take_lines(server_out_, Direction::to_host);
     recorder_.step();

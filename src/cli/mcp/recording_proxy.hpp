@@ -2,13 +2,16 @@
 // directions; every tool call is recorded, and its result is held back until the record is durable.
 //
 // Without `required` a call that cannot be recorded passes all the same. With it the call is recorded before the server
-// gets it, and a call or result that cannot be recorded is answered with an error instead.
+// gets it, and a call or result that cannot be recorded is answered with an error instead. Likewise a line that the
+// other side might read otherwise than the relay does, a request whose id is in flight, and a response to no request
+// that is: with `required` they do not pass, without it they are noted.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,6 +68,10 @@ class RecordingProxy {
   LineGate& gate(Direction direction) { return direction == Direction::to_server ? to_server_ : to_host_; }
 
   void take_lines(LineReader& reader, Direction direction);
+  void take_line(std::string bytes, Direction direction);
+  std::string doubt_about_ids(std::string_view line, Direction direction) const;
+  void withhold(std::string_view line, Direction direction, std::string_view doubt);
+  void withhold_response(const Envelope& envelope, std::string_view why);
   void take_host_message(std::string_view message, LineFacts& line);
   void take_server_message(std::string_view message, LineFacts& line);
   void take_cut_line(const LinePiece& piece, Direction direction);
@@ -75,6 +82,7 @@ class RecordingProxy {
   void hold(Direction direction, std::string bytes, LineFacts line);
   void settle();
   void settle_one(const Recorded& recorded);
+  void settle_late(const Recorded& recorded);
   void refuse(const Hold& hold, const LineFacts& line);
   void pass_on();
 
@@ -83,7 +91,8 @@ class RecordingProxy {
   void poll_once();
   void follow_end();
   void stop_server(int first_signal);
-  void finish();
+  int finish();
+  void drain(Time until);
   void record_unanswered(const OpenCall& open, std::string_view status, std::string_view why);
 
   ChildServer server_;
@@ -99,11 +108,16 @@ class RecordingProxy {
   CutLine cut_to_server_;
   CutLine cut_to_host_;
 
+  bool in_flight(const std::string& key) const { return open_.count(key) + asked_.count(key) > 0; }
+
   std::map<std::string, OpenCall> open_;           // by id_key of the request
+  std::set<std::string> asked_;                    // id_key of the host's other requests in flight
   std::map<std::string, std::string> handshakes_;  // id_key of a request whose result names the server → protocol
   bool began_ = false;
   std::map<std::uint64_t, Hold> holds_;  // by token
   std::map<Hold, LineFacts> lines_;
+  // Ends of calls that were lost, by the token of tool.called: recorded if that turns out to be.
+  std::map<std::uint64_t, DraftEvent> ends_of_lost_;
   std::uint64_t tokens_ = 0;
 
   bool lines_left_[2] = {false, false};  // by direction: read, and not taken, because too much was waiting

@@ -1,6 +1,6 @@
 #include "cli/mcp/scrub_json.hpp"
 
-#include <algorithm>
+#include <optional>
 
 #include "base/json/json.hpp"
 #include "cli/exec/scrub.hpp"
@@ -35,30 +35,19 @@ std::size_t scrub_literal(std::string& literal, bool whole) {
 
 }  // namespace
 
-std::size_t scrub_text(std::string& text) {
-  std::size_t count = 0;
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
-    count += scrub_line(line);
-    out += line;
-    if (end < text.size()) out += '\n';
-    at = end + 1;
-  }
-  if (count > 0) text = std::move(out);
-  return count;
-}
-
 std::size_t scrub_json(std::string& json) {
   std::size_t count = 0;
   std::string out;
-  bool secret = false;  // the member's name says so
+  std::size_t depth = 0;
+  std::optional<std::size_t> secret_at;  // depth of the object with a member whose name says that it is secret
   for (std::size_t at = 0; at < json.size();) {
     const char c = json[at];
     const bool is_string = c == '"';
     if (!is_string && !begins_number(c)) {
-      if (c == ',' || c == '{' || c == '}' || c == ']') secret = false;
+      if (c == '{' || c == '[') ++depth;
+      if ((c == '}' || c == ']') && depth > 0) --depth;
+      const bool member_ends = c == ',' || c == '}' || c == ']';
+      if (secret_at && member_ends && depth < *secret_at + (c == ',' ? 1 : 0)) secret_at.reset();
       out += c;
       ++at;
       continue;
@@ -68,10 +57,10 @@ std::size_t scrub_json(std::string& json) {
     const std::size_t after = skip_blanks(json, end);
     at = end;
     if (is_string && after < json.size() && json[after] == ':') {
-      secret = is_secret_member(string_of(literal).value_or(literal));
+      if (!secret_at && is_secret_member(string_of(literal).value_or(literal))) secret_at = depth;
     } else if (is_string) {
-      count += scrub_literal(literal, secret);
-    } else if (secret) {
+      count += scrub_literal(literal, secret_at.has_value());
+    } else if (secret_at) {
       literal = json::quote(scrubbed_text);
       ++count;
     }

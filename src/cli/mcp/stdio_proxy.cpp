@@ -16,7 +16,6 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t cut_end_bytes = 4096;
-constexpr std::string_view reserved_prefix = "\"muniment-re";
 
 }  // namespace
 
@@ -101,12 +100,11 @@ void StdioProxy::follow_connection() {
 
 void StdioProxy::begin_connection() {
   connection_ = link_.connection();
-  const bool resume = connection_ > 1;
-  link_.send(session_line(about_, resume));
+  link_.send(session_line(about_, called_));
   ready_ = initialize_.empty();
   if (ready_) return;
   // The same request under an id of ours: no reply to it reaches the host.
-  replay_id_ = reserved_id("init");
+  replay_id_ = own_id("init");
   json::Writer out;
   out.begin_object();
   each_member(initialize_, [&](std::string_view key, std::string_view value) {
@@ -117,27 +115,35 @@ void StdioProxy::begin_connection() {
   link_.send(out.text() + "\n");
 }
 
-std::string StdioProxy::reserved_id(std::string_view purpose) {
-  return fmt::format("{}{}-{}\"", reserved_prefix, purpose, ++reserved_);
+// Ends with the run's id, which no host knows.
+std::string StdioProxy::own_id(std::string_view purpose) {
+  std::string id = fmt::format("\"muniment-re{}-{}-{}\"", purpose, ++own_requests_, about_.run_id);
+  own_ids_.insert(id);
+  return id;
 }
 
 void StdioProxy::end_connection() {
   connection_ = 0;
   ready_ = false;
+  reconnected_ = true;
   asked_by_daemon_.clear();
+  own_ids_.clear();
+  const std::string cause =
+      link_.refused() ? fmt::format("Muniment's daemon refuses the connection: {}", link_.problem()) : std::string();
   for (const auto& [key, request] : std::exchange(in_flight_, {})) {
     if (request.method == "initialize" && !initializing_.empty()) {
       waiting_bytes_ += initializing_.size();
       waiting_.push_front(std::exchange(initializing_, {}));
       continue;
     }
-    answer_error(
-        request.id, proxy::internal_error,
-        fmt::format("Muniment's daemon was restarted while {} was in flight. The outcome is unknown if the call "
-                    "writes. Retry",
-                    request.method));
+    answer_error(request.id, proxy::internal_error,
+                 !cause.empty() ? cause
+                                : fmt::format("Muniment's daemon was restarted while {} was in flight. The outcome is "
+                                              "unknown if the call writes. Retry",
+                                              request.method));
   }
-  fmt::print(stderr, "muniment mcp: {}; reconnecting\n", link_.problem());
+  if (link_.state() != DaemonLink::State::unreachable)
+    fmt::print(stderr, "muniment mcp: {}; reconnecting\n", escape_for_terminal(link_.problem()));
 }
 
 void StdioProxy::take_daemon_lines() {
@@ -160,17 +166,28 @@ void StdioProxy::take_daemon_message(std::string_view message, bool& swallow) {
   const std::string key = id_key(envelope.id);
   if (envelope.is_request()) {
     asked_by_daemon_.insert(key);
-  } else if (key.starts_with(reserved_prefix)) {
+  } else if (own_ids_.erase(key) > 0) {
     swallow = true;
     if (!envelope.error.empty())
       fmt::print(stderr, "muniment mcp: {} was refused: {}\n", key, escape_for_terminal(envelope.error));
     if (key == replay_id_) resumed();
   } else if (const auto found = in_flight_.find(key); found != in_flight_.end() && envelope.is_response()) {
-    if (found->second.method == "initialize") {
-      if (!envelope.result.empty()) initialize_ = std::exchange(initializing_, {});
-      initializing_.clear();
-    }
+    take_answer(found->second, envelope);
     in_flight_.erase(found);
+  }
+}
+
+void StdioProxy::take_answer(const InFlight& asked, const Envelope& answer) {
+  if (asked.method == "initialize") {
+    if (!answer.result.empty()) initialize_ = std::exchange(initializing_, {});
+    initializing_.clear();
+  }
+  if (asked.params.empty() || answer.result.empty()) return;
+  const std::string uri = string_of(member_of(asked.params, "uri")).value_or("");
+  if (asked.method == "resources/subscribe") {
+    subscriptions_[uri] = asked.params;
+  } else {
+    subscriptions_.erase(uri);
   }
 }
 
@@ -181,7 +198,7 @@ void StdioProxy::resumed() {
   if (!initialized_.empty()) link_.send(initialized_);
   for (const auto& [uri, params] : subscriptions_) {
     link_.send(fmt::format("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"resources/subscribe\",\"params\":{}}}\n",
-                           reserved_id("subscribe"), params));
+                           own_id("subscribe"), params));
   }
 }
 
@@ -236,7 +253,7 @@ bool StdioProxy::note_sent(std::string_view message) {
     note_request(envelope, message);
   } else if (envelope.is_response()) {
     // A daemon that did not ask would be given an answer that was meant for the one before it.
-    return asked_by_daemon_.erase(id_key(envelope.id)) > 0 || connection_ == 1;
+    return asked_by_daemon_.erase(id_key(envelope.id)) > 0 || !reconnected_;
   } else if (envelope.method == "notifications/initialized") {
     initialized_ = std::string(message);
     if (!initialized_.ends_with('\n')) initialized_ += '\n';
@@ -247,11 +264,13 @@ bool StdioProxy::note_sent(std::string_view message) {
 }
 
 void StdioProxy::note_request(const Envelope& request, std::string_view message) {
-  in_flight_[id_key(request.id)] = {std::string(request.id), request.method};
-  const std::string uri = string_of(member_of(request.params, "uri")).value_or("");
+  if (request.method == "tools/call") called_ = true;
   if (request.method == "initialize") initializing_ = std::string(message);
-  if (request.method == "resources/subscribe") subscriptions_[uri] = std::string(request.params);
-  if (request.method == "resources/unsubscribe") subscriptions_.erase(uri);
+  // The daemon answers any other id with an error that names none.
+  if (request.id.front() != '"' && request.id.find_first_not_of("-0123456789") != std::string_view::npos) return;
+  const bool subscribes = request.method == "resources/subscribe" || request.method == "resources/unsubscribe";
+  in_flight_[id_key(request.id)] = {std::string(request.id), request.method,
+                                    subscribes ? std::string(request.params) : std::string()};
 }
 
 // The daemon cannot be reached: every request that waits is answered, and the next one tries again.

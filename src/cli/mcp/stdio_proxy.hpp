@@ -48,6 +48,7 @@ class StdioProxy {
   struct InFlight {
     std::string id;  // as the host wrote it
     std::string method;
+    std::string params{};  // of resources/subscribe and unsubscribe
   };
 
   void follow_connection();
@@ -56,6 +57,7 @@ class StdioProxy {
   void take_daemon_lines();
   void take_daemon_message(std::string_view message, bool& swallow);
   void resumed();
+  void take_answer(const InFlight& asked, const Envelope& answer);
   void take_host_lines();
   void take_cut_line(const LinePiece& piece);
   void send_waiting();
@@ -66,7 +68,7 @@ class StdioProxy {
   bool finished();
   bool poll_once(StopSignals& signals);
   bool more_to_do() const;
-  std::string reserved_id(std::string_view purpose);
+  std::string own_id(std::string_view purpose);
 
   Session& session_;
   McpSession about_;
@@ -79,6 +81,8 @@ class StdioProxy {
   Time drain_until_{};              // set when the host's input has ended
 
   std::int64_t connection_ = 0;  // the one that is in use; 0: none
+  bool reconnected_ = false;     // another one was in use before it
+  bool called_ = false;          // the host has called a tool, so that the session may have a run
   bool ready_ = false;           // the host's lines can be sent on it
   std::deque<std::string> waiting_;
   std::size_t waiting_bytes_ = 0;
@@ -89,9 +93,10 @@ class StdioProxy {
   std::string initialize_;                            // the host's request, once it was answered
   std::string initializing_;                          // the same while it is in flight
   std::string initialized_;                           // the notification
-  std::map<std::string, std::string> subscriptions_;  // uri → params of resources/subscribe
+  std::map<std::string, std::string> subscriptions_;  // that the daemon accepted: uri → params of resources/subscribe
   std::string replay_id_;
-  std::int64_t reserved_ = 0;
+  std::set<std::string> own_ids_;  // of requests that are not the host's
+  std::int64_t own_requests_ = 0;
 
   // A line that is over the limit.
   std::string cut_beginning_;

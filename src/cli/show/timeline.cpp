@@ -83,7 +83,8 @@ std::string tokens_text(const json::Value& usage) {
 
 }  // namespace
 
-void print_run_heading(const Output& out, const json::Value& run, const json::Value& state, const RunErasures& erased) {
+void print_run_heading(const Output& out, const json::Value& run, const json::Value& state, const RunErasures& erased,
+                       const std::string& note) {
   const auto put = [&out](std::string_view name, const std::string& text) {
     if (!text.empty()) out.line(out.tone(Tone::dim, fmt::format("{:<9}", name)) + text);
   };
@@ -121,6 +122,7 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
                                erased.results ? "recorded result; results of this run were erased" : "result")));
     }
   }
+  if (!note.empty()) put("note", out.tone(Tone::yellow, out.one_line(note)));
   if (const json::Value halt = run["halt"]; halt.is(json::Kind::object)) {
     put("halted", out.tone(Tone::red, out.one_line(plain(halt["code"]) + " since " + plain(halt["recorded_at"]) + ": " +
                                                    plain(halt["reason"]))));

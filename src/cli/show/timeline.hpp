@@ -26,7 +26,8 @@ struct RunErasures {
 };
 
 // `state` is what run.rehydrate answers, or absent.
-void print_run_heading(const Output& out, const json::Value& run, const json::Value& state, const RunErasures& erased);
+void print_run_heading(const Output& out, const json::Value& run, const json::Value& state, const RunErasures& erased,
+                       const std::string& note);
 
 class Timeline {
  public:

@@ -105,11 +105,11 @@ void answer_resolved(const CallPtr& call, const std::string& uri, std::string_vi
 
 // The session's run is the one that stops where a critical pointer does not resolve.
 void read_pointer(const CallPtr& call, const std::string& uri, std::string_view mime_type) {
-  json::Writer params;
-  params.begin_object().key("pointers").begin_array().string(uri).end_array();
-  if (const std::string& run = call->session().run().id(); !run.empty()) params.member("run_id", run);
-  call->session().run().when_started([call, uri, mime_type, text = std::move(params.end_object()).text()] {
-    call->native("pointer.resolve", text,
+  call->session().run().when_started([call, uri, mime_type] {
+    json::Writer params;
+    params.begin_object().key("pointers").begin_array().string(uri).end_array();
+    if (const std::string& run = call->session().run().id(); !run.empty()) params.member("run_id", run);
+    call->native("pointer.resolve", std::move(params.end_object()).text(),
                  [call, uri, mime_type](const NativeReply& reply) { answer_resolved(call, uri, mime_type, reply); });
   });
 }

@@ -38,6 +38,13 @@ std::string unknown_tool(const ToolList& offered, std::string_view name) {
   std::vector<std::string_view> names;
   for (const Tool* tool : offered.tools) names.push_back(tool->name);
   std::string text = fmt::format("unknown tool {}.", json::quote(name.substr(0, 100)));
+  for (const Tool& tool : tool_table()) {
+    if (tool.name == name)
+      return text + fmt::format(
+                        " It belongs to the toolset {}, which is not offered: mcp_toolsets, or muniment mcp "
+                        "--toolset {}.",
+                        tool.toolset, tool.toolset);
+  }
   if (const std::string_view near = nearest(name, names); !near.empty()) text += fmt::format(" Did you mean {}?", near);
   return text;
 }
@@ -71,8 +78,7 @@ void finish(const Running& running, std::string text, std::string_view structure
     session.run().returned(running.call_id, error ? "error" : "ok", text,
                            std::chrono::duration_cast<std::chrono::microseconds>(took).count());
   }
-  if (const std::string problem = session.run().take_problem(); !problem.empty())
-    text += "\nWarning: a call of this session could not be recorded: " + problem;
+  if (const std::string warning = session.run().take_warning(); !warning.empty()) text += "\n" + warning;
   running.call->answer(tool_result(text, structured, error));
 }
 
@@ -122,15 +128,18 @@ void call_tool(const CallPtr& call) {
   if (!arguments) arguments = no_arguments();
   if (const auto handle = arguments["handle"].as_string(); handle && tool->name == "status")
     return answer_handle(call, *handle);
-  if (call->revision() == Revision::stateless) session.begin_run(call->client_info());
+  if (call->revision() == Revision::stateless) session.introduce(call->client_info());
   Running running{call, tool, session.run().called(name, arguments.source())};
   call->may_take_long = true;
   record_cancelling(running);
-  Result<std::string> params = tool->adapt ? tool->adapt(arguments, session.run().id())
-                                           : plain_params(tool->method, arguments, session.run().id());
-  if (!params) return finish(running, fmt::format("invalid_argument: {}", params.error().message), {}, true);
-  session.run().when_started([running, params = *std::move(params)] {
-    running.call->native(running.tool->method, params,
+  session.run().when_started([running, arguments] {
+    if (running.call->answered() && !running.call->has_handle()) return;  // cancelled meanwhile
+    const Tool& called = *running.tool;
+    const std::string& run = running.call->session().run().id();
+    Result<std::string> params =
+        called.adapt ? called.adapt(arguments, run) : plain_params(called.method, arguments, run);
+    if (!params) return finish(running, fmt::format("invalid_argument: {}", params.error().message), {}, true);
+    running.call->native(called.method, *std::move(params),
                          [running](const NativeReply& native) { reply(running, native); });
   });
 }

@@ -139,7 +139,16 @@ Result<std::string> remember_params(const json::Value& arguments, std::string_vi
   return std::move(out.end_object()).text();
 }
 
+Result<std::string> retrieve_params(const json::Value& arguments, std::string_view run_id) {
+  if (!arguments["queries"])
+    return Error(Errc::invalid_argument, R"(queries is required: [{"query": "the question", "corpus": "memory"}].)");
+  return plain_params("evidence.retrieve", arguments, run_id);
+}
+
 Result<std::string> event_params(const json::Value& arguments, std::string_view run_id) {
+  if (run_id.empty() && !arguments["run_id"])
+    return Error(Errc::invalid_argument,
+                 "run_id is required: this session has no run. Call run_start, and give its run_id.");
   json::Writer out;
   out.begin_object();
   write_event_members(out, arguments);

@@ -12,6 +12,7 @@ namespace muniment::mcp {
 // {corpus, wait?} and the fields of one document.
 std::string remember_input();
 Result<std::string> remember_params(const json::Value& arguments, std::string_view run_id);
+Result<std::string> retrieve_params(const json::Value& arguments, std::string_view run_id);
 // Content parts may be spelled as a string, as {type: "text", text} or as {type: "text", content}: the last is stored.
 Result<std::string> event_params(const json::Value& arguments, std::string_view run_id);
 std::string status_input();

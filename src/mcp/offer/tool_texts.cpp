@@ -24,6 +24,14 @@ std::string cut(std::string_view text, std::size_t bytes) {
 std::string text_of(const json::Value& value) { return value.string_or(""); }
 std::int64_t number_of(const json::Value& value) { return value.as_int().value_or(0); }
 
+// "1 card", "2 cards".
+std::string counted(std::int64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+std::string counted(const json::Value& list, std::string_view noun) {
+  return counted(static_cast<std::int64_t>(list.size()), noun);
+}
+
 // The runs that the request itself stopped.
 std::string say_halted(const json::Value& halted) {
   std::string text;
@@ -59,7 +67,7 @@ std::string say_cards(const json::Value& result) {
   std::string text;
   for (const json::Value query : result["results"]) {
     if (!text.empty()) text += "\n";
-    text += fmt::format("{}: {} cards", text_of(query["query"]), query["cards"].size());
+    text += fmt::format("{}: {}", text_of(query["query"]), counted(query["cards"], "card"));
     if (const std::string reason = text_of(query["reason"]); !reason.empty()) text += fmt::format(" ({})", reason);
     int number = 0;
     for (const json::Value card : query["cards"]) {
@@ -105,8 +113,8 @@ std::string say_context(const json::Value& result) { return text_of(result["text
 std::string say_remembered(const json::Value& result) {
   std::string text;
   for (const json::Value document : result["documents"]) {
-    text += fmt::format("{} {} ({} chunks)", document["unchanged"].as_bool().value_or(false) ? "Unchanged:" : "Stored:",
-                        text_of(document["uri"]), number_of(document["chunks"]));
+    text += fmt::format("{} {} ({})", document["unchanged"].as_bool().value_or(false) ? "Unchanged:" : "Stored:",
+                        text_of(document["uri"]), counted(number_of(document["chunks"]), "chunk"));
   }
   for (const json::Value error : result["errors"])
     text += fmt::format("Not stored: {}: {}", text_of(error["code"]), text_of(error["message"]));
@@ -123,7 +131,7 @@ std::string say_ended(const json::Value& result) {
 }
 
 std::string say_recorded(const json::Value& result) {
-  if (result["receipts"]) return fmt::format("{} events recorded", result["receipts"].size());
+  if (result["receipts"]) return counted(result["receipts"], "event") + " recorded";
   return fmt::format("Recorded at seq {} (run_seq {}), event {}{}", number_of(result["seq"]),
                      number_of(result["run_seq"]), text_of(result["event_id"]),
                      result["duplicate"].as_bool().value_or(false) ? ", as before" : "");
@@ -147,21 +155,21 @@ std::string say_feedback(const json::Value& result) {
 
 std::string say_status(const json::Value& result) {
   std::string text =
-      fmt::format("Muniment {}: {} events", text_of(result["version"]), number_of(result["log"]["size"]));
+      fmt::format("Muniment {}: {}", text_of(result["version"]), counted(number_of(result["log"]["size"]), "event"));
   for (const json::Value problem : result["degraded"]) text += "\ndegraded: " + text_of(problem);
   for (const json::Value note : result["notes"]) text += "\n" + text_of(note);
   return text;
 }
 
 std::string say_runs(const json::Value& result) {
-  std::string text = fmt::format("{} runs", result["runs"].size());
+  std::string text = counted(result["runs"], "run");
   for (const json::Value run : result["runs"])
     text += fmt::format("\n{} {} {}", text_of(run["run_id"]), text_of(run["status"]), text_of(run["agent"]));
   return text;
 }
 
 std::string say_events(const json::Value& result) {
-  std::string text = fmt::format("{} events", result["events"].size());
+  std::string text = counted(result["events"], "event");
   for (const json::Value event : result["events"]) {
     text +=
         fmt::format("\n{} {} {}", number_of(event["run_seq"]), text_of(event["recorded_at"]), text_of(event["type"]));

@@ -28,7 +28,8 @@ constexpr Tool tools_offered[] = {
          "text. Cite a card's pointer as [ref:POINTER]; read its text with resolve_pointer.",
      .method = "evidence.retrieve",
      .hints = reads,
-     .say = say_cards},
+     .say = say_cards,
+     .adapt = retrieve_params},
     {.name = "render_with_pointers",
      .title = "Check a draft's citations",
      .description = "Checks every [ref:POINTER] of a draft against the stored bytes and renders it with numbered "
@@ -96,7 +97,7 @@ constexpr Tool tools_offered[] = {
      .say = say_state},
     {.name = "feedback",
      .title = "Rate evidence",
-     .description = "Records how useful a card or an event was, from -1 to 1.",
+     .description = "Records how useful a card was, from -1 to 1.",
      .method = "feedback.record",
      .hints = adds,
      .say = say_feedback},
@@ -238,7 +239,7 @@ ToolList offered_tools(const ServerOptions& options) {
   return offered;
 }
 
-Status check_toolsets(const std::vector<std::string>& names) {
+Status check_toolsets(const std::vector<std::string>& names, std::string_view whose) {
   std::vector<std::string_view> known;
   for (const Tool& tool : tools_offered) {
     if (!tool.toolset.empty() && (known.empty() || known.back() != tool.toolset)) known.push_back(tool.toolset);
@@ -246,7 +247,7 @@ Status check_toolsets(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       return Error(Errc::invalid_argument,
-                   fmt::format("mcp_toolsets: there is no toolset {}. Known: {}.", name, fmt::join(known, ", ")));
+                   fmt::format("{}: there is no toolset {}. Known: {}.", whose, name, fmt::join(known, ", ")));
     }
   }
   return success();

@@ -49,8 +49,8 @@ struct ToolList {
 
 std::span<const Tool> tool_table();
 ToolList offered_tools(const ServerOptions& options);
-// Errors: invalid_argument for a toolset that there is not.
-Status check_toolsets(const std::vector<std::string>& names);
+// Errors: invalid_argument for a toolset that there is not; `whose` names the setting.
+Status check_toolsets(const std::vector<std::string>& names, std::string_view whose = "mcp_toolsets");
 
 // A native method's schema as one JSON Schema that refers to no other file and knows no format but JSON Schema's.
 // `part` is "params" or "result"; `_meta` is left out. The run, which a session fills in, is not
