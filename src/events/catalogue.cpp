@@ -96,7 +96,7 @@ bool is_segment(std::string_view text) {
 Error unknown_type(std::string_view name) {
   std::vector<std::string_view> names;
   for (const TypeInfo& row : table) {
-    if (row.written_by != reserved) names.push_back(row.name);  // what nobody may write is no help
+    if (row.writer == Writer::client) names.push_back(row.name);  // a type that clients may not write is no help
   }
   std::string message = "unknown event type " + json::quote(name) + ".";
   if (const std::string_view near = nearest(name, names); !near.empty()) {

@@ -92,7 +92,7 @@ struct Services {
       followers{};               // of the tables run, report and pointer, which nothing here waits for
   store::EarlierLogs earlier{};  // that the present log goes on from
   std::map<std::int16_t, audit::ClosedTree*> closed_trees{};  // theirs, by log_no
-  evidence::completion::Policies policies{};  // of completion
+  evidence::completion::Policies policies{};                  // of completion
   std::function<std::string()> carrying{};  // what is to be said of documents that are carried over from them
 };
 
