@@ -122,6 +122,18 @@ Description claim_line(const json::Value& body) {
   return {"§", Tone::cyan, "claim: " + field(body, "text"), pointers, Weight::normal};
 }
 
+Description evidence_line(const json::Value& body) {
+  const std::string text = body["content"]["text"] ? field(body["content"], "text") : field(body, "content");
+  return {"§", Tone::dim, "evidence: " + field(body, "type"), body["pointer"] ? field(body, "pointer") : text,
+          Weight::normal};
+}
+
+Description validated_line(const json::Value& body) {
+  const bool good = body["can_complete"].as_bool().value_or(false);
+  return {"☐", good ? Tone::dim : Tone::yellow, good ? "task can be completed" : "task is not completed",
+          field(body, "reason"), good ? Weight::quiet : Weight::normal};
+}
+
 // What was looked at, as pointer.validated, .rendered and .resolved have it.
 Description looked_line(std::string_view verb, const json::Value& body) {
   const std::int64_t count = body["count"].as_int().value_or(0);
@@ -235,6 +247,23 @@ constexpr std::pair<std::string_view, Describe> rows[] = {
        return {"Δ", Tone::dim, "", b["ref"] ? field(b["ref"], "preview") : field(b, "patch"), Weight::quiet};
      }},
     {"claim.recorded", claim_line},
+    {"evidence.recorded", evidence_line},
+    {"task.opened",
+     [](const json::Value& b) -> Description {
+       return {"☐", Tone::bold, "task: " + field(b, "content"), field(b, "required_type"), Weight::normal};
+     }},
+    {"task.validated", validated_line},
+    {"task.completed",
+     [](const json::Value& b) -> Description {
+       return {
+           "☑", Tone::green, "task completed: " + field(b, "verdict"),
+           fmt::format("{} piece{} of evidence", b["evidence_ids"].size(), b["evidence_ids"].size() == 1 ? "" : "s"),
+           Weight::normal};
+     }},
+    {"violation.detected",
+     [](const json::Value& b) -> Description {
+       return {"✗", Tone::red, "violation: " + field(b, "kind"), field(b, "detail"), Weight::error};
+     }},
     {"artifact.stored", artifact_line},
     {"manifest.recorded",
      [](const json::Value& b) -> Description {
