@@ -49,7 +49,7 @@ OWNERS = {
     "simdjson": ["base/json/json.cpp"],
     "openssl/": ["base/*.cpp"],
     "spdlog/": ["base/*.cpp"],
-    "toml++": ["base/config*.cpp"],
+    "toml++": ["base/config*.cpp", "evidence/completion/policy.cpp"],
     "pqxx": ["store/*.cpp", "store/read/pq.hpp"],
     "libpq-fe.h": APPEND_CONNECTION + ["verify/*.cpp", "cli/export/connection.cpp", "cli/sql/connection.cpp", "store/postgres/reporter_login.cpp"],
     "libpq/": APPEND_CONNECTION + ["verify/*.cpp"],
@@ -73,6 +73,7 @@ OWNERS = {
     "uchardet/": ["retrieval/text/encoding.cpp"],
     "cld2/": ["retrieval/text/language.cpp"],
     "poppler-": ["retrieval/text/formats/pdf.cpp"],
+    "expat.h": ["evidence/reports/xml.cpp"],
     "iconv.h": ["retrieval/text/formats/pdf.cpp"],
 }
 # In verify/, each of these is the business of one file.

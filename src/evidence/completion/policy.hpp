@@ -12,15 +12,15 @@
 namespace muniment::evidence::completion {
 
 struct Policy {
-  bool strict = false;  // only evidence of a recorded command is strong, and nothing else completes a task
-  std::string required_type;                       // of the evidence; empty: any
+  bool strict = false;        // only evidence of a recorded command is strong, and nothing else completes a task
+  std::string required_type;  // of the evidence; empty: any
   std::chrono::seconds fresh_for{24 * 60 * 60};
-  std::chrono::seconds at_least{0};                // a task done faster is refused
-  bool other_actor = false;                        // the evidence must be recorded by another actor than the task's
-  bool same_run = false;                           // and in the task's run
-  std::vector<std::string> allowed;                // codes of findings that do not block
-  std::vector<std::string> runners;                // further programs that run tests, as `scripts/test`
-  std::vector<std::string> validators;             // names of custom validators, in order
+  std::chrono::seconds at_least{0};     // a task done faster is refused
+  bool other_actor = false;             // the evidence must be recorded by another actor than the task's
+  bool same_run = false;                // and in the task's run
+  std::vector<std::string> allowed;     // codes of findings that do not block
+  std::vector<std::string> runners;     // further programs that run tests, as `scripts/test`
+  std::vector<std::string> validators;  // names of custom validators, in order
 };
 
 // A custom validator: a program of the configuration that reads JSON and answers with JSON.
@@ -47,6 +47,8 @@ class Policies {
   const Validator* validator(std::string_view name) const;
 
  private:
+  Status read_tasks(const void* tasks);
+
   std::map<std::string, Policy, std::less<>> by_type_;
   std::map<std::string, Validator, std::less<>> validators_;
 };

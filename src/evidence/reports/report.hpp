@@ -1,6 +1,6 @@
 // Test and analysis reports, read from the text that a tool wrote: JUnit XML, TAP, SARIF, GoogleTest XML and JSON, and
-// the console output of pytest, ctest, go test, cargo test and node's runner. Pure; the text is hostile. A format is
-// one file and one row of the table in formats.cpp.
+// the console output of pytest, unittest, ctest, go test, cargo test and node's runner. Pure; the text is hostile. A
+// format is one file and one row of the table in formats.cpp.
 #pragma once
 
 #include <cstddef>
@@ -29,20 +29,20 @@ struct Counts {
 };
 
 struct Report {
-  std::string format;             // "junit", "tap", …: the row's name
-  bool analysis = false;          // SARIF: `failed` counts findings of level error, and a report without tests is no fault
-  Counts counts;                  // from the listed tests; where the format lists none, from the summary
-  std::optional<Counts> summary;  // as the report itself sums up; nullopt where it has no summary
-  bool listed = false;            // `counts` come from listed tests
-  bool complete = false;          // the report reaches its end: closing tag, plan, summary line
+  std::string format;     // "junit", "tap", …: the row's name
+  bool analysis = false;  // SARIF: `failed` counts findings of level error, and a report without tests is no fault
+  Counts counts;          // from the listed tests; where the format lists none, from the summary
+  std::optional<Counts> summary;      // as the report itself sums up; nullopt where it has no summary
+  bool listed = false;                // `counts` come from listed tests
+  bool complete = false;              // the report reaches its end: closing tag, plan, summary line
   std::vector<std::string> failures;  // names of failed tests, the first failures_kept_max, cut at test_name_bytes_max
-  std::string problem;            // one sentence where the report contradicts itself or is damaged; empty: none
+  std::string problem;                // one sentence where the report contradicts itself or is damaged; empty: none
 };
 
 struct Format {
   std::string_view name;
-  bool (*recognises)(std::string_view text);           // cheap: looks at marks of the format
-  Result<Report> (*parse)(std::string_view text);      // Errors: invalid_argument, too_large
+  bool (*recognises)(std::string_view text);       // one pass for marks of the format; plain text
+  Result<Report> (*parse)(std::string_view text);  // Errors: invalid_argument, too_large
 };
 
 std::span<const Format> formats();

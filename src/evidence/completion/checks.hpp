@@ -1,0 +1,166 @@
+// The checks of completion: their codes, what a check sees, and what it leaves. Each check is a function in a file of
+// its own; completion.cpp has the table of both.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "evidence/completion/completion.hpp"
+#include "evidence/completion/policy.hpp"
+#include "evidence/completion/text/command_line.hpp"
+#include "evidence/completion/text/profile.hpp"
+#include "evidence/completion/text/summary.hpp"
+#include "evidence/completion/text/task_terms.hpp"
+#include "evidence/reports/report.hpp"
+
+namespace muniment::evidence::completion {
+
+enum class Code : std::uint8_t {
+  no_evidence,
+  unknown,
+  given_twice,
+  erased,
+  damaged,
+  wrong_type,
+  empty,
+  placeholder,
+  generic,
+  insufficient,
+  keyboard_mash,
+  padded,
+  filler,
+  unchecked,
+  markup,
+  sql,
+  lookup,
+  traversal,
+  shell,
+  code,
+  prompt,
+  bidi,
+  zero_width,
+  nul,
+  ansi,
+  stale,
+  from_the_future,
+  clock_set_back,
+  mismatch,
+  too_fast,
+  recycled,
+  copied,
+  replayed,
+  resembles,
+  same_actor,
+  forged_identity,
+  forged_record,
+  zero_tests,
+  all_skipped,
+  mostly_skipped,
+  counts_disagree,
+  fewer_tests,
+  more_skipped,
+  tests_failed,
+  truncated,
+  command_failed,
+  exit_contradicts,
+  exit_masked,
+  exit_unknown,
+  interrupted,
+  output_lost,
+  old_report,
+  tree_changed,
+  tree_changed_in_run,
+  edited_after,
+  not_run,
+  no_report,
+  unknown_program,
+  tests_changed,
+  tests_weakened,
+  self_reported,
+};
+
+struct CodeRow {
+  Code code;
+  std::string_view check;
+  std::string_view name;
+  Verdict verdict;
+  bool blocks;
+  std::string_view violation;  // kind of the violation.detected event; empty: none
+};
+
+std::span<const CodeRow> code_rows();
+const CodeRow& row_of(Code code);
+
+// A number or a truth value of the evidence's JSON that states how something ended.
+struct StatedOutcome {
+  bool failed = false;    // "approved": false, "failures": 2, "exit_code": 1
+  bool no_tests = false;  // "total": 0
+  bool poses = false;     // has members that only the daemon sets: command_id, nonce, tree_digest
+  std::string member;     // the first one that says failed
+  std::size_t half_facts = 0;
+};
+
+// One piece with everything that is computed from it once.
+struct Exhibit {
+  const Piece* piece = nullptr;
+  bool structured = false;  // its content is JSON without a text
+  std::string flat;       // the JSON's members as lines "name: value"; where there is a text, of the members beside it
+  std::string_view text;  // what is judged: the text, or `flat`
+  Profile profile;
+  Summary summary;
+  std::optional<reports::Report> report;
+  StatedOutcome outcome;
+  std::optional<CommandKind> command;
+  bool strong = false;  // set by structure
+
+  bool recorded() const { return piece->command.has_value(); }
+  bool has_whole_report() const { return report && report->complete && report->problem.empty(); }
+};
+
+struct Case {
+  const Task& task;
+  const Policy& policy;
+  Time now;
+  TaskTerms terms;
+  std::vector<Exhibit> exhibits;  // of the pieces that were found
+  std::span<const Piece> pieces;
+};
+
+class Findings {
+ public:
+  explicit Findings(const Policy& policy) : policy_(policy) {}
+  void add(Code code, std::string_view evidence_id, std::string text);
+  // The same, noted whatever the table says.
+  void note(Code code, std::string_view evidence_id, std::string text);
+  const std::vector<Finding>& all() const { return findings_; }
+  std::vector<Finding> take() && { return std::move(findings_); }
+  bool blocked(std::string_view evidence_id) const;
+
+ private:
+  const Policy& policy_;
+  std::vector<Finding> findings_;
+};
+
+void check_existence(Case& c, Findings& findings);
+void check_integrity(Case& c, Findings& findings);
+void check_type(Case& c, Findings& findings);
+void check_substance(Case& c, Findings& findings);
+void check_injection(Case& c, Findings& findings);
+void check_freshness(Case& c, Findings& findings);
+void check_relevance(Case& c, Findings& findings);
+void check_timing(Case& c, Findings& findings);
+void check_structure(Case& c, Findings& findings);
+
+// content.cpp: reads the piece's text and JSON. `exhibit.piece` is set.
+void read_content(Exhibit& exhibit);
+
+std::string_view required_type_of(const Case& c);
+bool is_test_evidence(const Exhibit& exhibit);
+
+}  // namespace muniment::evidence::completion

@@ -1,0 +1,50 @@
+// Freshness: evidence is younger than the policy allows, by the daemon's clock. A client's own time makes evidence
+// older, never fresher.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "evidence/completion/checks.hpp"
+
+namespace muniment::evidence::completion {
+namespace {
+
+constexpr std::int64_t micros_per_second = 1'000'000;
+// Between the clocks of two machines: a record that another machine stated.
+constexpr std::int64_t stated_skew_seconds_max = 120;
+
+}  // namespace
+
+void check_freshness(Case& c, Findings& findings) {
+  const std::int64_t limit = c.policy.fresh_for.count() * micros_per_second;
+  for (const Exhibit& exhibit : c.exhibits) {
+    const Piece& piece = *exhibit.piece;
+    if (piece.recorded_at > c.now) {
+      findings.add(
+          Code::clock_set_back, piece.evidence_id,
+          fmt::format(
+              "The evidence was recorded at {}, after the daemon's present time {}: its age is unknown. Correct the "
+              "clock, then record the evidence again.",
+              format_time(piece.recorded_at), format_time(c.now)));
+      continue;
+    }
+    Time since = piece.recorded_at;
+    if (piece.stated_at && piece.stated_at->micros > c.now.micros + stated_skew_seconds_max * micros_per_second) {
+      findings.add(Code::from_the_future, piece.evidence_id,
+                   fmt::format("The evidence states a time in the future, {}. Record it again with its true time.",
+                               format_time(*piece.stated_at)));
+    } else if (piece.stated_at) {
+      since = std::min(since, *piece.stated_at);
+    }
+    if (piece.command && piece.command->ended_at.micros > 0) since = std::min(since, piece.command->ended_at);
+    if (c.now.micros - since.micros >= limit) {
+      findings.add(
+          Code::stale, piece.evidence_id,
+          fmt::format("The evidence is stale: {} old, allowed is less than {}. Run the check again and record it.",
+                      human_duration(c.now.micros - since.micros), human_duration(limit)));
+    }
+  }
+}
+
+}  // namespace muniment::evidence::completion

@@ -1,0 +1,80 @@
+// Relevance: evidence names what the task is about. Terms weigh by what they tell apart: the task's object most, its
+// surroundings less, kinds of things (module, service) little.
+#include <algorithm>
+
+#include "evidence/completion/checks.hpp"
+
+namespace muniment::evidence::completion {
+namespace {
+
+// In the unit of a term's weight: one and a half objects satisfy a long task; a report names tests, not sentences.
+constexpr int enough_in_text = 6;
+constexpr int enough_in_report = 4;
+
+bool about(const TaskTerms& terms, std::uint32_t classes) { return (terms.classes & classes) != 0; }
+
+bool is_test_task(const TaskTerms& terms) { return about(terms, test_word | runner_name); }
+
+bool shows_tests(const Exhibit& exhibit) {
+  const Summary& summary = exhibit.summary;
+  return exhibit.report || summary.test_lines > 0 || summary.passed || summary.ran;
+}
+
+// A task that names nothing of its own, as "Get code reviewed": the kind of evidence counts.
+bool kind_fits(const Case& c, const Exhibit& exhibit) {
+  const std::uint32_t shown = exhibit.profile.classes;
+  constexpr std::uint32_t kinds = review_word | deploy_word | document_word;
+  const std::uint32_t wanted = c.terms.classes & kinds;
+  if ((wanted & shown) != 0) return true;
+  if (is_test_task(c.terms)) return shows_tests(exhibit) || (shown & test_word) != 0;
+  return wanted == 0;
+}
+
+bool is_relevant(const Case& c, const Exhibit& exhibit) {
+  const TaskTerms& terms = c.terms;
+  const Profile& profile = exhibit.profile;
+  if (terms.terms.empty() || !terms.specific) {
+    if (kind_fits(c, exhibit)) return true;
+    return profile.covered_weight * 2 >= terms.weight && profile.covered_weight > 0;
+  }
+  const bool report = shows_tests(exhibit);
+  // Without a name of its own, the output of a whole suite is about every task of testing.
+  if (report && profile.subject_words <= 2 && is_test_task(terms)) return true;
+  const int enough = std::min(terms.weight, (report || exhibit.structured ? enough_in_report : enough_in_text) * 2);
+  return profile.covered_specific && profile.covered_weight * 2 >= enough;
+}
+
+// A recorded command proves what it ran; it is another's only where it names its own target and nothing of the task.
+bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
+  if (!c.terms.specific || exhibit.profile.covered_specific) return true;
+  if (!exhibit.command || exhibit.command->program != Program::runner) return is_relevant(c, exhibit);
+  bool target = false;
+  for (const std::string& word :
+       std::span(exhibit.piece->command->argv).subspan(std::min<std::size_t>(1, exhibit.piece->command->argv.size()))) {
+    if (word.empty() || word[0] == '-') continue;
+    each_word(word, [&](std::string_view part) { target = target || (part.size() >= 3 && classes_of(part) == 0); });
+  }
+  return !target;
+}
+
+}  // namespace
+
+void check_relevance(Case& c, Findings& findings) {
+  for (const Exhibit& exhibit : c.exhibits) {
+    if (exhibit.piece->erased || !exhibit.piece->damage.empty() || exhibit.profile.blank_text) continue;
+    if (exhibit.recorded() ? is_relevant_command(c, exhibit) : is_relevant(c, exhibit)) continue;
+    std::string missing;
+    std::size_t named = 0;
+    for (std::size_t i = 0; i < c.terms.terms.size() && named < 5; ++i) {
+      if (exhibit.profile.covered[i] || (c.terms.specific && c.terms.terms[i].weight == 1)) continue;
+      missing += (missing.empty() ? "\"" : ", \"") + c.terms.terms[i].word + "\"";
+      ++named;
+    }
+    findings.add(Code::mismatch, exhibit.piece->evidence_id,
+                 "Evidence mismatch: the evidence is not about the task" +
+                     (missing.empty() ? std::string() : "; it does not name " + missing) +
+                     ". Record evidence of this task, with the names of its files or tests.");
+  }
+}
+
+}  // namespace muniment::evidence::completion

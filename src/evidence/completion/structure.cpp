@@ -1,0 +1,289 @@
+// Structure: how the evidence was made. For a recorded command: what it ran, how it ended, on which tree. For a report:
+// whether its counts add up, whether tests ran, whether they passed.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "evidence/completion/checks.hpp"
+
+namespace muniment::evidence::completion {
+namespace {
+
+constexpr std::int64_t skipped_per_run_max = 4;  // tests; beyond it the run shows little
+constexpr std::size_t test_lines_of_run = 3;
+
+using reports::Counts;
+using reports::Report;
+
+class Structure {
+ public:
+  Structure(const Case& c, Exhibit& exhibit, Findings& findings)
+      : case_(c), exhibit_(exhibit), findings_(findings), id_(exhibit.piece->evidence_id) {}
+
+  void check() {
+    if (case_.task.files_changed) {
+      add(Code::edited_after,
+          "The evidence is older than the last edit: files changed after it was recorded. Run the check again.");
+    }
+    if (exhibit_.recorded()) {
+      check_command(*exhibit_.piece->command);
+    } else {
+      check_words();
+    }
+    if (exhibit_.report) {
+      check_report(*exhibit_.report);
+    } else {
+      check_summary();
+    }
+    if (exhibit_.outcome.failed) {
+      add(Code::tests_failed, "The evidence says that it failed: \"" + exhibit_.outcome.member +
+                                  "\". Correct the fault and run the check again.");
+    }
+    if (exhibit_.outcome.no_tests) add(Code::zero_tests, no_tests_text);
+    decide_strength();
+  }
+
+ private:
+  static constexpr std::string_view no_tests_text =
+      "No test ran: a run of zero tests shows nothing. Correct the selection of tests and run them again.";
+
+  void add(Code code, std::string_view text) { findings_.add(code, id_, std::string(text)); }
+
+  void check_command(const Command& command) {
+    const CommandKind& kind = *exhibit_.command;
+    if (command.interrupted)
+      add(Code::interrupted, "The recording was interrupted before the command ended. Run it again.");
+    if (!command.exit_code && !command.interrupted) {
+      add(Code::exit_unknown, command.signal.empty()
+                                  ? std::string("The command's end is not recorded. Run it again.")
+                                  : "The command was ended by " + command.signal + ". Run it again.");
+    }
+    if (command.exit_code && *command.exit_code != 0) {
+      add(Code::command_failed,
+          fmt::format("The command failed with exit status {}. Correct the fault and run it again.",
+                      *command.exit_code));
+    }
+    if (command.output_lost) add(Code::output_lost, "A part of the command's output was lost. Run it again.");
+    if (command.report_modified_at && *command.report_modified_at < command.started_at) {
+      add(Code::old_report,
+          "The report file is older than the command: it is stale. Delete it and run the tests again.");
+    }
+    check_program(command, kind);
+    check_tree(command);
+    if (!command.tests_changed.empty()) {
+      const std::string names =
+          "tests or their configuration changed within the task: " + preview(command.tests_changed.front(), 200) +
+          (command.tests_changed.size() > 1 ? fmt::format(" and {} more", command.tests_changed.size() - 1) : "");
+      const bool reason = command.tests_changed_reason.find_first_not_of(" \t\r\n") != std::string::npos;
+      if (reason) {
+        findings_.note(Code::tests_changed, id_,
+                       "Noted: " + names + "; reason given: " + preview(command.tests_changed_reason, 300));
+      } else {
+        add(Code::tests_changed, "The " + names + ". Restore them, or record the evidence with tests_changed_reason.");
+      }
+    }
+    if (command.earlier && command.report)
+      check_earlier(*command.earlier, command.report->counts, command.tests_changed_reason);
+  }
+
+  void check_program(const Command& command, const CommandKind& kind) {
+    const bool tests = is_test_evidence(exhibit_);
+    const bool mentions = kind.mentions_runner && kind.program != Program::runner && kind.program != Program::unknown;
+    if (kind.program == Program::printer || mentions ||
+        (tests && kind.program != Program::runner && kind.program != Program::unknown)) {
+      add(Code::not_run,
+          fmt::format(
+              "The command only mentions or shows a result: `{}` does not run a check. Record the command that does.",
+              preview(shell_word(kind.name), 100)));
+      return;
+    }
+    if (!tests) return;
+    if (kind.program == Program::unknown) {
+      const bool shown = exhibit_.has_whole_report();
+      add(Code::unknown_program,
+          fmt::format("`{}` is not known to run tests{}. Name it in `runners` of the policy, if it does.",
+                      preview(shell_word(kind.name), 100), shown ? "" : ", and its output has no report"));
+    }
+    if (!command.report && kind.program == Program::runner) {
+      add(Code::no_report,
+          "The output has no report of tests that is known. Let the runner write JUnit XML, and record it with --report.");
+    }
+    if (kind.masked && !exhibit_.has_whole_report()) {
+      add(Code::exit_masked,
+          "The exit status is not the tests' own (`|| true`, a pipe, a later command). Run the tests as the last command.");
+    }
+  }
+
+  void check_tree(const Command& command) {
+    const std::string& wanted = case_.task.tree_digest;
+    if (!wanted.empty() && !command.tree_after.empty() && command.tree_after != wanted) {
+      add(Code::tree_changed,
+          "The working tree changed after the command ran: the evidence is stale. Run it again on the present tree.");
+    } else if (!command.tree_before.empty() && !command.tree_after.empty() &&
+               command.tree_before != command.tree_after) {
+      add(Code::tree_changed_in_run, "The command changed the working tree while it ran.");
+    }
+  }
+
+  void check_earlier(const Counts& before, const Counts& now, std::string_view reason) {
+    const bool explained = reason.find_first_not_of(" \t\r\n") != std::string_view::npos;
+    const auto put = [&](Code code, std::string text) {
+      if (explained) {
+        findings_.note(code, id_, "Noted: " + text);
+      } else {
+        findings_.add(code, id_, text + " Restore them, or record the evidence with tests_changed_reason.");
+      }
+    };
+    if (now.total < before.total) {
+      put(Code::fewer_tests,
+          fmt::format("Fewer tests than in the last accepted run: {}, before {}.", now.total, before.total));
+    } else if (now.skipped > before.skipped && now.passed < before.passed) {
+      put(Code::more_skipped,
+          fmt::format("Tests that passed are skipped now: {} skipped, before {}.", now.skipped, before.skipped));
+    }
+  }
+
+  void check_report(const Report& report) {
+    const Counts& counts = report.counts;
+    if (!report.complete) {
+      add(Code::truncated, "The report is truncated: it has no end. Record the whole output.");
+    }
+    if (!report.problem.empty()) {
+      add(Code::counts_disagree, "The report contradicts itself: " + preview(report.problem, 300) +
+                                     " Record the output as the tool wrote it.");
+    } else if (counts.passed < 0 || counts.failed < 0 || counts.skipped < 0 ||
+               counts.passed + counts.failed + counts.skipped > counts.total) {
+      add(Code::counts_disagree, fmt::format("The counts do not add up: {} passed, {} failed, {} skipped of {}.",
+                                             counts.passed, counts.failed, counts.skipped, counts.total));
+    } else if (report.listed && report.complete && report.summary &&
+               (report.summary->failed > counts.failed || report.summary->passed > counts.passed + counts.skipped)) {
+      add(Code::counts_disagree,
+          fmt::format("The summary states {} passed and {} failed, listed are {} and {}.", report.summary->passed,
+                      report.summary->failed, counts.passed, counts.failed));
+    }
+    if (report.analysis) {
+      if (counts.failed > 0)
+        add(Code::tests_failed,
+            fmt::format("The analysis reports {} errors. Correct them and run it again.", counts.failed));
+      return;
+    }
+    if (!report.complete && counts.total == 0) return;
+    judge_counts(counts);
+    const auto status = exhibit_.recorded() ? exhibit_.piece->command->exit_code : exhibit_.summary.exit_status;
+    if (status && *status == 0 && counts.failed > 0) {
+      add(Code::exit_contradicts,
+          "The exit status is 0 and the report has failures. Run the tests without what hides their status.");
+    }
+    if (!exhibit_.recorded() && status && *status != 0) command_failed(*status);
+  }
+
+  void judge_counts(const Counts& counts) {
+    if (counts.failed > 0) {
+      add(Code::tests_failed,
+          fmt::format("{} of {} tests failed. Correct the fault and run them again.", counts.failed, counts.total));
+    } else if (counts.total == 0) {
+      add(Code::zero_tests, no_tests_text);
+    } else if (counts.passed == 0) {
+      add(Code::all_skipped,
+          fmt::format("All {} tests were skipped: none ran. Run them where they can run.", counts.total));
+    } else if (counts.skipped > counts.passed * skipped_per_run_max) {
+      add(Code::mostly_skipped,
+          fmt::format("{} tests were skipped and {} ran: insufficient detail. Run them where they can run.",
+                      counts.skipped, counts.passed));
+    }
+  }
+
+  void command_failed(std::int64_t status) {
+    add(Code::command_failed,
+        fmt::format("The text states exit status {}. Correct the fault and run the command again.", status));
+  }
+
+  // An output that no parser knows: what it says of itself.
+  void check_summary() {
+    const Summary& summary = exhibit_.summary;
+    const std::int64_t passed = summary.passed.value_or(0), skipped = summary.skipped.value_or(0);
+    const std::int64_t failed = summary.failed.value_or(0);
+    if (failed > 0 || summary.says_failed) {
+      add(Code::tests_failed, "The text reports failures. Correct the fault and run the check again.");
+    } else if (summary.no_tests || (summary.ran == 0 && passed == 0) ||
+               (summary.passed == 0 && skipped == 0 && summary.ran.value_or(0) == 0)) {
+      add(Code::zero_tests, no_tests_text);
+    } else if (skipped > 0 && passed == 0 && (summary.passed || !summary.ran || *summary.ran <= skipped)) {
+      add(Code::all_skipped, "All tests were skipped: none ran. Run them where they can run.");
+    } else if (skipped > std::max(passed, summary.ran.value_or(0) - skipped) * skipped_per_run_max) {
+      add(Code::mostly_skipped,
+          fmt::format("{} tests were skipped: insufficient detail. Run them where they can run.", skipped));
+    } else if (summary.ran && summary.passed && *summary.ran < passed) {
+      add(Code::counts_disagree, fmt::format("The counts do not add up: {} passed of {}.", passed, *summary.ran));
+    }
+    if (exhibit_.recorded()) return;
+    if (summary.exit_status && *summary.exit_status != 0) command_failed(*summary.exit_status);
+    const bool ended = summary.passed || summary.ran || summary.exit_status;
+    if (summary.test_lines >= test_lines_of_run && !ended) {
+      add(Code::truncated, "The output is truncated: it lists tests and has no summary. Record the whole output.");
+    } else if (summary.cut) {
+      add(Code::truncated, "The output is truncated, as it says itself. Record the whole output.");
+    }
+  }
+
+  // A text of the client.
+  void check_words() {
+    const Profile& profile = exhibit_.profile;
+    const Summary& summary = exhibit_.summary;
+    if (summary.shell_lines > 0 && summary.prints_only && is_test_evidence(exhibit_)) {
+      add(Code::not_run,
+          "The commands in the text only print or show a result. Record the command that runs the check.");
+    }
+    if (summary.masks_status && !exhibit_.has_whole_report()) {
+      add(Code::exit_masked,
+          "The command in the text hides its exit status (`|| true`). Run the check as the last command.");
+    }
+    const bool shows =
+        exhibit_.report || summary.test_lines > 0 || summary.passed || summary.ran || profile.numbers >= 3;
+    if (profile.runner_named && !shows) {
+      add(Code::not_run,
+          "insufficient detail: the text names a test runner and shows nothing that it printed. Record its run with `muniment exec`.");
+    }
+    const bool asked = (case_.terms.classes & weakening) != 0 || case_.terms.has("remove") ||
+                       case_.terms.has("delete") || case_.terms.has("skip") || case_.terms.has("disable") ||
+                       case_.terms.has("lower");
+    if (profile.weakened && !asked && !exhibit_.has_whole_report()) {
+      add(Code::tests_weakened,
+          "The text says that tests or checks were removed, skipped or relaxed. Restore them, or give the reason in a "
+          "task of its own.");
+    }
+  }
+
+  void decide_strength() {
+    if (!exhibit_.recorded()) return;
+    const Command& command = *exhibit_.piece->command;
+    const bool ended_well = command.exit_code == 0 && !command.interrupted && !command.output_lost;
+    if (!ended_well || findings_.blocked(id_)) return;
+    if (is_test_evidence(exhibit_)) {
+      exhibit_.strong =
+          exhibit_.command->program == Program::runner && exhibit_.has_whole_report() && !exhibit_.report->analysis;
+    } else {
+      exhibit_.strong = exhibit_.command->program == Program::runner || exhibit_.command->program == Program::unknown;
+    }
+    if (exhibit_.command->masked && !exhibit_.has_whole_report()) exhibit_.strong = false;
+  }
+
+  const Case& case_;
+  Exhibit& exhibit_;
+  Findings& findings_;
+  const std::string& id_;
+};
+
+}  // namespace
+
+bool is_test_evidence(const Exhibit& exhibit) { return exhibit.piece->type == "test_output"; }
+
+void check_structure(Case& c, Findings& findings) {
+  for (Exhibit& exhibit : c.exhibits) {
+    if (exhibit.piece->erased || !exhibit.piece->damage.empty()) continue;
+    Structure(c, exhibit, findings).check();
+  }
+}
+
+}  // namespace muniment::evidence::completion

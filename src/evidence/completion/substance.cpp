@@ -1,0 +1,115 @@
+// Substance: evidence states something. It is judged by counting: facts, specific words, blanks, repetition, likeness
+// to words. No text is compared with a list of texts.
+#include <algorithm>
+
+#include "evidence/completion/checks.hpp"
+#include "evidence/completion/text/blanks.hpp"
+
+namespace muniment::evidence::completion {
+namespace {
+
+constexpr std::size_t half_facts_min = 3;        // of a self-reported text
+constexpr std::size_t half_facts_per_blank = 6;  // that outweigh a blank
+constexpr std::size_t half_facts_per_blank_result = 24;
+constexpr std::size_t pseudo_latin_distinct_min = 4;
+constexpr std::size_t repeated_words_min = 16;  // below, a text is too short to call it repetitive
+constexpr std::size_t words_per_distinct_max = 6;
+constexpr std::size_t distinct_of_real_output = 40;  // a text with that many distinct words repeats what tools repeat
+constexpr std::size_t repeated_lines_min = 5;
+
+bool is_repetitive(const Profile& profile) {
+  if (profile.distinct >= distinct_of_real_output) return false;
+  if (profile.words >= repeated_words_min && profile.words > profile.distinct * words_per_distinct_max) return true;
+  return profile.repeated_lines >= repeated_lines_min && profile.repeated_lines * 2 > profile.lines;
+}
+
+std::optional<std::pair<Code, std::string>> fault_of_blanks(const Profile& profile, std::string_view text) {
+  if (text.size() <= 200 && blank_kind(text) != Blank::no) {
+    return std::pair(Code::placeholder,
+                     std::string("Weak or placeholder evidence: the text is a placeholder. Record the real output."));
+  }
+  const bool outweighed = profile.half_facts >= profile.blanks * half_facts_per_blank;
+  const bool result_open =
+      profile.blank_results > 0 && profile.half_facts < profile.blank_results * half_facts_per_blank_result;
+  if ((profile.blanks > 0 && !outweighed) || result_open) {
+    return std::pair(
+        Code::placeholder,
+        std::string("Weak or placeholder evidence: a place in it is still to be filled (TODO, TBD, [PENDING], ___). "
+                    "Fill it, or record the real output."));
+  }
+  const bool all_open =
+      profile.soft_fields > 0 && profile.soft_fields * 2 >= profile.fields && profile.half_facts < half_facts_min * 2;
+  if (all_open ||
+      (profile.words > 0 && profile.blank_words * 2 > profile.words && profile.half_facts < half_facts_min)) {
+    return std::pair(Code::placeholder,
+                     std::string("Weak or placeholder evidence: its values are empty (none, null, n/a). Record the "
+                                 "real output."));
+  }
+  return std::nullopt;
+}
+
+std::pair<Code, std::string> thin(const Profile& profile) {
+  const bool sentence = profile.specific <= 2;
+  if (sentence) {
+    return {
+        Code::generic,
+        "Weak or placeholder evidence: insufficient detail. The text claims an outcome and shows nothing that was observed. Record the "
+        "output itself (`muniment exec --evidence TYPE --task ID -- COMMAND`), or name what was looked at and found."};
+  }
+  return {
+      Code::insufficient,
+      "Weak evidence: insufficient detail. Add what was observed: results with counts, files, test names, times, who decided "
+      "what."};
+}
+
+std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
+  const Profile& profile = exhibit.profile;
+  const bool empty =
+      profile.blank_text || (exhibit.structured && exhibit.outcome.half_facts == 0 && exhibit.flat.empty());
+  if (exhibit.recorded()) return std::nullopt;  // the command and its exit status are the statement
+  if (empty)
+    return std::pair(Code::empty,
+                     std::string("Empty evidence content: the evidence has no text. Record the real output."));
+  if (profile.words == 0 && profile.numbers == 0) {
+    return std::pair(Code::placeholder,
+                     std::string("Weak or placeholder evidence: the text has no words. Record the real output."));
+  }
+  if (exhibit.has_whole_report()) return std::nullopt;
+  if (auto fault = fault_of_blanks(profile, exhibit.text)) return fault;
+  if (profile.pseudo_latin_distinct >= pseudo_latin_distinct_min && profile.pseudo_latin * 4 >= profile.words) {
+    return std::pair(Code::filler,
+                     std::string("Weak or placeholder evidence: filler text (lorem ipsum). Record the real output."));
+  }
+  if (is_mash(profile.likeness)) {
+    return std::pair(Code::keyboard_mash,
+                     std::string("Weak or placeholder evidence: the letters make no words. Record the real output."));
+  }
+  if (is_repetitive(profile)) {
+    return std::pair(
+        Code::padded,
+        std::string("Weak or placeholder evidence: the text repeats itself and adds nothing. Record the real output."));
+  }
+  const std::size_t half_facts = profile.half_facts + (exhibit.structured ? exhibit.outcome.half_facts : 0);
+  const bool unsure =
+      profile.hedges + profile.promises > 0 && (profile.hedges + profile.promises) * 3 >= profile.sentences;
+  if (unsure && half_facts < half_facts_min * 4 && exhibit.summary.test_lines == 0) {
+    return std::pair(
+        Code::unchecked,
+        std::string("Weak evidence: insufficient detail. The text expects an outcome (should, will, not yet "
+                    "run) and shows none. Run the check and record its output."));
+  }
+  if (half_facts < half_facts_min) return thin(profile);
+  return std::nullopt;
+}
+
+}  // namespace
+
+void check_substance(Case& c, Findings& findings) {
+  for (const Exhibit& exhibit : c.exhibits) {
+    if (exhibit.piece->erased || !exhibit.piece->damage.empty()) continue;
+    if (auto fault = fault_of(exhibit))
+      findings.add(fault->first, exhibit.piece->evidence_id, std::move(fault->second));
+  }
+}
+
+}  // namespace muniment::evidence::completion

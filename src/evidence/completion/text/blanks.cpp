@@ -1,0 +1,170 @@
+#include "evidence/completion/text/blanks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "evidence/completion/text/facts.hpp"
+#include "evidence/completion/text/words.hpp"
+
+namespace muniment::evidence::completion {
+namespace {
+
+constexpr std::size_t field_name_bytes_max = 40;
+constexpr std::size_t slot_bytes_max = 80;
+
+bool is_upper_word(std::string_view word) {
+  return std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '_' || c == ' '; });
+}
+
+// ___, ..., ???, ---, ###, and the ellipsis character.
+bool is_rule(std::string_view value) {
+  if (value == "\xE2\x80\xA6") return true;
+  return value.size() >= 2 && std::string_view("_.?-#*~=xX").find(value[0]) != std::string_view::npos &&
+         value.find_first_not_of(value[0]) == std::string_view::npos;
+}
+
+// A template's slot: what is between its brackets asks for something.
+bool is_slot(std::string_view inside, bool doubled) {
+  inside = trimmed(inside);
+  if (inside.size() < 2 || inside.size() > slot_bytes_max) return false;
+  std::size_t words = 0, asking = 0, blank_words = 0;
+  each_word(inside, [&](std::string_view word) {
+    const std::uint32_t classes = classes_of(word);
+    ++words;
+    if ((classes & slot_word) != 0) ++asking;
+    if ((classes & blank) != 0 || word == "pending") ++blank_words;
+  });
+  if (words == 0) return is_rule(inside);
+  if (blank_words > 0 && is_upper_word(inside)) return true;
+  if (asking > 0 && words >= 2 && words <= 12) return true;
+  return doubled && is_upper_word(inside);
+}
+
+constexpr std::array<std::array<std::string_view, 2>, 5> brackets{
+    {{"{{", "}}"}, {"<<", ">>"}, {"<", ">"}, {"[", "]"}, {"(", ")"}}};
+
+std::size_t slots_inside(std::string_view line) {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c != '{' && c != '<' && c != '[' && c != '(') continue;
+    for (const auto& [open, close] : brackets) {
+      if (!line.substr(i).starts_with(open)) continue;
+      const std::string_view window = line.substr(i + open.size(), slot_bytes_max);
+      const std::size_t end = window.find(close);
+      if (end == std::string_view::npos) continue;
+      if (is_slot(window.substr(0, end), open.size() == 2)) {
+        ++found;
+        i += open.size() + end;
+      }
+      break;
+    }
+  }
+  return found;
+}
+
+// N, XX, ## and ?? where a count belongs.
+bool stands_for_number(std::string_view token) {
+  if (token.empty() || token.size() > 4) return false;
+  const char first = token[0];
+  if (std::string_view("XYNM?#_").find(first) == std::string_view::npos) return false;
+  return token.find_first_not_of(first) == std::string_view::npos;
+}
+
+std::size_t blank_words_inside(std::string_view line) {
+  std::size_t found = 0;
+  std::string_view before;
+  for (std::size_t i = 0; i < line.size();) {
+    while (i < line.size() && (is_blank(line[i]) || line[i] == '/')) ++i;
+    const std::size_t begin = i;
+    while (i < line.size() && !is_blank(line[i]) && line[i] != '/') ++i;
+    std::string_view token = line.substr(begin, i - begin);
+    while (!token.empty() && std::string_view(".,;:!()[]{}<>\"'`*|").find(token.front()) != std::string_view::npos) {
+      token.remove_prefix(1);
+    }
+    while (!token.empty() && std::string_view(".,;:!()[]{}<>\"'`*|").find(token.back()) != std::string_view::npos) {
+      token.remove_suffix(1);
+    }
+    if (token.empty() || token.size() > word_bytes_max) continue;
+    const std::string small = lowered(token);
+    const std::uint32_t classes = classes_of(small);
+    if ((classes & blank) != 0 && is_upper_word(token)) ++found;
+    if (!before.empty() && (classes & count_noun) != 0) ++found;
+    before = stands_for_number(token) ? token : std::string_view();
+    if (token.starts_with("YYYY-") || token.find("-XX") != std::string_view::npos) ++found;
+  }
+  return found;
+}
+
+}  // namespace
+
+Blank blank_kind(std::string_view value) {
+  value = trimmed(value);
+  if (value.empty()) return Blank::no;
+  if (is_rule(value)) return Blank::hard;
+  const bool bracketed = std::string_view("[<{(").find(value[0]) != std::string_view::npos;
+  std::size_t words = 0, hard = 0, soft = 0, filler = 0;
+  bool to_be = false;
+  std::string before;
+  bool digits = false;
+  for (const char c : value) digits = digits || is_digit(c);
+  each_word(value, [&](std::string_view word) {
+    const std::uint32_t classes = classes_of(word);
+    ++words;
+    if ((classes & blank) != 0) {
+      ++hard;
+    } else if ((classes & soft_blank) != 0 || word == "n" || word == "a") {
+      ++soft;
+    } else if ((classes & (stop_word | future | work_verb | slot_word | result_name | preposition)) != 0) {
+      ++filler;
+    }
+    if (words == 2 && (before == "to" || before == "will") && word == "be") to_be = true;
+    if (words == 2 && before == "coming" && word == "soon") to_be = true;
+    if (words == 2 && before == "not" && (word == "yet" || word == "available" || word == "applicable")) to_be = true;
+    before = word;
+  });
+  if (digits) return Blank::no;
+  if (words == 0) {
+    const std::string_view core = core_of(value);
+    return core.empty() || is_rule(core) ? (value.size() >= 2 ? Blank::hard : Blank::soft) : Blank::no;
+  }
+  if (to_be && words <= 10) return Blank::hard;
+  if (hard + soft + filler < words || hard + soft == 0) return Blank::no;
+  if (hard > 0 || (bracketed && soft > 0 && is_upper_word(core_of(value)))) return Blank::hard;
+  return words <= 3 ? Blank::soft : Blank::no;
+}
+
+Field field_of(std::string_view line) {
+  line = trimmed(line);
+  while (!line.empty() && (line[0] == '-' || line[0] == '*' || line[0] == '#' || line[0] == '>' || is_blank(line[0]))) {
+    line.remove_prefix(1);
+  }
+  Field field;
+  std::size_t at = line.substr(0, field_name_bytes_max).find_first_of(":=|");
+  std::size_t width = 1;
+  if (at == std::string_view::npos) {
+    at = line.substr(0, field_name_bytes_max).find("->");
+    width = 2;
+  }
+  if (at == std::string_view::npos || at == 0) return field;
+  const std::string_view name = trimmed(line.substr(0, at));
+  std::size_t words = 0;
+  std::uint32_t classes = 0;
+  each_word(name, [&](std::string_view word) {
+    ++words;
+    classes |= classes_of(word);
+  });
+  if (words == 0 || words > 5) return field;
+  if (line.substr(at).starts_with("://") || line.substr(at).starts_with("::")) return field;
+  field.name = name;
+  field.value = trimmed(line.substr(at + width));
+  while (!field.value.empty() && (field.value[0] == '*' || field.value[0] == '=')) field.value.remove_prefix(1);
+  field.value = trimmed(field.value);
+  field.promises_result = (classes & result_name) != 0;
+  return field;
+}
+
+std::size_t blanks_inside(std::string_view line) { return slots_inside(line) + blank_words_inside(line); }
+
+}  // namespace muniment::evidence::completion

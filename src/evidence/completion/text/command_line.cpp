@@ -1,0 +1,410 @@
+#include "evidence/completion/text/command_line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include "evidence/completion/text/words.hpp"
+
+namespace muniment::evidence::completion {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// A runner by its name alone.
+constexpr std::array<std::string_view, 36> runner_programs{
+    "pytest",    "py.test", "nosetests",     "nose2", "tox",     "nox",    "ctest",    "jest",        "mocha",
+    "vitest",    "ava",     "tap",           "tape",  "jasmine", "karma",  "cypress",  "rspec",       "phpunit",
+    "gotestsum", "ginkgo",  "cargo-nextest", "bats",  "prove",   "behat",  "cucumber", "runtests.py", "trial",
+    "busted",    "pest",    "testem",        "robot", "behave",  "stestr", "ptw",      "playwright",  "shunit2"};
+
+// A program with the argument that makes it run tests.
+struct RunnerCommand {
+  std::string_view program;
+  std::string_view arguments;  // one of them, a space between them
+};
+constexpr std::array runner_commands{RunnerCommand{"cargo", "test nextest t"},
+                                     RunnerCommand{"go", "test"},
+                                     RunnerCommand{"npm", "test t tst"},
+                                     RunnerCommand{"yarn", "test"},
+                                     RunnerCommand{"pnpm", "test t"},
+                                     RunnerCommand{"bun", "test"},
+                                     RunnerCommand{"deno", "test"},
+                                     RunnerCommand{"node", "--test"},
+                                     RunnerCommand{"make", "test check tests"},
+                                     RunnerCommand{"ninja", "test check"},
+                                     RunnerCommand{"meson", "test"},
+                                     RunnerCommand{"mvn", "test verify install"},
+                                     RunnerCommand{"gradle", "test check build"},
+                                     RunnerCommand{"gradlew", "test check build"},
+                                     RunnerCommand{"dotnet", "test"},
+                                     RunnerCommand{"mix", "test"},
+                                     RunnerCommand{"swift", "test"},
+                                     RunnerCommand{"bazel", "test"},
+                                     RunnerCommand{"zig", "test"},
+                                     RunnerCommand{"stack", "test"},
+                                     RunnerCommand{"cabal", "test"},
+                                     RunnerCommand{"sbt", "test"},
+                                     RunnerCommand{"rake", "test spec"},
+                                     RunnerCommand{"rails", "test"},
+                                     RunnerCommand{"manage.py", "test"},
+                                     RunnerCommand{"setup.py", "test"},
+                                     RunnerCommand{"flutter", "test"},
+                                     RunnerCommand{"just", "test"},
+                                     RunnerCommand{"task", "test"},
+                                     RunnerCommand{"mvnw", "test verify install"},
+                                     RunnerCommand{"lein", "test"},
+                                     RunnerCommand{"composer", "test"}};
+
+constexpr std::array<std::string_view, 8> runner_modules{"pytest", "unittest", "nose",  "nose2",
+                                                         "tox",    "nox",      "trial", "doctest"};
+constexpr std::array<std::string_view, 11> printers{"echo", "printf", "true",   "false",  ":",   "yes",
+                                                    "seq",  "sleep",  "banner", "figlet", "exit"};
+constexpr std::array<std::string_view, 30> readers{
+    "cat",   "head", "tail", "tee",   "grep",    "rg",   "sed", "awk",  "ls",   "find",
+    "less",  "more", "man",  "which", "whereis", "type", "pip", "pip3", "apt",  "apt-get",
+    "touch", "cp",   "mv",   "git",   "wc",      "sort", "tac", "nl",   "curl", "wget"};
+constexpr std::array<std::string_view, 7> shells{"sh", "bash", "zsh", "dash", "ksh", "ash", "busybox"};
+constexpr std::array<std::string_view, 14> listing_flags{
+    "--version",   "--help",      "-h",          "--collect-only", "--co",      "--list",
+    "--show-only", "--no-run",    "--listTests", "--fixtures",     "--markers", "--gtest_list_tests",
+    "--dry-run",   "--list-tests"};
+
+// What a wrapper takes before the command that it runs.
+struct Wrapper {
+  std::string_view program;
+  std::string_view subcommand;        // must follow; empty: none
+  std::string_view flags_with_value;  // a space between them
+  int operands = 0;                   // before the command: timeout's duration
+};
+constexpr std::array wrappers{Wrapper{"env", "", "-u -C --unset --chdir", 0},
+                              Wrapper{"timeout", "", "-k -s --kill-after --signal", 1},
+                              Wrapper{"nice", "", "-n --adjustment", 0},
+                              Wrapper{"nohup", "", "", 0},
+                              Wrapper{"time", "", "-f -o", 0},
+                              Wrapper{"sudo", "", "-u -g", 0},
+                              Wrapper{"stdbuf", "", "-i -o -e", 0},
+                              Wrapper{"setsid", "", "", 0},
+                              Wrapper{"xvfb-run", "", "-s -n", 0},
+                              Wrapper{"exec", "", "-a", 0},
+                              Wrapper{"command", "", "", 0},
+                              Wrapper{"ionice", "", "-c -n", 0},
+                              Wrapper{"taskset", "", "", 1},
+                              Wrapper{"unbuffer", "", "", 0},
+                              Wrapper{"npx", "", "-p --package", 0},
+                              Wrapper{"uvx", "", "--with --from", 0},
+                              Wrapper{"poetry", "run", "", 0},
+                              Wrapper{"pipenv", "run", "", 0},
+                              Wrapper{"uv", "run", "--with --python -p --group --extra", 0},
+                              Wrapper{"pdm", "run", "", 0},
+                              Wrapper{"hatch", "run", "", 0},
+                              Wrapper{"rye", "run", "", 0},
+                              Wrapper{"bundle", "exec", "", 0},
+                              Wrapper{"conda", "run", "-n -p --name --prefix", 0},
+                              Wrapper{"mamba", "run", "-n -p --name --prefix", 0},
+                              Wrapper{"pnpm", "exec", "", 0},
+                              Wrapper{"yarn", "exec", "", 0},
+                              Wrapper{"npm", "exec", "", 0},
+                              Wrapper{"coverage", "run", "--source --omit --include --rcfile", 0},
+                              Wrapper{"catchsegv", "", "", 0},
+                              Wrapper{"valgrind", "", "", 0},
+                              Wrapper{"ccache", "", "", 0}};
+
+std::string_view base_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+template <typename List>
+bool holds(const List& list, std::string_view word) {
+  return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
+
+bool holds_word(std::string_view list, std::string_view word) {
+  if (word.empty()) return false;
+  for (std::size_t at = list.find(word); at != std::string_view::npos; at = list.find(word, at + 1)) {
+    const bool begins = at == 0 || list[at - 1] == ' ';
+    const bool ends = at + word.size() == list.size() || list[at + word.size()] == ' ';
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+bool is_assignment(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string_view::npos || equals == 0 || is_digit(word[0])) return false;
+  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
+                     [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
+}
+
+bool is_python(std::string_view name) { return name.starts_with("python") || name.starts_with("pypy") || name == "py"; }
+
+// The command that a wrapper runs; nullopt: the words begin with no wrapper.
+std::optional<std::span<const std::string>> unwrapped(std::span<const std::string> words) {
+  const std::string_view name = base_name(words[0]);
+  for (const Wrapper& wrapper : wrappers) {
+    if (name != wrapper.program) continue;
+    std::size_t at = 1;
+    if (!wrapper.subcommand.empty()) {
+      if (words.size() < 2 || words[1] != wrapper.subcommand) continue;
+      at = 2;
+    }
+    int operands = wrapper.operands;
+    while (at < words.size()) {
+      const std::string& word = words[at];
+      if (word == "--") {
+        ++at;
+        break;
+      }
+      if (word.size() > 1 && word[0] == '-') {
+        if (name == "coverage" && word == "-m") break;
+        at += holds_word(wrapper.flags_with_value, word) ? 2U : 1U;
+      } else if (is_assignment(word)) {
+        ++at;
+      } else if (operands > 0) {
+        --operands;
+        ++at;
+      } else {
+        break;
+      }
+    }
+    return words.subspan(std::min(at, words.size()));
+  }
+  return std::nullopt;
+}
+
+// ---- a script of `sh -c`
+
+struct Simple {
+  Words words;
+  std::string_view before;  // the operator in front: empty, ";", "&&", "||", "|", "&"
+  std::string_view after;
+};
+
+constexpr std::array<std::string_view, 6> operators{"&&", "||", ";", "|", "&", "\n"};
+
+// Splits at the operators outside quotes. Substitutions are not followed.
+std::vector<Simple> split_script(std::string_view script) {
+  std::vector<Simple> commands(1);
+  std::string word;
+  bool in_word = false;
+  char quote = 0;
+  const auto end_word = [&] {
+    if (in_word) commands.back().words.push_back(std::move(word));
+    word.clear();
+    in_word = false;
+  };
+  for (std::size_t i = 0; i < script.size() && commands.size() < script_commands_max; ++i) {
+    const char c = script[i];
+    if (quote != 0) {
+      if (c == quote) {
+        quote = 0;
+      } else if (c == '\\' && quote == '"' && i + 1 < script.size()) {
+        word += script[++i];
+      } else {
+        word += c;
+      }
+      continue;
+    }
+    if (c == '\'' || c == '"') {
+      quote = c;
+      in_word = true;
+      continue;
+    }
+    if (c == '\\' && i + 1 < script.size()) {
+      word += script[++i];
+      in_word = true;
+      continue;
+    }
+    if (c == '#' && !in_word) {
+      i = std::min(script.find('\n', i), script.size()) - 1;
+      continue;
+    }
+    const auto found = std::find_if(operators.begin(), operators.end(),
+                                    [&](std::string_view op) { return script.substr(i).starts_with(op); });
+    const bool redirection =
+        c == '&' && i > 0 && (script[i - 1] == '>' || (i + 1 < script.size() && script[i + 1] == '>'));
+    if (found != operators.end() && !redirection) {
+      end_word();
+      commands.back().after = *found == "\n" ? ";" : *found;
+      commands.emplace_back().before = commands.back().after;
+      const std::size_t last = commands.size() - 2;
+      commands.back().before = commands[last].after;
+      i += found->size() - 1;
+    } else if (is_blank(c)) {
+      end_word();
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  end_word();
+  std::erase_if(commands, [](const Simple& simple) { return simple.words.empty(); });
+  return commands;
+}
+
+CommandKind kind_of_words(std::span<const std::string> words, std::span<const std::string> runners, int depth);
+
+// The kind of the command that counts most: a runner before an unknown program before a printer.
+CommandKind kind_of_script(std::string_view script, std::span<const std::string> runners, int depth) {
+  CommandKind kind;
+  if (script.size() > script_bytes_max) return kind;
+  const std::vector<Simple> commands = split_script(script);
+  bool first = true, mentions = false;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const Simple& simple = commands[i];
+    CommandKind one = kind_of_words(simple.words, runners, depth);
+    mentions = mentions || one.mentions_runner;
+    const bool control =
+        holds(std::initializer_list<std::string_view>{"if", "then", "else", "while", "for", "case", "do", "{", "!"},
+              std::string_view(simple.words[0]));
+    // After || a command runs only where another failed, and which of two branches ran is not known.
+    if (one.program == Program::runner && (simple.before == "||" || control)) one.program = Program::unknown;
+    const bool last = i + 1 == commands.size();
+    one.masked = one.masked || (!last && simple.after != "&&") || (last && simple.after == "&");
+    for (std::size_t k = i + 1; k < commands.size(); ++k) {
+      if (commands[k].before != "&&") one.masked = true;
+    }
+    const bool helper =
+        !simple.words.empty() &&
+        holds(std::initializer_list<std::string_view>{"cd", "set", "export", "source", ".", "mkdir", "rm", "pushd"},
+              std::string_view(simple.words[0]));
+    if (helper) continue;
+    if (first || one.program < kind.program) kind = one;
+    first = false;
+  }
+  kind.mentions_runner = mentions;
+  return kind;
+}
+
+// ---- one command
+
+bool is_configured(std::span<const std::string> words, std::span<const std::string> runners) {
+  for (const std::string& runner : runners) {
+    if (runner.find(' ') == std::string::npos) {
+      if (words[0] == runner || base_name(words[0]) == base_name(runner) || (words[0] == "./" + runner)) return true;
+      // An interpreter that is given the runner's file.
+      if (words.size() > 1 && (words[1] == runner || words[1] == "./" + runner)) return true;
+      continue;
+    }
+    std::string line;
+    for (const std::string& word : words) {
+      line += line.empty() ? word : " " + word;
+      if (line == runner) return true;
+      if (line.size() > runner.size()) break;
+    }
+  }
+  return false;
+}
+
+Program program_of_python(std::span<const std::string> words, std::string& name) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "-c") {
+      const bool runs = i + 1 < words.size() && (words[i + 1].find("pytest.main") != std::string::npos ||
+                                                 words[i + 1].find("unittest.main") != std::string::npos);
+      return runs ? Program::unknown : Program::printer;
+    }
+    if (word == "-m" && i + 1 < words.size()) {
+      name = words[i + 1];
+      if (name == "coverage" && i + 3 < words.size() && words[i + 2] == "run") {
+        std::vector<std::string> inner{"python"};
+        inner.insert(inner.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 3, words.end());
+        return inner[1] == "-m" && inner.size() > 2 && holds(runner_modules, inner[2]) ? Program::runner
+                                                                                       : Program::unknown;
+      }
+      return holds(runner_modules, name) ? Program::runner : name == "pip" ? Program::reader : Program::unknown;
+    }
+    if (word == "-W" || word == "-X") {
+      ++i;
+      continue;
+    }
+    if (!word.empty() && word[0] == '-') continue;
+    name = word;
+    const std::string_view script = base_name(word);
+    if (holds(runner_programs, script)) return Program::runner;
+    for (const RunnerCommand& row : runner_commands) {
+      if (row.program == script && i + 1 < words.size() && holds_word(row.arguments, words[i + 1]))
+        return Program::runner;
+    }
+    return Program::unknown;
+  }
+  return Program::unknown;
+}
+
+Program program_of(std::span<const std::string> words, std::span<const std::string> runners, std::string& name) {
+  const std::string_view base = base_name(words[0]);
+  name = words[0];
+  if (is_configured(words, runners)) return Program::runner;
+  if (holds(printers, base)) return Program::printer;
+  if (holds(readers, base)) return Program::reader;
+  if (is_python(base)) return program_of_python(words, name);
+  if (holds(runner_programs, base)) return Program::runner;
+  const bool inline_code = (base == "perl" || base == "ruby" || base == "node") && words.size() > 2 && words[1] == "-e";
+  if (inline_code) return Program::printer;
+  for (const RunnerCommand& row : runner_commands) {
+    if (row.program != base) continue;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      std::string_view word = words[i];
+      if (word == "run" || word == "run-script") continue;
+      if (word.size() > 5 && word.starts_with("test:")) word = "test";
+      if (holds_word(row.arguments, word)) return Program::runner;
+      if (base == "node" || base == "npm" || base == "go" || base == "cargo") {
+        if (word[0] != '-' && word[0] != '+') break;
+      }
+    }
+  }
+  return Program::unknown;
+}
+
+CommandKind kind_of_words(std::span<const std::string> words, std::span<const std::string> runners, int depth) {
+  CommandKind kind;
+  for (const std::string& word : words) {
+    each_word(std::string_view(word).substr(0, script_bytes_max), [&](std::string_view part) {
+      if ((classes_of(part) & runner_name) != 0) kind.mentions_runner = true;
+    });
+  }
+  while (!words.empty() && is_assignment(words[0])) words = words.subspan(1);
+  for (; depth < wrappers_max && !words.empty(); ++depth) {
+    if (is_configured(words, runners)) break;
+    if (holds(shells, base_name(words[0]))) {
+      for (std::size_t i = 1; i < words.size() && words[i].size() > 1 && (words[i][0] == '-' || words[i][0] == '+');
+           ++i) {
+        if (words[i][0] == '-' && words[i].back() == 'c' && words[i][1] != '-' && i + 1 < words.size()) {
+          return kind_of_script(words[i + 1], runners, depth + 1);
+        }
+      }
+      break;
+    }
+    const auto inner = unwrapped(words);
+    if (!inner) break;
+    words = *inner;
+    if (!words.empty() && words[0] == "-m" && words.size() > 1) {  // coverage run -m pytest
+      words = words.subspan(1);
+    }
+  }
+  if (words.empty() || depth == wrappers_max) return kind;
+  kind.program = program_of(words, runners, kind.name);
+  if (kind.program == Program::runner) {
+    for (const std::string& word : words.subspan(1)) {
+      const std::string_view flag = std::string_view(word).substr(0, word.find('='));
+      const bool dry = base_name(words[0]) == "ctest" ? word == "-N" : base_name(words[0]) == "make" && word == "-n";
+      if (holds(listing_flags, flag) || dry) kind.program = Program::lister;
+    }
+  }
+  return kind;
+}
+
+}  // namespace
+
+CommandKind kind_of(std::span<const std::string> argv, std::span<const std::string> runners) {
+  return argv.empty() ? CommandKind{} : kind_of_words(argv, runners, 0);
+}
+
+CommandKind kind_of_line(std::string_view line, std::span<const std::string> runners) {
+  return kind_of_script(line, runners, 0);
+}
+
+}  // namespace muniment::evidence::completion

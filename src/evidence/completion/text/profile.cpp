@@ -1,0 +1,279 @@
+#include "evidence/completion/text/profile.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "evidence/completion/text/blanks.hpp"
+#include "evidence/completion/text/facts.hpp"
+
+namespace muniment::evidence::completion {
+namespace {
+
+constexpr std::uint32_t says_nothing = stop_word | work_verb | praise | generic_noun | test_word | result_name |
+                                       future | hedge | preposition | negation | pseudo_latin | blank | soft_blank |
+                                       runner_name | count_noun | observation | deed | slot_word | weakening;
+constexpr std::size_t observation_specifics_min = 2;
+constexpr std::size_t observations_counted_max = 4;
+constexpr std::size_t weakening_reach_words = 4;
+constexpr std::size_t rule_characters_min = 3;
+
+// "===== FAILURES =====", "-----", "platform linux -- Python 3.11": the frame that a runner prints around any test.
+bool is_frame(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return true;
+  line.remove_prefix(begin);
+  const char c = line[0];
+  const bool rule = (c == '=' || c == '-' || c == '_' || c == '~' || c == '*' || c == '#') &&
+                    line.size() >= rule_characters_min && line[1] == c && line[2] == c;
+  if (rule) return true;
+  for (const std::string_view name : {"platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "collected "}) {
+    if (line.starts_with(name)) return true;
+  }
+  return false;
+}
+
+// A line that states how one test ended, or one step of a build.
+bool is_status_line(std::string_view line) {
+  while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return false;
+  const std::string_view body = line.substr(begin);
+  for (const std::string_view mark :
+       {"ok ", "not ok ", "PASS", "FAIL", "SKIP", "[ ", "--- ", "\xE2\x9C\x93", "\xE2\x9C\x94", "\xE2\x9C\x96"}) {
+    if (body.starts_with(mark) && body.size() > mark.size() + 2) return true;
+  }
+  for (const std::string_view mark :
+       {" ok", " PASSED", " FAILED", " SKIPPED", " Passed", " ERROR", "... ok", " sec", "%]"}) {
+    if (line.ends_with(mark) && body.size() > mark.size() + 3) return true;
+  }
+  return false;
+}
+
+class Profiler {
+ public:
+  Profiler(const TaskTerms& task, Profile& profile) : task_(task), profile_(profile) {
+    profile_.covered.resize(task.terms.size());
+  }
+
+  void read(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      read_line(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  }
+
+  void finish() {
+    end_sentence();
+    profile_.half_facts += 2 * std::min(observations_, observations_counted_max);
+  }
+
+ private:
+  void read_line(std::string_view line) {
+    if (line.find_first_not_of(" \t\r\v\f") == std::string_view::npos) {
+      end_sentence();
+      return;
+    }
+    profile_.blank_text = false;
+    if (!lines_.add(hash_of(line))) ++profile_.repeated_lines;
+    frame_ = is_frame(line);
+    if (is_status_line(line)) {
+      ++profile_.status_lines;
+      status_ = true;
+    }
+    ++profile_.lines;
+    const Field field = field_of(line);
+    if (!field.name.empty()) read_field(field);
+    profile_.blanks += blanks_inside(line);
+    read_tokens(line);
+    status_ = false;
+    sentence_start_ = true;
+  }
+
+  void read_field(const Field& field) {
+    ++profile_.fields;
+    switch (blank_kind(field.value)) {
+      case Blank::no: return;
+      case Blank::soft: ++profile_.soft_fields; return;
+      case Blank::hard:
+        ++profile_.blanks;
+        if (field.promises_result) ++profile_.blank_results;
+        return;
+    }
+  }
+
+  void read_tokens(std::string_view line) {
+    std::string_view token = next_token(line);
+    while (!token.empty()) {
+      const std::string_view after = next_token(line);
+      read_token(token, after);
+      token = after;
+    }
+  }
+
+  static std::string_view next_token(std::string_view& line) {
+    std::size_t begin = 0;
+    while (begin < line.size() && is_blank(line[begin])) ++begin;
+    std::size_t end = begin;
+    while (end < line.size() && !is_blank(line[end])) ++end;
+    const std::string_view token = line.substr(begin, end - begin);
+    line.remove_prefix(end);
+    return token;
+  }
+
+  void read_token(std::string_view token, std::string_view after) {
+    const std::string_view core = core_of(token);
+    const bool digits = std::any_of(core.begin(), core.end(), is_digit);
+    if (digits) ++profile_.numbers;
+    // A token is looked at once: what is repeated states nothing new. A number states something with its noun.
+    const std::uint64_t identity = digits ? hash_of(core) ^ (hash_of(core_of(after)) * 3) : hash_of(core);
+    if (!core.empty() && tokens_.add(identity)) {
+      if (!task_.tokens.contains(hash_of(lowered(core.substr(0, 256))))) {
+        profile_.half_facts += half_facts_of(core, after);
+        if (is_name(core)) ++profile_.half_facts;
+      }
+      if (status_ && is_identifier(core)) ++profile_.names_of_tests;
+    }
+    each_word(token, [&](std::string_view word) { read_word(word); });
+    const char last = token.back();
+    if (last == '.' || last == '!' || last == '?' || last == ';') end_sentence();
+    if (last == '.' || last == '!' || last == '?' || last == ':') {
+      sentence_start_ = true;
+    } else if (!core.empty()) {
+      sentence_start_ = false;
+    }
+  }
+
+  // A word with a capital inside a sentence, that is neither general nor in the task: "Priya", "Chrome".
+  bool is_name(std::string_view core) const {
+    if (sentence_start_ || core.size() < 3 || core[0] < 'A' || core[0] > 'Z') return false;
+    if (!std::all_of(core.begin() + 1, core.end(), [](char c) { return c >= 'a' && c <= 'z'; })) return false;
+    const std::string small = lowered(core.substr(0, word_bytes_max));
+    return (classes_of(small) & says_nothing) == 0 && !task_.has(small);
+  }
+
+  void read_word(std::string_view word) {
+    ++profile_.words;
+    const std::uint64_t hash = hash_of(word);
+    const std::uint32_t* known = words_.find(hash);
+    const std::uint32_t classes = known != nullptr ? *known : classes_of(word);
+    if (known == nullptr) {
+      words_.insert(hash, classes);
+      first_time(word, classes);
+    }
+    if (!frame_) cover_word(word, hash);
+    profile_.classes |= classes;
+    if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin;
+    if ((classes & (blank | soft_blank)) != 0) ++profile_.blank_words;
+    sentence_classes_ |= classes;
+    ++sentence_words_;
+    if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++sentence_specifics_;
+    follow_weakening(word, classes);
+    follow_unrun(classes);
+  }
+
+  void first_time(std::string_view word, std::uint32_t classes) {
+    ++profile_.distinct;
+    if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin_distinct;
+    if ((classes & runner_name) != 0) profile_.runner_named = true;
+    if (classes == 0) add_word(profile_.likeness, word);
+    if (classes != 0 && word.size() >= judged_word_letters_min) profile_.likeness.letters += word.size();
+    if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++profile_.specific;
+  }
+
+  void cover_word(std::string_view word, std::uint64_t hash) {
+    if (!subject_words_.add(hash)) return;
+    const std::uint32_t classes = classes_of(word);
+    if ((classes & says_nothing) == 0 && word.size() >= 3) ++profile_.subject_words;
+    if (task_.terms.empty()) return;
+    const std::uint64_t concept_hash = hash_of(concept_of(stem_of(word)));
+    for (std::size_t i = 0; i < task_.terms.size(); ++i) {
+      if (profile_.covered[i] || !names(task_.terms[i], word, concept_hash)) continue;
+      profile_.covered[i] = true;
+      profile_.covered_weight += task_.terms[i].weight;
+      if (task_.terms[i].weight > 1) profile_.covered_specific = true;
+    }
+  }
+
+  // "removed the failing assertion", "skipped two tests"; not "no tests were removed".
+  void follow_weakening(std::string_view word, std::uint32_t classes) {
+    if ((classes & negation) != 0) since_weakening_ = weakening_reach_words + 1;
+    if ((classes & weakening) != 0 && (sentence_classes_ & negation) == 0 && !status_) {
+      since_weakening_ = 0;
+      return;
+    }
+    if (since_weakening_ < weakening_reach_words && (classes & test_object) != 0 && word != "spec")
+      profile_.weakened = true;
+    ++since_weakening_;
+  }
+
+  // "could not run the tests", "haven't tested it": a negation, then a word of testing.
+  void follow_unrun(std::uint32_t classes) {
+    if ((classes & negation) != 0) since_negation_ = 0;
+    if (since_negation_ > 0 && since_negation_ <= weakening_reach_words && (classes & test_word) != 0 &&
+        (classes & (praise | count_noun)) == 0) {
+      unrun_ = true;
+    }
+    ++since_negation_;
+  }
+
+  void end_sentence() {
+    if (sentence_words_ >= 2) {
+      ++profile_.sentences;
+      const bool looked = (sentence_classes_ & observation) != 0 && sentence_specifics_ >= observation_specifics_min;
+      const bool coming = (sentence_classes_ & future) != 0;
+      const bool doubtful = (sentence_classes_ & hedge) != 0 || unrun_;
+      if (coming) ++profile_.promises;
+      if (doubtful) ++profile_.hedges;
+      if (looked && !coming && !doubtful) ++observations_;
+      if (!looked && (sentence_classes_ & deed) != 0 && sentence_specifics_ >= observation_specifics_min) {
+        if (deeds_++ < observations_counted_max / 2) ++profile_.half_facts;
+      }
+    }
+    sentence_classes_ = 0;
+    sentence_words_ = sentence_specifics_ = 0;
+    since_weakening_ = since_negation_ = weakening_reach_words + 1;
+    unrun_ = false;
+  }
+
+  const TaskTerms& task_;
+  Profile& profile_;
+  WordTable words_, tokens_, lines_, subject_words_;
+  bool frame_ = false, status_ = false, sentence_start_ = true, unrun_ = false;
+  std::uint32_t sentence_classes_ = 0;
+  std::size_t sentence_words_ = 0, sentence_specifics_ = 0;
+  std::size_t since_weakening_ = weakening_reach_words + 1, since_negation_ = weakening_reach_words + 1;
+  std::size_t observations_ = 0, deeds_ = 0;
+};
+
+}  // namespace
+
+Profile profile_of(std::string_view text, const TaskTerms& task) {
+  Profile profile;
+  Profiler profiler(task, profile);
+  if (text.size() <= profiled_bytes_max) {
+    profiler.read(text);
+  } else {
+    profiler.read(text.substr(0, profiled_bytes_max / 2));
+    profiler.read(text.substr(text.size() - profiled_bytes_max / 2));
+  }
+  profiler.finish();
+  return profile;
+}
+
+void cover(Profile& profile, std::string_view more, const TaskTerms& task) {
+  profile.covered.resize(task.terms.size());
+  each_word(more, [&](std::string_view word) {
+    profile.classes |= classes_of(word);
+    const std::uint64_t concept_hash = hash_of(concept_of(stem_of(word)));
+    for (std::size_t i = 0; i < task.terms.size(); ++i) {
+      if (profile.covered[i] || !names(task.terms[i], word, concept_hash)) continue;
+      profile.covered[i] = true;
+      profile.covered_weight += task.terms[i].weight;
+      if (task.terms[i].weight > 1) profile.covered_specific = true;
+    }
+  });
+}
+
+}  // namespace muniment::evidence::completion

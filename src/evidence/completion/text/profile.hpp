@@ -1,0 +1,49 @@
+// What one pass over a text counts: words by class, facts, blanks, repetition, likeness to words, and the task's terms
+// that it names. The checks of substance and relevance read nothing else of a text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "evidence/completion/text/likeness.hpp"
+#include "evidence/completion/text/task_terms.hpp"
+
+namespace muniment::evidence::completion {
+
+inline constexpr std::size_t profiled_bytes_max = 128 * 1024;  // of a text: its first and its last half of that
+
+struct Profile {
+  bool blank_text = true;  // white space and nothing else
+  std::size_t lines = 0;   // with a letter or a digit
+  std::size_t words = 0;
+  std::size_t numbers = 0;
+  std::size_t distinct = 0;  // words
+  std::size_t specific = 0;  // distinct words that are in no class and not in the task
+  std::size_t pseudo_latin = 0, pseudo_latin_distinct = 0;
+  std::size_t blank_words = 0;  // of the classes blank and soft_blank
+  std::size_t half_facts = 0;   // concrete statements, two each; a weak one counts one
+  std::size_t sentences = 0, promises = 0, hedges = 0;
+  std::size_t blanks = 0;         // TODO, [PENDING], <insert …>, "XX passed"
+  std::size_t blank_results = 0;  // "Test results: TBD"
+  std::size_t fields = 0, soft_fields = 0;
+  std::size_t status_lines = 0;  // "test_x ... ok", "PASSED tests/x.py::y", "ok 3 - z"
+  std::size_t repeated_lines = 0;
+  std::size_t names_of_tests = 0;  // distinct identifiers in lines with a status
+  bool runner_named = false;
+  bool weakened = false;  // "removed the failing assertion"
+  Likeness likeness;
+  std::vector<bool> covered;  // by index of the task's terms
+  int covered_weight = 0;
+  bool covered_specific = false;
+  std::size_t subject_words = 0;  // distinct words that could name a subject, in the task or not
+  std::uint32_t classes = 0;
+};
+
+Profile profile_of(std::string_view text, const TaskTerms& task);
+
+// Adds to the covered terms those that `more` names (metadata, type, command line).
+void cover(Profile& profile, std::string_view more, const TaskTerms& task);
+
+}  // namespace muniment::evidence::completion

@@ -1,0 +1,221 @@
+#include "evidence/completion/text/summary.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/text.hpp"
+#include "evidence/completion/text/command_line.hpp"
+#include "evidence/completion/text/words.hpp"
+
+namespace muniment::evidence::completion {
+namespace {
+
+constexpr std::size_t summary_tokens_max = 24;  // a longer line is prose or data
+constexpr std::size_t summary_line_bytes_max = 240;
+constexpr std::size_t cut_line_bytes_max = 160;
+
+struct Token {
+  std::string word;                    // in lower case; empty for a number
+  std::optional<std::int64_t> number;  // whole
+  bool measured = false;               // "0.31s", "98%"
+};
+
+enum class Noun : std::uint8_t { none, passed, failed, skipped, ran };
+
+Noun noun_of(std::string_view word) {
+  constexpr std::array<std::string_view, 7> passed{"passed",    "passing", "passes", "succeeded",
+                                                   "successes", "pass",    "success"};
+  constexpr std::array<std::string_view, 8> failed{"failed", "failing", "failures", "failure",
+                                                   "errors", "error",   "errored",  "fail"};
+  constexpr std::array<std::string_view, 8> skipped{"skipped",  "skip", "ignored",    "pending",
+                                                    "disabled", "todo", "deselected", "skips"};
+  constexpr std::array<std::string_view, 9> ran{"ran",   "tests", "test",      "specs", "examples",
+                                                "total", "run",   "scenarios", "items"};
+  const auto in = [&](const auto& list) { return std::find(list.begin(), list.end(), word) != list.end(); };
+  if (in(passed)) return Noun::passed;
+  if (in(failed)) return Noun::failed;
+  if (in(skipped)) return Noun::skipped;
+  return in(ran) ? Noun::ran : Noun::none;
+}
+
+std::vector<Token> tokens_of(std::string_view line) {
+  std::vector<Token> tokens;
+  for (std::size_t i = 0; i < line.size();) {
+    const char c = line[i];
+    const std::size_t begin = i;
+    if (is_digit(c)) {
+      while (i < line.size() && (is_digit(line[i]) || line[i] == '.' || line[i] == ',')) ++i;
+      std::string digits(line.substr(begin, i - begin));
+      while (!digits.empty() && !is_digit(digits.back())) digits.pop_back();
+      Token token;
+      std::erase(digits, ',');
+      token.number = parse_decimal(digits);
+      token.measured = !token.number || (i < line.size() && (is_letter(line[i]) || line[i] == '%'));
+      while (i < line.size() && (is_letter(line[i]) || line[i] == '%')) ++i;
+      tokens.push_back(std::move(token));
+    } else if (is_letter(c)) {
+      while (i < line.size() && (is_letter(line[i]) || is_digit(line[i]) || line[i] == '_')) ++i;
+      tokens.push_back({lowered(line.substr(begin, i - begin)), std::nullopt, false});
+    } else {
+      ++i;
+    }
+    if (tokens.size() > summary_tokens_max) break;
+  }
+  return tokens;
+}
+
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return text.find(part) != std::string_view::npos; });
+}
+
+class Reader {
+ public:
+  explicit Reader(Summary& summary) : summary_(summary) {}
+
+  void read_line(std::string_view raw) {
+    const std::string_view line = trimmed(raw);
+    if (line.empty()) return;
+    if (is_test_line(line)) {
+      ++summary_.test_lines;
+      return;
+    }
+    ++summary_.other_lines;
+    if (line.size() <= cut_line_bytes_max) read_cut(line);
+    if (line.starts_with("$ ")) read_shell_line(line.substr(2));
+    if (line.size() > summary_line_bytes_max) return;
+    if (line.starts_with("FAILED (") || line.starts_with("BUILD FAILED") || line.starts_with("make: ***"))
+      summary_.says_failed = true;
+    if (line == "OK" || line.starts_with("OK (")) summary_.says_failed = false;
+    const bool digits = std::any_of(line.begin(), line.end(), is_digit);
+    if (!digits && line.size() > cut_line_bytes_max) return;
+    const std::vector<Token> tokens = tokens_of(line);
+    if (tokens.empty() || tokens.size() > summary_tokens_max) return;
+    read_none(tokens);
+    if (digits) {
+      read_counts(line, tokens);
+      read_exit(tokens);
+    }
+  }
+
+ private:
+  static bool is_test_line(std::string_view line) {
+    if (line.size() > summary_line_bytes_max) return false;
+    if (line.starts_with("PASSED ") || line.starts_with("FAILED ") || line.starts_with("--- PASS"))
+      return line.find('(') != 7;
+    for (const std::string_view end : {"... ok", "... FAIL", "... ERROR", " PASSED", " FAILED", " SKIPPED", " ok"}) {
+      if (line.ends_with(end) && line.size() > end.size() + 3) return line[0] != '=';
+    }
+    return false;
+  }
+
+  void read_cut(std::string_view line) {
+    const std::string small = lowered(line);
+    const bool bracketed = contains_any(line, {"[", "(", "<", "...", "\xE2\x80\xA6"});
+    const bool says =
+        contains_any(small, {"truncated", "snip>", "snipped", "[snip]", "lines omitted", "output omitted",
+                             "lines skipped", "rest of output", "output cut", "remaining output", "lines hidden"});
+    if (says && bracketed) summary_.cut = true;
+  }
+
+  void read_shell_line(std::string_view command) {
+    const CommandKind kind = kind_of_line(command, {});
+    const bool prints =
+        kind.program == Program::printer || kind.program == Program::reader || kind.program == Program::lister;
+    summary_.prints_only = prints && (summary_.shell_lines == 0 || summary_.prints_only);
+    ++summary_.shell_lines;
+    if (kind.masked && kind.program == Program::runner) summary_.masks_status = true;
+  }
+
+  void read_none(const std::vector<Token>& tokens) {
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+      if (tokens[i].word != "no") continue;
+      const bool tests = tokens[i + 1].word == "tests" || tokens[i + 1].word == "test";
+      if (!tests) continue;
+      if (i + 2 == tokens.size()) summary_.no_tests = tokens.size() <= 3;
+      if (i + 2 >= tokens.size()) continue;
+      const std::string& word = tokens[i + 2].word;
+      std::string_view verb = word;
+      if ((word == "were" || word == "have" || word == "to") && i + 3 < tokens.size()) verb = tokens[i + 3].word;
+      for (const std::string_view none :
+           {"ran", "run", "found", "collected", "executed", "files", "discovered", "matched", "suites"}) {
+        if (verb == none) summary_.no_tests = true;
+      }
+    }
+  }
+
+  // A summary line has a count for every second word, or begins as one.
+  void read_counts(std::string_view line, const std::vector<Token>& tokens) {
+    std::array<std::optional<std::int64_t>, 5> counts;
+    std::size_t told = 0;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens[i].measured) {
+        ++told;
+        continue;
+      }
+      if (!tokens[i].number) continue;
+      const Noun after = i + 1 < tokens.size() ? noun_of(tokens[i + 1].word) : Noun::none;
+      const Noun before = i > 0 ? noun_of(tokens[i - 1].word) : Noun::none;
+      // "12 tests passed": the second noun counts.
+      const Noun second = after == Noun::ran && i + 2 < tokens.size() ? noun_of(tokens[i + 2].word) : Noun::none;
+      const bool named_before =
+          before != Noun::none && (after == Noun::none || line.find('=') < line.size() || line[0] == '#');
+      Noun noun = second != Noun::none && !named_before ? second : named_before ? before : after;
+      if (noun == Noun::none) continue;
+      counts[static_cast<std::size_t>(noun)] = *tokens[i].number;
+      told += 2;
+    }
+    const std::string& first = tokens[0].word;
+    const bool begins = first == "ran" || first == "tests" || first == "ok" || first == "collected" ||
+                        first == "running" || (first == "failed" && line.find('(') < line.size());
+    if (told * 2 < tokens.size() && !begins) return;
+    const auto take = [&](Noun noun, std::optional<std::int64_t>& into) {
+      if (counts[static_cast<std::size_t>(noun)]) into = counts[static_cast<std::size_t>(noun)];
+    };
+    take(Noun::passed, summary_.passed);
+    take(Noun::failed, summary_.failed);
+    take(Noun::skipped, summary_.skipped);
+    take(Noun::ran, summary_.ran);
+  }
+
+  // "exit code: 1", "Process exited with status 2", "Return Code: 0", at the end of a short line.
+  void read_exit(const std::vector<Token>& tokens) {
+    if (tokens.size() > 12 || !tokens.back().number) return;
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+      const std::string& word = tokens[i].word;
+      const std::string& next = tokens[i + 1].word;
+      const bool named =
+          word == "exit" || word == "exited" || word == "returncode" || word == "exitcode" || word == "exit_code" ||
+          word == "exit_status" || word == "return_code" ||
+          ((word == "return" || word == "returned" || word == "status") && (next == "code" || next == "status"));
+      if (named && tokens.size() - i <= 6) {
+        summary_.exit_status = tokens.back().number;
+        return;
+      }
+    }
+    if (tokens[0].word == "make" && tokens[tokens.size() - 2].word == "error")
+      summary_.exit_status = tokens.back().number;
+  }
+
+  Summary& summary_;
+};
+
+}  // namespace
+
+Summary summary_of(std::string_view text) {
+  Summary summary;
+  Reader reader(summary);
+  std::string_view last;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    if (!line.empty()) last = line;
+    reader.read_line(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  summary.open_ended = last.ends_with("...") || last.ends_with("\xE2\x80\xA6") || last.ends_with("::");
+  return summary;
+}
+
+}  // namespace muniment::evidence::completion

@@ -1,0 +1,39 @@
+// What a task is about: the terms of its content that tell it from another task, each with a weight.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "evidence/completion/text/words.hpp"
+
+namespace muniment::evidence::completion {
+
+inline constexpr std::size_t task_terms_max = 64;
+inline constexpr std::size_t task_bytes_read_max = 4096;  // of the content
+
+struct Term {
+  std::string word;  // in lower case
+  std::string stem;
+  std::uint64_t concept_hash = 0;
+  int weight = 0;  // 4: names the object, 2: names its surroundings, 1: kinds of things
+};
+
+struct TaskTerms {
+  std::vector<Term> terms;
+  WordTable words;            // every word of the content, hashed
+  WordTable tokens;           // every token between white space, in lower case, hashed
+  std::uint32_t classes = 0;  // of all words together
+  int weight = 0;             // of all terms
+  bool specific = false;      // a term has a weight of 2 or more
+  bool has(std::string_view lower_word) const { return words.contains(hash_of(lower_word)); }
+};
+
+TaskTerms terms_of(std::string_view task_content);
+
+// Whether a word of a text names the term: the same concept, or one word begins with the other ("auth" for
+// "authentication").
+bool names(const Term& term, std::string_view word, std::uint64_t concept_hash);
+
+}  // namespace muniment::evidence::completion

@@ -1,0 +1,258 @@
+#include "evidence/completion/text/words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <unordered_map>
+#include <utility>
+
+namespace muniment::evidence::completion {
+namespace {
+
+struct ClassRow {
+  std::uint32_t classes;
+  std::string_view words;  // in lower case, a space between them
+};
+
+// Every word here is general: no word names a subject.
+constexpr std::array class_rows{
+    ClassRow{
+        stop_word,
+        "a an the this that these those it its is are was were be been being am has have had having do does did and or "
+        "but nor so as than then there here their they them we our us you your he she his her i my me one some any each "
+        "every both such same other another own also too very just only even more most much many few less least well "
+        "up down out off over again once yet still already now who whom whose what which how why where all of for "
+        "can could may might must shall would if because since until while about between against per via etc eg ie "
+        "s t d ll re ve isnt arent dont doesnt didnt cannot cant"},
+    ClassRow{
+        preposition,
+        "in to on with from when by at into onto via using within after before during while because without under if "
+        "through upon inside where since until that which so"},
+    ClassRow{negation, "no not never none without neither nor zero cannot cant dont didnt doesnt wasnt werent isnt"},
+    ClassRow{
+        work_verb,
+        "fix fixing implement implementation add adding write create make build update change improve refactor develop "
+        "finish complete completion do get set put run execute perform check ensure verify validate handle handling support "
+        "use work task job todo issue bug problem ticket story feature item request requirement need want allow enable "
+        "provide introduce resolve address solve deliver ship investigate prepare setup configure modify adjust rework "
+        "clean cleanup help try start stop begin end close open new old"},
+    ClassRow{
+        praise,
+        "successful successfully success correct correctly clean good great excellent perfect perfectly properly proper "
+        "fine ok okay done ready complete completed completely full fully thorough thoroughly robust efficient "
+        "efficiently reliable reliably smooth smoothly expected desired intended required appropriate appropriately "
+        "comprehensive extensive solid stable quality best high carefully careful everything anything nothing "
+        "something function functional functionality finished implemented working works worked meets met satisfied "
+        "satisfy satisfies accordingly production valid validated verified confirmed sure guaranteed guarantee "
+        "entire entirely whole overall various several multiple important necessary needed good nice lgtm yes "
+        "pass passes passed passing happy green final finally total totally really absolutely indeed very simply "
+        "standard practice practices specification specifications requirement requirements criteria acceptance goal "
+        "goals objective objectives solution result results outcome stakeholder stakeholders team project"},
+    ClassRow{
+        generic_noun,
+        "module service api system component function class method page endpoint handler manager controller client "
+        "server app application data file files code library package interface logic flow process processing "
+        "management validation error errors support object value type unit integration user users web backend frontend "
+        "engine tool utility helper layer model view views option options setting settings configuration config input "
+        "output list item default string number name field format version part section step status state info "
+        "information message response request result feature thing way case cases scenario scenarios behaviour behavior "
+        "work change changes fix development developer developers software program script structure design approach "
+        "operation operations example issue parser processor wrapper base core main common general basic simple "
+        "project repo repository branch implementation environment product platform infrastructure tests test "
+        "log logs line lines report evidence documentation release document public private internal external "
+        "returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
+    ClassRow{
+        test_word,
+        "test tests testing tested suite suites unittest unittests pytest ctest gtest coverage spec specs regression "
+        "assertion assertions pass passes passed passing fail failed failing failure failures"},
+    ClassRow{
+        observation,
+        "found measured approved rejected returned responded observed noted showed shows displayed clicked raised agreed "
+        "decided requested asked suggested commented compared reproduced traced logged printed rendered deployed merged "
+        "rolled restarted reached dropped fell rose increased decreased reduced discussed reviewed inspected walked "
+        "read saw recorded counted listed exported opened loaded selected typed pressed scrolled redirected connected "
+        "accepted refused concluded objected proposed questioned profiled monitored watched confirmed verified checked"},
+    ClassRow{deed,
+             "replaced renamed added removed moved changed created deleted inserted updated migrated upgraded closed "
+             "refactored implemented improved fixed wrote introduced extended rewrote simplified cleaned resolved"},
+    ClassRow{slot_word, "insert paste your here replace fill enter describe provide put goes"},
+    ClassRow{future,
+             "will shall later soon tomorrow pending upcoming planned eventually scheduled going forthcoming await "
+             "awaiting follow follows next"},
+    ClassRow{
+        hedge,
+        "probably presumably should likely assume assuming assumed believe think guess hopefully maybe perhaps seems "
+        "seem appears might untested unverified unchecked"},
+    ClassRow{
+        pseudo_latin,
+        "lorem ipsum dolor sit amet consectetur adipiscing elit sed eiusmod tempor incididunt ut labore et dolore magna "
+        "aliqua enim minim veniam quis nostrud exercitation ullamco laboris nisi aliquip ex ea commodo consequat duis "
+        "aute irure reprehenderit voluptate velit esse cillum fugiat nulla pariatur excepteur sint occaecat cupidatat "
+        "proident sunt culpa officia deserunt mollit anim est laborum foo bar baz foobar qux"},
+    ClassRow{blank, "todo tbd tba tbc fixme xxx wip placeholder changeme replaceme yyyy tktk"},
+    ClassRow{soft_blank, "none null nil na nan unknown unspecified undefined empty pending undecided later"},
+    ClassRow{result_name,
+             "result results output evidence status outcome coverage passed failed summary log logs report proof "
+             "verification validation review reviewer tests test findings details description screenshot notes steps"},
+    ClassRow{
+        count_noun,
+        "test tests passed passing passes failed failing failures failure errors error skipped skip warnings warning pending "
+        "ignored assertions assertion checks files file lines line items requests request rows records users cases "
+        "suites examples specs modules packages functions methods targets steps commits events bytes kb mb gb kib mib "
+        "gib ms us ns s sec secs second seconds min mins minute minutes h hour hours day days px percent times "
+        "iterations runs issues findings comments pods replicas nodes instances workers threads connections queries "
+        "tables columns pages endpoints reviewers approvals deselected xfailed xpassed total succeeded successes ok "
+        "violations vulnerabilities scenarios actions jobs objects images steps retries attempts million thousand"},
+    ClassRow{review_word,
+             "review reviews reviewed reviewer reviewers approve approved approval approver approvals feedback "
+             "comment comments commented lgtm signoff inspect inspected audit"},
+    ClassRow{deploy_word,
+             "deploy deployed deployment deploying release released rollout rollback helm kubectl pod pods"},
+    ClassRow{document_word, "document documented documentation docs readme guide manual changelog docstring"},
+    ClassRow{test_object,
+             "test tests testcase testcases assertion assertions assert asserts expectation expectations "
+             "threshold thresholds tolerance tolerances checks suite spec specs"},
+    ClassRow{weakening,
+             "removed deleted disabled skipped commented relaxed loosened weakened bypassed xfailed dropped lowered "
+             "muted silenced excluded ignored raised widened stubbed removing deleting disabling skipping relaxing "
+             "loosening bypassing lowering hardcoded"},
+    ClassRow{runner_name,
+             "pytest unittest nosetests tox nox ctest gtest jest mocha vitest ava cargo rspec phpunit junit "
+             "gradle maven mvn npm yarn pnpm karma cypress playwright catch bats nextest testng ginkgo"},
+};
+
+struct Synonyms {
+  std::string_view concept_name;  // a stem
+  std::string_view stems;
+};
+
+constexpr std::array synonyms{
+    Synonyms{"databas", "db database sql postgres postgresql mysql sqlite"},
+    Synonyms{"login", "signin logon"},
+    Synonyms{"perform", "latenc speed fast slow throughput p95 p99 benchmark"},
+    Synonyms{"delet", "remov remove delete deletion removal"},
+    Synonyms{"document", "docs doc readme documentation"},
+    Synonyms{"deploy", "rollout deployment release"},
+    Synonyms{"javascript", "js"},
+    Synonyms{"config", "configur configuration cfg"},
+    Synonyms{"repositor", "repo"},
+    Synonyms{"email", "mail smtp"},
+    Synonyms{"review", "reviewer approv approve approval"},
+    Synonyms{"authent", "authn"},
+    Synonyms{"kubernete", "k8s"},
+};
+
+// Longest first; what is left must have four letters, so that "thing" and "red" stay whole.
+constexpr std::array<std::string_view, 26> suffixes{
+    "izations", "ization", "ations", "ation", "ators", "ator", "ments", "ment", "ingly", "ings", "ing", "ities", "ity",
+    "ances",    "ance",    "ions",   "ion",   "ates",  "ated", "ate",   "ers",  "ies",   "ied",  "ed",  "es",    "ly"};
+constexpr std::size_t stem_bytes_min = 4;
+
+template <typename Map, typename Put>
+Map map_of_words(std::string_view words, Map map, Put&& put) {
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    if (end > 0) put(map, words.substr(0, end));
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return map;
+}
+
+using ClassMap = std::unordered_map<std::uint64_t, std::uint32_t>;
+
+const ClassMap& class_map() {
+  static const ClassMap map = [] {
+    ClassMap made;
+    for (const ClassRow& row : class_rows) {
+      made = map_of_words(row.words, std::move(made),
+                          [&](ClassMap& m, std::string_view word) { m[hash_of(word)] |= row.classes; });
+    }
+    return made;
+  }();
+  return map;
+}
+
+using ConceptMap = std::unordered_map<std::uint64_t, std::string_view>;
+
+const ConceptMap& concept_map() {
+  static const ConceptMap map = [] {
+    ConceptMap made;
+    for (const Synonyms& row : synonyms) {
+      made = map_of_words(row.stems, std::move(made),
+                          [&](ConceptMap& m, std::string_view word) { m.emplace(hash_of(word), row.concept_name); });
+    }
+    return made;
+  }();
+  return map;
+}
+
+}  // namespace
+
+std::uint32_t classes_of(std::string_view lower_word) {
+  const auto found = class_map().find(hash_of(lower_word));
+  return found == class_map().end() ? 0 : found->second;
+}
+
+std::string_view stem_of(std::string_view word) {
+  for (const std::string_view suffix : suffixes) {
+    if (word.size() >= suffix.size() + stem_bytes_min && word.ends_with(suffix)) {
+      word.remove_suffix(suffix.size());
+      break;
+    }
+  }
+  const std::size_t size = word.size();
+  if (size > 3 && word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us") && !word.ends_with("is")) {
+    word.remove_suffix(1);
+  }
+  if (word.size() > stem_bytes_min && (word.ends_with('e') || word.ends_with('y'))) word.remove_suffix(1);
+  // "stopped" and "stop", "planning" and "plan"
+  if (word.size() > 3 && word.size() < size + 1 && word[word.size() - 1] == word[word.size() - 2] &&
+      std::string_view("bdgmnprt").find(word.back()) != std::string_view::npos) {
+    word.remove_suffix(1);
+  }
+  return word;
+}
+
+std::string_view concept_of(std::string_view stem) {
+  const auto found = concept_map().find(hash_of(stem));
+  return found == concept_map().end() ? stem : found->second;
+}
+
+std::string lowered(std::string_view text) {
+  std::string made(text);
+  std::transform(made.begin(), made.end(), made.begin(), lower);
+  return made;
+}
+
+std::size_t WordTable::place_of(std::uint64_t hash) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = static_cast<std::size_t>(hash ^ (hash >> 32)) & mask;
+  while (slots_[at].hash != 0 && slots_[at].hash != hash) at = (at + 1) & mask;
+  return at;
+}
+
+const std::uint32_t* WordTable::find(std::uint64_t hash) const {
+  if (slots_.empty()) return nullptr;
+  const Slot& slot = slots_[place_of(hash)];
+  return slot.hash == 0 ? nullptr : &slot.classes;
+}
+
+void WordTable::insert(std::uint64_t hash, std::uint32_t classes) {
+  if (size_ * 2 >= slots_.size()) {
+    const std::vector<Slot> before = std::move(slots_);
+    slots_.assign(before.empty() ? 128 : before.size() * 2, Slot{});
+    for (const Slot& slot : before) {
+      if (slot.hash != 0) slots_[place_of(slot.hash)] = slot;
+    }
+  }
+  slots_[place_of(hash)] = {hash, classes};
+  ++size_;
+}
+
+bool WordTable::add(std::uint64_t hash) {
+  if (find(hash) != nullptr) return false;
+  insert(hash, 0);
+  return true;
+}
+
+}  // namespace muniment::evidence::completion

@@ -1,0 +1,127 @@
+// Words of a text and of a task: split at white space, punctuation, case and underscores, reduced to a stem, and sorted
+// into classes (stop words, verbs of work, praise, kinds of things), so that the checks weigh a word by what it can
+// say.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muniment::evidence::completion {
+
+inline constexpr std::size_t word_bytes_max = 64;  // longer runs of letters are no words
+
+// Classes of a word; a word may have several.
+enum WordClass : std::uint32_t {
+  stop_word = 1U << 0,     // the, of, and
+  work_verb = 1U << 1,     // fix, implement, add: every task has one
+  praise = 1U << 2,        // successful, correct, clean: a claim without an observation
+  generic_noun = 1U << 3,  // module, service, system: near-miss subjects share them
+  test_word = 1U << 4,     // test, suite, pytest
+  observation = 1U << 5,   // found, measured, approved, returned: something was looked at
+  future = 1U << 6,        // will, later, pending
+  hedge = 1U << 7,         // probably, should, assume
+  pseudo_latin = 1U << 8,  // lorem, ipsum
+  blank = 1U << 9,         // tbd, todo, fixme: a place that is still to be filled
+  soft_blank = 1U << 10,   // none, null, n/a: a value of many tools, too
+  result_name = 1U << 11,  // result, output, status: a field's name that promises a result
+  count_noun = 1U << 12,   // passed, tests, ms: what a number counts
+  review_word = 1U << 13,  // review, approve
+  preposition = 1U << 14,  // in, on, when: what follows is the surroundings of a task's object
+  negation = 1U << 15,     // not, no, without
+  test_object = 1U << 16,  // test, assertion, check, threshold: what can be weakened
+  weakening = 1U << 17,    // removed, skipped, disabled, relaxed
+  runner_name = 1U << 18,  // pytest, ctest, cargo
+  deploy_word = 1U << 19,
+  document_word = 1U << 20,
+  deed = 1U << 21,       // added, renamed, refactored: work that was done, which is no check of it
+  slot_word = 1U << 22,  // insert, paste, your, here: a template's instruction
+};
+
+std::uint32_t classes_of(std::string_view lower_word);
+
+// The stem of a word in lower case, at most word_bytes_max bytes: "processing" → "process", "authenticated" →
+// "authent".
+std::string_view stem_of(std::string_view lower_word);
+
+// The stem under which synonyms are compared: "latency" → "perform", "db" → "databas".
+std::string_view concept_of(std::string_view stem);
+
+constexpr bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+}
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f'; }
+constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+inline std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+std::string lowered(std::string_view text);
+
+// FNV-1a, for sets of words.
+constexpr std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+// Hash of a word → its classes, with open addressing; a text of 16 KiB has about 2,000 distinct words.
+class WordTable {
+ public:
+  // The classes of a word that is in; nullptr: it is not.
+  const std::uint32_t* find(std::uint64_t hash) const;
+  void insert(std::uint64_t hash, std::uint32_t classes);  // not in yet
+  // True where the hash was not in yet.
+  bool add(std::uint64_t hash);
+  bool contains(std::uint64_t hash) const { return find(hash) != nullptr; }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Slot {
+    std::uint64_t hash = 0;  // 0: free
+    std::uint32_t classes = 0;
+  };
+  std::size_t place_of(std::uint64_t hash) const;
+  std::vector<Slot> slots_;
+  std::size_t size_ = 0;
+};
+
+// Calls take(word) with each word of `text` in lower case: letters only, identifiers split at case and underscores.
+// The view is valid during the call.
+template <typename Take>
+void each_word(std::string_view text, Take&& take) {
+  char word[word_bytes_max];
+  std::size_t length = 0;
+  bool too_long = false;
+  const auto end_word = [&] {
+    if (length > 0 && !too_long) take(std::string_view(word, length));
+    length = 0;
+    too_long = false;
+  };
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (!is_letter(c)) {
+      if (c == '\'' && i + 1 < text.size() && is_letter(text[i + 1]) && length > 0) continue;  // don't → dont
+      end_word();
+      continue;
+    }
+    const bool hump =
+        is_upper(c) && length > 0 &&
+        (is_lower(text[i - 1]) || (i + 1 < text.size() && is_lower(text[i + 1]) && is_upper(text[i - 1])));
+    if (hump) end_word();
+    if (length == word_bytes_max) {
+      too_long = true;
+      continue;
+    }
+    word[length++] = lower(c);
+  }
+  end_word();
+}
+
+}  // namespace muniment::evidence::completion

@@ -1,0 +1,84 @@
+// Timing and reuse: a task takes the time that its type needs, evidence completes one task, and its recorder is who the
+// policy asks for.
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "evidence/completion/checks.hpp"
+
+namespace muniment::evidence::completion {
+namespace {
+
+constexpr std::int64_t second_micros = 1'000'000;
+
+void check_reuse(const Case& c, const Exhibit& exhibit, Findings& findings) {
+  const Piece& piece = *exhibit.piece;
+  if (!piece.spent_on.empty() && piece.spent_on != c.task.task_id) {
+    findings.add(Code::recycled, piece.evidence_id,
+                 "duplicate: this evidence, or the same content, completed task " + piece.spent_on +
+                     ". Record evidence of this task.");
+  } else if (!piece.copied_from.empty()) {
+    findings.add(Code::copied, piece.evidence_id,
+                 "duplicate: the content is the same as that of evidence " + piece.copied_from +
+                     ", which was recorded before. Run the "
+                     "check again and record its own output.");
+  } else if (!piece.resembles.empty()) {
+    findings.add(Code::resembles, piece.evidence_id,
+                 "duplicate: the content differs from evidence " + piece.resembles +
+                     " in its numbers alone. Run the check again with "
+                     "`muniment exec`.");
+  }
+  const std::int64_t limit = c.policy.fresh_for.count() * second_micros;
+  if (c.task.opened_at && c.task.opened_at->micros - piece.recorded_at.micros >= limit) {
+    findings.add(
+        Code::replayed, piece.evidence_id,
+        fmt::format("stale: the evidence was recorded {} before the task was opened. Record evidence of this task.",
+                    human_duration(c.task.opened_at->micros - piece.recorded_at.micros)));
+  }
+}
+
+void check_actor(const Case& c, const Exhibit& exhibit, Findings& findings) {
+  const Piece& piece = *exhibit.piece;
+  if (piece.names_other_actor) {
+    findings.add(Code::forged_identity, piece.evidence_id,
+                 "The validator_id \"" + piece.validator_id + "\" is another actor than \"" + piece.actor +
+                     "\", which recorded the evidence. "
+                     "The validator must record it itself.");
+  }
+  if (!exhibit.recorded() && exhibit.outcome.poses) {
+    findings.add(
+        Code::forged_record, piece.evidence_id,
+        "The content has members that only the daemon writes (command_id, nonce, tree digests), and no recorded command "
+        "belongs to it. Record the command with `muniment exec`.");
+  }
+  // Without a known actor on either side nobody else is shown to vouch.
+  const bool other = !piece.actor.empty() && !c.task.actor.empty() && piece.actor != c.task.actor;
+  if (c.policy.other_actor && !other) {
+    findings.add(
+        Code::same_actor, piece.evidence_id,
+        "The policy requires evidence of another actor than the task's; \"" + piece.actor + "\" recorded this one" +
+            (piece.validator_id.empty() || piece.validator_id == piece.actor ? std::string()
+                                                                             : ", whatever validator_id says") +
+            ". Ask another actor to record it.");
+  }
+}
+
+}  // namespace
+
+void check_timing(Case& c, Findings& findings) {
+  if (c.task.opened_at && c.policy.at_least.count() > 0) {
+    const std::int64_t took = c.now.micros - c.task.opened_at->micros;
+    if (took < c.policy.at_least.count() * second_micros) {
+      findings.add(
+          Code::too_fast, "",
+          fmt::format(
+              "The task was open for {}; a task of this type takes at least {} s. Complete it when the work is done.",
+              human_duration(std::max<std::int64_t>(took, 0)), c.policy.at_least.count()));
+    }
+  }
+  for (const Exhibit& exhibit : c.exhibits) {
+    check_reuse(c, exhibit, findings);
+    check_actor(c, exhibit, findings);
+  }
+}
+
+}  // namespace muniment::evidence::completion

@@ -1,0 +1,25 @@
+// Type: evidence has the type that the task or the policy requires.
+#include "evidence/completion/checks.hpp"
+
+namespace muniment::evidence::completion {
+
+std::string_view required_type_of(const Case& c) {
+  return c.task.required_type.empty() ? std::string_view(c.policy.required_type)
+                                      : std::string_view(c.task.required_type);
+}
+
+void check_type(Case& c, Findings& findings) {
+  const std::string_view task_asks = c.task.required_type, policy_asks = c.policy.required_type;
+  for (const Exhibit& exhibit : c.exhibits) {
+    const Piece& piece = *exhibit.piece;
+    for (const std::string_view wanted : {task_asks, policy_asks}) {
+      if (wanted.empty() || piece.type == wanted) continue;
+      findings.add(Code::wrong_type, piece.evidence_id,
+                   "Evidence mismatch: the type is \"" + piece.type + "\", required is \"" + std::string(wanted) +
+                       "\". Record evidence of that type.");
+      break;
+    }
+  }
+}
+
+}  // namespace muniment::evidence::completion

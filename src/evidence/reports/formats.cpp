@@ -1,0 +1,68 @@
+#include "evidence/reports/formats.hpp"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "evidence/reports/lines.hpp"
+#include "evidence/reports/report.hpp"
+#include "evidence/reports/tally.hpp"
+
+namespace muniment::evidence::reports {
+namespace {
+
+// The first format that recognises a text reads it. A runner that starts other runners precedes them, because its
+// output contains theirs: ctest before all, TAP, whose marks are the weakest, last.
+constexpr std::array<Format, 12> format_table{{
+    {"gtest_xml", recognises_gtest_xml, parse_gtest_xml},
+    {"junit", recognises_junit, parse_junit},
+    {"sarif", recognises_sarif, parse_sarif},
+    {"gtest_json", recognises_gtest_json, parse_gtest_json},
+    {"go_json", recognises_go_json, parse_go_json},
+    {"ctest", recognises_ctest, parse_ctest},
+    {"pytest", recognises_pytest, parse_pytest},
+    {"cargo_test", recognises_cargo_test, parse_cargo_test},
+    {"go_test", recognises_go_test, parse_go_test},
+    {"node_test", recognises_node_test, parse_node_test},
+    {"unittest", recognises_unittest, parse_unittest},
+    {"tap", recognises_tap, parse_tap},
+}};
+
+Report damaged(std::string_view format, std::string problem) {
+  Report report;
+  report.format = format;
+  report.problem = std::move(problem);
+  return report;
+}
+
+}  // namespace
+
+std::span<const Format> formats() { return format_table; }
+
+std::optional<Report> read_report(std::string_view text) {
+  // The marks of a format are looked for in the beginning that is within the limit: a text over the limit is read by
+  // none, and yet it is a report.
+  const bool too_large = text.size() > report_bytes_max;
+  std::string_view readable = text.substr(0, report_bytes_max);
+  std::string plain;
+  if (needs_plain_text(readable)) {
+    plain = plain_text(readable);
+    readable = plain;
+  }
+  for (const Format& format : format_table) {
+    if (!format.recognises(readable)) continue;
+    if (too_large)
+      return damaged(format.name, "the report has " + human_size(text.size()) + "; at most " +
+                                      human_size(report_bytes_max) + " are read");
+    Result<Report> report = format.parse(readable);
+    if (!report) return damaged(format.name, std::move(report.error().message));
+    report->format = format.name;
+    check_counts(*report);
+    return std::move(*report);
+  }
+  return std::nullopt;
+}
+
+}  // namespace muniment::evidence::reports

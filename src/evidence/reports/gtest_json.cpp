@@ -1,0 +1,68 @@
+// GoogleTest's JSON (--gtest_output=json). A disabled test is skipped.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/json/json.hpp"
+#include "evidence/reports/formats.hpp"
+#include "evidence/reports/lines.hpp"
+#include "evidence/reports/tally.hpp"
+
+namespace muniment::evidence::reports {
+namespace {
+
+void read_gtest_case(const json::Value& test, std::string_view suite, Report& report) {
+  const std::string result = test["result"].string_or("");  // absent before GoogleTest 1.10
+  if (test["failures"].size() > 0) {
+    count_test(report.counts, Outcome::failed);
+    keep_failure(report, std::string(suite) + "." + test["name"].string_or(""));
+    return;
+  }
+  const bool ran = test["status"].string_or("") == "RUN" && (result.empty() || result == "COMPLETED");
+  count_test(report.counts, ran ? Outcome::passed : Outcome::skipped);
+}
+
+// A stated count; a value that is no integer is a problem of the report.
+std::int64_t stated(const json::Value& object, std::string_view key, Report& report) {
+  const json::Value value = object[key];
+  if (!value) return 0;
+  const auto count = value.as_int();
+  if (count && *count >= 0 && *count <= count_max) return *count;
+  note_problem(report, "the member " + std::string(key) + " is no count between 0 and 1,000,000,000");
+  return 0;
+}
+
+}  // namespace
+
+bool recognises_gtest_json(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\n");
+  return begin != std::string_view::npos && text[begin] == '{' && text.find("\"testsuites\"") != std::string_view::npos;
+}
+
+Result<Report> parse_gtest_json(std::string_view text) {
+  const auto document = json::parse(text);
+  if (!document) return Error(document.error());
+  const json::Value root = document->root();
+  if (!root["testsuites"].is(json::Kind::array) || !root["tests"])
+    return Error(Errc::invalid_argument, "the JSON has no `tests` and `testsuites`");
+  Report report;
+  report.listed = report.complete = true;
+  for (const json::Value suite : root["testsuites"]) {
+    const std::string name = suite["name"].string_or("");
+    const std::int64_t tests = stated(suite, "tests", report);
+    if (tests != static_cast<std::int64_t>(suite["testsuite"].size()))
+      note_problem(report, "the suite \"" + name.substr(0, 80) + "\" states " + std::to_string(tests) +
+                               " tests and lists " + std::to_string(suite["testsuite"].size()));
+    for (const json::Value test : suite["testsuite"]) read_gtest_case(test, name, report);
+  }
+  // Tests that skip themselves are in the list alone; the disabled ones are stated, too.
+  const std::int64_t failures = stated(root, "failures", report), errors = stated(root, "errors", report);
+  const std::int64_t skipped = std::max(stated(root, "disabled", report), report.counts.skipped);
+  const std::int64_t tests = stated(root, "tests", report);
+  report.summary = Counts{
+      .total = tests, .passed = tests - failures - errors - skipped, .failed = failures + errors, .skipped = skipped};
+  return report;
+}
+
+}  // namespace muniment::evidence::reports

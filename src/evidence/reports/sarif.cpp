@@ -1,0 +1,97 @@
+// SARIF 2.1.0, the report of static analysis. A result of level error is failed, a suppressed result is skipped, and
+// any other is passed: such a report lists findings, not tests.
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/json/json.hpp"
+#include "evidence/reports/formats.hpp"
+#include "evidence/reports/tally.hpp"
+
+namespace muniment::evidence::reports {
+namespace {
+
+// Levels that the rules of a run state for results without a level of their own.
+struct RuleLevels {
+  std::vector<std::string> by_index;
+  std::unordered_map<std::string, std::string> by_id;
+};
+
+RuleLevels rule_levels(const json::Value& rules) {
+  RuleLevels levels;
+  for (const json::Value rule : rules) {
+    levels.by_index.push_back(rule["defaultConfiguration"]["level"].string_or("warning"));
+    levels.by_id.emplace(rule["id"].string_or(""), levels.by_index.back());
+  }
+  return levels;
+}
+
+std::string level_of(const json::Value& result, const RuleLevels& rules) {
+  if (const auto level = result["level"].as_string()) return *level;
+  if (result["kind"].string_or("fail") != "fail") return "none";
+  if (const auto index = result["ruleIndex"].as_int(); index && *index >= 0) {
+    const auto position = static_cast<std::size_t>(*index);
+    if (position < rules.by_index.size()) return rules.by_index[position];
+  }
+  const auto found = rules.by_id.find(result["ruleId"].string_or(""));
+  return found == rules.by_id.end() ? "warning" : found->second;
+}
+
+// "rule at file": the first location of the result.
+std::string finding_name(const json::Value& result) {
+  std::string name = result["ruleId"].string_or("finding");
+  for (const json::Value location : result["locations"]) {
+    const std::string file = location["physicalLocation"]["artifactLocation"]["uri"].string_or("");
+    return file.empty() ? name : name + " at " + file;
+  }
+  return name;
+}
+
+void read_results(const json::Value& run, Report& report) {
+  const RuleLevels rules = rule_levels(run["tool"]["driver"]["rules"]);
+  for (const json::Value result : run["results"]) {
+    const std::string level = level_of(result, rules);
+    if (result["suppressions"].size() > 0) {
+      count_test(report.counts, Outcome::skipped);
+    } else if (level == "error") {
+      count_test(report.counts, Outcome::failed);
+      keep_failure(report, finding_name(result));
+    } else {
+      count_test(report.counts, Outcome::passed);
+    }
+  }
+}
+
+}  // namespace
+
+bool recognises_sarif(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\n");
+  return begin != std::string_view::npos && text[begin] == '{' && text.find("\"runs\"") != std::string_view::npos &&
+         (text.find("sarif") != std::string_view::npos || text.find("\"driver\"") != std::string_view::npos);
+}
+
+Result<Report> parse_sarif(std::string_view text) {
+  const auto document = json::parse(text);
+  if (!document) return Error(document.error());
+  const json::Value runs = document->root()["runs"];
+  if (!runs.is(json::Kind::array)) return Error(Errc::invalid_argument, "`runs` of the SARIF log is no array");
+  Report report;
+  report.analysis = report.listed = report.complete = true;
+  if (runs.size() == 0) note_problem(report, "the SARIF log holds no run");
+  for (const json::Value run : runs) {
+    if (!run["results"].is(json::Kind::array)) {  // absent or null: the analysis did not take place
+      report.complete = false;
+      note_problem(report, "a run of the SARIF log has no results: its analysis did not take place");
+    }
+    for (const json::Value invocation : run["invocations"]) {
+      if (invocation["executionSuccessful"].as_bool().value_or(true)) continue;
+      report.complete = false;
+      note_problem(report, "the analysis states that its run failed");
+    }
+    read_results(run, report);
+  }
+  return report;
+}
+
+}  // namespace muniment::evidence::reports

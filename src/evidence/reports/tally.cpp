@@ -1,0 +1,65 @@
+#include "evidence/reports/tally.hpp"
+
+#include "base/text.hpp"
+#include "evidence/reports/lines.hpp"
+
+namespace muniment::evidence::reports {
+namespace {
+
+bool out_of_range(std::int64_t count) { return count < 0 || count > count_max; }
+
+bool out_of_range(const Counts& counts) {
+  return out_of_range(counts.total) || out_of_range(counts.passed) || out_of_range(counts.failed) ||
+         out_of_range(counts.skipped);
+}
+
+bool adds_up(const Counts& counts) { return counts.total == counts.passed + counts.failed + counts.skipped; }
+
+}  // namespace
+
+void count_test(Counts& counts, Outcome outcome, std::int64_t number) {
+  counts.total += number;
+  if (outcome == Outcome::passed) counts.passed += number;
+  if (outcome == Outcome::failed) counts.failed += number;
+  if (outcome == Outcome::skipped) counts.skipped += number;
+}
+
+void keep_failure(Report& report, std::string_view name) {
+  if (report.failures.size() < failures_kept_max) report.failures.push_back(preview(name, test_name_bytes_max));
+}
+
+Counts summed(std::int64_t passed, std::int64_t failed, std::int64_t skipped) {
+  return {.total = passed + failed + skipped, .passed = passed, .failed = failed, .skipped = skipped};
+}
+
+Counts& operator+=(Counts& counts, const Counts& more) {
+  counts.total += more.total;
+  counts.passed += more.passed;
+  counts.failed += more.failed;
+  counts.skipped += more.skipped;
+  return counts;
+}
+
+void note_problem(Report& report, std::string problem) {
+  if (report.problem.empty()) report.problem = std::move(problem);
+}
+
+void check_counts(Report& report) {
+  if (!report.listed && report.summary) report.counts = *report.summary;
+  if (out_of_range(report.counts) || (report.summary && out_of_range(*report.summary))) {
+    note_problem(report, "a count is negative or above 1,000,000,000");
+    return;
+  }
+  if (report.summary && !adds_up(*report.summary))
+    note_problem(report, "the summary does not add up: " + text_of(*report.summary));
+  if (report.listed && report.summary && *report.summary != report.counts)
+    note_problem(report, "the summary is " + text_of(*report.summary) + "; the report lists " + text_of(report.counts));
+  if (!report.complete) note_problem(report, "the report is truncated: its end is missing");
+}
+
+std::string text_of(const Counts& counts) {
+  return std::to_string(counts.total) + (counts.total == 1 ? " test: " : " tests: ") + std::to_string(counts.passed) +
+         " passed, " + std::to_string(counts.failed) + " failed, " + std::to_string(counts.skipped) + " skipped";
+}
+
+}  // namespace muniment::evidence::reports

@@ -1,0 +1,174 @@
+// The console output of Python's unittest and of the runners on top of it, Django's among them. "Ran N tests" counts
+// each method that ran; a failure in a subtest, and an error in the setup of a class, is one more failure. An expected
+// failure is skipped, as pytest's xfail is; an unexpected success fails, as unittest lets it.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "evidence/reports/formats.hpp"
+#include "evidence/reports/lines.hpp"
+#include "evidence/reports/tally.hpp"
+
+namespace muniment::evidence::reports {
+namespace {
+
+// "Ran 12 tests in 0.003s"
+std::optional<std::int64_t> ran_line(std::string_view line) {
+  if (!take(line, "Ran ")) return std::nullopt;
+  const auto count = take_count(line);
+  if (!count || !(take(line, " tests in ") || take(line, " test in ")) || !line.ends_with('s')) return std::nullopt;
+  return is_all_of(line.substr(0, line.size() - 1), "0123456789.") ? count : std::nullopt;
+}
+
+struct UnittestStatus {
+  bool ok = false;
+  std::int64_t failed = 0;   // failures, errors and unexpected successes
+  std::int64_t skipped = 0;  // and expected failures
+};
+
+void add_status_part(UnittestStatus& status, std::string_view name, std::int64_t count) {
+  if (name == "failures" || name == "errors" || name == "unexpected successes") status.failed += count;
+  if (name == "skipped" || name == "SKIP" || name == "expected failures") status.skipped += count;
+}
+
+// "FAILED (failures=2, errors=30, skipped=1, expected failures=1)"
+std::optional<UnittestStatus> status_line(std::string_view line) {
+  UnittestStatus status;
+  line = trimmed(line);
+  status.ok = take(line, "OK") || take(line, "NO TESTS RAN");
+  if (!status.ok && !take(line, "FAILED")) return std::nullopt;
+  if (line.empty()) return status;
+  if (!take(line, " (") || !line.ends_with(')')) return std::nullopt;
+  line.remove_suffix(1);
+  while (!line.empty()) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos) return std::nullopt;
+    const std::string_view name = line.substr(0, equals);
+    line.remove_prefix(equals + 1);
+    const auto count = take_count(line);
+    if (!count) return std::nullopt;
+    add_status_part(status, name, *count);
+    if (!line.empty() && !take(line, ", ")) return std::nullopt;
+  }
+  return status;
+}
+
+// "test_a (mod.Case.test_a) ... ok"; the outcome of a text between the dots and it is unknown.
+struct UnittestLine {
+  std::string_view name;
+  std::optional<Outcome> outcome;
+};
+
+std::optional<UnittestLine> unittest_line(std::string_view line) {
+  const std::size_t dots = line.find(" ... ");
+  if (dots == std::string_view::npos) return std::nullopt;
+  UnittestLine found{.name = trimmed(line.substr(0, dots)), .outcome = std::nullopt};
+  const std::string_view result = trimmed(line.substr(dots + 5));
+  if (result == "ok") found.outcome = Outcome::passed;
+  if (result == "FAIL" || result == "ERROR" || result == "unexpected success") found.outcome = Outcome::failed;
+  if (result == "expected failure" || result.starts_with("skipped ")) found.outcome = Outcome::skipped;
+  return found;
+}
+
+class UnittestReader {
+ public:
+  explicit UnittestReader(Report& report) : report_(report) {}
+
+  void read(std::string_view line) {
+    if (const auto ran = ran_line(line)) {
+      if (ran_) truncated_ = true;
+      ran_ = ran;
+    } else if (ran_) {
+      if (const auto status = status_line(line)) close(*status);
+    } else {
+      read_test(line);
+    }
+  }
+
+  void finish() {
+    report_.complete = closed_ > 0 && !ran_ && !truncated_;
+    report_.listed = all_listed_ && listed_sum_.total > 0;
+    if (closed_ > 0) report_.summary = summary_;
+    report_.counts = closed_ == 0 ? listed_ : report_.listed ? listed_sum_ : summary_;
+  }
+
+ private:
+  void read_test(std::string_view line) {
+    if (line.starts_with("FAIL: ") || line.starts_with("ERROR: ")) {
+      if (!ruled_) return;
+      ++headings_;
+      keep_failure(report_, line.substr(line.find(' ') + 1));
+    } else if (const auto test = unittest_line(line)) {
+      if (test->outcome)
+        count_test(listed_, *test->outcome);
+      else
+        clean_ = false;
+    } else if (headings_ == 0 && listed_.total == 0 && is_all_of(line, ".FEsxu")) {
+      dots_ += std::count(line.begin(), line.end(), '.');
+    }
+    ruled_ = line.size() >= 70 && is_all_of(line, "=");
+  }
+
+  void close(const UnittestStatus& status) {
+    ++closed_;
+    // Methods that ran and are in no other count; the setup of a class that errs or skips is in the counts, and did not
+    // run.
+    const std::int64_t passed = std::max<std::int64_t>(*ran_ - status.failed - status.skipped, 0);
+    Counts counts = summed(*ran_ < 0 ? *ran_ : passed, status.failed, status.skipped);
+    summary_ += counts;
+    if (status.ok == (status.failed > 0))
+      note_problem(report_, std::string("the run ended with ") + (status.ok ? "OK" : "FAILED") +
+                                ", and its counts are " + text_of(counts));
+    if (headings_ > status.failed)
+      note_problem(report_, "the report shows " + std::to_string(headings_) + " failures, and its counts are " +
+                                text_of(counts));
+    if (dots_ > counts.passed && status.failed == 0)
+      note_problem(report_, "the progress shows " + std::to_string(dots_) + " passed tests, and the counts are " +
+                                text_of(counts));
+    // Subtests and setups make the list differ where a test failed or was skipped; the tests that passed are in both.
+    const bool is_list = clean_ && listed_.total > 0;
+    if (is_list && listed_.total != *ran_ && status.failed == 0 && status.skipped == 0)
+      note_problem(report_, "the report lists " + text_of(listed_) + "; its counts are " + text_of(counts));
+    if (is_list && listed_ == counts)
+      listed_sum_ += listed_;
+    else
+      all_listed_ = false;
+    ran_.reset();
+    listed_ = {};
+    dots_ = headings_ = 0;
+    clean_ = true;
+    ruled_ = false;
+  }
+
+  Report& report_;
+  std::optional<std::int64_t> ran_;  // the status line is pending
+  bool clean_ = true, truncated_ = false, all_listed_ = true;
+  bool ruled_ = false;  // the line before is a rule, so that a heading may follow
+  std::int64_t closed_ = 0, dots_ = 0, headings_ = 0;
+  Counts listed_, listed_sum_, summary_;
+};
+
+}  // namespace
+
+bool recognises_unittest(std::string_view text) {
+  Lines lines(text);
+  while (const auto line = lines.next()) {
+    if (ran_line(*line)) return true;
+    if (!line->starts_with("test") || line->find(" (") == std::string_view::npos) continue;
+    if (const auto test = unittest_line(*line); test && test->outcome && test->name.ends_with(')')) return true;
+  }
+  return false;
+}
+
+Result<Report> parse_unittest(std::string_view text) {
+  Report report;
+  UnittestReader reader(report);
+  Lines lines(text);
+  while (const auto line = lines.next()) reader.read(*line);
+  reader.finish();
+  return report;
+}
+
+}  // namespace muniment::evidence::reports

@@ -1,0 +1,39 @@
+// XML as reports need it, read by expat: elements with their attributes, in order. Text between the tags is not read.
+// Document type declarations, and with them entities, are refused.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace muniment::evidence::reports {
+
+inline constexpr std::size_t xml_depth_max = 64;
+inline constexpr std::size_t xml_attributes_max = 256;  // of one element
+
+struct XmlElement {
+  std::string_view name;
+  std::vector<std::pair<std::string_view, std::string_view>> attributes;
+
+  std::optional<std::string_view> attribute(std::string_view name) const;
+};
+
+// Views are valid during the call. `depth` is 1 for the root.
+struct XmlReader {
+  std::function<void(const XmlElement& element, std::size_t depth)> open;
+  std::function<void(std::string_view name, std::size_t depth)> close;
+};
+
+// Errors: invalid_argument with line and reason; what was read before it has been reported to the reader.
+Status read_xml(std::string_view text, const XmlReader& reader);
+
+// The first tag of the text without its brackets ("testsuites tests="1" …"), after declaration and comments; empty:
+// none.
+std::string_view root_tag(std::string_view text);
+
+}  // namespace muniment::evidence::reports
