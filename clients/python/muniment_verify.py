@@ -39,13 +39,13 @@ ERASED = {   # what is left of a row whose event is erased, beside names, sizes 
     "artifact.stored": {"hash": NO_HASH, "metadata": {}}, "manifest.recorded": {"salt": None, "manifest": None}, "snapshot.taken": {},
     "claim.recorded": {"text": "", "pointers": []},
     "evidence.recorded": {"type": "", "content": {}, "pointer": None, "hash": NO_HASH, "validator_id": None, "corpus_id": None, "index_id": None,
-                          "chunk_id": None, "span": None}}
+                          "chunk_id": None, "span": None, "task_id": None, "command_id": None}}
 ROWS = {   # member of a bundle → the event of each of its rows, the check, columns that follow from the event, text
     "artifacts.jsonl": ("artifact.stored", "artifact_row", "artifact_id run_id step_id path hash mime_type size_bytes created_at metadata", None),
     "manifests.jsonl": ("manifest.recorded", "manifest", "manifest_id run_id base_id hash size_bytes created_at", "manifest"),
     "snapshots.jsonl": ("snapshot.taken", "snapshot", "run_no seq run_seq hash state_hash size_bytes reason artifact_id created_at", "state"),
     "claims.jsonl": ("claim.recorded", "claim", "claim_id run_id step_id text pointers status created_at", None),
-    "evidence.jsonl": ("evidence.recorded", "evidence", "evidence_id run_id type content pointer hash validator_id actor created_at corpus_id index_id chunk_id span", "content")}   # older bundles lack the last four
+    "evidence.jsonl": ("evidence.recorded", "evidence", "evidence_id run_id type content pointer hash validator_id actor created_at corpus_id index_id chunk_id span task_id command_id", "content")}   # older bundles lack the last four or six
 
 class Tampered(ValueError):
     """(expected, actual)"""
@@ -339,7 +339,7 @@ class Verifier:
                     wanted = {**shown, **{c: wanted[c] for c in own + ["step_id"] * (check == "claim")}, "status": wanted["status"], **ERASED[kind]}
                 need(f"row of {kind}", shown, {c: wanted.get(c) for c in shown})
                 need("evidence_id", row.get("evidence_id"), evidence_id(shown) if shown.get("chunk_id") else row.get("evidence_id"))
-                data = row[text] if text and check != "evidence" else shown[text]["text"] if text and shown[text] else None
+                data = row[text] if text and check != "evidence" else shown[text].get("text") if text and shown[text] else None
                 data = files.get(f"artifacts/{row.get('artifact_id')}") if data is None else data.encode()
                 if data is None and text in ("manifest", "state"):
                     need("erased, of an erased event", [row["salt"], any(n == seq or text == "state" and n < seq for n in self.report["redactions"])], [None, True])

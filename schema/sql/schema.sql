@@ -92,7 +92,7 @@ BEGIN
   UPDATE manifest SET salt = NULL, manifest = NULL WHERE log_no = wanted_log AND seq = ANY (seqs) AND salt IS NOT NULL;
   UPDATE claim SET text = '', pointers = '[]' WHERE log_no = wanted_log AND seq = ANY (seqs);
   UPDATE evidence SET type = '', content = '{}', pointer = NULL, hash = repeat('0', 64), validator_id = NULL, corpus_id = NULL,
-                      index_id = NULL, chunk_id = NULL, span = NULL
+                      index_id = NULL, chunk_id = NULL, span = NULL, task_id = NULL, command_id = NULL
     WHERE log_no = wanted_log AND seq = ANY (seqs);
   -- A decision that is committed meanwhile holds its claim: it is waited for, and then seen.
   PERFORM FROM claim c WHERE c.log_no = wanted_log AND c.claim_id IN (SELECT (e.body ->> 'claim_id')::uuid FROM event e
@@ -102,6 +102,8 @@ BEGIN
     WHERE c.log_no = wanted_log AND c.claim_id IN (SELECT (e.body ->> 'claim_id')::uuid FROM event e
       WHERE e.log_no = wanted_log AND e.seq = ANY (seqs) AND e.type = 'claim.decided');
   DELETE FROM evidence_link WHERE log_no = wanted_log AND seq = ANY (seqs);
+  DELETE FROM task_change WHERE log_no = wanted_log AND seq = ANY (seqs);
+  DELETE FROM task_evidence WHERE log_no = wanted_log AND seq = ANY (seqs);
   DELETE FROM pointer WHERE log_no = wanted_log AND seq = ANY (seqs);
   -- An artifact's hash has no salt, and so would let short bytes be guessed.
   UPDATE artifact SET metadata = '{}', hash = repeat('0', 64) WHERE log_no = wanted_log AND artifact_id = ANY (artifact_ids);
@@ -118,13 +120,15 @@ BEGIN
   UPDATE event SET salt = NULL, body = NULL
     WHERE log_no = wanted_log AND run_no = wanted_run AND seq = ANY (seqs) AND salt IS NOT NULL;
   PERFORM set_config('muniment.erasing', 'off', true);
-  -- A trigger of somebody's that leaves rows as they were raises no error. Whoever asked is told that they are gone.
+  -- A foreign trigger that keeps rows as they were raises no error, and the caller is told that they are erased.
   IF EXISTS (SELECT FROM event WHERE log_no = wanted_log AND run_no = wanted_run AND seq = ANY (seqs) AND salt IS NOT NULL)
      OR EXISTS (SELECT FROM artifact WHERE log_no = wanted_log AND artifact_id = ANY (artifact_ids) AND hash <> repeat('0', 64))
      OR EXISTS (SELECT FROM manifest WHERE log_no = wanted_log AND seq = ANY (seqs) AND salt IS NOT NULL)
      OR EXISTS (SELECT FROM claim WHERE log_no = wanted_log AND seq = ANY (seqs) AND (text <> '' OR pointers <> '[]'))
-     OR EXISTS (SELECT FROM evidence WHERE log_no = wanted_log AND seq = ANY (seqs) AND type <> '')
-     OR EXISTS (SELECT FROM evidence_link WHERE log_no = wanted_log AND seq = ANY (seqs)) THEN
+     OR EXISTS (SELECT FROM evidence WHERE log_no = wanted_log AND seq = ANY (seqs) AND (type <> '' OR task_id IS NOT NULL OR command_id IS NOT NULL))
+     OR EXISTS (SELECT FROM evidence_link WHERE log_no = wanted_log AND seq = ANY (seqs))
+     OR EXISTS (SELECT FROM task_change WHERE log_no = wanted_log AND seq = ANY (seqs))
+     OR EXISTS (SELECT FROM task_evidence WHERE log_no = wanted_log AND seq = ANY (seqs)) THEN
     RAISE EXCEPTION 'tables_changed: Postgres left rows of what is erased as they were: somebody changed the log''s tables (a trigger, say). Nothing was erased in the database'
       USING ERRCODE = 'triggered_data_change_violation', HINT = 'docs/runbook.md#tables_changed';
   END IF;
@@ -623,6 +627,8 @@ CREATE TABLE public.evidence (
     index_id text,
     chunk_id text,
     span text,
+    task_id text,
+    command_id uuid,
     CONSTRAINT evidence_actor_check CHECK ((octet_length(actor) <= 128)),
     CONSTRAINT evidence_check CHECK ((num_nonnulls(content, pointer) = 1)),
     CONSTRAINT evidence_chunk_id_check CHECK ((octet_length(chunk_id) <= 4096)),
@@ -633,6 +639,7 @@ CREATE TABLE public.evidence (
     CONSTRAINT evidence_pointer_check CHECK ((octet_length(pointer) <= 2048)),
     CONSTRAINT evidence_run_id_check CHECK ((octet_length(run_id) <= 128)),
     CONSTRAINT evidence_span_check CHECK ((span ~ '^b[0-9]+-[0-9]+$'::text)),
+    CONSTRAINT evidence_task_id_check CHECK ((octet_length(task_id) <= 256)),
     CONSTRAINT evidence_type_check CHECK ((octet_length(type) <= 100)),
     CONSTRAINT evidence_validator_id_check CHECK ((octet_length(validator_id) <= 256))
 );
@@ -642,6 +649,8 @@ COMMENT ON COLUMN public.evidence.corpus_id IS 'Of a pointer: the corpus, or art
 COMMENT ON COLUMN public.evidence.index_id IS 'How the corpus was cut: the chunker''s identity';
 COMMENT ON COLUMN public.evidence.chunk_id IS 'What of the corpus, with its revision';
 COMMENT ON COLUMN public.evidence.span IS 'The bytes of its text, b<start>-<end>; NULL for an event as a whole';
+COMMENT ON COLUMN public.evidence.task_id IS 'The task of its run that it was recorded for';
+COMMENT ON COLUMN public.evidence.command_id IS 'The recorded command (its command.started event) of which the daemon made the content; NULL: a client wrote the content';
 CREATE TABLE public.evidence_link (
     claim_id uuid NOT NULL,
     evidence_id uuid NOT NULL,
@@ -1105,6 +1114,32 @@ CREATE TABLE public.snapshot (
     CONSTRAINT snapshot_state_hash_check CHECK ((octet_length(state_hash) = 32))
 );
 COMMENT ON TABLE public.snapshot IS 'A run''s state after the event seq. hash = sha256(salt, state), state_hash = sha256(state); event_seq is its snapshot.taken event. state is NULL when the bytes are the artifact, or erased.';
+CREATE TABLE public.task_change (
+    log_no smallint NOT NULL,
+    seq bigint NOT NULL,
+    run_id text NOT NULL,
+    task_id text NOT NULL,
+    change text NOT NULL,
+    CONSTRAINT task_change_change_check CHECK ((change = ANY (ARRAY['opened'::text, 'completed'::text]))),
+    CONSTRAINT task_change_run_id_check CHECK ((octet_length(run_id) <= 128)),
+    CONSTRAINT task_change_task_id_check CHECK ((octet_length(task_id) <= 256))
+);
+COMMENT ON TABLE public.task_change IS 'One row for each task.opened and task.completed event';
+COMMENT ON COLUMN public.task_change.seq IS 'The event';
+CREATE TABLE public.task_evidence (
+    log_no smallint NOT NULL,
+    seq bigint NOT NULL,
+    run_id text NOT NULL,
+    task_id text NOT NULL,
+    evidence_id uuid NOT NULL,
+    evidence_seq bigint NOT NULL,
+    CONSTRAINT task_evidence_run_id_check CHECK ((octet_length(run_id) <= 128)),
+    CONSTRAINT task_evidence_task_id_check CHECK ((octet_length(task_id) <= 256))
+);
+COMMENT ON TABLE public.task_evidence IS 'One row for each piece of evidence of a task.completed event';
+COMMENT ON COLUMN public.task_evidence.seq IS 'The task.completed event';
+COMMENT ON COLUMN public.task_evidence.run_id IS 'The run of the task; the evidence may be of another run';
+COMMENT ON COLUMN public.task_evidence.evidence_seq IS 'The evidence.recorded event, which is one run''s use of the evidence';
 CREATE VIEW report.approval_report WITH (security_barrier='true') AS
  SELECT s.log_no,
     r.run_id,
@@ -2045,6 +2080,10 @@ ALTER TABLE ONLY public.schema_migration
     ADD CONSTRAINT schema_migration_pkey PRIMARY KEY (number);
 ALTER TABLE ONLY public.snapshot
     ADD CONSTRAINT snapshot_pkey PRIMARY KEY (log_no, run_no, seq);
+ALTER TABLE ONLY public.task_change
+    ADD CONSTRAINT task_change_pkey PRIMARY KEY (log_no, seq);
+ALTER TABLE ONLY public.task_evidence
+    ADD CONSTRAINT task_evidence_pkey PRIMARY KEY (log_no, seq, evidence_seq);
 CREATE INDEX artifact_hash ON public.artifact USING btree (hash);
 CREATE INDEX artifact_run ON public.artifact USING btree (run_id, artifact_id);
 CREATE INDEX artifact_step ON public.artifact USING btree (run_id, step_id);
@@ -2058,11 +2097,13 @@ CREATE INDEX document_history ON public.document USING btree (log_no, corpus, do
 CREATE INDEX document_removed ON public.document USING btree (log_no, removed_at) WHERE (removed_at IS NOT NULL);
 CREATE INDEX document_sources ON public.document USING gin (sources);
 CREATE INDEX document_text_artifact ON public.document USING btree (text_artifact_id) WHERE (text_artifact_id IS NOT NULL);
-CREATE INDEX evidence_hash ON public.evidence USING btree (hash);
+CREATE INDEX evidence_hash ON public.evidence USING btree (log_no, hash, seq);
 CREATE INDEX evidence_link_evidence ON public.evidence_link USING btree (evidence_id);
 CREATE UNIQUE INDEX evidence_link_once ON public.evidence_link USING btree (log_no, claim_id, evidence_id, relation);
 CREATE INDEX evidence_pointer ON public.evidence USING btree (log_no, run_id, pointer);
 CREATE INDEX evidence_run ON public.evidence USING btree (run_id, seq);
+CREATE INDEX evidence_suite ON public.evidence USING btree (log_no, hashtextextended((content #>> '{command,suite}'::text[]), (0)::bigint), seq) WHERE (command_id IS NOT NULL);
+CREATE INDEX evidence_task ON public.evidence USING btree (log_no, task_id, seq) WHERE (task_id IS NOT NULL);
 CREATE UNIQUE INDEX evidence_use ON public.evidence USING btree (log_no, evidence_id, run_id, (
 CASE run_id
     WHEN '_log'::text THEN actor
@@ -2099,6 +2140,9 @@ CREATE INDEX report_span_tool_log_no_seq_idx ON public.report_span_tool USING bt
 CREATE INDEX run_external ON public.run USING btree (external_id) WHERE (external_id IS NOT NULL);
 CREATE INDEX run_parent ON public.run USING btree (parent) WHERE (parent IS NOT NULL);
 CREATE INDEX run_started ON public.run USING btree (log_no, started_at);
+CREATE UNIQUE INDEX task_change_once ON public.task_change USING btree (log_no, run_id, task_id, change);
+CREATE INDEX task_change_run ON public.task_change USING btree (log_no, run_id, change, seq);
+CREATE UNIQUE INDEX task_evidence_once ON public.task_evidence USING btree (log_no, evidence_seq);
 ALTER INDEX public.report_span_time ATTACH PARTITION public.report_span_approval_began_at_idx;
 ALTER INDEX public.report_span_open ATTACH PARTITION public.report_span_approval_log_no_run_no_key_seq_idx;
 ALTER INDEX public.report_span_run ATTACH PARTITION public.report_span_approval_log_no_run_no_seq_idx;
@@ -2175,6 +2219,8 @@ CREATE POLICY auditor ON public.report_span_step FOR SELECT TO muniment_auditor 
 CREATE POLICY auditor ON public.report_span_tool FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.run FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.snapshot FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.task_change FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.task_evidence FOR SELECT TO muniment_auditor USING (true);
 ALTER TABLE public.chunk ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.claim ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.corpus ENABLE ROW LEVEL SECURITY;
@@ -2194,3 +2240,5 @@ ALTER TABLE public.report_span_tool ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reporter ON public.artifact FOR SELECT TO muniment_reporter USING (report.sees(run_id));
 ALTER TABLE public.run ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.snapshot ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.task_change ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.task_evidence ENABLE ROW LEVEL SECURITY;

@@ -147,6 +147,8 @@ void append_bundle_line(std::string& out, std::int16_t log_no, const store::Evid
       .text("index_id", row.index_id)
       .text("chunk_id", row.chunk_id)
       .text("span", row.span)
+      .text("task_id", row.task_id)
+      .id("command_id", row.command_id)
       .append_to(out);
 }
 

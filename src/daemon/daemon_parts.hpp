@@ -50,6 +50,7 @@ struct Daemon::Parts {
   Clock clock;
   std::size_t connections_max = 0;
   bool conformance_fixture = false;
+  evidence::completion::Policies policies;  // until the services have them
   std::optional<McpHttpOptions> http;  // until the server has it
   retrieval::RemoteOptions remote;
   std::unique_ptr<store::PrivatePostgres> postgres;

@@ -75,13 +75,13 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
     {"state.patched", Type::state_patched, 1, Writer::client, "event.append", Admits::open_only},
     {"step.ended", Type::step_ended, 1, Writer::client, "event.append", Admits::open_only},
     {"step.started", Type::step_started, 1, Writer::client, "event.append", Admits::open_only},
-    {"task.completed", Type::task_completed, 1, Writer::daemon, reserved, Admits::open_only},
-    {"task.opened", Type::task_opened, 1, Writer::daemon, reserved, Admits::open_only},
-    {"task.validated", Type::task_validated, 1, Writer::daemon, reserved, Admits::open_only},
+    {"task.completed", Type::task_completed, 1, Writer::daemon, "task.complete", Admits::open_only},
+    {"task.opened", Type::task_opened, 1, Writer::daemon, "task.open", Admits::open_only},
+    {"task.validated", Type::task_validated, 1, Writer::daemon, "task.validate", Admits::open_only},
     {"thought.recorded", Type::thought_recorded, 1, Writer::client, "event.append", Admits::open_only},
     {"tool.called", Type::tool_called, 1, Writer::client, "event.append", Admits::open_only},
     {"tool.returned", Type::tool_returned, 1, Writer::client, "event.append", Admits::open_only},
-    {"violation.detected", Type::violation_detected, 1, Writer::daemon, reserved, Admits::open_only},
+    {"violation.detected", Type::violation_detected, 1, Writer::daemon, "munimentd", Admits::open_only},
 }};
 
 static_assert(std::is_sorted(table.begin(), table.end(),

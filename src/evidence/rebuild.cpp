@@ -10,9 +10,9 @@ namespace muniment::evidence {
 namespace {
 
 // The runs first: the others take the runs' names from them where an event is erased.
-const std::vector<std::string> all_tables = {"run",        "pointer",     "claim",       "evidence", "evidence_link",
-                                             "artifact",   "corpus",      "document",    "chunk",    "feedback",
-                                             "report_run", "report_span", "report_place"};
+const std::vector<std::string> all_tables = {
+    "run",    "pointer",  "claim", "evidence", "evidence_link", "task_change", "task_evidence", "artifact",
+    "corpus", "document", "chunk", "feedback", "report_run",    "report_span", "report_place"};
 
 constexpr int rebuilds_max = 3;  // an erasure meanwhile means: once more, without what was erased
 

@@ -16,9 +16,9 @@ struct RebuildReport {
   bool equal() const;
 };
 
-// `size`: of the log. `tables`: run, pointer, claim, evidence, evidence_link, artifact, corpus, document, chunk,
-// feedback, report_run, report_span, report_place; empty: all of them. `change_of`: what an event does to documents,
-// which is known above. Blocks for as long as it takes, at a third of one core.
+// `size`: of the log. `tables`: run, pointer, claim, evidence, evidence_link, task_change, task_evidence, artifact,
+// corpus, document, chunk, feedback, report_run, report_span, report_place; empty: all of them. `change_of`: what an
+// event does to documents, which is known above. Blocks for as long as it takes, at a third of one core.
 Result<RebuildReport> rebuild(const store::LogPlace& place, std::int64_t size, const std::vector<std::string>& tables,
                               const store::CorpusChangeOf& change_of);
 

@@ -56,7 +56,10 @@ constexpr MethodInfo table[] = {
     // A subscription outlives its request: the session that holds it serves these two.
     {.name = "event.subscribe", .function = nullptr, .runs = Runs::on_loop},
     {.name = "event.unsubscribe", .function = nullptr, .runs = Runs::on_loop},
+    {.name = "evidence.check", .function = evidence_check},
+    {.name = "evidence.export", .function = evidence_export},
     {.name = "evidence.get", .function = evidence_get},
+    {.name = "evidence.import", .function = evidence_import, .writes = true, .order = Order::in_turn},
     {.name = "evidence.link", .function = evidence_link, .writes = true, .order = Order::in_turn},
     {.name = "evidence.list", .function = evidence_list},
     {.name = "evidence.record", .function = evidence_record, .writes = true, .order = Order::in_turn},
@@ -91,6 +94,10 @@ constexpr MethodInfo table[] = {
     {.name = "snapshot.list", .function = snapshot_list},
     {.name = "snapshot.take", .function = snapshot_take, .writes = true, .order = Order::in_turn},
     {.name = "source.revoke", .function = source_revoke, .writes = true, .order = Order::settled},
+    {.name = "task.complete", .function = task_complete, .writes = true, .order = Order::settled},
+    {.name = "task.list", .function = task_list},
+    {.name = "task.open", .function = task_open, .writes = true, .order = Order::in_turn},
+    {.name = "task.validate", .function = task_validate, .writes = true, .order = Order::settled},
 };
 
 constexpr bool before(const MethodInfo& a, const MethodInfo& b) { return a.name < b.name; }

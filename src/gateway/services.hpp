@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "evidence/completion/policy.hpp"
 #include "evidence/resolver.hpp"
 #include "gateway/read/index_wait.hpp"
 #include "gateway/request/refusals.hpp"
@@ -91,6 +92,7 @@ struct Services {
       followers{};               // of the tables run, report and pointer, which nothing here waits for
   store::EarlierLogs earlier{};  // that the present log goes on from
   std::map<std::int16_t, audit::ClosedTree*> closed_trees{};  // theirs, by log_no
+  evidence::completion::Policies policies{};  // of completion
   std::function<std::string()> carrying{};  // what is to be said of documents that are carried over from them
 };
 

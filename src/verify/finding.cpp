@@ -68,6 +68,12 @@ constexpr std::array check_texts{
     CheckText{Check::evidence, "evidence", "the evidence table does not say what the evidence.recorded event says"},
     CheckText{Check::evidence_link, "evidence_link",
               "the evidence_link table does not say what the evidence.linked event says"},
+    CheckText{Check::task_change, "task_change",
+              "the task_change table does not match the task.opened and task.completed events"},
+    CheckText{
+        Check::task_evidence, "task_evidence",
+        "the task_evidence table does not match the task.completed event: evidence is recorded as spent on another "
+        "task than it completed, or as not spent"},
     CheckText{Check::corpus, "corpus", "the corpus table does not say what the events of its documents say"},
     CheckText{Check::document, "document", "the document table does not say what the events of this document say"},
     CheckText{Check::chunk, "chunk",
@@ -168,6 +174,8 @@ std::string next_of(const Finding& finding, const LogPlace* place) {
     case Check::claim:
     case Check::evidence:
     case Check::evidence_link:
+    case Check::task_change:
+    case Check::task_evidence:
     case Check::passage:
     case Check::value_size: break;
   }

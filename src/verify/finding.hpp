@@ -42,6 +42,8 @@ enum class Check : std::uint8_t {
   claim,
   evidence,
   evidence_link,
+  task_change,
+  task_evidence,
   corpus,
   document,
   chunk,

@@ -84,7 +84,7 @@ class Attacks(AttackedLog):
     def older(self, *, folders: bool = False) -> None:
         """The tables as they were at size 299; the data folder too, if asked."""
         size = 299
-        for table in ("event", "artifact", "manifest", "claim", "evidence", "evidence_link"):
+        for table in ("event", "artifact", "manifest", "claim", "evidence", "evidence_link", "task_change", "task_evidence"):
             self.session.run(f"DELETE FROM {table} WHERE seq >= {size}")
         self.session.run(f"DELETE FROM snapshot WHERE event_seq >= {size}; DELETE FROM run WHERE first_seq >= {size};"
                          f" UPDATE follower SET next_seq = least(next_seq, {size}); DELETE FROM checkpoint WHERE size > {size};"

@@ -331,7 +331,7 @@ class Types(DaemonCase):
 
     def test_the_daemons_types_are_denied(self) -> None:
         for event_type in ("run.started", "run.ended", "run.halted", "artifact.stored", "manifest.recorded", "snapshot.taken",
-                           "pointer.unresolved", "claim.recorded", "evidence.recorded", "task.opened", "document.revised",
+                           "pointer.unresolved", "claim.recorded", "evidence.recorded", "task.opened", "task.validated", "task.completed", "document.revised",
                            "retrieval.answered", "context.built", "child.halted", "command.started", "event.redacted",
                            "log.started", "log.resumed", "key.rotated", "clock.stepped", "access.refused", "violation.detected",
                            "budget.exceeded", "feedback.recorded", "source.revoked", "embedder.trained"):

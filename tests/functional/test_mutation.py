@@ -22,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from attacked_log import AttackedLog, Session  # noqa: E402
+from make_log import tasks  # noqa: E402
 from published_log import audited_run  # noqa: E402
 from signed_log import SignedLogMaker  # noqa: E402
 from support import BUILD, Daemon, shared_data, wait_until  # noqa: E402
@@ -39,6 +40,8 @@ TABLES = {
     "claim": ("claim_id", "claim"),
     "evidence": ("evidence_id", "evidence"),
     "evidence_link": ("claim_id, evidence_id, seq", "evidence_link"),
+    "task_change": ("log_no, seq", "task_change"),
+    "task_evidence": ("log_no, seq, evidence_seq", "task_evidence"),
     "run": ("log_no, run_no", "run_table"),
     "checkpoint": ("log_no, size", "checkpoint_root log_rolled_back"),
     "checkpoint_note": ("log_no, size", "checkpoint_signature checkpoint_root log_rolled_back"),
@@ -61,6 +64,7 @@ class MutationTest(AttackedLog):
         log.checkpoint()
         log.rotate(log.signer(2))
         log.append("other", "x.test.noted", {"n": 1})
+        tasks(log, "other")
         log.sign()
         log.follow()
         log.checkpoint()

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from checker import EVENT_COLUMNS, Checker  # noqa: E402
 from hashing import Tree, ZERO_HASH, encode_entry, leaf_hash, run_hash, sha256  # noqa: E402
-from make_log import LogMaker, sample  # noqa: E402
+from make_log import LogMaker, sample, tasks  # noqa: E402
 from pgcopy import Snapshot, int_of, text_of, uuid_of  # noqa: E402
 from private_postgres import PrivatePostgres  # noqa: E402
 from random_log import RandomLog  # noqa: E402
@@ -129,6 +129,23 @@ OTHER_ROWS = {
     "evidence deleted": ("DELETE FROM evidence WHERE content IS NOT NULL", "evidence"),
     "link changed": ("UPDATE evidence_link SET relation = 'refutes'", "evidence_link"),
     "link deleted": ("DELETE FROM evidence_link", "evidence_link"),
+    "evidence task": ("UPDATE evidence SET task_id = 'docs' WHERE task_id IS NOT NULL", "evidence"),
+    "evidence command": ("UPDATE evidence SET command_id = gen_random_uuid() WHERE command_id IS NULL", "evidence"),
+    "task of another name": ("UPDATE task_change SET task_id = 'parsers' WHERE change = 'opened'", "task_change"),
+    "task of another run": ("UPDATE task_change SET run_id = 'third'", "task_change"),
+    "task completed": ("UPDATE task_change SET change = 'completed' WHERE task_id = 'docs'", "task_change"),
+    "task deleted": ("DELETE FROM task_change WHERE change = 'completed'", "task_change"),
+    "task added": ("INSERT INTO task_change SELECT log_no, seq + 1000, run_id, 'more', change FROM task_change", "task_change"),
+    "task added at another event": ("INSERT INTO task_change SELECT log_no, seq - 4, run_id, 'more', change FROM task_change WHERE task_id = 'docs'", "task_change"),
+    "spent evidence of another task": ("UPDATE task_evidence SET task_id = 'docs'", "task_evidence"),
+    "spent evidence of another run": ("UPDATE task_evidence SET run_id = 'third'", "task_evidence"),
+    "spent evidence exchanged": ("UPDATE task_evidence t SET evidence_id = o.evidence_id FROM task_evidence o WHERE o.evidence_seq <> t.evidence_seq",
+                                 "task_evidence"),
+    "spent evidence of another use": ("UPDATE task_evidence SET evidence_seq = evidence_seq - 30", "task_evidence"),
+    "spent evidence freed": ("DELETE FROM task_evidence WHERE evidence_seq = (SELECT max(evidence_seq) FROM task_evidence)", "task_evidence"),
+    "spent evidence added": ("INSERT INTO task_evidence SELECT log_no, seq, run_id, task_id, evidence_id, 1 FROM task_evidence LIMIT 1", "task_evidence"),
+    "spent evidence added at another event": (
+        "INSERT INTO task_evidence SELECT log_no, seq - 5, run_id, task_id, evidence_id, 1 FROM task_evidence LIMIT 1", "task_evidence"),
     "run status": ("UPDATE run SET status = 'open' WHERE run_id = 'third'", "run_table"),
     "run outcome": ("UPDATE run SET outcome = 'failure' WHERE run_id = 'review.2'", "run_table"),
     "run labels": ("UPDATE run SET labels = labels || '{\"n\": 4}' WHERE run_id = 'solve-1'", "run_table"),
@@ -149,7 +166,7 @@ class Verify(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.postgres = PrivatePostgres.for_class(cls)
         cls.clean = cls.folder / "clean"
-        cls.log = sample(LogMaker(str(cls.clean)))
+        cls.log = tasks(sample(LogMaker(str(cls.clean))), "solve-1")
         cls.uri = cls.postgres.create("log")
         cls.artifacts = cls.folder / "artifacts"
 
@@ -213,13 +230,13 @@ class Verify(unittest.TestCase):
         done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts], stdout=subprocess.PIPE,
                               check=False, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("CONSISTENT, UNSIGNED to 137", done.stdout)
+        self.assertIn("CONSISTENT, UNSIGNED to 142", done.stdout)
         self.assertIn("1 redacted (129)", done.stdout)
         self.assertIn("NOT CHECKED: signatures", done.stdout)
 
     def test_a_log_without_events_is_consistent(self) -> None:
         self.sql("DELETE FROM event; DELETE FROM checkpoint; DELETE FROM snapshot; DELETE FROM manifest; DELETE FROM claim;"
-                 " DELETE FROM evidence; DELETE FROM evidence_link; DELETE FROM artifact; DELETE FROM run; DELETE FROM follower")
+                 " DELETE FROM evidence; DELETE FROM evidence_link; DELETE FROM task_change; DELETE FROM task_evidence; DELETE FROM artifact; DELETE FROM run; DELETE FROM follower")
         shutil.rmtree(self.artifacts / "runs")
         self.assertEqual(self.expect_nothing()["upto"], -1)
 

@@ -160,9 +160,13 @@ TEST_P(AppendConnectionTest, TheRowsBesideTheEventsAreStoredWithThem) {
                   {},
                   {},
                   {},
+                  "task 1",
+                  id("command"),
                   noon,
                   0},
-      EvidenceLinkRow{id("claim"), "r1", id("evidence"), "supports", 0}};
+      EvidenceLinkRow{id("claim"), "r1", id("evidence"), "supports", 0},
+      TaskChangeRow{"r1", odd, "completed", 0},
+      TaskEvidenceRow{"r1", odd, id("evidence"), 7, 0}};
   const CommitResult result = commit(events(), rows);
   ASSERT_EQ(result.outcome, CommitOutcome::committed) << result.sqlstate << " " << result.message;
   const auto ask = [&](const std::string& sql) { return ask_sql(uri_, sql); };
@@ -190,6 +194,13 @@ TEST_P(AppendConnectionTest, TheRowsBesideTheEventsAreStoredWithThem) {
       ask("SELECT content::text || type || actor FROM evidence WHERE pointer IS NULL AND validator_id IS NULL AND hash = '" +
           to_hex(hash) + "' AND " + at),
       R"({"n" : 1e2}x.testuid:1)");
+  EXPECT_EQ(ask("SELECT task_id || ' ' || command_id FROM evidence WHERE seq = 0"), "task 1 " + id("command").text());
+  EXPECT_EQ(ask("SELECT task_id || change FROM task_change WHERE run_id = 'r1' AND seq = 0 AND log_no = 1"),
+            odd + "completed");
+  EXPECT_EQ(ask("SELECT task_id || evidence_seq FROM task_evidence WHERE run_id = 'r1' AND seq = 0 AND log_no = 1"
+                " AND evidence_id = '" +
+                id("evidence").text() + "'"),
+            odd + "7");
   EXPECT_EQ(ask("SELECT relation FROM evidence_link WHERE claim_id = '" + id("claim").text() + "' AND evidence_id = '" +
                 id("evidence").text() + "' AND seq = 0 AND log_no = 1"),
             "supports");

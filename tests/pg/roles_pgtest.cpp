@@ -72,10 +72,27 @@ const std::vector<std::string>& append_only() {
   return tables;
 }
 const std::vector<std::string>& every_table() {
-  static const std::vector<std::string> tables = {
-      "schema_migration",   "log_head",   "event",       "checkpoint",        "checkpoint_note", "run",     "artifact",
-      "manifest",           "snapshot",   "claim",       "evidence",          "evidence_link",   "pointer", "follower",
-      "archived_partition", "report_run", "report_span", "report_span_model", "report_place"};
+  static const std::vector<std::string> tables = {"schema_migration",
+                                                  "log_head",
+                                                  "event",
+                                                  "checkpoint",
+                                                  "checkpoint_note",
+                                                  "run",
+                                                  "artifact",
+                                                  "manifest",
+                                                  "snapshot",
+                                                  "claim",
+                                                  "evidence",
+                                                  "evidence_link",
+                                                  "pointer",
+                                                  "follower",
+                                                  "archived_partition",
+                                                  "report_run",
+                                                  "report_span",
+                                                  "report_span_model",
+                                                  "report_place",
+                                                  "task_change",
+                                                  "task_evidence"};
   return tables;
 }
 
@@ -120,6 +137,10 @@ TEST_F(Roles, TheWriterAppendsAndKeepsWhatIsDerived) {
        "INSERT INTO snapshot VALUES (1, 1, 2, 0, 2, sha256('s'), sha256('h'), sha256('h'), 2, '{}', NULL, 'x', now())",
        std::string("INSERT INTO evidence_link VALUES (") + uuid_1 + ", " + uuid_1 + ", 'supports', 1, 2, 'r1')",
        std::string("INSERT INTO claim VALUES (") + uuid_2 + ", 1, 2, 'r1', NULL, 't', '[]', 'open', now())",
+       "INSERT INTO task_change VALUES (1, 2, 'r1', 't', 'opened')",
+       std::string("INSERT INTO task_evidence VALUES (1, 2, 'r1', 't', ") + uuid_1 + ", 1)",
+       "DELETE FROM task_change",
+       "DELETE FROM task_evidence",
        "UPDATE run SET status = 'ended'",
        "DELETE FROM report_run",
        "INSERT INTO report_place VALUES (1, 'file.read', 1, 1)",
@@ -132,17 +153,17 @@ TEST_F(Roles, TheWriterAppendsAndKeepsWhatIsDerived) {
        "SELECT event_seq_as_of(1::smallint, now())"});
   for (const std::string& table : every_table()) allowed("writer", {"SELECT * FROM " + table});
   refused_to_all("writer");
-  refused("writer",
-          {"UPDATE log_head SET log_no = 3", "DELETE FROM follower",
-           "INSERT INTO schema_migration VALUES (99, 'x', 'y')", "SELECT * FROM report.event_log",
-           "SELECT * FROM report.lag", "SELECT report.wait()", "INSERT INTO archived_partition VALUES (1, 0, 0, 1)"});
+  refused("writer", {"UPDATE log_head SET log_no = 3", "DELETE FROM follower", "UPDATE task_change SET task_id = 'u'",
+                     "UPDATE task_evidence SET task_id = 'u'", "INSERT INTO schema_migration VALUES (99, 'x', 'y')",
+                     "SELECT * FROM report.event_log", "SELECT * FROM report.lag", "SELECT report.wait()",
+                     "INSERT INTO archived_partition VALUES (1, 0, 0, 1)"});
 }
 
 TEST_F(Roles, TheWriterCopiesThroughRowLevelSecurity) {
   pqxx::connection connection(uri_);
   pqxx::work work(connection);
   work.exec("SELECT set_config('role', muniment_role('writer'), true)");
-  EXPECT_EQ(integer_of(work.exec("SELECT count(*) FROM pg_class WHERE relrowsecurity")[0][0]), 19);
+  EXPECT_EQ(integer_of(work.exec("SELECT count(*) FROM pg_class WHERE relrowsecurity")[0][0]), 21);
   work.exec("CREATE TEMP TABLE more AS SELECT * FROM artifact LIMIT 1");
   pqxx::stream_to stream(work, "artifact");
   stream << std::make_tuple(std::string("00000000-0000-7000-8000-000000000009"), "r1", "s", "p9", std::string(64, '0'),
@@ -348,7 +369,7 @@ TEST(HostedDatabase, AUserThatMayNotIsToldWhatToRunAndThenServed) {
   run_sql(hosted.admin, statements);
   const Status status = hosted.migrated();
   ASSERT_TRUE(status) << status.error().message;
-  EXPECT_EQ(ask_sql(hosted.admin, "SELECT count(*) FROM pg_class WHERE relrowsecurity"), "19");
+  EXPECT_EQ(ask_sql(hosted.admin, "SELECT count(*) FROM pg_class WHERE relrowsecurity"), "21");
   Connection writer(hosted.uri, DatabaseRole::writer);
   EXPECT_TRUE(ensure_partitions(writer, 1, 0));
 }

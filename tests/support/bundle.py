@@ -18,7 +18,7 @@ COLUMNS = {
     "manifest": "manifest_id log_no seq run_id base_id salt hash size_bytes manifest created_at",
     "snapshot": "log_no run_no seq run_seq event_seq salt hash state_hash size_bytes state artifact_id reason created_at",
     "claim": "claim_id log_no seq run_id step_id text pointers status created_at",
-    "evidence": "evidence_id log_no seq run_id type content pointer hash validator_id actor created_at"}
+    "evidence": "evidence_id log_no seq run_id type content pointer hash validator_id actor created_at task_id command_id"}
 
 
 def tar_of(members, format=tarfile.USTAR_FORMAT):

@@ -29,8 +29,10 @@ TABLES = {
                  "artifact_id", "reason", "created_at"),
     "claim": ("claim_id", "log_no", "seq", "run_id", "step_id", "text", "pointers", "status", "created_at"),
     "evidence": ("evidence_id", "log_no", "seq", "run_id", "type", "content", "pointer", "hash", "validator_id", "actor",
-                 "created_at"),
+                 "created_at", "task_id", "command_id"),
     "evidence_link": ("claim_id", "evidence_id", "relation", "log_no", "seq", "run_id"),
+    "task_change": ("log_no", "seq", "run_id", "task_id", "change"),
+    "task_evidence": ("log_no", "seq", "run_id", "task_id", "evidence_id", "evidence_seq"),
     "follower": ("log_no", "name", "next_seq"),
 }
 TIMES = {"recorded_at", "occurred_at", "created_at", "started_at", "ended_at"}
@@ -150,11 +152,13 @@ class LogMaker:
         self.append(run_id, "claim.decided", {"claim_id": claim_id, "status": status})
         next(row for row in self.rows["claim"] if row["claim_id"] == claim_id)["status"] = status
 
-    def evidence(self, run_id, kind, content=None, pointer=None):
+    def evidence(self, run_id, kind, content=None, pointer=None, task_id=None, command_id=None):
         evidence_id = self.uuid(f"evidence {self.size}")
         text = None if content is None else json.dumps(content, separators=(",", ":"))
         fields = {"evidence_id": evidence_id, "type": kind, "hash": hashlib.sha256((content["text"] if content else pointer).encode()).hexdigest()}
         body = {**fields, "content": content} if pointer is None else {**fields, "pointer": pointer}
+        fields |= {name: value for name, value in (("task_id", task_id), ("command_id", command_id)) if value}
+        body |= fields
         event = self.append(run_id, "evidence.recorded", body)
         self.row("evidence", event, run_id=run_id, content=text, pointer=pointer, validator_id=None,
                  actor=event["actor"], **fields)
@@ -163,6 +167,19 @@ class LogMaker:
     def link(self, run_id, claim_id, evidence_id, relation="supports"):
         fields = {"claim_id": claim_id, "evidence_id": evidence_id, "relation": relation}
         self.row("evidence_link", self.append(run_id, "evidence.linked", fields), run_id=run_id, **fields)
+
+    def open_task(self, run_id, task_id, content):
+        event = self.append(run_id, "task.opened", {"task_id": task_id, "content": content, "requires_evidence": True})
+        self.row("task_change", event, run_id=run_id, task_id=task_id, change="opened")
+        return event
+
+    def complete_task(self, run_id, task_id, evidence_ids, verdict="pass"):
+        seqs = [next(row["seq"] for row in self.rows["evidence"] if row["evidence_id"] == evidence_id) for evidence_id in evidence_ids]
+        event = self.append(run_id, "task.completed", {"task_id": task_id, "verdict": verdict, "evidence_ids": evidence_ids, "evidence_seqs": seqs})
+        self.row("task_change", event, run_id=run_id, task_id=task_id, change="completed")
+        for evidence_id, seq in zip(evidence_ids, seqs):
+            self.row("task_evidence", event, run_id=run_id, task_id=task_id, evidence_id=evidence_id, evidence_seq=seq)
+        return event
 
     def redact(self, event, reason="a legal duty"):
         self.append("_log", "event.redacted", {"seq": event["seq"], "reason": reason, "by": "uid:0"}, origin=1)
@@ -267,6 +284,17 @@ def sample(log):
     log.follow()
     log.append("solve-1", "x.vendor.note", {"free": [1, 2.50, "three"]})
     log.append("_log", "access.refused", {"count": 1}, origin=1, actor="munimentd")
+    return log
+
+
+def tasks(log, run_id):
+    """A task that two pieces of evidence completed, and an open one."""
+    log.open_task(run_id, "parser", "Write the parser")
+    log.open_task(run_id, "docs", "Describe the parser")
+    run = log.evidence(run_id, "test_output", content={"text": "12 passed", "command": {"suite": "make test"}}, task_id="parser",
+                       command_id=log.uuid("command"))
+    review = log.evidence(run_id, "review", content={"text": "The parser reads every form."}, task_id="parser")
+    log.complete_task(run_id, "parser", [run, review])
     return log
 
 

@@ -18,16 +18,20 @@ TABLES = {
               "pointers": jsonb_of, "status": text_of, "created_at": micros_of},
     "evidence": {"evidence_id": uuid_of, "seq": int_of, "run_id": text_of, "type": text_of, "content": text_of,
                  "pointer": text_of, "hash": text_of, "validator_id": text_of, "actor": text_of, "created_at": micros_of,
-                 "corpus_id": text_of, "index_id": text_of, "chunk_id": text_of, "span": text_of},
+                 "corpus_id": text_of, "index_id": text_of, "chunk_id": text_of, "span": text_of,
+                 "task_id": text_of, "command_id": uuid_of},
     "evidence_link": {"run_id": text_of, "claim_id": uuid_of, "evidence_id": uuid_of, "relation": text_of, "seq": int_of},
+    "task_change": {"run_id": text_of, "task_id": text_of, "change": text_of, "seq": int_of},
 }
 RUN_COLUMNS = {"run_no": int_of, "run_id": text_of, "first_seq": int_of, "status": text_of, "outcome": text_of,
                "origin": int_of, "owner": text_of, "agent": text_of, "goal": text_of, "labels": jsonb_of,
                "parent": text_of, "external_id": text_of, "started_at": micros_of, "ended_at": micros_of, "halt": jsonb_of}
 TABLE_OF = {"artifact.stored": "artifact", "manifest.recorded": "manifest", "snapshot.taken": "snapshot",
-            "claim.recorded": "claim", "evidence.recorded": "evidence", "evidence.linked": "evidence_link"}
+            "claim.recorded": "claim", "evidence.recorded": "evidence", "evidence.linked": "evidence_link",
+            "task.opened": "task_change", "task.completed": "task_change"}
 CHECK_OF = {"artifact": "artifact_row", "manifest": "manifest", "snapshot": "snapshot", "claim": "claim",
-            "evidence": "evidence", "evidence_link": "evidence_link"}
+            "evidence": "evidence", "evidence_link": "evidence_link", "task_change": "task_change"}
+PIECES = {"run_id": text_of, "task_id": text_of, "evidence_id": uuid_of, "evidence_seq": int_of, "seq": int_of}   # of task_evidence
 
 
 def same_value(a, b):
@@ -109,6 +113,10 @@ class RowChecks:
                     checker.found(CHECK_OF[table], f"two rows of {table} name this event", row[key])
                 self.rows[table][row[key]] = row
         self.artifact_rows = dict(self.rows["artifact"])
+        self.evidence_ids = {seq: row["evidence_id"] for seq, row in self.rows["evidence"].items()}
+        self.pieces = {}                # seq of the event: its rows of task_evidence
+        for row in checker.snapshot.dicts("task_evidence", PIECES, where):
+            self.pieces.setdefault(row["seq"], []).append(row)
         self.by_artifact_id = {row["artifact_id"]: row for row in self.artifact_rows.values()}
         self.states = {(row["run_no"], row["seq"]): row for row in self.rows["snapshot"].values()}
         checker.counts["snapshots"] += len(self.states)
@@ -184,13 +192,28 @@ class RowChecks:
         return {"claim_id": body.get("claim_id"), "text": body.get("text"), "step_id": event["step_id"]}
 
     def _evidence(self, event, body, run, row):
-        wanted = {n: body.get(n) for n in ("evidence_id", "type", "pointer", "hash", "validator_id", "corpus_id", "index_id", "chunk_id", "span")}
+        wanted = {n: body.get(n) for n in ("evidence_id", "type", "pointer", "hash", "validator_id", "corpus_id", "index_id", "chunk_id", "span",
+                                         "task_id", "command_id")}
         wanted["content"] = source_of_member(event["body"], "content")
         wanted["actor"] = event["actor"]
         return wanted
 
     def _evidence_link(self, event, body, run, row):
         return {name: body.get(name) for name in ("claim_id", "evidence_id", "relation")}
+
+    def _task_change(self, event, body, run, row):
+        if event["type"] == "task.completed":
+            self._pieces(event, body, run)
+        return {"task_id": body.get("task_id"), "change": event["type"].partition(".")[2]}
+
+    def _pieces(self, event, body, run):
+        wanted = {(run.run_id, body.get("task_id"), int(seq)) for seq in body["evidence_seqs"]}
+        rows = self.pieces.pop(event["seq"], [])
+        if {(row["run_id"], row["task_id"], row["evidence_seq"]) for row in rows} != wanted or len(rows) != len(wanted):
+            self.checker.found("task_evidence", f"the rows are {rows!r:.200}", event["seq"], run.run_id)
+        for row in rows:
+            if row["evidence_id"] not in body["evidence_ids"] or row["evidence_id"] != self.evidence_ids.get(row["evidence_seq"]):
+                self.checker.found("task_evidence", f"evidence_id is {row['evidence_id']}", event["seq"], run.run_id)
 
     # Snapshots against the fold
 
@@ -255,6 +278,8 @@ class RowChecks:
         for table, rows in self.rows.items():
             for seq, row in rows.items():
                 self.checker.found(CHECK_OF[table], f"a row of {table} that no event tells of", seq, row.get("run_id"))
+        for seq, pieces in self.pieces.items():
+            self.checker.found("task_evidence", "a row of task_evidence that no event tells of", seq, pieces[0]["run_id"])
         for event, run, row in self.claims:
             status = self.decided.get(row["claim_id"], "open")
             if row["status"] != status:

@@ -98,6 +98,8 @@ constexpr ConfigKey table[] = {
      "Further tools for MCP hosts, beside the 12 default ones: runs, ledger, documents."},
     {"mcp_session_runs", &Config::mcp_session_runs, "false", "", 0, 0,
      "Record each MCP session as a run; `muniment mcp` asks for it in any case, unless --no-run: true or false."},
+    {"completion_policy", &Config::completion_policy, "", "", 0, 0,
+     "TOML file with the policies of task completion, by type of task (docs/evidence.md; default: one policy for all)."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
      "How long an upload that stopped half-way can be resumed."},
     {"commit_deadline_ms", &Config::commit_deadline_ms, "10000", "milliseconds", 100, 600'000,

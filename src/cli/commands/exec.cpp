@@ -18,6 +18,7 @@
 #include "cli/commands.hpp"
 #include "cli/connect/upload.hpp"
 #include "cli/exec/child_command.hpp"
+#include "cli/exec/command_evidence.hpp"
 #include "cli/exec/scrub.hpp"
 #include "cli/exec/tree_digest.hpp"
 
@@ -27,12 +28,14 @@ namespace {
 constexpr std::size_t argv_bytes_max = 24 * 1024;  // leaves room in a body for the environment
 constexpr std::size_t env_value_bytes_max = 2048;
 constexpr int end_attempts = 3;
+constexpr int exit_refused = 1;  // the command exited with 0, and its evidence does not count
 constexpr std::string_view end_of_command = "the end of the command";
 
 struct ExecOptions {
   std::string run;
   std::string step;
   bool scrub = false;
+  EvidenceRequest evidence;
 };
 
 void declare_exec(CLI::App& command, ExecOptions& options) {
@@ -40,9 +43,15 @@ void declare_exec(CLI::App& command, ExecOptions& options) {
   command.add_option("--step", options.step, "The step's id");
   command.add_flag("--scrub", options.scrub,
                    "Replace obvious secrets in the output that is kept; what you see stays as it is");
+  command.add_option("--evidence", options.evidence.type, "Record the command as evidence of this type (test_output)");
+  command.add_option("--task", options.evidence.task, "TASK of the run that the evidence is for");
+  command.add_option("--report", options.evidence.report, "Report file that the command writes (default: its output)");
+  command.add_option("--tests-changed", options.evidence.reason, "Reason why tests were changed within the task");
   command.footer(
       "muniment exec [--run RUN] -- COMMAND …\n"
-      "Exits with the command's code, or 128 + the signal that ended it. 125: it could not be recorded, "
+      "muniment exec --evidence test_output --task TASK -- pytest\n"
+      "Exits with the command's code; with --evidence, with 1 where the command exits with 0 and its evidence is\n"
+      "refused. Otherwise exits with the command's code, or 128 + the signal that ended it. 125: it could not be recorded, "
       "and was not started.");
 }
 
@@ -57,7 +66,13 @@ class Recording {
     }
     std::error_code failed;
     folder_ = std::filesystem::current_path(failed).string();
+    if (options_.evidence.type.empty() && (!options_.evidence.task.empty() || !options_.evidence.report.empty()))
+      return Error(Errc::invalid_argument,
+                   "--task and --report belong to evidence. Name its type: --evidence test_output");
     RETURN_IF_ERROR(choose_run());
+    if (!options_.evidence.task.empty()) {
+      ASSIGN_OR_RETURN(task_tree_, tree_of_task(session_, run_id_, options_.evidence.task));
+    }
     ASSIGN_OR_RETURN(const std::string params, start_params());
     ASSIGN_OR_RETURN(const Message answer, session_.call("command.start", params));
     command_id_ = answer.result()["command_id"].string_or("");
@@ -65,20 +80,45 @@ class Recording {
     return success();
   }
 
-  // A daemon that was restarted meanwhile is met again: the end is the same however often it is sent.
-  Status end(const CommandOutcome& outcome) {
-    Status status = record_end(outcome);
+  // The end of the command, its evidence, and the end of a run of its own. A daemon that was restarted meanwhile is met
+  // again: each of them is the same however often it is sent. `passed`: what the evidence says.
+  Status end(const CommandOutcome& outcome, bool& passed) {
+    Status status = record_all(outcome, passed);
     for (int attempt = 1; attempt < end_attempts && !status && is_transient(status.error().code); ++attempt) {
       std::this_thread::sleep_for(std::chrono::seconds(attempt));
       session_.disconnect();
-      status = record_end(outcome);
+      status = record_all(outcome, passed);
     }
     return status;
   }
 
-  const std::string& run_id() const { return run_id_; }
+  // Whether the command counts as passed; true where no evidence is wanted. Its run may be over by then: own runs end
+  // with the evidence.
+  Result<bool> judge() {
+    if (options_.evidence.type.empty()) return true;
+    return record_evidence(session_, options_.evidence, run_id_, options_.step, command_id_, folder_, task_tree_);
+  }
+
+  Status end_own_run(const CommandOutcome& outcome, bool passed) {
+    if (!own_run_) return success();
+    const bool good = outcome.signal == 0 && outcome.exit_code == 0 && passed;
+    // Known by its key: the reply to it may be lost where this is tried again.
+    RETURN_IF_ERROR(session_.call(
+        "run.end", fmt::format("{{\"run_id\":{},\"outcome\":\"{}\",\"_meta\":{{\"idempotency_key\":\"end of {}\"}}}}",
+                               json::quote(run_id_), good ? "success" : "failure", command_id_)));
+    return success();
+  }
 
  private:
+  Status record_all(const CommandOutcome& outcome, bool& passed) {
+    RETURN_IF_ERROR(record_end(outcome));
+    const Result<bool> judged = judge();
+    if (!judged && is_transient(judged.error().code)) return judged.error();
+    passed = judged.ok() && *judged;
+    RETURN_IF_ERROR(end_own_run(outcome, passed));
+    return judged ? success() : Status(judged.error());
+  }
+
   Status choose_run() {
     ASSIGN_OR_RETURN(run_id_, session_.run_id_if_any(options_.run));
     if (!run_id_.empty()) return success();
@@ -159,12 +199,6 @@ class Recording {
     if (outcome.output_lost) params.member("x_output_lost", true);
     params.end_object();
     RETURN_IF_ERROR(session_.call("command.end", params.text()));
-    if (!own_run_) return success();
-    const bool good = outcome.signal == 0 && outcome.exit_code == 0;
-    // Known by its key: the reply to it may be lost where this is tried again.
-    RETURN_IF_ERROR(session_.call(
-        "run.end", fmt::format("{{\"run_id\":{},\"outcome\":\"{}\",\"_meta\":{{\"idempotency_key\":\"end of {}\"}}}}",
-                               json::quote(run_id_), good ? "success" : "failure", command_id_)));
     return success();
   }
 
@@ -201,6 +235,7 @@ class Recording {
   std::string folder_;
   std::string run_id_;
   std::string command_id_;
+  std::string task_tree_;  // the working tree when the task was opened
   bool own_run_ = false;
   std::size_t scrubbed_ = 0;  // in what the command wrote
 };
@@ -220,12 +255,15 @@ Status exec_command(Session& session, const ExecOptions& options) {
     CommandOutcome unstarted;
     unstarted.not_found = true;
     unstarted.exit_code = exit_not_recorded;
-    session.finish_quietly(end_of_command, recording.end(unstarted));
+    bool passed = false;
+    session.finish_quietly(end_of_command, recording.end(unstarted, passed));
     return success();
   }
-  const Status ended = recording.end(*outcome);
+  bool passed = options.evidence.type.empty();
+  const Status ended = recording.end(*outcome, passed);
   session.finish_quietly(end_of_command, ended);
   session.exit_code = outcome->signal != 0 ? 128 + outcome->signal : outcome->exit_code;
+  if (session.exit_code == 0 && !passed) session.exit_code = exit_refused;
   return success();
 }
 

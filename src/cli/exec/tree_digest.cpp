@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,42 +11,10 @@
 #include <vector>
 
 #include "base/crypto/sha256.hpp"
-
-extern char** environ;
+#include "cli/exec/git.hpp"
 
 namespace muniment::cli {
 namespace {
-
-// Runs git and gives what it printed; nullopt when it is not there or fails.
-std::optional<std::string> git_output(const std::string& folder, std::vector<std::string> words) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  words.insert(words.begin(), {"git", "-C", folder});
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t pid = 0;
-  const int failed = ::posix_spawnp(&pid, "git", &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
-  std::string output;
-  char piece[16 * 1024];
-  while (failed == 0) {
-    const ssize_t got = ::read(ends[0], piece, sizeof piece);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    output.append(piece, static_cast<std::size_t>(got));
-  }
-  ::close(ends[0]);
-  int status = 0;
-  if (failed != 0 || ::waitpid(pid, &status, 0) != pid || status != 0) return std::nullopt;
-  return output;
-}
 
 std::string trimmed(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -97,12 +63,7 @@ std::string tree_digest(const std::string& folder) {
   const auto commit = git_output(folder, {"rev-parse", "--verify", "-q", "HEAD"});
   const auto listed = git_output(top, {"ls-files", "-z", "--cached", "--others", "--exclude-standard"});
   if (!listed) return {};
-  std::vector<std::string> names;
-  for (std::size_t begin = 0; begin < listed->size();) {
-    const std::size_t end = std::min(listed->find('\0', begin), listed->size());
-    names.push_back(listed->substr(begin, end - begin));
-    begin = end + 1;
-  }
+  std::vector<std::string> names = split_at_nul(*listed);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   Sha256 digest;

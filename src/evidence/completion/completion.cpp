@@ -203,6 +203,20 @@ bool Findings::blocked(std::string_view evidence_id) const {
                      [&](const Finding& f) { return f.blocks && f.evidence_id == evidence_id; });
 }
 
+void refuse(Judgement& judgement, Finding finding) {
+  finding.blocks = true;
+  if (judgement.can_complete) judgement.reason = finding.text;
+  if (rank_of(finding.verdict) > rank_of(judgement.verdict)) judgement.verdict = finding.verdict;
+  judgement.can_complete = false;
+  for (PieceStatus& status : judgement.evidence_status) {
+    if (status.evidence_id != finding.evidence_id || !status.valid) continue;
+    status.valid = status.strong = false;
+    status.reason = finding.text;
+    status.code = finding.code;
+  }
+  judgement.findings.push_back(std::move(finding));
+}
+
 Judgement judge(const Task& task, std::span<const Piece> pieces, const Policy& policy, Time now) {
   Case c{task, policy, now, terms_of(task.content), {}, pieces};
   WordTable seen;

@@ -73,13 +73,13 @@ std::string_view name_of(Verdict verdict);
 
 // What one check says of one piece, or of the task as a whole (empty evidence_id).
 struct Finding {
-  std::string_view check;  // "substance"
-  std::string_view code;   // "placeholder"; the table of codes is in completion.cpp
+  std::string_view check{};  // "substance"
+  std::string_view code{};   // "placeholder"; the table of codes is in completion.cpp
   Verdict verdict = Verdict::fail;
-  bool blocks = true;          // false: noted
-  std::string_view violation;  // kind of the violation.detected event; empty: none
-  std::string evidence_id;
-  std::string text;  // for the user: what is wrong, what is expected, what to do
+  bool blocks = true;            // false: noted
+  std::string_view violation{};  // kind of the violation.detected event; empty: none
+  std::string evidence_id{};
+  std::string text{};  // for the user: what is wrong, what is expected, what to do
 };
 
 struct PieceStatus {
@@ -104,6 +104,9 @@ struct Judgement {
 // too few words to be told from another by them (shape_words_min), or is the output of tests, which honest runs repeat.
 inline constexpr std::size_t shape_words_min = 8;
 std::string shape_of(std::string_view text);
+
+// Adds a finding that blocks: the judgement can only become stricter.
+void refuse(Judgement& judgement, Finding finding);
 
 Judgement judge(const Task& task, std::span<const Piece> pieces, const Policy& policy, Time now);
 

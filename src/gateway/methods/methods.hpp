@@ -54,6 +54,19 @@ Result<Answer> evidence_get(Call& call);
 Result<Answer> evidence_link(Call& call);
 Result<Answer> evidence_verify(Call& call);
 
+// tasks/tasks.cpp
+Result<Answer> task_list(Call& call);
+Result<Answer> task_open(Call& call);
+
+// tasks/completion.cpp
+Result<Answer> task_complete(Call& call);
+Result<Answer> task_validate(Call& call);
+
+// tasks/evidence_files.cpp
+Result<Answer> evidence_check(Call& call);
+Result<Answer> evidence_export(Call& call);
+Result<Answer> evidence_import(Call& call);
+
 // recover.cpp
 Result<Answer> run_recover(Call& call);
 Result<Answer> server_rebuild(Call& call);

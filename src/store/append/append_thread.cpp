@@ -1,6 +1,8 @@
 // The append thread's round: it takes what is queued, has it numbered, and sees each batch through to where it is known
 // what became of it (append_unknown.cpp). Only then are its requests answered, and only then is more numbered.
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "base/json/json.hpp"
@@ -24,9 +26,11 @@ Error not_accepted(const Error& why) { return Error(why.code, why.message + "; y
 
 // What one request is told that Postgres refuses for its data.
 Error refusal_of(const CommitResult& result) {
-  // The same id, use of evidence or link was appended since it was asked for: whoever asked is to ask again.
-  const bool raced = result.constraint.ends_with("_event_id") || result.constraint == "evidence_use" ||
-                     result.constraint == "evidence_link_once";
+  // The same id, use of evidence, link or change of a task was appended since the caller looked: the caller asks again.
+  constexpr std::array<std::string_view, 4> raced_for = {"evidence_use", "evidence_link_once", "task_change_once",
+                                                         "task_evidence_once"};
+  const bool raced =
+      result.constraint.ends_with("_event_id") || std::ranges::find(raced_for, result.constraint) != raced_for.end();
   if (raced) return store::give_back(AppendConflict::maybe_duplicate);
   if (result.sqlstate == "23505") return Error(Errc::conflict, "there is one with this id already: " + result.message);
   return Error(Errc::invalid_argument, "Postgres refuses this event: " + result.message);

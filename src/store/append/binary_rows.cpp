@@ -88,9 +88,11 @@ constexpr std::array<Table, std::variant_size_v<Row>> tables = {{
      "log_no, run_no, seq, run_seq, event_seq, salt, hash, state_hash, size_bytes, state, artifact_id, reason, created_at"},
     {"claim", "log_no, seq, claim_id, run_id, step_id, text, pointers, status, created_at"},
     {"evidence",
-     "log_no, seq, evidence_id, run_id, type, content, pointer, hash, validator_id, actor, corpus_id, index_id, chunk_id, span, created_at"},
+     "log_no, seq, evidence_id, run_id, type, content, pointer, hash, validator_id, actor, corpus_id, index_id, chunk_id, span, task_id, command_id, created_at"},
     {"evidence_link", "log_no, seq, claim_id, run_id, evidence_id, relation"},
     {"claim_decision", "log_no, seq, claim_id, status"},
+    {"task_change", "log_no, seq, run_id, task_id, change"},
+    {"task_evidence", "log_no, seq, run_id, task_id, evidence_id, evidence_seq"},
 }};
 
 template <typename Visitor>
@@ -163,6 +165,8 @@ void visit_columns(const EvidenceRow& r, Visitor&& visit) {
   visit(r.index_id);
   visit(r.chunk_id);
   visit(r.span);
+  visit(r.task_id);
+  visit(r.command_id);
   visit(r.created_at);
 }
 
@@ -180,6 +184,23 @@ void visit_columns(const ClaimDecisionRow& r, Visitor&& visit) {
   visit(r.seq);
   visit(r.claim_id);
   visit(r.status);
+}
+
+template <typename Visitor>
+void visit_columns(const TaskChangeRow& r, Visitor&& visit) {
+  visit(r.seq);
+  visit(r.run_id);
+  visit(r.task_id);
+  visit(r.change);
+}
+
+template <typename Visitor>
+void visit_columns(const TaskEvidenceRow& r, Visitor&& visit) {
+  visit(r.seq);
+  visit(r.run_id);
+  visit(r.task_id);
+  visit(r.evidence_id);
+  visit(r.evidence_seq);
 }
 
 template <typename AnyRow>

@@ -81,7 +81,9 @@ struct EvidenceRow {
   std::optional<std::string> corpus_id;
   std::optional<std::string> index_id;
   std::optional<std::string> chunk_id;
-  std::optional<std::string> span;  // b120-480
+  std::optional<std::string> span;     // b120-480
+  std::optional<std::string> task_id;  // of its run
+  std::optional<Uuid> command_id;      // the recorded command of which the daemon made the content
   Time created_at;
   std::int64_t seq = -1;
 };
@@ -101,8 +103,26 @@ struct ClaimDecisionRow {
   std::int64_t seq = -1;
 };
 
-using Row =
-    std::variant<ArtifactRow, ManifestRow, SnapshotRow, ClaimRow, EvidenceRow, EvidenceLinkRow, ClaimDecisionRow>;
+// With a task.opened or task.completed event. A second one of the same task is given back as maybe_duplicate.
+struct TaskChangeRow {
+  std::string run_id;
+  std::string task_id;
+  std::string change;  // opened, completed
+  std::int64_t seq = -1;
+};
+
+// With a task.completed event, one for each of its body's evidence_seqs: the evidence that is in this log. Evidence
+// that completed a task already is given back as maybe_duplicate.
+struct TaskEvidenceRow {
+  std::string run_id;  // of the task
+  std::string task_id;
+  Uuid evidence_id;
+  std::int64_t evidence_seq = -1;  // its evidence.recorded event, which may be of another run
+  std::int64_t seq = -1;
+};
+
+using Row = std::variant<ArtifactRow, ManifestRow, SnapshotRow, ClaimRow, EvidenceRow, EvidenceLinkRow,
+                         ClaimDecisionRow, TaskChangeRow, TaskEvidenceRow>;
 
 struct RunRow {
   std::int64_t run_no = 0;

@@ -28,7 +28,7 @@ struct ServerSetting {
 inline constexpr std::string_view durability_sql =
     "WITH RECURSIVE log_table(relation) AS ("
     "SELECT to_regclass('public.' || name)::oid FROM unnest(ARRAY['event', 'artifact', 'manifest', 'snapshot', 'claim', 'evidence', 'evidence_link', "
-    "'checkpoint', 'checkpoint_note']) AS name UNION SELECT inhrelid FROM pg_inherits JOIN log_table ON inhparent = relation) "
+    "'task_change', 'task_evidence', 'checkpoint', 'checkpoint_note']) AS name UNION SELECT inhrelid FROM pg_inherits JOIN log_table ON inhparent = relation) "
     "SELECT name, reset_val, source, current_database(), session_user FROM pg_settings "
     "WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names') "
     "UNION ALL SELECT 'standbys', count(*)::text, '', current_database(), session_user FROM pg_stat_replication "

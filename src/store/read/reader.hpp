@@ -51,6 +51,30 @@ struct RunFilter {
   std::optional<std::int64_t> before_run_no;  // the cursor: newest first
 };
 
+struct EvidenceFilter {
+  std::optional<std::string> run_id;
+  std::optional<std::string> type;
+  std::optional<std::string> task_id;
+  std::optional<std::string> validator;  // the actor, or the validator_id
+  std::int64_t after_seq = -1;           // the cursor; -1: from the first
+};
+
+// One run's use of evidence, without what it says.
+struct EvidenceUse {
+  std::int64_t seq = -1;
+  Uuid evidence_id;
+  std::string run_id;
+  std::string actor;
+  Time created_at;
+};
+
+// Where the log tells of a task.
+struct TaskPlace {
+  std::string task_id;
+  std::int64_t opened_seq = -1;  // -1: its task.opened event was erased
+  std::optional<std::int64_t> completed_seq;
+};
+
 // Positions in the log: from inclusive, to exclusive.
 struct SeqSpan {
   std::int64_t from = 0;
@@ -124,6 +148,7 @@ class Reader {
                                              std::size_t limit);  // newest first
   Result<std::vector<ClaimRow>> claims(std::string_view run_id, std::optional<Uuid> after, std::size_t limit);
   Result<std::optional<ClaimRow>> claim(const Uuid& claim_id);
+  Result<std::vector<EvidenceRow>> evidence(const EvidenceFilter& filter, std::size_t limit);
   Result<std::vector<EvidenceRow>> evidence(std::optional<std::string> run_id, std::optional<std::string> type,
                                             std::int64_t after_seq, std::size_t limit);  // -1: from the first
   // Each run's use of it, in order. `owner`: without the runs that the table `run` knows to be somebody else's.
@@ -132,11 +157,27 @@ class Reader {
   // The run's use of what this very pointer names; `actor`: only this one's.
   Result<std::optional<EvidenceRow>> evidence_of_pointer(std::string_view run_id, std::string_view pointer,
                                                          const std::optional<std::string>& actor);
+  // Uses of evidence with this content, in order, those before `before_seq`. What was erased has no hash.
+  Result<std::vector<EvidenceUse>> evidence_with_hash(const Hash& hash, std::int64_t before_seq, std::size_t limit);
+  // The newest evidence that the daemon made of a recorded command, whose content has this `command.suite`, and that
+  // completed a task. `owner`: without the runs that the table `run` knows to be somebody else's.
+  Result<std::optional<EvidenceRow>> accepted_of_suite(std::string_view suite, const std::optional<std::string>& owner);
   Result<std::vector<EvidenceLinkRow>> evidence_links(const std::vector<Uuid>& claim_ids);  // in order
   Result<std::set<std::string>> needed(const std::vector<std::string>& pointers);  // those that something needs
   // What a run's claims, evidence and manifests need, by pointer.
   Result<std::vector<PointerRow>> pointers_of_run(std::string_view run_id, std::optional<std::string> after,
                                                   std::size_t limit);
+
+  // Tasks. Their words are in the body of their task.opened event.
+  Result<std::optional<TaskPlace>> task(std::string_view run_id, std::string_view task_id);
+  // In the order in which they were opened; `completed`: only those that are, or are not; nullopt: all. -1: from the
+  // first. A task whose task.opened event was erased is not listed.
+  Result<std::vector<TaskPlace>> tasks(std::string_view run_id, std::optional<bool> completed, std::int64_t after_seq,
+                                       std::size_t limit);
+  // Which of these evidence.recorded events completed a task, and which, in order of evidence_seq.
+  Result<std::vector<TaskEvidenceRow>> evidence_spent(const std::vector<std::int64_t>& evidence_seqs);
+  // The first task that was completed with evidence of this content, whoever recorded it.
+  Result<std::optional<TaskEvidenceRow>> content_spent(const Hash& hash);
 
   // All rows of a run whose events are in `span`, in the order of their events.
   Result<std::vector<ArtifactRow>> artifacts_in(std::string_view run_id, SeqSpan span, std::size_t limit);

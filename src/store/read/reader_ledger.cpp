@@ -1,5 +1,8 @@
 // Reading the ledger (claims and evidence) and the pointer catalogue. Lists are in the order of the
 // log, and `after` is the last of the page before.
+#include <algorithm>
+#include <utility>
+
 #include "store/read/reader_impl.hpp"
 
 namespace muniment::store {
@@ -11,7 +14,7 @@ namespace {
 
 #define MUNIMENT_EVIDENCE_COLUMNS                                                             \
   "evidence_id, run_id, type, content, pointer, hash, validator_id, actor, " MUNIMENT_MICROS( \
-      "created_at") ", seq, corpus_id, index_id, chunk_id, span"
+      "created_at") ", seq, corpus_id, index_id, chunk_id, span, task_id, command_id"
 
 ClaimRow claim_of(const pqxx::row& row) {
   ClaimRow claim;
@@ -42,6 +45,8 @@ EvidenceRow evidence_of(const pqxx::row& row) {
   evidence.index_id = text_if(row[11]);
   evidence.chunk_id = text_if(row[12]);
   evidence.span = text_if(row[13]);
+  evidence.task_id = text_if(row[14]);
+  evidence.command_id = uuid_if(row[15]);
   return evidence;
 }
 
@@ -79,17 +84,29 @@ Result<std::optional<ClaimRow>> Reader::claim(const Uuid& claim_id) {
 
 Result<std::vector<EvidenceRow>> Reader::evidence(std::optional<std::string> run_id, std::optional<std::string> type,
                                                   std::int64_t after_seq, std::size_t limit) {
+  EvidenceFilter filter;
+  filter.run_id = std::move(run_id);
+  filter.type = std::move(type);
+  filter.after_seq = after_seq;
+  return evidence(filter, limit);
+}
+
+Result<std::vector<EvidenceRow>> Reader::evidence(const EvidenceFilter& filter, std::size_t limit) {
   return guarded(impl_->connection, "listing evidence", [&] {
     Params params = impl_->params();
-    params.text_or_null(run_id)
-        .text_or_null(type)
-        .integer(after_seq)
+    params.text_or_null(filter.run_id)
+        .text_or_null(filter.type)
+        .integer(filter.after_seq)
         .integer(static_cast<std::int64_t>(limit))
-        .integer(impl_->place.size);
+        .integer(impl_->place.size)
+        .text_or_null(filter.task_id)
+        .text_or_null(filter.validator);
     return rows_of(query(impl_->connection, "evidence",
                          "SELECT " MUNIMENT_EVIDENCE_COLUMNS
                          " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
-                         " AND ($3::text IS NULL OR type = $3) AND seq > $4 AND seq < $6 ORDER BY seq LIMIT $5",
+                         " AND ($3::text IS NULL OR type = $3) AND ($7::text IS NULL OR task_id = $7)"
+                         " AND ($8::text IS NULL OR actor = $8 OR validator_id = $8)"
+                         " AND seq > $4 AND seq < $6 ORDER BY seq LIMIT $5",
                          params),
                    evidence_of);
   });
@@ -127,6 +144,43 @@ Result<std::optional<EvidenceRow>> Reader::evidence_of_pointer(std::string_view 
                           " AND ($4::text IS NULL OR actor = $4) ORDER BY seq LIMIT 1",
                           params),
                     evidence_of);
+  });
+}
+
+Result<std::vector<EvidenceUse>> Reader::evidence_with_hash(const Hash& hash, std::int64_t before_seq,
+                                                            std::size_t limit) {
+  return guarded(impl_->connection, "looking for evidence with the same content", [&] {
+    Params params = impl_->params();
+    params.text(to_hex(hash))
+        .integer(std::min(before_seq, impl_->place.size))
+        .integer(static_cast<std::int64_t>(limit));
+    std::vector<EvidenceUse> uses;
+    for (const pqxx::row& row :
+         query(impl_->connection, "evidence_with_hash",
+               "SELECT seq, evidence_id, run_id, actor, " MUNIMENT_MICROS(
+                   "created_at") " FROM evidence WHERE log_no = $1 AND hash = $2 AND seq < $3 ORDER BY seq LIMIT $4",
+               params)) {
+      uses.push_back({integer_of(row[0]), uuid_of(row[1]), text_of(row[2]), text_of(row[3]), time_of(row[4])});
+    }
+    return uses;
+  });
+}
+
+Result<std::optional<EvidenceRow>> Reader::accepted_of_suite(std::string_view suite,
+                                                             const std::optional<std::string>& owner) {
+  return guarded(impl_->connection, "looking for accepted evidence of a test suite", [&] {
+    // The index evidence_suite has the hash; the text is compared because two texts may have one hash.
+    return first_of(
+        query(
+            impl_->connection, "accepted_of_suite",
+            "SELECT " MUNIMENT_EVIDENCE_COLUMNS " FROM evidence e WHERE log_no = $1 AND command_id IS NOT NULL"
+            " AND hashtextextended(content #>> '{command,suite}', 0) = hashtextextended($2::text, 0)"
+            " AND content #>> '{command,suite}' = $2 AND seq < $4"
+            " AND EXISTS (SELECT FROM task_evidence t WHERE t.log_no = $1 AND t.evidence_seq = e.seq AND t.seq < $4)"
+            " AND ($3::text IS NULL OR actor = $3 OR NOT EXISTS (SELECT FROM run r WHERE r.log_no = $1 AND r.run_id = e.run_id"
+            " AND r.owner <> $3)) ORDER BY seq DESC LIMIT 1",
+            impl_->params().text(suite).text_or_null(owner).integer(impl_->place.size)),
+        evidence_of);
   });
 }
 

@@ -34,7 +34,7 @@ constexpr const char* make_temporary =
 constexpr std::string_view collect_events =
     "INSERT INTO rebuilt_event SELECT seq, run_no, type, actor, origin, recorded_at, step_id, body, salt IS NOT NULL FROM event "
     "WHERE log_no = $1 AND seq >= $2 AND seq < $3 AND (type LIKE 'run.%' OR type IN ('claim.recorded', 'claim.decided', "
-    "'evidence.recorded', 'evidence.linked', 'manifest.recorded', 'artifact.stored', 'document.revised', 'document.retracted', "
+    "'evidence.recorded', 'evidence.linked', 'task.opened', 'task.completed', 'manifest.recorded', 'artifact.stored', 'document.revised', 'document.retracted', "
     "'source.revoked', 'event.redacted', 'feedback.recorded'))";
 
 // The events that have a text, of runs that are indexed or of which that is not known any more; without their bodies,

@@ -9,12 +9,14 @@ Result<History> History::open(Connection& connection, const Log& log, const Arti
   ASSIGN_OR_RETURN(RowSources rows, database_rows(connection, log));
   ASSIGN_OR_RETURN(Tables tables,
                    Tables::open(std::move(rows), log, resumed != nullptr ? Extent::part : Extent::all, findings));
+  ASSIGN_OR_RETURN(TaskEvidence task_evidence, TaskEvidence::open(connection, log, findings));
   ASSIGN_OR_RETURN(
       Cursor checkpoints,
       Cursor::open(connection, "checkpoints",
                    fmt::format("SELECT size, root, edge FROM checkpoint WHERE log_no = {} AND size >= {} ORDER BY size",
                                log.log_no, log.from)));
-  History history(connection, log, root, signatures, tiles, findings, std::move(tables), std::move(checkpoints));
+  History history(connection, log, root, signatures, tiles, findings, std::move(tables), std::move(task_evidence),
+                  std::move(checkpoints));
   if (resumed != nullptr) {
     history.resume(*resumed);
   } else {
@@ -27,13 +29,14 @@ Result<History> History::open(Connection& connection, const Log& log, const Arti
 }
 
 History::History(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures,
-                 TileFiles* tiles, Findings& findings, Tables tables, Cursor checkpoints)
+                 TileFiles* tiles, Findings& findings, Tables tables, TaskEvidence task_evidence, Cursor checkpoints)
     : connection_(connection),
       log_(log),
       signatures_(signatures),
       tiles_(tiles),
       findings_(findings),
       tables_(std::move(tables)),
+      task_evidence_(std::move(task_evidence)),
       runs_(log, findings),
       corpora_(log, root, findings),
       life_(log, findings),
@@ -108,6 +111,7 @@ Status History::tell(const SeenEvent& event, const Telling& telling) {
   if (event.run_no == 0 && telling.type == "log.archived") note_archived(telling);
   if (event.run_no == 0 && telling.type == "log.started") see_start(event, telling);
   RETURN_IF_ERROR(corpora_.see(connection_, event, telling));
+  if (telling.type == "task.completed") RETURN_IF_ERROR(task_evidence_.see(event, telling));
   return tables_.see(event, telling);
 }
 
@@ -165,6 +169,7 @@ Status History::finish() {
       findings_.add({Check::redaction, seq, "", "an event.redacted that names this seq", "none"});
   }
   RETURN_IF_ERROR(tables_.finish());
+  RETURN_IF_ERROR(task_evidence_.finish());
   if (!resumed_) RETURN_IF_ERROR(runs_.finish(connection_));
   if (!resumed_) RETURN_IF_ERROR(corpora_.finish(connection_));
   counts_.runs = static_cast<std::int64_t>(life_.heads().size()) - 1;

@@ -21,6 +21,7 @@
 #include "verify/tables/corpus_tables.hpp"
 #include "verify/tables/run_table.hpp"
 #include "verify/tables/tables.hpp"
+#include "verify/tables/task_evidence.hpp"
 
 namespace muniment::verify {
 
@@ -67,7 +68,7 @@ class History {
   };
 
   History(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures, TileFiles* tiles,
-          Findings& findings, Tables tables, Cursor checkpoints);
+          Findings& findings, Tables tables, TaskEvidence task_evidence, Cursor checkpoints);
   void resume(const SavedState& state);
   Status advance_checkpoint();
   Status check_points();
@@ -82,6 +83,7 @@ class History {
   TileFiles* tiles_;
   Findings& findings_;
   Tables tables_;
+  TaskEvidence task_evidence_;
   RunTable runs_;
   CorpusTables corpora_;
   RunLife life_;

@@ -11,11 +11,11 @@ namespace muniment::verify {
 namespace {
 
 // Types whose body is read while the log is scanned; `run.` ones too.
-constexpr std::array<std::string_view, 16> telling_types{
-    "artifact.redacted",  "artifact.stored",   "claim.decided",  "claim.recorded",
-    "document.retracted", "document.revised",  "event.redacted", "evidence.linked",
-    "evidence.recorded",  "feedback.recorded", "key.rotated",    "log.archived",
-    "log.started",        "manifest.recorded", "snapshot.taken", "source.revoked"};
+constexpr std::array<std::string_view, 18> telling_types{
+    "artifact.redacted", "artifact.stored", "claim.decided",   "claim.recorded",    "document.retracted",
+    "document.revised",  "event.redacted",  "evidence.linked", "evidence.recorded", "feedback.recorded",
+    "key.rotated",       "log.archived",    "log.started",     "manifest.recorded", "snapshot.taken",
+    "source.revoked",    "task.completed",  "task.opened"};
 
 constexpr std::int64_t schema_version_max = 32'767;
 

@@ -43,7 +43,7 @@ constexpr const char* take_role_of_auditor = R"(
       SELECT FROM pg_class t
       WHERE t.relnamespace = e.relnamespace
         AND t.relname IN ('log_head', 'event', 'checkpoint', 'checkpoint_note', 'run', 'artifact', 'manifest', 'snapshot',
-                          'claim', 'evidence', 'evidence_link', 'corpus', 'document', 'chunk', 'feedback', 'follower',
+                          'claim', 'evidence', 'evidence_link', 'task_change', 'task_evidence', 'corpus', 'document', 'chunk', 'feedback', 'follower',
                           'archived_partition')
         AND (NOT has_table_privilege(a.oid, t.oid, 'SELECT')
              OR t.relrowsecurity AND (

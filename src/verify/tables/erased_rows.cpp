@@ -27,14 +27,16 @@ struct Patience {
 constexpr std::string_view with_their_events =
     "SELECT seq, run_id, 'claim' FROM claim WHERE log_no = {0} AND seq IN ({1}) AND (text <> '' OR pointers <> '[]') "
     "UNION ALL SELECT seq, run_id, 'evidence' FROM evidence WHERE log_no = {0} AND seq IN ({1}) "
-    "AND (type <> '' OR content::text IS DISTINCT FROM '{{}}' OR pointer IS NOT NULL OR validator_id IS NOT NULL OR hash <> " MUNIMENT_ZEROS
+    "AND (type <> '' OR content::text IS DISTINCT FROM '{{}}' OR pointer IS NOT NULL OR validator_id IS NOT NULL OR task_id IS NOT NULL OR command_id IS NOT NULL OR hash <> " MUNIMENT_ZEROS
     ") "
     "UNION ALL SELECT seq, run_id, 'manifest' FROM manifest WHERE log_no = {0} AND seq IN ({1}) "
     "AND (salt IS NOT NULL OR manifest IS NOT NULL) "
     "UNION ALL SELECT seq, run_id, 'artifact' FROM artifact WHERE log_no = {0} AND seq IN ({1}) "
     "AND (metadata <> '{{}}' OR hash <> " MUNIMENT_ZEROS
     ") "
-    "UNION ALL SELECT seq, run_id, 'evidence_link' FROM evidence_link WHERE log_no = {0} AND seq IN ({1})";
+    "UNION ALL SELECT seq, run_id, 'evidence_link' FROM evidence_link WHERE log_no = {0} AND seq IN ({1}) "
+    "UNION ALL SELECT seq, run_id, 'task_change' FROM task_change WHERE log_no = {0} AND seq IN ({1}) "
+    "UNION ALL SELECT seq, run_id, 'task_evidence' FROM task_evidence WHERE log_no = {0} AND seq IN ({1})";
 
 // Written by a follower, which may be a moment behind.
 constexpr std::string_view of_followers =

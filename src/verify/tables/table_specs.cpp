@@ -50,9 +50,13 @@ constexpr std::array evidence_columns{Column{"evidence_id", Kind::uuid},
                                       Column{.name = "corpus_id", .erased = null, .later = true},
                                       Column{.name = "index_id", .erased = null, .later = true},
                                       Column{.name = "chunk_id", .erased = null, .later = true},
-                                      Column{.name = "span", .erased = null, .later = true}};
+                                      Column{.name = "span", .erased = null, .later = true},
+                                      Column{.name = "task_id", .erased = null, .later = true},
+                                      Column{.name = "command_id", .kind = Kind::uuid, .erased = null, .later = true}};
 constexpr std::array link_columns{Column{"claim_id", Kind::uuid}, Column{"run_id", Kind::text, From::run_id},
                                   Column{"evidence_id", Kind::uuid}, Column{"relation"}};
+constexpr std::array task_columns{Column{"task_id"}, Column{"run_id", Kind::text, From::run_id},
+                                  Column{"change", Kind::text, From::participle}};
 
 }  // namespace
 
@@ -62,7 +66,8 @@ constinit const std::array<TableSpec, table_specs_count> table_specs{{
     {"snapshot", Check::snapshot, "snapshot.taken", "event_seq", snapshot_columns},
     {"claim", Check::claim, "claim.recorded", "seq", claim_columns},
     {"evidence", Check::evidence, "evidence.recorded", "seq", evidence_columns},
-    {"evidence_link", Check::evidence_link, "evidence.linked", "seq", link_columns},
+    {"evidence_link", Check::evidence_link, "evidence.linked", "seq", link_columns, {}, true},
+    {"task_change", Check::task_change, "task.opened", "seq", task_columns, "task.completed", true},
 }};
 
 }  // namespace muniment::verify

@@ -22,7 +22,8 @@ enum class From : std::uint8_t {
   step_id,
   actor,
   recorded_at,
-  elsewhere,  // checked by a rule of its own
+  participle,  // of the event's type: opened, of task.opened
+  elsewhere,   // checked by a rule of its own
 };
 
 struct Column {
@@ -43,10 +44,14 @@ struct TableSpec {
   std::string_view event_type;
   std::string_view seq_column;
   std::span<const Column> columns;
+  std::string_view other_event_type = {};  // that tells of a row, too
+  bool goes = false;                       // an erased event has no row
+
+  bool follows(std::string_view type) const { return type == event_type || type == other_event_type; }
 };
 
-// artifact, manifest, snapshot, claim, evidence, evidence_link.
-inline constexpr std::size_t table_specs_count = 6;
+// artifact, manifest, snapshot, claim, evidence, evidence_link, task_change. A bundle has the first five.
+inline constexpr std::size_t table_specs_count = 7;
 extern const std::array<TableSpec, table_specs_count> table_specs;
 
 }  // namespace muniment::verify

@@ -111,6 +111,7 @@ struct Tables::Impl {
       case From::step_id: return telling.step_id;
       case From::actor: return telling.actor;
       case From::recorded_at: return format_time(telling.recorded_at);
+      case From::participle: return telling.type.substr(telling.type.find('.') + 1);
       case From::body_source: return member ? Text(std::string(member.source())) : std::nullopt;
       case From::elsewhere: return std::nullopt;
       case From::body: break;
@@ -200,8 +201,7 @@ struct Tables::Impl {
       RETURN_IF_ERROR(advance(table));
     }
     if (!table.there || table.seq != event.seq) {
-      // A row stays where its event is erased, without its words; but a link goes.
-      const bool stays = telling.redacted && extent == Extent::all && table.spec->check != Check::evidence_link;
+      const bool stays = telling.redacted && extent == Extent::all && !table.spec->goes;
       if (!telling.redacted || stays)
         found(table, event.seq, event.run_no, fmt::format("a row of {}", table.spec->name), "no row");
       return success();
@@ -270,7 +270,7 @@ Result<Tables> Tables::open(RowSources sources, const Log& log, Extent extent, F
 Status Tables::see(const SeenEvent& event, const Telling& telling) {
   if (telling.type == "claim.decided") impl_->decide(event, telling);
   for (Table& table : impl_->tables) {
-    if (table.rows && table.spec->event_type == telling.type) return impl_->see(table, event, telling);
+    if (table.rows && table.spec->follows(telling.type)) return impl_->see(table, event, telling);
   }
   return success();
 }

@@ -190,7 +190,7 @@ struct RebuildOptions {
 void declare_rebuild(CLI::App& command, RebuildOptions& options) {
   command.add_option(
       "TABLE", options.tables,
-      "Only these: run, artifact, claim, evidence, evidence_link, pointer, corpus, document, chunk, feedback, report_run, report_span, report_place");
+      "Only these: run, artifact, claim, evidence, evidence_link, task_change, task_evidence, pointer, corpus, document, chunk, feedback, report_run, report_span, report_place");
 }
 
 // Compares each table with what follows from the log, and puts right what differs.

@@ -3,7 +3,6 @@
 // resolve stops the run.
 #include <algorithm>
 #include <charconv>
-#include <initializer_list>
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "gateway/append/first_receipts.hpp"
 #include "gateway/methods/knowledge/ledger_rows.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/methods/tasks/command_evidence.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
 #include "store/files/artifact_row.hpp"
@@ -25,42 +25,11 @@ Status check_body_size(const std::string& body) {
   return events::check_body_size(body.size(), "the event", "Put the text into an artifact and point at it.");
 }
 
-// The id of what is recorded, and of its event: the same for the same idempotency key.
-struct RecordIds {
-  Uuid id;
-  std::optional<Uuid> event_id;
-};
-
-RecordIds ids_for(Call& call, const store::Run& run, std::string_view method) {
-  if (call.idempotency_key.empty()) return {make_uuid_v7(call.services.clock.now()), std::nullopt};
-  return {idempotent_id_in(run, call.caller, method, call.idempotency_key, 0),
-          idempotent_id_in(run, call.caller, method, call.idempotency_key, 1)};
-}
-
-std::string recorded_json(std::string_view id_name, const Uuid& id, const Hash* hash, std::int64_t seq,
-                          bool duplicate) {
-  json::Writer out;
-  out.begin_object().member(id_name, id.text());
-  if (hash != nullptr) out.member("hash", to_hex(*hash));
-  out.member("seq", seq).member("duplicate", duplicate).end_object();
-  return std::move(out).text();
-}
-
-// One ledger event with its row, behind what resolving its pointers left to log.
-struct Entry {
-  std::shared_ptr<store::Run> run;
-  events::NewEvent event;
-  store::Row row;
-  std::string_view id_name;
-  Uuid id;
-  std::optional<Hash> hash;
-};
-
 // What the same request was answered when it was recorded: whatever became of the run and of what it points at since
 // then. nullopt: it was not. `sent`: the members of the event's body that the request says itself. Errors: conflict
 // where it says something else now.
 Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, const RecordIds& ids,
-                                             std::string_view id_name, std::initializer_list<std::string_view> sent) {
+                                             std::string_view id_name, const std::vector<std::string_view>& sent) {
   const std::int64_t run_no = run.view().run_no;
   if (!ids.event_id || run_no < 0) return std::optional<Reply>();
   ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(run_no, *ids.event_id));
@@ -81,24 +50,6 @@ Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, 
   const auto hash = hash_from_hex(body["hash"].string_or(""));
   return std::optional(
       Reply{recorded_json(id_name, id.value_or(ids.id), hash ? &*hash : nullptr, known->seq, true), {}});
-}
-
-Answer record(Call& call, Entry entry, const RecordIds& ids, const evidence::Outcome& outcome) {
-  PendingAppend append;
-  append.request.actor = call.caller.actor;
-  if (ids.event_id) {
-    entry.event.event_id = *ids.event_id;
-    entry.event.event_id_is_ours = false;
-    append.request.ids_checked = true;  // by recorded_before
-  }
-  append.request.events.push_back({entry.run, std::move(entry.event)});
-  append.request.rows.push_back({0, std::move(entry.row)});
-  log_outcome(outcome, append.request);
-  append.finish = [name = std::string(entry.id_name), id = entry.id, sum = entry.hash](
-                      Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
-    return Reply{recorded_json(name, id, sum ? &*sum : nullptr, receipts.back().seq, false), {}};
-  };
-  return Answer(std::move(append));
 }
 
 // Where evidence goes: the run that is named, or the pointer's; empty: the log's own.
@@ -202,20 +153,72 @@ void name_source(store::EvidenceRow& row, const evidence::EvidenceSource& source
   if (source.span) row.span = source.span_text();
 }
 
-std::string recorded_body(const store::EvidenceRow& row) {
-  json::Writer body;
-  body.begin_object().member("evidence_id", row.evidence_id.text()).member("type", row.type);
-  if (row.content) body.raw_member("content", *row.content);
-  if (row.pointer) body.member("pointer", *row.pointer);
-  if (row.chunk_id)
-    body.member("corpus_id", *row.corpus_id).member("index_id", *row.index_id).member("chunk_id", *row.chunk_id);
-  if (row.span) body.member("span", *row.span);
-  body.member("hash", to_hex(row.hash));
-  if (row.validator_id) body.member("validator_id", *row.validator_id);
-  return std::move(body.end_object()).text();
-}
+// Where evidence comes from, beside its row.
+struct RecordedSource {
+  evidence::Outcome outcome;  // of its pointer
+  std::string reply_members;  // of the reply, for a command
+};
 
 }  // namespace
+
+RecordIds ids_for(Call& call, const store::Run& run, std::string_view method) {
+  if (call.idempotency_key.empty()) return {make_uuid_v7(call.services.clock.now()), std::nullopt};
+  return {idempotent_id_in(run, call.caller, method, call.idempotency_key, 0),
+          idempotent_id_in(run, call.caller, method, call.idempotency_key, 1)};
+}
+
+std::string recorded_json(std::string_view id_name, const Uuid& id, const Hash* hash, std::int64_t seq, bool duplicate,
+                          std::string_view more) {
+  json::Writer out;
+  out.begin_object().member(id_name, id.text());
+  if (hash != nullptr) out.member("hash", to_hex(*hash));
+  out.member("seq", seq).member("duplicate", duplicate);
+  return std::move(out).text() + std::string(more) + "}";
+}
+
+Result<std::string> recorded_body(const store::EvidenceRow& row, std::string_view more) {
+  json::Writer out;
+  out.begin_object().member("evidence_id", row.evidence_id.text()).member("type", row.type);
+  if (row.content) out.raw_member("content", *row.content);
+  if (row.pointer) out.member("pointer", *row.pointer);
+  if (row.chunk_id)
+    out.member("corpus_id", *row.corpus_id).member("index_id", *row.index_id).member("chunk_id", *row.chunk_id);
+  if (row.span) out.member("span", *row.span);
+  out.member("hash", to_hex(row.hash));
+  if (row.validator_id) out.member("validator_id", *row.validator_id);
+  if (row.task_id) out.member("task_id", *row.task_id);
+  if (row.command_id) out.member("command_id", row.command_id->text());
+  std::string body = std::move(out).text() + std::string(more) + "}";
+  RETURN_IF_ERROR(check_body_size(body));
+  return body;
+}
+
+Hash hash_of_content(const json::Value& content) {
+  bool text_alone = content["text"].is(json::Kind::string);
+  for (const json::Value member : content) {
+    const std::string name = member.key();
+    text_alone = text_alone && (name == "text" || name == "metadata");
+  }
+  return sha256(text_alone ? content["text"].string_or("") : json::canonical(content));
+}
+
+Answer record_entry(Call& call, LedgerEntry entry, const RecordIds& ids, const evidence::Outcome& outcome) {
+  PendingAppend append;
+  append.request.actor = call.caller.actor;
+  if (ids.event_id) {
+    entry.event.event_id = *ids.event_id;
+    entry.event.event_id_is_ours = false;
+    append.request.ids_checked = true;  // by recorded_before
+  }
+  append.request.events.push_back({entry.run, std::move(entry.event)});
+  append.request.rows.push_back({0, std::move(entry.row)});
+  log_outcome(outcome, append.request);
+  append.finish = [name = std::string(entry.id_name), id = entry.id, sum = entry.hash, more = entry.reply_members](
+                      Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    return Reply{recorded_json(name, id, sum ? &*sum : nullptr, receipts.back().seq, false, more), {}};
+  };
+  return Answer(std::move(append));
+}
 
 bool is_erased(const store::EvidenceRow& row) { return row.hash == Hash{}; }
 
@@ -233,6 +236,7 @@ void write_evidence(json::Writer& out, const store::EvidenceRow& row) {
   }
   out.member("hash", to_hex(row.hash));
   if (row.validator_id) out.member("validator_id", *row.validator_id);
+  if (row.task_id) out.member("task_id", *row.task_id);
   out.member("actor", row.actor).member("created_at", format_time(row.created_at)).member("seq", row.seq).end_object();
 }
 
@@ -290,7 +294,7 @@ Result<Answer> claim_record(Call& call) {
       .end_object();
   RETURN_IF_ERROR(check_body_size(body.text()));
   events::NewEvent event = make_event(call, *run, "claim.recorded", body.text(), params["step_id"].string_or(""));
-  return record(call, {run, std::move(event), std::move(row), "claim_id", ids.id, std::nullopt}, ids, outcome);
+  return record_entry(call, {run, std::move(event), std::move(row), "claim_id", ids.id, std::nullopt}, ids, outcome);
 }
 
 Result<Answer> claim_list(Call& call) {
@@ -311,12 +315,50 @@ Result<Answer> claim_list(Call& call) {
       page_json("claims", rows, limit, write, [](const store::ClaimRow& row) { return row.claim_id.text(); }), {}});
 }
 
+namespace {
+
+// Fills in what the evidence is. Errors: those of its source.
+Status fill_row(Call& call, const std::shared_ptr<store::Run>& run, store::EvidenceRow& row, RecordedSource& source) {
+  const json::Value& params = call.params;
+  if (row.pointer) {
+    ASSIGN_OR_RETURN(source.outcome, resolve_needed(call, {*row.pointer}, run, true));
+    if (source.outcome.damage() != nullptr) return success();
+    const evidence::Resolution& found = source.outcome.items.front().resolution;
+    ASSIGN_OR_RETURN(row.hash, hash_of_evidence(call, found));
+    if (found.source) name_source(row, *found.source);
+    return success();
+  }
+  if (params["content"]) {
+    row.content = params["content"].source();
+    row.hash = hash_of_content(params["content"]);
+    return success();
+  }
+  ASSIGN_OR_RETURN(const CommandEvidence made, command_evidence(call, *run));
+  row.content = made.content;
+  row.command_id = parse_uuid(params["command_id"].string_or(""));
+  ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
+  row.hash = hash_of_content(content.root());
+  const auto policy = call.services.policies.of_type("");
+  const CommandResult result = judge_command(made.command, row.type, policy, call.services.clock.now());
+  json::Writer out;
+  out.begin_object().member("passed", result.passed).member("reason", result.reason);
+  if (const auto& report = made.command.report) {
+    out.key("report").begin_object().member("format", report->format).member("total", report->counts.total);
+    out.member("passed", report->counts.passed).member("failed", report->counts.failed);
+    out.member("skipped", report->counts.skipped).end_object();
+  }
+  source.reply_members = "," + std::move(out).text().substr(1);
+  return success();
+}
+
+}  // namespace
+
 Result<Answer> evidence_record(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   const json::Value& params = call.params;
   const auto pointer = params["pointer"].as_string();
-  if (pointer.has_value() == params["content"].present()) {
-    return Error(Errc::invalid_argument, "evidence is either content or a pointer: send one of them.");
+  if (pointer.has_value() + params["content"].present() + params["command_id"].present() != 1) {
+    return Error(Errc::invalid_argument, "evidence is content, a pointer or a command_id: send one of them.");
   }
   const std::string run_id = run_of_evidence(call, pointer);
   const Result<std::shared_ptr<store::Run>> place =
@@ -324,41 +366,36 @@ Result<Answer> evidence_record(Call& call) {
   ASSIGN_OR_RETURN(const auto run, place);
   RETURN_IF_ERROR(begin_referring(call));
   RecordIds ids = ids_for(call, *run, "evidence.record");
-  ASSIGN_OR_RETURN(auto before,
-                   recorded_before(call, *run, ids, "evidence_id", {"type", "content", "pointer", "validator_id"}));
+  const std::string_view source_name = params["command_id"] ? "command_id" : "content";
+  ASSIGN_OR_RETURN(auto before, recorded_before(call, *run, ids, "evidence_id",
+                                                {"type", source_name, "pointer", "validator_id", "task_id"}));
   if (before) return Answer(*std::move(before));
   store::EvidenceRow row;
   row.run_id = run->run_id;
   row.type = params["type"].string_or("");
   row.pointer = pointer;
   row.validator_id = params["validator_id"].as_string();
+  row.task_id = params["task_id"].as_string();
   row.actor = call.caller.actor;
   ASSIGN_OR_RETURN(before, known_by_pointer(call, row));
   if (before) return Answer(*std::move(before));
   if (!run_id.empty()) RETURN_IF_ERROR(check_open(*run));
-  evidence::Outcome outcome;
-  if (pointer) {
-    ASSIGN_OR_RETURN(outcome, resolve_needed(call, {*pointer}, run, true));
-    if (outcome.damage() != nullptr) return stop(outcome, run);
-    const evidence::Resolution& found = outcome.items.front().resolution;
-    ASSIGN_OR_RETURN(row.hash, hash_of_evidence(call, found));
-    if (found.source) name_source(row, *found.source);
-  } else {
-    row.content = params["content"].source();
-    row.hash = sha256(params["content"]["text"].string_or(""));
-  }
+  RecordedSource source;
+  RETURN_IF_ERROR(fill_row(call, run, row, source));
+  if (source.outcome.damage() != nullptr) return stop(source.outcome, run);
   if (row.chunk_id) ids.id = row.evidence_id;
   row.evidence_id = ids.id;
   if (row.chunk_id) {
     ASSIGN_OR_RETURN(before, known_by_id(call, row));
     if (before) return Answer(*std::move(before));
   }
-  std::string body = recorded_body(row);
-  RETURN_IF_ERROR(check_body_size(body));
+  ASSIGN_OR_RETURN(std::string body, recorded_body(row));
   const Hash hash = row.hash;
   events::NewEvent event =
       make_event(call, *run, "evidence.recorded", std::move(body), params["step_id"].string_or(""));
-  return record(call, {run, std::move(event), std::move(row), "evidence_id", ids.id, hash}, ids, outcome);
+  return record_entry(
+      call, {run, std::move(event), std::move(row), "evidence_id", ids.id, hash, std::move(source.reply_members)}, ids,
+      source.outcome);
 }
 
 Result<Answer> evidence_list(Call& call) {
@@ -378,7 +415,9 @@ Result<Answer> evidence_list(Call& call) {
     if (end.ec != std::errc() || end.ptr != cursor->data() + cursor->size()) return bad_cursor();
   }
   const std::size_t limit = rows_limit(call.params);
-  ASSIGN_OR_RETURN(const auto rows, reader->evidence(run_id, call.params["type"].as_string(), after, limit + 1));
+  const store::EvidenceFilter filter{run_id, call.params["type"].as_string(), call.params["task_id"].as_string(),
+                                     call.params["validator"].as_string(), after};
+  ASSIGN_OR_RETURN(const auto rows, reader->evidence(filter, limit + 1));
   return Answer(Reply{page_json("evidence", rows, limit, write_evidence,
                                 [](const store::EvidenceRow& row) { return std::to_string(row.seq); }),
                       {}});

@@ -27,40 +27,6 @@ Result<bool> sees(Call& call, const store::EvidenceRow& row, std::int16_t log_no
   return sees_run(call, row.run_id, log_no);
 }
 
-// One run's use of evidence, and what reads it.
-struct Seen {
-  store::EvidenceRow row;
-  store::Reader* reader = nullptr;
-};
-
-// The uses that the caller may see, in all logs, oldest first, behind those the erased ones. Errors: not_found where
-// there are none.
-Result<std::vector<Seen>> uses_of(Call& call, const Uuid& id) {
-  const auto run_id = call.params["run_id"].as_string();
-  std::vector<store::Reader*> readers = readers_of_all(call);
-  if (run_id && *run_id != log_run_id) {
-    ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, *run_id));
-    readers = {found.reader};
-  }
-  const auto owner = call.caller.admin ? std::nullopt : std::optional(call.caller.actor);
-  std::reverse(readers.begin(), readers.end());
-  std::vector<Seen> rows;
-  for (store::Reader* const reader : readers) {
-    ASSIGN_OR_RETURN(const auto found, reader->evidence_uses(id, run_id, owner, limits::page_items_max));
-    for (const store::EvidenceRow& row : found) {
-      ASSIGN_OR_RETURN(const bool visible, sees(call, row, reader->log_no()));
-      if (visible) rows.push_back({row, reader});
-    }
-  }
-  if (rows.empty())
-    return Error(Errc::not_found, fmt::format("no evidence {}{}. List it: evidence.list", id.text(),
-                                              run_id ? " in run " + *run_id : ""));
-  std::stable_partition(rows.begin(), rows.end(), [](const Seen& use) {
-    return !is_erased(use.row);
-  });  // one use may be erased, and another say it still
-  return rows;
-}
-
 struct Found {
   store::ClaimRow claim;
   std::shared_ptr<store::Run> run;
@@ -142,38 +108,68 @@ Result<Answer> append_about(Call& call, const std::shared_ptr<store::Run>& run, 
   return Answer(std::move(append));
 }
 
-// What there is of evidence now, against what was recorded.
-struct Verified {
-  bool ok = false;
-  std::string reason, detail;
-  std::optional<std::string> actual;
-};
+}  // namespace
 
-Result<Verified> compare(Call& call, const store::EvidenceRow& row, const evidence::Resolution* found) {
-  if (is_erased(row)) return Verified{false, "NOT_FOUND", "the evidence was erased", {}};
+Result<std::vector<EvidenceUse>> evidence_uses(Call& call, const Uuid& id, const std::optional<std::string>& run_id) {
+  std::vector<store::Reader*> readers = readers_of_all(call);
+  if (run_id && *run_id != log_run_id) {
+    ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, *run_id));
+    readers = {found.reader};
+  }
+  const auto owner = call.caller.admin ? std::nullopt : std::optional(call.caller.actor);
+  std::reverse(readers.begin(), readers.end());
+  std::vector<EvidenceUse> rows;
+  for (store::Reader* const reader : readers) {
+    ASSIGN_OR_RETURN(const auto found, reader->evidence_uses(id, run_id, owner, limits::page_items_max));
+    for (const store::EvidenceRow& row : found) {
+      ASSIGN_OR_RETURN(const bool visible, sees(call, row, reader->log_no()));
+      if (visible) rows.push_back({row, reader});
+    }
+  }
+  if (rows.empty())
+    return Error(Errc::not_found, fmt::format("no evidence {}{}. List it: evidence.list", id.text(),
+                                              run_id ? " in run " + *run_id : ""));
+  std::stable_partition(rows.begin(), rows.end(), [](const EvidenceUse& use) {
+    return !is_erased(use.row);
+  });  // one use may be erased, and another say it still
+  return rows;
+}
+
+Result<evidence::Outcome> look_at_evidence(Call& call, const EvidenceUse& use) {
+  if (!use.row.pointer) return evidence::Outcome{};
+  // What was recorded in no run, or in a closed log, stops none.
+  const bool stops_none = use.row.run_id == log_run_id || use.reader != call.reader;
+  const Result<std::shared_ptr<store::Run>> run =
+      stops_none ? call.services.runs.find(log_run_id) : find_run(call, use.row.run_id);
+  if (!run) return run.error();
+  return look_at_pointers(call, {*use.row.pointer},
+                          {.run = *run, .critical = true, .with_text = true, .depth = evidence::Depth::whole});
+}
+
+Result<EvidenceState> compare_evidence(Call& call, const store::EvidenceRow& row, const evidence::Resolution* found) {
+  if (is_erased(row)) return EvidenceState{false, "NOT_FOUND", "the evidence was erased", {}};
   if (found == nullptr) {
     ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
-    const Hash now = sha256(content.root()["text"].string_or(""));
-    if (now == row.hash) return Verified{true, {}, {}, {}};
-    return Verified{false, "HASH_MISMATCH", "the content has another text than was recorded", to_hex(now)};
+    const Hash now = hash_of_content(content.root());
+    if (now == row.hash) return EvidenceState{true, {}, {}, {}};
+    return EvidenceState{false, "HASH_MISMATCH", "the content differs from what was recorded", to_hex(now)};
   }
   if (found->damaged() || found->erased)
-    return Verified{false, std::string(name_of(found->reason)), found->detail, found->actual};
+    return EvidenceState{false, std::string(name_of(found->reason)), found->detail, found->actual};
   auto now = hash_of_evidence(call, *found);
   if (!now && is_transient(now.error().code)) return std::move(now).error();
   if (!now)
-    return Verified{false, found->ok() ? "NOT_FOUND" : std::string(name_of(found->reason)), now.error().message, {}};
+    return EvidenceState{
+        false, found->ok() ? "NOT_FOUND" : std::string(name_of(found->reason)), now.error().message, {}};
   if (*now == row.hash)
-    return Verified{true, {}, {}, {}};  // of the revision that was recorded, also where there is a newer one
-  return Verified{false, "HASH_MISMATCH", "other bytes are there than were recorded", to_hex(*now)};
+    return EvidenceState{true, {}, {}, {}};  // of the revision that was recorded, also where there is a newer one
+  return EvidenceState{false, "HASH_MISMATCH", "other bytes are there than were recorded", to_hex(*now)};
 }
-
-}  // namespace
 
 Result<Answer> evidence_get(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "evidence_id"));
-  ASSIGN_OR_RETURN(const auto uses, uses_of(call, id));
+  ASSIGN_OR_RETURN(const auto uses, evidence_uses(call, id, call.params["run_id"].as_string()));
   json::Writer out;
   write_evidence(out.begin_object().key("evidence"), uses.front().row);
   note_log(call, *uses.front().reader);
@@ -194,21 +190,12 @@ Result<Answer> evidence_get(Call& call) {
 Result<Answer> evidence_verify(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "evidence_id"));
-  ASSIGN_OR_RETURN(const auto uses, uses_of(call, id));
+  ASSIGN_OR_RETURN(const auto uses, evidence_uses(call, id, call.params["run_id"].as_string()));
   const auto& [row, reader] = uses.front();
   note_log(call, *reader);
-  evidence::Outcome outcome;
-  if (row.pointer) {
-    // What was recorded in no run, or in a closed log, stops none.
-    const bool stops_none = row.run_id == log_run_id || reader != call.reader;
-    const Result<std::shared_ptr<store::Run>> run =
-        stops_none ? call.services.runs.find(log_run_id) : find_run(call, row.run_id);
-    if (!run) return run.error();
-    Using use{.run = *run, .critical = true, .with_text = true, .depth = evidence::Depth::whole};
-    ASSIGN_OR_RETURN(outcome, look_at_pointers(call, {*row.pointer}, use));
-  }
+  ASSIGN_OR_RETURN(const evidence::Outcome outcome, look_at_evidence(call, uses.front()));
   const evidence::Resolution* found = outcome.items.empty() ? nullptr : &outcome.items.front().resolution;
-  ASSIGN_OR_RETURN(const Verified verified, compare(call, row, found));
+  ASSIGN_OR_RETURN(const EvidenceState verified, compare_evidence(call, row, found));
   json::Writer out;
   out.begin_object().member("ok", verified.ok);
   if (!verified.ok) out.member("reason", verified.reason).member("detail", verified.detail);

@@ -13,6 +13,7 @@
 #include "gateway/append/spill.hpp"
 #include "gateway/methods/knowledge/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/methods/tasks/plan_guard.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
 #include "snapshot/snapshotter.hpp"
@@ -159,6 +160,14 @@ void answer_append(PendingAppend& append, const std::shared_ptr<store::Run>& run
   }
 }
 
+// Errors: those of admit_append. An event of the gate that a client tries to append is recorded as a violation.
+Result<AdmittedAppend> admit(Call& call, const std::shared_ptr<store::Run>& run) {
+  Result<AdmittedAppend> admitted =
+      admit_append(call.params, call.caller, call.idempotency_key, run->view().origin, call.services.clock.now());
+  if (!admitted && admitted.error().code == Errc::denied) note_direct_change(call, run);
+  return admitted;
+}
+
 }  // namespace
 
 Result<Answer> event_append(Call& call) {
@@ -169,8 +178,7 @@ Result<Answer> event_append(Call& call) {
   if (!run) return NeedsWorker{};
   if (run_id == log_run_id) RETURN_IF_ERROR(check_open(*run));
 
-  ASSIGN_OR_RETURN(AdmittedAppend admitted, admit_append(call.params, call.caller, call.idempotency_key,
-                                                         run->view().origin, call.services.clock.now()));
+  ASSIGN_OR_RETURN(AdmittedAppend admitted, admit(call, run));
   const bool several = admitted.several;
   std::optional<std::int64_t> expected_run_seq = call.params["expected_run_seq"].as_int();
   std::optional<Error> refused_patch;
@@ -185,13 +193,14 @@ Result<Answer> event_append(Call& call) {
   const bool spills = wants_spill(call, admitted);
   // Whether it repeats an earlier one is asked before files are written, and of a patch that does not apply: it may
   // have been applied already.
-  const bool check_ids =
-      call.check_ids || spills || refused_patch || !manifests.empty() || has_unknown_ids(*run, admitted);
+  const bool check_ids = call.check_ids || spills || refused_patch || !manifests.empty() ||
+                         finishes_plan_items(admitted) || has_unknown_ids(*run, admitted);
   if (check_ids && !call.reader) return NeedsWorker{};
   if (spills || !manifests.empty()) RETURN_IF_ERROR(begin_referring(call));
   if (spills) {
     ASSIGN_OR_RETURN(spilled, spill_bodies(call, *run, admitted));
   }
+  ASSIGN_OR_RETURN(std::vector<events::NewEvent> violations, plan_violations(call, *run, admitted));
   ASSIGN_OR_RETURN(std::vector<events::NewEvent> events, seal_bodies(std::move(admitted)));
   if (check_ids) {
     ASSIGN_OR_RETURN(KnownEvents known, known_events(call, *run, events));
@@ -218,6 +227,7 @@ Result<Answer> event_append(Call& call) {
   for (events::NewEvent& event : events) {
     append.request.events.push_back({run, std::move(event), false});
   }
+  for (events::NewEvent& event : violations) append.request.events.push_back({run, std::move(event), false});
   // Behind the events, whose first one may have been promised a place.
   append.request.events.insert(append.request.events.end(), outcome.events.begin(), outcome.events.end());
   answer_append(append, run, spilled, several, events.size(), by_state);

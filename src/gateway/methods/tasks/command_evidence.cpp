@@ -1,0 +1,223 @@
+#include "gateway/methods/tasks/command_evidence.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/crypto/sha256.hpp"
+#include "gateway/access.hpp"
+#include "gateway/services.hpp"
+#include "store/files/artifact_row.hpp"
+#include "store/logs/erasure.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+namespace completion = evidence::completion;
+namespace reports = evidence::reports;
+
+constexpr std::size_t text_bytes_max = 16 * 1024;  // of the output, in the evidence itself
+
+// What an artifact of the run holds; of a long one its last `bytes_max` bytes.
+Result<std::string> read_artifact(Call& call, const store::Run& run, const std::string& id, std::size_t bytes_max) {
+  ASSIGN_OR_RETURN(const auto row, call.reader->artifact(parse_uuid(id).value_or(Uuid{})));
+  if (!row || row->run_id != run.run_id)
+    return Error(Errc::not_found, fmt::format("no artifact {} in run {}. Put it first: artifact.put", id, run.run_id));
+  if (store::is_erased(*row)) return Error(Errc::conflict, fmt::format("artifact {} is erased", id));
+  const auto length = std::min(row->size_bytes, static_cast<std::int64_t>(bytes_max));
+  return call.services.files.read(store::file_of(*row), row->size_bytes - length, length);
+}
+
+// The stream's artifact, as command.ended names it; empty where the command wrote nothing.
+Result<std::string> read_stream(Call& call, const store::Run& run, const json::Value& ended, std::string_view stream) {
+  const std::string id = ended[stream]["artifact_id"].string_or("");
+  if (id.empty()) return std::string();
+  return read_artifact(call, run, id, reports::report_bytes_max);
+}
+
+// The end of the output. A NUL is no JSON; the writer replaces what is no UTF-8.
+std::string tail_of(std::string_view text) {
+  std::string tail(text.substr(text.size() > text_bytes_max ? text.size() - text_bytes_max : 0));
+  std::erase(tail, '\0');
+  return tail;
+}
+
+// Names a command across runs: the same program with the same arguments in the same folder.
+std::string suite_of(const completion::Command& command) {
+  std::string name = command.cwd;
+  for (const std::string& word : command.argv) name += '\0' + word;
+  return to_hex(sha256(name));
+}
+
+Result<events::Event> event_of(Call& call, const store::Run& run, const Uuid& id, std::string_view type,
+                               const Error& missing) {
+  ASSIGN_OR_RETURN(auto event, call.reader->event_by_id(run.view().run_no, id));
+  if (!event || event->type != type || !event->body) return missing;
+  return std::move(*event);
+}
+
+void read_start(const json::Value& body, completion::Command& command) {
+  for (const json::Value word : body["argv"]) command.argv.push_back(word.string_or(""));
+  command.cwd = body["cwd"].string_or("");
+  command.tree_before = body["tree_digest"].string_or("");
+}
+
+void read_end(const json::Value& body, completion::Command& command) {
+  command.exit_code = body["exit_code"].as_int();
+  command.signal = body["signal"].string_or("");
+  command.interrupted = body["interrupted"].as_bool().value_or(false);
+  command.output_lost = body["x_output_lost"].as_bool().value_or(false);
+  command.tree_after = body["tree_digest"].string_or("");
+}
+
+// The report file that the client names, otherwise what the command wrote.
+Status read_report(Call& call, const store::Run& run, std::string_view out, std::string_view err,
+                   completion::Command& command) {
+  const json::Value named = call.params["report"];
+  if (!named) {
+    command.report = reports::read_report(out);
+    if (!command.report) command.report = reports::read_report(err);
+    return success();
+  }
+  ASSIGN_OR_RETURN(const std::string text,
+                   read_artifact(call, run, named["artifact_id"].string_or(""), reports::report_bytes_max + 1));
+  command.report = reports::read_report(text);
+  if (!command.report)
+    return Error(Errc::invalid_argument, "report: the file is in no known format. docs/evidence.md lists the formats.");
+  if (const auto modified = named["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
+  return success();
+}
+
+void write_counts(json::Writer& out, const reports::Counts& counts) {
+  out.member("total", counts.total).member("passed", counts.passed);
+  out.member("failed", counts.failed).member("skipped", counts.skipped);
+}
+
+reports::Counts counts_of(const json::Value& value) {
+  return {value["total"].as_int().value_or(0), value["passed"].as_int().value_or(0),
+          value["failed"].as_int().value_or(0), value["skipped"].as_int().value_or(0)};
+}
+
+void write_report(json::Writer& out, const completion::Command& command) {
+  const reports::Report& report = *command.report;
+  out.key("report").begin_object().member("format", report.format);
+  write_counts(out, report.counts);
+  if (report.summary) {
+    out.key("summary").begin_object();
+    write_counts(out, *report.summary);
+    out.end_object();
+  }
+  out.member("analysis", report.analysis).member("listed", report.listed).member("complete", report.complete);
+  if (!report.failures.empty()) out.member("failures", report.failures);
+  if (!report.problem.empty()) out.member("problem", report.problem);
+  if (command.report_modified_at) out.member("modified_at", format_time(*command.report_modified_at));
+  out.end_object();
+}
+
+std::string content_json(const completion::Command& command, const std::string& command_id, const std::string& text) {
+  json::Writer out;
+  out.begin_object().member("text", text).key("command").begin_object();
+  out.member("command_id", command_id).member("suite", suite_of(command));
+  out.member("argv", command.argv).member("cwd", command.cwd);
+  if (command.exit_code) out.member("exit_code", *command.exit_code);
+  if (!command.signal.empty()) out.member("signal", command.signal);
+  if (command.interrupted) out.member("interrupted", true);
+  if (command.output_lost) out.member("output_lost", true);
+  out.member("started_at", format_time(command.started_at)).member("ended_at", format_time(command.ended_at));
+  if (!command.tree_before.empty()) out.member("tree_before", command.tree_before);
+  if (!command.tree_after.empty()) out.member("tree_after", command.tree_after);
+  out.end_object();
+  if (command.report) write_report(out, command);
+  if (!command.tests_changed.empty()) out.member("tests_changed", command.tests_changed);
+  if (!command.tests_changed_reason.empty()) out.member("tests_changed_reason", command.tests_changed_reason);
+  return std::move(out.end_object()).text();
+}
+
+// The counts of the last accepted run of the same command.
+Status look_up_earlier(Call& call, completion::Command& command) {
+  ASSIGN_OR_RETURN(const auto row, call.reader->accepted_of_suite(suite_of(command), call.caller.actor));
+  if (!row || !row->content) return success();
+  ASSIGN_OR_RETURN(const json::Document content, json::parse(*row->content));
+  if (const json::Value report = content.root()["report"]) command.earlier = counts_of(report);
+  return success();
+}
+
+}  // namespace
+
+Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
+  const std::string id = call.params["command_id"].string_or("");
+  const Uuid start_id = parse_uuid(id).value_or(Uuid{});
+  ASSIGN_OR_RETURN(const events::Event started,
+                   event_of(call, run, start_id, "command.started",
+                            Error(Errc::not_found, fmt::format("no command {} in run {}. Give the command_id that "
+                                                               "command.start answered",
+                                                               id, run.run_id))));
+  ASSIGN_OR_RETURN(
+      const events::Event ended,
+      event_of(call, run, make_uuid_v8("command.end/" + start_id.text()), "command.ended",
+               Error(Errc::conflict, fmt::format("command {} has not ended. Send command.end first", id))));
+  ASSIGN_OR_RETURN(const json::Document start_body, json::parse(*started.body));
+  ASSIGN_OR_RETURN(const json::Document end_body, json::parse(*ended.body));
+  CommandEvidence made;
+  completion::Command& command = made.command;
+  read_start(start_body.root(), command);
+  read_end(end_body.root(), command);
+  command.started_at = started.recorded_at;
+  command.ended_at = ended.recorded_at;
+  ASSIGN_OR_RETURN(const std::string out, read_stream(call, run, end_body.root(), "stdout"));
+  ASSIGN_OR_RETURN(const std::string err, read_stream(call, run, end_body.root(), "stderr"));
+  RETURN_IF_ERROR(read_report(call, run, out, err, command));
+  for (const json::Value path : call.params["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
+  command.tests_changed_reason = call.params["tests_changed_reason"].string_or("");
+  RETURN_IF_ERROR(look_up_earlier(call, command));
+  made.content = content_json(command, start_id.text(), tail_of(out.empty() ? err : out));
+  return made;
+}
+
+completion::Command command_of(const json::Value& content) {
+  completion::Command command;
+  const json::Value said = content["command"];
+  read_start(said, command);
+  read_end(said, command);
+  command.output_lost = said["output_lost"].as_bool().value_or(false);
+  command.tree_before = said["tree_before"].string_or("");
+  command.tree_after = said["tree_after"].string_or("");
+  command.started_at = parse_time(said["started_at"].string_or("")).value_or(Time{});
+  command.ended_at = parse_time(said["ended_at"].string_or("")).value_or(Time{});
+  if (const json::Value report = content["report"]) {
+    reports::Report& kept = command.report.emplace();
+    kept.format = report["format"].string_or("");
+    kept.analysis = report["analysis"].as_bool().value_or(false);
+    kept.counts = counts_of(report);
+    if (const json::Value summary = report["summary"]) kept.summary = counts_of(summary);
+    kept.listed = report["listed"].as_bool().value_or(false);
+    kept.complete = report["complete"].as_bool().value_or(false);
+    for (const json::Value name : report["failures"]) kept.failures.push_back(name.string_or(""));
+    kept.problem = report["problem"].string_or("");
+    if (const auto modified = report["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
+  }
+  for (const json::Value path : content["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
+  command.tests_changed_reason = content["tests_changed_reason"].string_or("");
+  return command;
+}
+
+CommandResult judge_command(const completion::Command& command, const std::string& type,
+                            const completion::Policy& policy, Time now) {
+  completion::Task task;
+  for (const std::string& word : command.argv) task.content += word + " ";
+  completion::Piece piece;
+  piece.found = true;
+  piece.type = type;
+  piece.recorded_at = now;
+  piece.command = command;
+  const completion::Judgement judgement = completion::judge(task, {&piece, 1}, policy, now);
+  for (const completion::Finding& finding : judgement.findings) {
+    if (finding.check == "structure" && finding.blocks) return {false, finding.text};
+  }
+  if (command.exit_code != 0) return {false, "the command did not exit with 0"};
+  if (!command.report) return {true, "the command exited with 0"};
+  const reports::Counts& counts = command.report->counts;
+  return {true, fmt::format("{} of {} tests passed, {} skipped", counts.passed, counts.total, counts.skipped)};
+}
+
+}  // namespace muniment::gateway::methods

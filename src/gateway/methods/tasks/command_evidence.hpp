@@ -1,0 +1,35 @@
+// Evidence that the daemon makes of a recorded command: the command's events, its output and its report. Nothing in it
+// is the client's word, except what the recorder saw of the working tree.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "evidence/completion/completion.hpp"
+#include "evidence/completion/policy.hpp"
+#include "gateway/call.hpp"
+#include "store/tables/runs.hpp"
+
+namespace muniment::gateway::methods {
+
+struct CommandEvidence {
+  std::string content;  // JSON: text, command, report?, tests_changed?, tests_changed_reason?
+  evidence::completion::Command command;
+};
+
+// From the parameters command_id, report, tests_changed and tests_changed_reason. Errors: not_found for a command or an
+// artifact that the run does not have, conflict for a command that has not ended, corrupt for a damaged artifact.
+Result<CommandEvidence> command_evidence(Call& call, const store::Run& run);
+
+// The command that such content describes.
+evidence::completion::Command command_of(const json::Value& content);
+
+// Whether the command passed, by the checks of structure alone, and why or why not.
+struct CommandResult {
+  bool passed = false;
+  std::string reason;
+};
+CommandResult judge_command(const evidence::completion::Command& command, const std::string& type,
+                            const evidence::completion::Policy& policy, Time now);
+
+}  // namespace muniment::gateway::methods

@@ -1,0 +1,310 @@
+// task.validate and task.complete: the evidence is collected (pieces.cpp), judged (evidence/completion/) and held
+// against the custom validators of the policy; what was found is in the log before the answer.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "evidence/completion/completion.hpp"
+#include "evidence/completion/policy.hpp"
+#include "gateway/access.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/methods/tasks/custom_validators.hpp"
+#include "gateway/methods/tasks/pieces.hpp"
+#include "gateway/methods/tasks/task_record.hpp"
+#include "gateway/read/pointing.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+namespace completion = evidence::completion;
+
+std::vector<std::string> ids_of(const json::Value& params) {
+  std::vector<std::string> ids;
+  for (const json::Value id : params["evidence_ids"]) ids.push_back(id.string_or(""));
+  return ids;
+}
+
+// A task and the evidence that is given for it, judged.
+struct Judged {
+  std::shared_ptr<store::Run> run{};   // nullptr: no run was named
+  std::optional<TaskRecord> record{};  // nullopt: the task was not opened
+  completion::Task task{};
+  Pieces pieces{};
+  completion::Judgement judgement{};
+};
+
+void write_judgement(json::Writer& out, const Judged& judged) {
+  const completion::Judgement& judgement = judged.judgement;
+  out.member("can_complete", judgement.can_complete).member("verdict", completion::name_of(judgement.verdict));
+  out.member("reason", judgement.reason).key("evidence_status").begin_object();
+  for (const completion::PieceStatus& status : judgement.evidence_status) {
+    out.key(status.evidence_id).begin_object();
+    out.member("exists", status.exists).member("valid", status.valid).member("strong", status.strong);
+    if (!status.type.empty()) out.member("type", status.type);
+    if (!status.actor.empty()) out.member("actor", status.actor);
+    if (!status.code.empty()) out.member("code", status.code).member("reason", status.reason);
+    out.end_object();
+  }
+  out.end_object().key("findings").begin_array();
+  for (const completion::Finding& finding : judgement.findings) {
+    out.begin_object().member("check", finding.check).member("code", finding.code).member("blocks", finding.blocks);
+    if (!finding.evidence_id.empty()) out.member("evidence_id", finding.evidence_id);
+    out.member("text", finding.text).end_object();
+  }
+  out.end_array();
+  if (judged.run) out.member("run_id", judged.run->run_id);
+  if (judged.record) out.member("task_id", judged.record->task_id);
+  write_halted(out, judged.pieces.outcome);
+}
+
+// Whether a file.changed event of the run follows the newest piece.
+Result<bool> files_changed_since(Call& call, const store::Run& run, const Pieces& pieces) {
+  store::EventFilter filter;
+  filter.run_no = run.view().run_no;
+  filter.types = {"file.changed"};
+  filter.archived_bodies = false;
+  for (const auto& use : pieces.uses) {
+    if (use) filter.from_seq = std::max(filter.from_seq, use->row.seq + 1);
+  }
+  if (filter.from_seq == 0) return false;
+  ASSIGN_OR_RETURN(const auto events, call.reader->events(filter, 1));
+  return !events.empty();
+}
+
+completion::Task task_of(const Judged& judged, const json::Value& params) {
+  completion::Task task;
+  if (judged.record) {
+    const TaskRecord& record = *judged.record;
+    task = {record.task_id,
+            record.content,
+            record.type,
+            record.required_type,
+            record.requires_evidence,
+            record.actor,
+            record.opened_at,
+            "",
+            false};
+  } else {
+    task.content = params["content"].string_or("");
+    task.type = params["type"].string_or("");
+    task.required_type = params["required_type"].string_or("");
+    task.requires_evidence = params["requires_evidence"].as_bool().value_or(true);
+  }
+  task.tree_digest = params["tree_digest"].string_or("");
+  return task;
+}
+
+// A piece in another run than the task's, where the policy wants the same.
+void require_same_run(Judged& judged, const completion::Policy& policy) {
+  if (!policy.same_run || !judged.run) return;
+  for (std::size_t i = 0; i < judged.pieces.uses.size(); ++i) {
+    const auto& use = judged.pieces.uses[i];
+    if (!use || use->row.run_id == judged.run->run_id) continue;
+    completion::refuse(judged.judgement, {.check = "relevance",
+                                          .code = "other_run",
+                                          .verdict = completion::Verdict::fail,
+                                          .evidence_id = judged.pieces.pieces[i].evidence_id,
+                                          .text = "Evidence mismatch: it was recorded in another run. Record it in the "
+                                                  "run of the task."});
+  }
+}
+
+// The requirement is the opened task's; a caller that says otherwise tries to change it.
+void hold_requirement(Judged& judged, const json::Value& params) {
+  const auto said = params["requires_evidence"].as_bool();
+  if (!judged.record || !said || *said == judged.record->requires_evidence) return;
+  completion::refuse(judged.judgement,
+                     {.check = "existence",
+                      .code = "requirement_changed",
+                      .verdict = completion::Verdict::tampered,
+                      .violation = "requirement_changed",
+                      .text = fmt::format("the task was opened with requires_evidence {}, and that does not change",
+                                          judged.record->requires_evidence)});
+}
+
+Result<Judged> judge(Call& call, std::shared_ptr<store::Run> run, std::optional<TaskRecord> record) {
+  Judged judged{.run = std::move(run), .record = std::move(record)};
+  judged.task = task_of(judged, call.params);
+  const std::string run_id = judged.run ? judged.run->run_id : "";
+  ASSIGN_OR_RETURN(judged.pieces,
+                   read_pieces(call, ids_of(call.params), {run_id, judged.task.task_id, judged.task.opened_at}));
+  if (judged.run) {
+    ASSIGN_OR_RETURN(judged.task.files_changed, files_changed_since(call, *judged.run, judged.pieces));
+  }
+  const bool strict = call.params["strict"].as_bool().value_or(false);
+  const completion::Policy policy = call.services.policies.of_type(judged.task.type, strict);
+  judged.judgement = completion::judge(judged.task, judged.pieces.pieces, policy, call.services.clock.now());
+  hold_requirement(judged, call.params);
+  require_same_run(judged, policy);
+  if (judged.judgement.can_complete) {
+    RETURN_IF_ERROR(ask_custom_validators(call, judged.task, judged.pieces.pieces, policy, judged.judgement));
+  }
+  return judged;
+}
+
+void write_ids(json::Writer& body, const Judged& judged) {
+  body.key("evidence_ids").begin_array();
+  std::set<std::string> written;
+  for (const completion::Piece& piece : judged.pieces.pieces) {
+    if (!piece.evidence_id.empty() && written.insert(piece.evidence_id).second) body.string(piece.evidence_id);
+  }
+  body.end_array();
+}
+
+constexpr std::size_t reason_bytes_max = 2000;
+
+// task.validated, and a violation.detected for each kind of violation that the checks found.
+void add_refusal(Call& call, const Judged& judged, store::AppendRequest& request) {
+  const completion::Judgement& judgement = judged.judgement;
+  const std::string step = call.params["step_id"].string_or("");
+  if (judged.record) {
+    json::Writer body;
+    body.begin_object().member("task_id", judged.record->task_id).member("can_complete", judgement.can_complete);
+    body.member("verdict", completion::name_of(judgement.verdict));
+    body.member("reason", preview(judgement.reason, reason_bytes_max));
+    write_ids(body, judged);
+    request.events.push_back(
+        {judged.run, make_event(call, *judged.run, "task.validated", std::move(body.end_object()).text(), step)});
+  }
+  const std::string task_id = judged.record ? judged.record->task_id : "";
+  for (const completion::Finding& finding : judgement.findings) {
+    if (!finding.blocks || finding.violation.empty()) continue;
+    const Violation violation{std::string(finding.violation), finding.text, task_id, finding.evidence_id};
+    request.events.push_back({judged.run, violation_event(call, *judged.run, violation)});
+  }
+}
+
+Answer answer_with(const Judged& judged, store::AppendRequest request, std::string result) {
+  Reply reply{std::move(result), {}};
+  if (request.events.empty()) {
+    if (judged.pieces.outcome.events.empty()) return Answer(std::move(reply));
+    return Answer(append_outcome(judged.pieces.outcome, [reply] { return Result<Reply>(reply); }));
+  }
+  PendingAppend append;
+  append.request = std::move(request);
+  append.finish = [reply](Services&, const std::vector<events::Receipt>&) -> Result<Reply> { return reply; };
+  return Answer(std::move(append));
+}
+
+std::string completed_json(const Judged& judged, bool completed, bool duplicate, std::int64_t seq) {
+  json::Writer out;
+  out.begin_object();
+  write_judgement(out, judged);
+  out.member("completed", completed);
+  if (completed) out.member("duplicate", duplicate);
+  if (seq >= 0) out.member("seq", seq);
+  return std::move(out.end_object()).text();
+}
+
+// The task is completed already: with this evidence, or with other evidence.
+Result<Answer> complete_again(const std::shared_ptr<store::Run>& run, const TaskRecord& task,
+                              const json::Value& params) {
+  std::vector<std::string> ids = ids_of(params), known = task.evidence_ids;
+  std::ranges::sort(ids);
+  std::ranges::sort(known);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  if (ids != known) {
+    Error error(Errc::conflict,
+                fmt::format("task {} was completed at seq {} with other evidence", task.task_id, *task.completed_seq));
+    error.run_id = run->run_id;
+    return error;
+  }
+  Judged judged{.run = run, .record = task};
+  judged.judgement.can_complete = true;
+  judged.judgement.verdict = task.verdict == "weak" ? completion::Verdict::weak : completion::Verdict::pass;
+  judged.judgement.reason = "the task was completed with this evidence before";
+  return Answer(Reply{completed_json(judged, true, true, *task.completed_seq), {}});
+}
+
+Result<TaskRecord> task_named(Call& call, const std::string& run_id) {
+  const std::string id = call.params["task_id"].string_or("");
+  ASSIGN_OR_RETURN(auto task, find_task(*call.reader, run_id, id));
+  if (!task || task->seq < 0)
+    return Error(Errc::not_found, fmt::format("no task {} in run {}. Open it first: task.open", id, run_id));
+  return std::move(*task);
+}
+
+Answer complete(Call& call, const Judged& judged) {
+  json::Writer body;
+  body.begin_object().member("task_id", judged.record->task_id);
+  body.member("verdict", completion::name_of(judged.judgement.verdict));
+  write_ids(body, judged);
+  store::AppendRequest request;
+  request.actor = call.caller.actor;
+  request.erasures_seen = call.erasures_seen;
+  std::vector<store::TaskEvidenceRow> spent;
+  std::set<std::int64_t> seqs;
+  body.key("evidence_seqs").begin_array();
+  for (const auto& use : judged.pieces.uses) {
+    if (!use || use->reader != call.reader || !seqs.insert(use->row.seq).second) continue;
+    body.number(use->row.seq);
+    spent.push_back({judged.run->run_id, judged.record->task_id, use->row.evidence_id, use->row.seq});
+  }
+  body.end_array();
+  if (!judged.task.tree_digest.empty()) body.member("tree_digest", judged.task.tree_digest);
+  request.events.push_back(
+      {judged.run, make_event(call, *judged.run, "task.completed", std::move(body.end_object()).text(),
+                              call.params["step_id"].string_or(""))});
+  request.rows.push_back({0, store::TaskChangeRow{judged.run->run_id, judged.record->task_id, "completed"}});
+  for (store::TaskEvidenceRow& row : spent) request.rows.push_back({0, std::move(row)});
+  log_outcome(judged.pieces.outcome, request);
+  PendingAppend append;
+  append.request = std::move(request);
+  append.finish = [judged](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    return Reply{completed_json(judged, true, false, receipts.back().seq), {}};
+  };
+  return Answer(std::move(append));
+}
+
+}  // namespace
+
+Result<Answer> task_validate(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  const bool opened = call.params["task_id"].present();
+  if (opened == call.params["content"].present())
+    return Error(Errc::invalid_argument, "send run_id and task_id of an opened task, or the content of another one.");
+  if (opened && !call.params["run_id"].present())
+    return Error(Errc::invalid_argument, "run_id: missing. A task_id is the name of a task in its run.");
+  std::shared_ptr<store::Run> run;
+  std::optional<TaskRecord> record;
+  if (const auto run_id = call.params["run_id"].as_string()) {
+    ASSIGN_OR_RETURN(run, find_run(call, *run_id));
+    if (opened) {
+      ASSIGN_OR_RETURN(record, task_named(call, *run_id));
+    }
+  }
+  RETURN_IF_ERROR(begin_referring(call));
+  ASSIGN_OR_RETURN(const Judged judged, judge(call, run, std::move(record)));
+  store::AppendRequest request;
+  request.actor = call.caller.actor;
+  if (run && check_open(*run).ok()) {
+    add_refusal(call, judged, request);
+    if (!request.events.empty()) log_outcome(judged.pieces.outcome, request);
+  }
+  json::Writer out;
+  out.begin_object();
+  write_judgement(out, judged);
+  return answer_with(judged, std::move(request), std::move(out.end_object()).text());
+}
+
+Result<Answer> task_complete(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  ASSIGN_OR_RETURN(const auto run, find_run(call, call.params["run_id"].string_or("")));
+  ASSIGN_OR_RETURN(TaskRecord record, task_named(call, run->run_id));
+  if (record.completed_seq) return complete_again(run, record, call.params);
+  RETURN_IF_ERROR(check_open(*run));
+  RETURN_IF_ERROR(begin_referring(call));
+  ASSIGN_OR_RETURN(const Judged judged, judge(call, run, std::move(record)));
+  if (!judged.pieces.outcome.halts.empty()) return stop(judged.pieces.outcome, run);
+  if (judged.judgement.can_complete) return complete(call, judged);
+  store::AppendRequest request;
+  request.actor = call.caller.actor;
+  add_refusal(call, judged, request);
+  log_outcome(judged.pieces.outcome, request);
+  return answer_with(judged, std::move(request), completed_json(judged, false, false, -1));
+}
+
+}  // namespace muniment::gateway::methods

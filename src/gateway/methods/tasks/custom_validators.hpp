@@ -1,0 +1,18 @@
+// Custom validators: programs of the completion policy that may refuse what the checks of the daemon admit.
+#pragma once
+
+#include <span>
+
+#include "evidence/completion/completion.hpp"
+#include "evidence/completion/policy.hpp"
+#include "gateway/call.hpp"
+
+namespace muniment::gateway::methods {
+
+// Runs the policy's validators in order until one refuses. A validator that fails, answers with something else or takes
+// too long blocks the completion as inconclusive. Errors: deadline_exceeded.
+Status ask_custom_validators(const Call& call, const evidence::completion::Task& task,
+                             std::span<const evidence::completion::Piece> pieces,
+                             const evidence::completion::Policy& policy, evidence::completion::Judgement& judgement);
+
+}  // namespace muniment::gateway::methods

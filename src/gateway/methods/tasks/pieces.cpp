@@ -1,0 +1,199 @@
+#include "gateway/methods/tasks/pieces.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/crypto/sha256.hpp"
+#include "gateway/access.hpp"
+#include "gateway/methods/tasks/command_evidence.hpp"
+#include "gateway/services.hpp"
+#include "store/files/artifact_row.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+using evidence::completion::Piece;
+
+constexpr std::int64_t artifact_bytes_max = 256 * 1024;  // of an artifact that a pointer names, for the checks
+constexpr std::size_t accepted_max = 1000;               // pieces of a run that are compared by their shape
+constexpr std::size_t twins_max = 100;                   // pieces with the same hash that are looked at
+
+class PieceReader {
+ public:
+  PieceReader(Call& call, const PiecesFor& task) : call_(call), task_(task) {}
+
+  Result<Pieces> read(const std::vector<std::string>& ids) {
+    for (const std::string& id : ids) {
+      Piece piece;
+      piece.evidence_id = id;
+      ASSIGN_OR_RETURN(std::optional<EvidenceUse> use, find(id));
+      if (use) RETURN_IF_ERROR(fill(piece, *use));
+      read_.pieces.push_back(std::move(piece));
+      read_.uses.push_back(std::move(use));
+    }
+    return std::move(read_);
+  }
+
+ private:
+  // The use in the task's run, otherwise the first that the caller may see.
+  Result<std::optional<EvidenceUse>> find(const std::string& text) {
+    const auto id = parse_uuid(text);
+    if (!id) return std::optional<EvidenceUse>();
+    auto uses = evidence_uses(call_, *id, std::nullopt);
+    if (!uses && uses.error().code == Errc::not_found) return std::optional<EvidenceUse>();
+    if (!uses) return std::move(uses).error();
+    const auto own = std::ranges::find_if(
+        *uses, [&](const EvidenceUse& use) { return use.row.run_id == task_.run_id && !is_erased(use.row); });
+    return std::optional(own == uses->end() ? uses->front() : *own);
+  }
+
+  Status fill(Piece& piece, const EvidenceUse& use) {
+    const store::EvidenceRow& row = use.row;
+    piece.found = true;
+    piece.erased = is_erased(row);
+    piece.type = row.type;
+    piece.actor = row.actor;
+    piece.validator_id = row.validator_id.value_or("");
+    piece.names_other_actor = piece.validator_id != row.actor &&
+                              (piece.validator_id.starts_with("uid:") || piece.validator_id == events::daemon_actor);
+    piece.recorded_at = row.created_at;
+    piece.recorded_before_task = task_.opened_at && row.created_at < *task_.opened_at;
+    if (piece.erased) return success();
+    RETURN_IF_ERROR(compare_with_event(piece, use));
+    RETURN_IF_ERROR(read_content(piece, use));
+    return look_up_reuse(piece, use);
+  }
+
+  // The row must say what the event says, and the event's body must have the hash that the chain covers.
+  Status compare_with_event(Piece& piece, const EvidenceUse& use) {
+    const store::EvidenceRow& row = use.row;
+    ASSIGN_OR_RETURN(const auto event, use.reader->event_at(row.seq));
+    if (!event || event->type != "evidence.recorded") {
+      piece.damage = fmt::format("the log has no evidence.recorded event at seq {}", row.seq);
+      return success();
+    }
+    if (!event->body || !event->salt) return success();
+    if (sha256({view(*event->salt), *event->body}) != event->body_hash) {
+      piece.damage = fmt::format("the body of event {} does not match its hash", row.seq);
+      return success();
+    }
+    ASSIGN_OR_RETURN(const json::Document document, json::parse(*event->body));
+    const json::Value body = document.root();
+    const bool same =
+        body["type"].string_or("") == row.type && body["hash"].string_or("") == to_hex(row.hash) &&
+        body["pointer"].as_string() == row.pointer && body["validator_id"].as_string() == row.validator_id &&
+        body["task_id"].as_string() == row.task_id && event->actor == row.actor &&
+        event->recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
+    if (!same) piece.damage = fmt::format("the ledger does not say what event {} says", row.seq);
+    if (same && body["command_id"].present()) piece.command = command_of(body["content"]);
+    if (const json::Value source = body["source"]) {
+      piece.imported = true;
+      piece.stated_at = parse_time(source["timestamp"].string_or(""));
+    }
+    return success();
+  }
+
+  Status read_content(Piece& piece, const EvidenceUse& use) {
+    if (use.row.content) {
+      ASSIGN_OR_RETURN(const json::Document document, json::parse(*use.row.content));
+      piece.content = *use.row.content;
+      piece.text = document.root()["text"].as_string().value_or(json::canonical(document.root()));
+    }
+    ASSIGN_OR_RETURN(evidence::Outcome outcome, look_at_evidence(call_, use));
+    const evidence::Resolution* found = outcome.items.empty() ? nullptr : &outcome.items.front().resolution;
+    ASSIGN_OR_RETURN(const EvidenceState state, compare_evidence(call_, use.row, found));
+    if (!state.ok && piece.damage.empty()) piece.damage = state.detail.empty() ? state.reason : state.detail;
+    if (found != nullptr && found->erased) piece.erased = true;
+    if (found != nullptr && state.ok) RETURN_IF_ERROR(read_pointer(piece, *found));
+    add(std::move(outcome));
+    return success();
+  }
+
+  // What the pointer names, as a text; of a whole artifact its beginning.
+  Status read_pointer(Piece& piece, const evidence::Resolution& found) {
+    if (found.text) {
+      piece.text = *found.text;
+      return success();
+    }
+    if (!found.parsed || found.parsed->kind != evidence::PointerKind::artifact) return success();
+    const Uuid& id = found.parsed->id;
+    ASSIGN_OR_RETURN(const auto artifact, find_in_all<store::ArtifactRow>(
+                                              call_, [&](store::Reader& reader) { return reader.artifact(id); }));
+    if (!artifact.row) return success();
+    ASSIGN_OR_RETURN(piece.text, call_.services.files.read(store::file_of(*artifact.row), 0,
+                                                           std::min(artifact.row->size_bytes, artifact_bytes_max)));
+    return success();
+  }
+
+  // A task that was completed with it, or with a copy of it; and an earlier copy that is older than the task.
+  Status look_up_reuse(Piece& piece, const EvidenceUse& use) {
+    if (use.reader != call_.reader) return success();
+    ASSIGN_OR_RETURN(const auto spent, call_.reader->evidence_spent({use.row.seq}));
+    for (const auto& one : spent) {
+      if (one.run_id != task_.run_id || one.task_id != task_.task_id) piece.spent_on = one.task_id;
+    }
+    if (use.row.pointer) return success();
+    RETURN_IF_ERROR(look_up_resembling(piece, use));
+    ASSIGN_OR_RETURN(const auto twins, call_.reader->evidence_with_hash(use.row.hash, use.row.seq, twins_max));
+    for (const store::EvidenceUse& twin : twins) {
+      if (twin.actor != use.row.actor) continue;
+      ASSIGN_OR_RETURN(const auto twin_spent, call_.reader->evidence_spent({twin.seq}));
+      if (!twin_spent.empty() && piece.spent_on.empty()) piece.spent_on = twin_spent.front().task_id;
+      const bool older = task_.opened_at && twin.created_at < *task_.opened_at;
+      if (older || !twin_spent.empty()) piece.copied_from = twin.evidence_id.text();
+    }
+    return success();
+  }
+
+  // Evidence that completed another task of the run, with the same words and other numbers.
+  Status look_up_resembling(Piece& piece, const EvidenceUse& use) {
+    const std::string shape = evidence::completion::shape_of(piece.text);
+    if (shape.empty() || task_.run_id.empty() || piece.command || !piece.spent_on.empty()) return success();
+    RETURN_IF_ERROR(read_accepted());
+    for (const auto& [id, accepted] : *accepted_) {
+      if (id != use.row.evidence_id && accepted == shape) piece.resembles = id.text();
+    }
+    return success();
+  }
+
+  // The shapes of the accepted evidence of the task's run.
+  Status read_accepted() {
+    if (accepted_) return success();
+    accepted_.emplace();
+    store::EvidenceFilter filter;
+    filter.run_id = task_.run_id;
+    ASSIGN_OR_RETURN(const auto rows, call_.reader->evidence(filter, accepted_max));
+    std::vector<std::int64_t> seqs;
+    for (const store::EvidenceRow& row : rows) seqs.push_back(row.seq);
+    ASSIGN_OR_RETURN(const auto spent, call_.reader->evidence_spent(seqs));
+    for (const store::EvidenceRow& row : rows) {
+      const bool accepted = std::ranges::any_of(
+          spent, [&](const auto& one) { return one.evidence_seq == row.seq && one.task_id != task_.task_id; });
+      if (!accepted || !row.content || row.command_id) continue;
+      ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
+      const std::string text = content.root()["text"].as_string().value_or(json::canonical(content.root()));
+      accepted_->emplace_back(row.evidence_id, evidence::completion::shape_of(text));
+    }
+    return success();
+  }
+
+  void add(evidence::Outcome outcome) {
+    std::ranges::move(outcome.items, std::back_inserter(read_.outcome.items));
+    std::ranges::move(outcome.events, std::back_inserter(read_.outcome.events));
+    std::ranges::move(outcome.halts, std::back_inserter(read_.outcome.halts));
+  }
+
+  Call& call_;
+  const PiecesFor& task_;
+  Pieces read_;
+  std::optional<std::vector<std::pair<Uuid, std::string>>> accepted_;  // evidence and its shape; nullopt: not read
+};
+
+}  // namespace
+
+Result<Pieces> read_pieces(Call& call, const std::vector<std::string>& ids, const PiecesFor& task) {
+  return PieceReader(call, task).read(ids);
+}
+
+}  // namespace muniment::gateway::methods

@@ -1,0 +1,63 @@
+#include "gateway/methods/tasks/plan_guard.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "gateway/methods/tasks/task_record.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+constexpr std::array<std::string_view, 5> finished = {"completed", "complete", "done", "finished", "closed"};
+constexpr std::array<std::string_view, 5> of_the_gate = {"task.opened", "task.validated", "task.completed",
+                                                         "evidence.recorded", "violation.detected"};
+constexpr std::size_t items_looked_up_max = 100;  // of one request
+
+// The ids of the finished items, each once.
+std::vector<std::string> finished_items(const AdmittedAppend& admitted, std::size_t at_most) {
+  std::vector<std::string> ids;
+  for (const AdmittedEvent& event : admitted.events) {
+    if (event.event.type != "plan.updated") continue;
+    for (const json::Value item : event.body["items"]) {
+      if (ids.size() == at_most) return ids;
+      if (std::ranges::find(finished, item["status"].string_or("")) == finished.end()) continue;
+      std::string id = item["id"].string_or("");
+      if (std::ranges::find(ids, id) == ids.end()) ids.push_back(std::move(id));
+    }
+  }
+  return ids;
+}
+
+}  // namespace
+
+bool finishes_plan_items(const AdmittedAppend& admitted) { return !finished_items(admitted, 1).empty(); }
+
+Result<std::vector<events::NewEvent>> plan_violations(Call& call, const store::Run& run,
+                                                      const AdmittedAppend& admitted) {
+  std::vector<events::NewEvent> violations;
+  for (const std::string& id : finished_items(admitted, items_looked_up_max)) {
+    ASSIGN_OR_RETURN(const auto task, call.reader->task(run.run_id, id));
+    if (!task || task->completed_seq) continue;
+    violations.push_back(violation_event(
+        call, run, {"direct_change", fmt::format("plan.updated calls task {} done, and it is open", id), id, ""}));
+  }
+  return violations;
+}
+
+void note_direct_change(Call& call, const std::shared_ptr<store::Run>& run) {
+  const auto check = [&](const json::Value& item) {
+    const std::string type = item["type"].string_or("");
+    if (std::ranges::find(of_the_gate, type) == of_the_gate.end()) return false;
+    log_violation(call, run, {"direct_change", "event.append of " + type, item["body"]["task_id"].string_or(""), ""});
+    return true;
+  };
+  if (check(call.params)) return;
+  for (const json::Value item : call.params["events"]) {
+    if (check(item)) return;
+  }
+}
+
+}  // namespace muniment::gateway::methods

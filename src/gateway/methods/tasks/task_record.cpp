@@ -1,0 +1,94 @@
+#include "gateway/methods/tasks/task_record.hpp"
+
+#include "base/text.hpp"
+#include "gateway/access.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+constexpr std::size_t detail_bytes_max = 2000;
+
+Result<events::Event> event_at(store::Reader& reader, std::int64_t seq, std::string_view type) {
+  ASSIGN_OR_RETURN(auto event, reader.event_at(seq));
+  if (event && event->type == type) return std::move(*event);
+  return Error(Errc::corrupt, "the table of tasks names event " + std::to_string(seq) + ", which is no " +
+                                  std::string(type) + ". Run muniment-verify");
+}
+
+Status read_opened(store::Reader& reader, TaskRecord& task) {
+  task.erased = task.seq < 0;
+  if (task.erased) return success();
+  ASSIGN_OR_RETURN(const events::Event event, event_at(reader, task.seq, "task.opened"));
+  task.opened_at = event.recorded_at;
+  task.actor = event.actor;
+  task.erased = !event.body;
+  if (task.erased) return success();
+  ASSIGN_OR_RETURN(const json::Document document, json::parse(*event.body));
+  const json::Value body = document.root();
+  task.content = body["content"].string_or("");
+  task.type = body["type"].string_or("");
+  task.required_type = body["required_type"].string_or("");
+  task.tree_digest = body["tree_digest"].string_or("");
+  task.requires_evidence = body["requires_evidence"].as_bool().value_or(true);
+  return success();
+}
+
+Status read_completed(store::Reader& reader, TaskRecord& task) {
+  if (!task.completed_seq) return success();
+  ASSIGN_OR_RETURN(const events::Event event, event_at(reader, *task.completed_seq, "task.completed"));
+  task.completed_at = event.recorded_at;
+  if (!event.body) return success();
+  ASSIGN_OR_RETURN(const json::Document document, json::parse(*event.body));
+  task.verdict = document.root()["verdict"].string_or("");
+  for (const json::Value id : document.root()["evidence_ids"]) task.evidence_ids.push_back(id.string_or(""));
+  return success();
+}
+
+Result<TaskRecord> read_task(store::Reader& reader, const store::TaskPlace& row) {
+  TaskRecord task;
+  task.task_id = row.task_id;
+  task.seq = row.opened_seq;
+  task.completed_seq = row.completed_seq;
+  RETURN_IF_ERROR(read_opened(reader, task));
+  RETURN_IF_ERROR(read_completed(reader, task));
+  return task;
+}
+
+}  // namespace
+
+Result<std::optional<TaskRecord>> find_task(store::Reader& reader, std::string_view run_id, std::string_view task_id) {
+  ASSIGN_OR_RETURN(const auto row, reader.task(run_id, task_id));
+  if (!row) return std::optional<TaskRecord>();
+  ASSIGN_OR_RETURN(TaskRecord task, read_task(reader, *row));
+  return std::optional(std::move(task));
+}
+
+Result<std::vector<TaskRecord>> list_tasks(store::Reader& reader, std::string_view run_id,
+                                           std::optional<bool> completed, std::int64_t after_seq, std::size_t limit) {
+  ASSIGN_OR_RETURN(const auto rows, reader.tasks(run_id, completed, after_seq, limit));
+  std::vector<TaskRecord> tasks;
+  for (const store::TaskPlace& row : rows) {
+    ASSIGN_OR_RETURN(TaskRecord task, read_task(reader, row));
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+events::NewEvent violation_event(Call& call, const store::Run& run, const Violation& violation) {
+  json::Writer body;
+  body.begin_object().member("kind", violation.kind).member("detail", preview(violation.detail, detail_bytes_max));
+  if (!violation.task_id.empty()) body.member("task_id", violation.task_id);
+  if (!violation.evidence_id.empty()) body.member("evidence_id", violation.evidence_id);
+  return make_event(call, run, "violation.detected", std::move(body.end_object()).text(),
+                    call.params["step_id"].string_or(""));
+}
+
+void log_violation(Call& call, const std::shared_ptr<store::Run>& run, const Violation& violation) {
+  store::AppendRequest request;
+  request.actor = call.caller.actor;
+  request.events.push_back({.run = run, .event = violation_event(call, *run, violation), .if_open = true});
+  call.services.appender.submit(std::move(request)).ok();
+}
+
+}  // namespace muniment::gateway::methods

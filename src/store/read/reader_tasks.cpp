@@ -1,0 +1,94 @@
+// Reading tasks: where the log opens and completes them, and which evidence completed them.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/read/reader_impl.hpp"
+
+namespace muniment::store {
+
+namespace {
+
+TaskPlace task_place_of(const pqxx::row& row) {
+  TaskPlace place;
+  place.task_id = text_of(row[0]);
+  if (!row[1].is_null()) place.opened_seq = integer_of(row[1]);
+  if (!row[2].is_null()) place.completed_seq = integer_of(row[2]);
+  return place;
+}
+
+TaskEvidenceRow task_evidence_of(const pqxx::row& row) {
+  TaskEvidenceRow piece;
+  piece.run_id = text_of(row[0]);
+  piece.task_id = text_of(row[1]);
+  piece.evidence_id = uuid_of(row[2]);
+  piece.evidence_seq = integer_of(row[3]);
+  piece.seq = integer_of(row[4]);
+  return piece;
+}
+
+#define MUNIMENT_TASK_EVIDENCE_COLUMNS "t.run_id, t.task_id, t.evidence_id, t.evidence_seq, t.seq"
+
+}  // namespace
+
+Result<std::optional<TaskPlace>> Reader::task(std::string_view run_id, std::string_view task_id) {
+  return guarded(impl_->connection, "reading a task", [&]() -> std::optional<TaskPlace> {
+    const pqxx::result rows =
+        query(impl_->connection, "task",
+              "SELECT task_id, max(seq) FILTER (WHERE change = 'opened'), max(seq) FILTER (WHERE change = 'completed')"
+              " FROM task_change WHERE log_no = $1 AND run_id = $2 AND task_id = $3 AND seq < $4 GROUP BY task_id",
+              impl_->params().text(run_id).text(task_id).integer(impl_->place.size));
+    if (rows.empty()) return {};
+    return task_place_of(rows[0]);
+  });
+}
+
+Result<std::vector<TaskPlace>> Reader::tasks(std::string_view run_id, std::optional<bool> completed,
+                                             std::int64_t after_seq, std::size_t limit) {
+  return guarded(impl_->connection, "listing tasks", [&] {
+    std::optional<std::string> wanted;
+    if (completed) wanted = *completed ? "t" : "f";
+    Params params = impl_->params();
+    params.text(run_id)
+        .text_or_null(wanted)
+        .integer(after_seq)
+        .integer(static_cast<std::int64_t>(limit))
+        .integer(impl_->place.size);
+    return rows_of(
+        query(impl_->connection, "tasks",
+              "SELECT o.task_id, o.seq, c.seq FROM task_change o LEFT JOIN task_change c ON c.log_no = o.log_no"
+              " AND c.run_id = o.run_id AND c.task_id = o.task_id AND c.change = 'completed' AND c.seq < $6"
+              " WHERE o.log_no = $1 AND o.run_id = $2 AND o.change = 'opened' AND o.seq > $4 AND o.seq < $6"
+              " AND ($3::boolean IS NULL OR $3::boolean = (c.seq IS NOT NULL)) ORDER BY o.seq LIMIT $5",
+              params),
+        task_place_of);
+  });
+}
+
+Result<std::vector<TaskEvidenceRow>> Reader::evidence_spent(const std::vector<std::int64_t>& evidence_seqs) {
+  return guarded(impl_->connection, "looking for tasks that evidence completed", [&] {
+    return rows_of(
+        query(impl_->connection, "evidence_spent",
+              "SELECT " MUNIMENT_TASK_EVIDENCE_COLUMNS
+              " FROM task_evidence t WHERE t.log_no = $1 AND t.evidence_seq = ANY ($2::bigint[]) AND t.seq < $3"
+              " ORDER BY t.evidence_seq",
+              impl_->params().integers(evidence_seqs).integer(impl_->place.size)),
+        task_evidence_of);
+  });
+}
+
+Result<std::optional<TaskEvidenceRow>> Reader::content_spent(const Hash& hash) {
+  return guarded(impl_->connection, "looking for a task that the same content completed",
+                 [&]() -> std::optional<TaskEvidenceRow> {
+                   const pqxx::result rows =
+                       query(impl_->connection, "content_spent",
+                             "SELECT " MUNIMENT_TASK_EVIDENCE_COLUMNS
+                             " FROM evidence e JOIN task_evidence t ON t.log_no = $1 AND t.evidence_seq = e.seq"
+                             " WHERE e.log_no = $1 AND e.hash = $2 AND t.seq < $3 ORDER BY t.seq LIMIT 1",
+                             impl_->params().text(to_hex(hash)).integer(impl_->place.size));
+                   if (rows.empty()) return {};
+                   return task_evidence_of(rows[0]);
+                 });
+}
+
+}  // namespace muniment::store
