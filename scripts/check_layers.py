@@ -62,7 +62,7 @@ OWNERS = {
     "rocksdb/": ["retrieval/*.cpp", "verify/*.cpp"],
     "curl/": ["base/http.cpp"],
     "hiredis/": ["retrieval/query/shared_cache.cpp"],
-    "re2/": ["cli/show/line_match.cpp"],
+    "re2/": ["cli/show/line_match.cpp", "evidence/run_judge/words.cpp"],
     "seccomp.h": ["base/process/sandbox_calls.cpp"],
     "microhttpd.h": ["audit/witness/witness_server.cpp", "http/*.cpp"],
     "zstd.h": ["base/files/zstd.cpp"],

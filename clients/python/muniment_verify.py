@@ -339,7 +339,9 @@ class Verifier:
                     wanted = {**shown, **{c: wanted[c] for c in own + ["step_id"] * (check == "claim")}, "status": wanted["status"], **ERASED[kind]}
                 need(f"row of {kind}", shown, {c: wanted.get(c) for c in shown})
                 need("evidence_id", row.get("evidence_id"), evidence_id(shown) if shown.get("chunk_id") else row.get("evidence_id"))
-                data = row[text] if text and check != "evidence" else shown[text].get("text") if text and shown[text] else None
+                data = row[text] if text and check != "evidence" else None
+                if check == "evidence" and shown[text] and set(shown[text]) <= {"text", "metadata"}:   # other content is hashed as canonical JSON
+                    data = shown[text].get("text") if isinstance(shown[text].get("text"), str) else None
                 data = files.get(f"artifacts/{row.get('artifact_id')}") if data is None else data.encode()
                 if data is None and text in ("manifest", "state"):
                     need("erased, of an erased event", [row["salt"], any(n == seq or text == "state" and n < seq for n in self.report["redactions"])], [None, True])

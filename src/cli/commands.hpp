@@ -37,6 +37,7 @@ void add_doctor_command(CLI::App& app, Session& session);     // doctor
 void add_metrics_command(CLI::App& app, Session& session);    // metrics
 void add_top_command(CLI::App& app, Session& session);        // top
 void add_run_commands(CLI::App& app, Session& session);       // run …, recover, rehydrate
+void add_run_judge(CLI::App& run, Session& session);          // run judge
 void add_run_grep(CLI::App& run, Session& session);           // run grep
 void add_run_diff(CLI::App& run, Session& session);           // run diff, fork
 void add_why_command(CLI::App& app, Session& session);        // why

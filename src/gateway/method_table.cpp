@@ -82,6 +82,7 @@ constexpr MethodInfo table[] = {
      .order = Order::in_turn},
     {.name = "run.end", .function = run_end, .runs = Runs::loop_first, .writes = true, .order = Order::settling},
     {.name = "run.get", .function = run_get},
+    {.name = "run.judge", .function = run_judge},
     {.name = "run.list", .function = run_list},
     {.name = "run.recover", .function = run_recover, .writes = true, .order = Order::settling},
     {.name = "run.rehydrate", .function = run_rehydrate},

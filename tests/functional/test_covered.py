@@ -28,6 +28,7 @@ VALUES = {
     "run.status": "CASE status WHEN 'open' THEN 'ended' ELSE 'open' END", "document.trust": "CASE trust WHEN 'trusted' THEN 'untrusted' ELSE 'trusted' END",
     "document.ended_by": "CASE ended_by WHEN 'revised' THEN 'retracted' ELSE 'revised' END", "feedback.value": "-value", "evidence.span": "'b1-2'",
     "evidence_link.relation": "CASE relation WHEN 'supports' THEN 'refutes' ELSE 'supports' END", "schema_migration.sha256": "repeat('5a', 32)",
+    "task_change.change": "CASE change WHEN 'opened' THEN 'completed' ELSE 'opened' END",
     "chunk.start_byte": "start_byte + 1", "document.seq": "seq + 1", "document.chunks": "chunks + 1", "log_head.partition_bits": "partition_bits - 1", "snapshot.artifact_id": "gen_random_uuid()",
 }
 BY_TYPE = {"smallint": "{0} + 1", "integer": "{0} + 1000", "bigint": "{0} + 1000", "text": "{0} || 'x'", "uuid": "gen_random_uuid()", "json": "'{{\"other\": 1}}'",
@@ -47,6 +48,11 @@ class Covered(Bundling):
         run = self.recorded_run("all")
         spoken = self.new_run("spoken", indexed=True)
         self.client.append(spoken, "thought.recorded", {"content": [{"type": "text", "content": "The lamp is lit at dusk."}]})
+        tasks = self.new_run("tasks")
+        self.call("task.open", run_id=tasks, task_id="parser", content="Write the parser of the configuration")
+        review = self.call("evidence.record", run_id=tasks, type="review", task_id="parser", content={
+            "text": "The parser of the configuration reads every key that the manual names, and refuses unknown keys with their line."})
+        self.assertTrue(self.call("task.complete", run_id=tasks, task_id="parser", evidence_ids=[review["evidence_id"]])["completed"])
         corpus = self._testMethodName[:40]
         documents = [{"id": "ports.md", "text": "# Ports\n\nThe proxy listens on port 8080.\n", "tags": ["net"], "source": "https://a.example/", "title": "Ports"}]
         self.assertEqual(self.call("corpus.ingest", corpus=corpus, documents=documents, wait=True)["errors"], [])

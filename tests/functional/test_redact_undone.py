@@ -69,6 +69,30 @@ class Undone(Redacting):
         self.assertEqual(self.daemon.sql(links), [["0"]])
         self.assert_verified()
 
+    def test_the_rows_of_a_task_go_with_its_event(self) -> None:
+        self.call("task.open", run_id=self.run_id, task_id="parser", content="Write the parser of the configuration")
+        review = self.call("evidence.record", run_id=self.run_id, type="review", task_id="parser", content={
+            "text": "The parser of the configuration reads every key that the manual names, and refuses unknown keys with their line."})
+        done = self.call("task.complete", run_id=self.run_id, task_id="parser", evidence_ids=[review["evidence_id"]])
+        self.assertTrue(done["completed"], done)
+        rows = "SELECT (SELECT count(*) FROM task_change), (SELECT count(*) FROM task_evidence), (SELECT count(task_id) FROM evidence)"
+        self.assertEqual(self.daemon.sql(rows), [["2", "1", "1"]])
+        self.daemon.sql("CREATE TABLE held AS SELECT * FROM task_change; CREATE TABLE held_evidence AS SELECT * FROM task_evidence")
+        self.addCleanup(self.daemon.sql, "DROP TABLE held, held_evidence")
+        self.redact(seq=done["seq"])
+        self.assertEqual(self.daemon.sql(rows), [["1", "0", "1"]])
+        self.redact(seq=review["seq"])
+        self.assertEqual(self.daemon.sql(rows), [["1", "0", "0"]])
+        self.assert_verified()
+        for back in ("INSERT INTO task_change SELECT * FROM held WHERE change = 'completed'", "INSERT INTO task_evidence SELECT * FROM held_evidence",
+                     "UPDATE evidence SET task_id = 'parser'"):
+            with self.subTest(back=back):
+                self.daemon.sql(f"SET session_replication_role = replica; {back}")
+                self.assertIn("erasure", self.findings())
+                self.assertFalse(self.call("server.rebuild")["equal"])
+                self.assertEqual(self.daemon.sql(rows), [["1", "0", "0"]])
+                self.assert_verified()
+
     def test_a_row_that_stays_without_its_words_is_missed(self) -> None:
         told = {"claim": self.call("claim.record", run_id=self.run_id, text=SECRET, pointers=[]),
                 "evidence": self.call("evidence.record", run_id=self.run_id, type="review", content={"text": SECRET}),

@@ -131,11 +131,11 @@ OTHER_ROWS = {
     "link deleted": ("DELETE FROM evidence_link", "evidence_link"),
     "evidence task": ("UPDATE evidence SET task_id = 'docs' WHERE task_id IS NOT NULL", "evidence"),
     "evidence command": ("UPDATE evidence SET command_id = gen_random_uuid() WHERE command_id IS NULL", "evidence"),
-    "task of another name": ("UPDATE task_change SET task_id = 'parsers' WHERE change = 'opened'", "task_change"),
+    "task of another name": ("UPDATE task_change SET task_id = task_id || 's' WHERE change = 'opened'", "task_change"),
     "task of another run": ("UPDATE task_change SET run_id = 'third'", "task_change"),
     "task completed": ("UPDATE task_change SET change = 'completed' WHERE task_id = 'docs'", "task_change"),
     "task deleted": ("DELETE FROM task_change WHERE change = 'completed'", "task_change"),
-    "task added": ("INSERT INTO task_change SELECT log_no, seq + 1000, run_id, 'more', change FROM task_change", "task_change"),
+    "task added": ("INSERT INTO task_change SELECT log_no, seq + 1000, run_id, task_id || 's', change FROM task_change", "task_change"),
     "task added at another event": ("INSERT INTO task_change SELECT log_no, seq - 4, run_id, 'more', change FROM task_change WHERE task_id = 'docs'", "task_change"),
     "spent evidence of another task": ("UPDATE task_evidence SET task_id = 'docs'", "task_evidence"),
     "spent evidence of another run": ("UPDATE task_evidence SET run_id = 'third'", "task_evidence"),
@@ -167,6 +167,8 @@ class Verify(unittest.TestCase):
         cls.postgres = PrivatePostgres.for_class(cls)
         cls.clean = cls.folder / "clean"
         cls.log = tasks(sample(LogMaker(str(cls.clean))), "solve-1")
+        cls.log.checkpoint()
+        cls.log.append("solve-1", "x.vendor.note", {"last": True})
         cls.uri = cls.postgres.create("log")
         cls.artifacts = cls.folder / "artifacts"
 
@@ -220,7 +222,7 @@ class Verify(unittest.TestCase):
     def test_a_log_that_nobody_touched_is_consistent_but_unsigned(self) -> None:
         report = self.expect_nothing()
         self.assertIsNone(report["first_bad"])
-        self.assertEqual(report["counts"]["snapshots_folded"], 4)
+        self.assertEqual(report["counts"]["snapshots_folded"], 5)
         self.assertEqual(report["redactions"], [129])
         self.assertTrue(any("signatures" in text for text in report["not_checked"]))
         self.assertEqual(self.verify("--unsigned-ok")[0], 0)
@@ -230,7 +232,7 @@ class Verify(unittest.TestCase):
         done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts], stdout=subprocess.PIPE,
                               check=False, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("CONSISTENT, UNSIGNED to 142", done.stdout)
+        self.assertIn("CONSISTENT, UNSIGNED to 145", done.stdout)
         self.assertIn("1 redacted (129)", done.stdout)
         self.assertIn("NOT CHECKED: signatures", done.stdout)
 
@@ -387,7 +389,7 @@ class Verify(unittest.TestCase):
         self.expect_nothing()
 
     def test_a_cut_behind_the_last_checkpoint_cannot_be_seen_without_signatures(self) -> None:
-        self.sql("DELETE FROM event WHERE seq > 135")
+        self.sql("DELETE FROM event WHERE seq > 144")
         self.expect_nothing()
 
     # The folds

@@ -49,6 +49,10 @@ def run_get(me: Pen) -> Program:
     return one("run.get", {"run_id": me.run()})
 
 
+def run_judge(me: Pen) -> Program:
+    return one("run.judge", {"run_id": me.run(), "limit": 10})
+
+
 def run_list(me: Pen) -> Program:
     return one("run.list", {"limit": 5, **({"status": "open"} if me.random.random() < 0.5 else {})})
 
@@ -230,6 +234,7 @@ METHODS: dict[str, Union[Programs, str]] = {
     "pointer.resolve": (*WRITES["pointer.resolve"], resolve),
     "pointer.validate": (resolve,),
     "run.get": (run_get,),
+    "run.judge": (run_judge,),
     "run.list": (run_list,),
     "run.rehydrate": (rehydrate,),
     "server.health": (server,),

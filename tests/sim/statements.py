@@ -155,6 +155,17 @@ def run_get(judge: Judge, operation: Operation, attempt: Attempt, least: int, mo
         yield "not_a_moment", f"next_run_seq is {run['next_run_seq']}; the run had {first} to {last} events"
 
 
+def run_judge(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
+    """Whatever is claimed: a claim and what decides it are events of the run, and every claim that is shown is counted."""
+    answer = attempt.result
+    for claim in answer["claims"]:
+        for seq in (claim["seq"], claim.get("evidence_seq", claim["seq"])):
+            if seq > most or judge.log.events[seq].run_id != answer["run_id"]:
+                yield "not_its_event", f"{seq} is no event of {answer['run_id']} up to {most}"
+    if sum(answer["counts"].values()) < len(answer["claims"]):
+        yield "other_count", f"{answer['counts']} for {len(answer['claims'])} claims"
+
+
 def one_run(judge: Judge, run: Json, least: int, most: int) -> Wrong:
     statuses = judge.log.statuses(run["run_id"], least, most)
     if run["status"] not in statuses:
@@ -315,7 +326,7 @@ STATEMENTS: dict[str, Callable[..., Wrong]] = {
     "evidence.get": evidence_get, "evidence.link": linked, "evidence.verify": evidence_verified,
     "evidence.list": rows("evidence.recorded", "evidence"), "evidence.record": written, "evidence.retrieve": retrieved, "feedback.record": written,
     "manifest.get": manifest_get, "manifest.put": written, "muniment exec": executed, "pointer.render": rendered, "pointer.resolve": resolved,
-    "pointer.validate": resolved, "run.annotate": written, "run.end": written, "run.get": run_get, "run.list": run_list, "run.rehydrate": state,
+    "pointer.validate": resolved, "run.annotate": written, "run.end": written, "run.get": run_get, "run.judge": run_judge, "run.list": run_list, "run.rehydrate": state,
     "run.start": written, "server.metrics": metrics, "server.rebuild": rebuilt, "server.status": checkpoint, "snapshot.latest": state,
     "snapshot.list": snapshot_list, "snapshot.take": state, "source.revoke": written,
 }

@@ -10,7 +10,7 @@ BODIES = {
     "command.ended": ("call_id",), "approval.requested": ("approval_id", "call_id"), "approval.decided": ("approval_id",),
     "child.started": ("run_id", "kind"), "child.ended": ("run_id",), "child.halted": ("run_id",),
     "context.built": ("manifest_id",), "context.compacted": ("manifest_id",), "plan.updated": ("items",),
-    "task.opened": ("task_id",), "task.completed": ("task_id",), "budget.exceeded": ("budget", "limit", "used"),
+    "budget.exceeded": ("budget", "limit", "used"),
     "message.added": (), "thought.recorded": (), "x.vendor.thing": (), "run.annotated": ("labels",),
     "state.patched": ("format", "patch"), "error.raised": (),
 }

@@ -28,7 +28,6 @@ namespace {
 constexpr std::size_t argv_bytes_max = 24 * 1024;  // leaves room in a body for the environment
 constexpr std::size_t env_value_bytes_max = 2048;
 constexpr int end_attempts = 3;
-constexpr int exit_refused = 1;  // the command exited with 0, and its evidence does not count
 constexpr std::string_view end_of_command = "the end of the command";
 
 struct ExecOptions {

@@ -460,13 +460,14 @@ Status recover(Session& session, const RecoverOptions& options) {
 }  // namespace
 
 void add_run_commands(CLI::App& app, Session& session) {
-  CLI::App& run = add_group(app, "run", "Runs: start, end, list, show, search, compare, fork");
+  CLI::App& run = add_group(app, "run", "Runs: start, end, list, show, search, compare, fork, judge");
   add_command<StartOptions>(session, run, "start", "Start a run, or go on with it", declare_start, start_run);
   add_command<EndOptions>(session, run, "end", "End a run", declare_end, end_run);
   add_command<RunListOptions>(session, run, "list", "List runs, the newest first", declare_list, list_runs);
   add_command<ShowOptions>(session, run, "show", "What happened in a run", declare_show, show_run);
   add_run_grep(run, session);
   add_run_diff(run, session);
+  add_run_judge(run, session);
   add_command<RehydrateOptions>(session, app, "rehydrate", "The state of a run", declare_rehydrate, rehydrate);
   add_command<RecoverOptions>(session, app, "recover", "Look at a halted run, repair it, let it go on", declare_recover,
                               recover);

@@ -32,7 +32,7 @@ using FollowClock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds look_again{100};
 constexpr std::chrono::milliseconds away_pause{500};
-constexpr std::size_t read_bytes = 1 << 20;
+constexpr std::size_t log_read_bytes = 1 << 20;
 constexpr std::size_t session_line_bytes_max = 64U << 20;  // a longer one is noted and passed over
 constexpr std::size_t remembered_bytes = 4096;  // of what was read last, to see whether it still stands there
 
@@ -101,7 +101,7 @@ class SessionFile {
       device_ = about.st_dev;
       file_ = std::move(file->fd);
     }
-    std::string piece(read_bytes, '\0');
+    std::string piece(log_read_bytes, '\0');
     ASSIGN_OR_RETURN(const std::size_t got, read_into(file_, offset_, piece, path_));
     piece.resize(got);
     offset_ += static_cast<std::int64_t>(got);

@@ -97,6 +97,7 @@ struct PytestSession {
   bool clean = true;     // each line of the progress was understood
   bool stopped = false;  // by -x, or interrupted
   bool distributed = false;
+  bool other_items = false;  // results that are no test of their own, so that the summary exceeds the collected tests
   std::optional<std::int64_t> collected;
   std::int64_t collect_errors = 0, collect_skipped = 0;
   Counts listed;
@@ -111,7 +112,11 @@ std::optional<Outcome> outcome_of_word(std::string_view word) {
 }
 
 bool list_characters(PytestSession& session, std::string_view characters) {
-  if (!is_all_of(characters, ".FEsxX")) return false;
+  if (!is_all_of(characters, ".FEsxX")) {
+    // Subtests and reruns have characters of their own.
+    if (is_all_of(characters, ".FEsxXRuy,-")) session.other_items = true;
+    return false;
+  }
   for (const char c : characters) {
     const Outcome outcome = c == '.' || c == 'X'   ? Outcome::passed
                             : c == 'F' || c == 'E' ? Outcome::failed
@@ -183,6 +188,8 @@ class PytestReader {
     if (const auto frame = framed(line, '=')) return read_frame(*frame);
     if (captured_ || nested_ > 0) {
       if (nested_ == 0 && framed(line, '_')) captured_ = false;
+      if (!session_.framed)
+        if (const auto summary = pytest_summary(trimmed(line))) last_nested_ = summary;
       return;
     }
     if (const auto heading = framed(line, '-'); heading && heading->starts_with("Captured ")) {
@@ -197,8 +204,10 @@ class PytestReader {
   }
 
   void finish() {
-    // A session within captured output that never closed has swallowed the last closing line of the outer one.
-    if (session_.open && nested_ > 0 && last_nested_ && fits(*last_nested_)) close(*last_nested_);
+    // A session within captured output that never closed has taken the closing line of the outer one, which is told by
+    // its number of tests; with -q, nothing but that line may follow captured output.
+    const bool known = session_.collected.has_value() || !session_.framed;
+    if (session_.open && known && last_nested_ && fits(*last_nested_)) close(*last_nested_);
     if (session_.open && (session_.framed || sessions_ == 0)) truncated_ = true;
     report_.complete = sessions_ > 0 && !truncated_;
     if (sessions_ > 0) report_.summary = summary_;
@@ -231,7 +240,7 @@ class PytestReader {
   }
 
   void read_body(std::string_view line) {
-    if (const auto summary = line.find(" in ") == std::string_view::npos ? std::nullopt : pytest_summary(line);
+    if (const auto summary = line.find(" in ") == std::string_view::npos ? std::nullopt : pytest_summary(trimmed(line));
         summary && !session_.framed)
       return close(*summary);
     switch (session_.place) {
@@ -259,7 +268,8 @@ class PytestReader {
   }
 
   void read_name(std::string_view line) {
-    if (!take(line, "FAILED ") && !take(line, "ERROR ")) return;
+    if (line.starts_with("SUBFAILED")) session_.other_items = true;
+    if (!take(line, "FAILED ") && !take(line, "ERROR ") && !line.starts_with("SUBFAILED")) return;
     ++session_.named_failures;
     keep_failure(report_, line.substr(0, std::min(line.find(" - "), line.size())));
   }
@@ -273,7 +283,8 @@ class PytestReader {
   void close(const PytestSummary& summary) {
     ++sessions_;
     summary_ += summary.counts;
-    if (!summary.has_other_items && !fits(summary))
+    const bool other_items = summary.has_other_items || session_.other_items;
+    if (!other_items && !fits(summary))
       note_problem(report_, "pytest collected " + std::to_string(*session_.collected) + " tests and sums up " +
                                 text_of(summary.counts));
     if (session_.named_failures > summary.counts.failed)
@@ -281,7 +292,7 @@ class PytestReader {
                                 " failed tests and sums up " + text_of(summary.counts));
     Counts listed = session_.listed;
     const bool is_list =
-        session_.clean && !summary.has_other_items &&
+        session_.clean && !other_items &&
         (listed.total > 0 || summary.counts.total == session_.collect_errors + session_.collect_skipped);
     if (is_list) {
       count_test(listed, Outcome::failed, session_.collect_errors);

@@ -143,6 +143,7 @@ class TapReader {
       return true;
     }
     // The summary of tape and its relatives.
+    count_pending();
     std::string_view rest = text;
     const bool failures = take(rest, "fail ");
     if (!failures && !take(rest, "tests ")) return true;

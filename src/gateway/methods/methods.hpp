@@ -104,6 +104,9 @@ Result<Answer> run_start(Call& call);
 Result<Answer> run_annotate(Call& call);
 Result<Answer> run_end(Call& call);
 
+// run_judge.cpp
+Result<Answer> run_judge(Call& call);
+
 // run_list.cpp
 Result<Answer> run_get(Call& call);
 Result<Answer> run_list(Call& call);

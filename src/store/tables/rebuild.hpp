@@ -49,8 +49,8 @@ class Rebuild {
   // Gathers the events before `upto` from which derived rows follow; first of all.
   Status collect(std::int64_t upto);
 
-  // run, claim, evidence, task_change, task_evidence, or artifact, which is compared and never changed. What a follower keeps is
-  // taken as far as the follower has read.
+  // run, claim, evidence, task_change, task_evidence, or artifact, which is compared and never changed. What a
+  // follower keeps is taken as far as the follower has read.
   Result<RebuiltTable> rebuild(std::string_view table);
   Result<RebuiltTable> rebuild_pointers(const PointersOf& pointers_of);
   // Those of corpus_tables that are named.

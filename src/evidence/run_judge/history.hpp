@@ -1,0 +1,75 @@
+// What a run has shown so far: edits, checks and files, each with the seq of the event that shows it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "evidence/run_judge/checks.hpp"
+#include "evidence/run_judge/kinds.hpp"
+#include "evidence/run_judge/outcome.hpp"
+#include "evidence/run_judge/run_judge.hpp"
+
+namespace muniment::evidence::run_judge {
+
+inline constexpr std::size_t checks_kept_max = 64;   // of a sort since the last edit: the newest
+inline constexpr std::size_t files_kept_max = 20'000;
+inline constexpr std::size_t same_name_max = 64;     // files of one name in different folders
+
+struct CheckFact {
+  std::int64_t seq = 0;
+  CheckRun run;
+  CheckEnd end;
+};
+
+struct FileFact {
+  std::string path;
+  std::int64_t seq = 0;
+  bool deleted = false;
+  bool failed = false;      // the newest attempt to change it
+  bool only_asked = false;  // a command line names it, and shows an error that may be another command's
+  bool made_here = false;   // by the run: it was not there before
+};
+
+class History {
+ public:
+  void add_check(std::int64_t seq, const CheckRun& run, CheckEnd end);
+  // A change of the tree that names no file.
+  void add_edit(std::int64_t seq);
+  void add_file(std::int64_t seq, const FileEffect& file, bool failed, bool only_asked, bool created);
+
+  struct Ruling {
+    Verdict verdict = Verdict::unsupported;
+    std::optional<std::int64_t> seq;
+    std::string why;
+  };
+  Ruling judge(const Said& said) const;
+  std::optional<std::int64_t> last_edit() const { return last_edit_; }
+
+ private:
+  struct Checks {
+    std::vector<CheckFact> current;    // since the last edit, oldest first
+    std::optional<CheckFact> before;   // the newest in front of it
+  };
+
+  Ruling judge_check(const Said& said, Check check, bool failure) const;
+  Ruling judge_state(const Said& said, const CheckFact& newest, bool failure) const;
+  Ruling judge_deed(Check check) const;
+  Ruling judge_behaviour(bool needs_edit) const;
+  Ruling judge_file(const Said& said) const;
+  const Checks& of(Check check) const { return checks_[static_cast<std::size_t>(check)]; }
+  const FileFact* find_file(std::string_view path) const;
+
+  std::array<Checks, checks> checks_;
+  std::optional<std::int64_t> last_edit_;
+  std::map<std::string, std::vector<FileFact>, std::less<>> files_;  // by base name
+  std::size_t files_count_ = 0;
+  std::optional<FileFact> newest_written_, newest_deleted_;
+};
+
+}  // namespace muniment::evidence::run_judge

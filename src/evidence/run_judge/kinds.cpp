@@ -1,0 +1,318 @@
+#include "evidence/run_judge/kinds.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "evidence/run_judge/mood.hpp"
+#include "evidence/run_judge/words.hpp"
+
+namespace muniment::evidence::run_judge {
+namespace {
+
+// Parts of the patterns below.
+const std::string adverbs =
+    R"((?:(?:now|all|still|also|both|again|just|then|too|currently|fully|correctly|successfully|finally|already|properly|have|has|had|been|each)\s+)*)";
+// "I have", "and", or the beginning of a clause: a participle behind it is a verb, not an attribute.
+const std::string doer =
+    R"((?:\b(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+|^\W*|[,;:(]\s*(?:and\s+|then\s+)*|\band\s+))" + adverbs;
+const std::string has_been = R"(\s+(?:is|are|was|were|has been|have been|got|gets)\s+)" + adverbs;
+const std::string some_words = R"((?:\s+[^\s,;:]+){0,6}?)";
+const std::string test_noun =
+    R"((?:\b(?:unit|doc|integration)?tests?\b|\btest(?:_\w|q|s?/)[\w./:-]*|\b[\w/-]+_tests?(?:\.\w+)?\b|\bspecs\b|\b(?:test )?suite\b|)"
+    R"(\btest (?:suites?|cases?|files?|scripts?|classes|modules?|runs?)\b))";
+const std::string about = R"((?:\s+(?:in|for|of|from|that|which|i|we|related to|on|with|under|\()\s*[^,;:]{1,80}?\)?)?)";
+const std::string faults = R"((?:errors?|warnings?|issues?|problems?|violations?|complaints?|findings?|offen[cs]es))";
+const std::string fine = R"((?:success(?:ful)?(?:ly)?|cleanly|fine|without\s+(?:any\s+|further\s+)?)" + faults + R"())";
+const std::string passes =
+    R"((?:pass(?:es|ed)?|succeed(?:s|ed)?|(?:is|are|was|were|comes? back|came back|runs?|ran)\s+)" + adverbs +
+    R"((?:passing|passed|green|successful|succeeding|clean|cleanly|happy|ok|successfully)))";
+const std::string fails = R"((?:fail(?:s|ed)?|(?:is|are|was|were|keeps?|kept)\s+)" + adverbs + R"((?:failing|failed|red|broken)))";
+const std::string trouble =
+    R"((?:\b(?:bugs?|issues?|problems?|errors?|defects?|regressions?|crash(?:es)?|failures?|vulnerabilit(?:y|ies)|leaks?|race|deadlock|typos?|warnings?|root cause|exception|test|tests)\b))";
+const std::string linter =
+    R"((?:\b(?:lint(?:er|ers|ing|s)?|eslint|flake8|ruff|pylint|clippy|clang-tidy|shellcheck|black|prettier|golangci-lint|rubocop|style checks?)\b))";
+const std::string type_checker = R"((?:\b(?:type[- ]?check(?:s|er|ing)?|mypy|pyright|tsc|type script|typescript|types)\b))";
+
+enum class Names : std::uint8_t { nothing, test, path, path_or_file };
+
+struct Rule {
+  Kind kind;
+  Names subject;
+  bool own_negation;
+  Pattern pattern;
+};
+
+std::vector<Rule> test_rules() {
+  std::vector<Rule> rules;
+  const auto add = [&](Kind kind, Names subject, bool own_negation, const std::string& pattern) {
+    rules.push_back({kind, subject, own_negation, Pattern(pattern)});
+  };
+  add(Kind::tests_pass, Names::test, false,
+      R"(\b(\d+)(?:/\d+| (?:out )?of (?:the )?\d+)?\s+(?:\w+\s+)?(?:tests?\s+|specs?\s+|assertions?\s+)?)" + adverbs + R"((?:are\s+|is\s+)?pass(?:ed|ing|es)?\b)");
+  add(Kind::tests_pass, Names::test, false, test_noun + about + R"(\s+)" + adverbs + R"((?:do\s+)?(?:not\s+)?)" + passes + R"(\b)");
+  add(Kind::tests_pass, Names::test, false, test_noun + about + R"(\s+(?:do|did|does|is|are|was|were)(?:n['’]t| not)\s+)" + adverbs + R"(pass(?:ing|ed)?\b)");
+  add(Kind::tests_pass, Names::test, false, R"(\bpass(?:es|ed|ing)?\s+(?:all|the|every|both)\s+(?:[\w-]+\s+){0,4}?)" + test_noun);
+  add(Kind::tests_pass, Names::nothing, false, R"(\btests?\b[^;:]{0,80}[,;]?\s+(?:and|which|they|that|all)\s+(?:they\s+|of\s+them\s+|it\s+)?)" + adverbs + passes + R"(\b)");
+  add(Kind::tests_pass, Names::nothing, true,
+      R"(\b(?:no|zero|0|without(?: any)?)\s+(?:[\w-]+\s+)?(?:test failures|failing tests?|failed tests?|tests?\s+(?:\w+\s+)?fail(?:s|ed|ing|ures)?)\b)");
+  add(Kind::tests_pass, Names::nothing, false, R"(\b(?:green|successful|passing)\s+test\s+(?:run|suite)s?\b)");
+  add(Kind::tests_fail, Names::test, false, test_noun + about + R"(\s+)" + adverbs + fails + R"(\b)");
+  add(Kind::tests_fail, Names::test, false, R"(\b([1-9]\d*)\s+(?:\w+\s+)?(?:tests?\s+)?)" + adverbs + R"((?:are\s+|is\s+)?fail(?:ed|ing|s|ures?)?\b)");
+  add(Kind::tests_run, Names::nothing, false,
+      doer + R"((?:re-?)?(?:ran|run|executed)\s+(?:all\s+|both\s+)?(?:(?:the|our|these|its|full|whole|entire|existing|relevant|new|your|project|complete)\s+)*(?:[\w-]+\s+){0,3}?)" + test_noun);
+  return rules;
+}
+
+std::vector<Rule> state_rules() {
+  std::vector<Rule> rules;
+  const auto add = [&](Kind kind, Names subject, bool own_negation, const std::string& pattern) {
+    rules.push_back({kind, subject, own_negation, Pattern(pattern)});
+  };
+  add(Kind::build_succeeds, Names::nothing, false, R"(\b(?:build|compilation)\s+)" + adverbs + R"((?:do(?:es)?\s+)?(?:not\s+)?)" + passes + R"(\b)");
+  add(Kind::build_succeeds, Names::nothing, true, R"(\b(?:builds?|built|compiles?|compiled)\s+)" + adverbs + fine + R"(\b)");
+  add(Kind::build_succeeds, Names::nothing, true, R"(\b(?:no|zero|0)\s+(?:build|compil(?:e|er|ation))\s+(?:errors?|failures?)\b)");
+  add(Kind::build_fails, Names::nothing, false, R"(\b(?:build|compilation)\s+)" + adverbs + fails + R"(\b)");
+  add(Kind::build_fails, Names::nothing, true, R"(\b(?:do(?:es)?|did|wo|would)(?:n['’]t| not)\s+(?:even\s+)?(?:build|compile)\b)");
+  add(Kind::lint_clean, Names::nothing, true, R"(\b(?:no|zero|0|without(?: any)?)\s+(?:[\w-]+\s+)?)" + linter + R"(\s+)" + faults + R"(\b)");
+  add(Kind::lint_clean, Names::nothing, false, linter + R"((?:\s+(?:checks?|errors?))?\s+)" + adverbs + passes + R"(\b)");
+  add(Kind::lint_clean, Names::nothing, true, linter + R"(\s+(?:now\s+)?(?:reports?|reported|finds?|found|shows?|showed)\s+(?:no|zero|0)\s+(?:\w+\s+)?)" + faults + R"(\b)");
+  add(Kind::lint_clean, Names::nothing, false, R"(\bpass(?:es|ed)?\s+(?:the\s+|all\s+)?)" + linter + R"(|\blint[- ](?:free|clean)\b)");
+  add(Kind::types_check, Names::nothing, true, R"(\b(?:no|zero|0|without(?: any)?)\s+(?:type|typing|mypy|pyright|typescript)\s+)" + faults + R"(\b)");
+  add(Kind::types_check, Names::nothing, false, type_checker + R"((?:\s+checks?)?\s+)" + adverbs + passes + R"(\b)");
+  add(Kind::types_check, Names::nothing, true, type_checker + R"(\s+(?:now\s+)?(?:reports?|reported|finds?|found|shows?)\s+(?:no|zero|0)\s+(?:\w+\s+)?)" + faults + R"(\b)");
+  add(Kind::verified, Names::nothing, false, doer + R"((?:verified|confirmed|validated|tested)\b)");
+  add(Kind::verified, Names::nothing, false, R"(\b(?:works?|working|behaves?|functions)\s+)" + adverbs + R"((?:as\s+(?:expected|intended|required|described)|correctly|fine|properly|perfectly)\b)");
+  add(Kind::verified, Names::nothing, true, R"(\b(?:runs?|ran|execut(?:es|ed)|completes?|completed|finished)\s+)" + adverbs + fine + R"(\b)");
+  return rules;
+}
+
+std::vector<Rule> deed_rules() {
+  std::vector<Rule> rules;
+  const auto add = [&](Kind kind, Names subject, bool own_negation, const std::string& pattern) {
+    rules.push_back({kind, subject, own_negation, Pattern(pattern)});
+  };
+  const std::string mended = R"((?:fixed|resolved|solved|repaired|corrected|eliminated))";
+  add(Kind::fixed, Names::nothing, false, doer + mended + R"(\s+(?:the|a|an|this|that|it|all|both|these|those|your|our|its|my|by|in|one|two|three|q+|#?\d+|\w+)\b)");
+  add(Kind::fixed, Names::nothing, false, trouble + some_words + R"((?:\s+\(q+\))?)" + has_been + mended + R"(\b)");
+  add(Kind::fixed, Names::nothing, false, R"(\b(?:it|this|that|everything)(?:['’]s|\s+(?:is|was|has been))\s+)" + adverbs + mended + R"(\b)");
+  add(Kind::fixed, Names::nothing, false, R"(\b(?:this|that|it|which|my|the|our)(?:\s+(?:[\w-]+\s+)?(?:change|fix|patch|update|edit|modification|commit|solution|approach)s?)?(?:\s+ha(?:s|ve))?\s+)" + adverbs + R"((?:fix(?:es|ed)|resolv(?:es|ed)|solv(?:es|ed)|corrects)\s+(?:the|this|that|it|all|both|your|our|#?\d+)\b)");
+  add(Kind::fixed, Names::nothing, true, R"(\bno longer\s+(?:occurs?|happens?|crashes|fails|raises?|throws?|reproduces?|exists?|present|produces?|hangs?|leaks?|appears?|triggers?)\b)");
+  const std::string shipped = R"((?:deployed|released|published|shipped|rolled out))";
+  add(Kind::deployed, Names::nothing, false, doer + shipped + R"(\b)");
+  add(Kind::deployed, Names::nothing, false, has_been + R"((?:)" + shipped + R"(|live)\b)");
+  add(Kind::deployed, Names::nothing, false, R"(\bdeployment\s+)" + adverbs + R"((?:succeeded|completed?|finished|(?:is|was)\s+)" + adverbs + R"((?:complete|successful|live|done|finished))\b)");
+  add(Kind::committed, Names::nothing, false, doer + R"(committed\b|)" + has_been + R"(committed\b)");
+  add(Kind::pushed, Names::nothing, false, doer + R"((?:pushed\b|(?:opened|created|submitted|raised)\s+(?:a|the)\s+(?:new\s+)?(?:pull request|merge request|pr|mr)\b)|)" + has_been + R"(pushed\s+to\b)");
+  add(Kind::installed, Names::nothing, false, doer + R"(installed\b|)" + R"(\b(?:dependenc(?:y|ies)|packages?|requirements|q+))" + has_been + R"(installed\b)");
+  const std::string made = R"((?:created|wrote|written|saved|generated|added|updated|modified|edited|changed|rewrote|rewritten|replaced|refactored|implemented|extended))";
+  add(Kind::file_written, Names::path_or_file, false, doer + made + R"(\b)");
+  add(Kind::file_written, Names::path, false, R"([\w./q-]+)" + has_been + made + R"(\b)");
+  const std::string gone = R"((?:removed|deleted|cleaned up))";
+  add(Kind::file_deleted, Names::path_or_file, false, doer + gone + R"(\b)");
+  add(Kind::file_deleted, Names::path, false, R"([\w./q-]+)" + has_been + gone + R"(\b)");
+  return rules;
+}
+
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> all = [] {
+    std::vector<Rule> made = test_rules();
+    for (auto* more : {&state_rules, &deed_rules}) {
+      for (Rule& rule : more()) made.push_back(std::move(rule));
+    }
+    return made;
+  }();
+  return all;
+}
+
+struct Subjects {
+  // A name with a folder or an extension that begins with a letter; not a number, not an address.
+  Pattern path{R"((?:^|[\s`'"(\[,])((?:~|\.{0,2}|[\w@.+-]+)?(?:/[\w@.+-]+)+/?|[\w@+-]*[\w@+-](?:\.[\w+-]+)*\.[a-z][a-z0-9]{0,9}|(?:Dockerfile|Makefile|LICENSE))(?:$|[\s`'":,;)\]!?.]))", false};
+  Pattern test{R"((?:^|[\s`'"(\[,])((?:[\w./-]*/)?(?:test_\w+|\w+_test|tests?/[\w./-]+|Test[A-Z]\w+|\w+\.(?:test|spec)\.\w+)[\w./:\[\]-]*))", false};
+  Pattern suite{R"(\b(?:full|entire|whole|complete)\b[^,;:]{0,30}\b(?:test )?suite\b|\ball (?:of )?(?:the )?existing\b)"};
+  Pattern file_word{R"(\b(?:files?|scripts?|documents?|modules?)\b)"};
+  Pattern clause_end{R"([;:—]|\s-\s|\.\s|,\s+(?:and\s+)?(?:i|we|which|so|then|but|ran|run|verified|all|the tests?)\b|\b(?:because|based on|using|similar to|according to|located in|from|so that|but|and then|to (?:run|test|reproduce|verify|check|match|use|call|include|handle|support|see|ensure))\b)"};
+};
+
+const Subjects& subjects() {
+  static const Subjects patterns;
+  return patterns;
+}
+
+std::vector<std::string> all_in(std::string_view text, const Pattern& pattern) {
+  std::vector<std::string> found;
+  std::size_t from = 0;
+  while (found.size() < subjects_max) {
+    const auto match = pattern.find(text, from);
+    if (!match) break;
+    std::string name(match->group);
+    while (!name.empty() && (name.back() == '.' || name.back() == ':' || name.back() == ',')) name.pop_back();
+    const bool known = std::find(found.begin(), found.end(), name) != found.end();
+    if (!name.empty() && !known && name != "e.g" && name != "i.e") found.push_back(std::move(name));
+    const auto group_end = static_cast<std::size_t>(match->group.data() - text.data()) + match->group.size();
+    from = std::max(group_end, match->begin + 1);
+  }
+  return found;
+}
+
+// The words in which the rule's subject is looked for: those of the claim, and what the verb governs behind it.
+std::string_view reach_of(const Sentence& sentence, const Match& match) {
+  const auto end = subjects().clause_end.find(sentence.masked, match.end);
+  const std::size_t stop = end ? end->begin + (sentence.masked[end->begin] == '.' ? 1 : 0) : sentence.masked.size();
+  return std::string_view(sentence.text).substr(match.begin, stop - match.begin);
+}
+
+// A match begins at the mark in front of a name, which may be a part of it.
+std::string_view whole_match(const Sentence& sentence, const Match& match) {
+  return std::string_view(sentence.text).substr(match.begin, match.end - match.begin);
+}
+
+void add_file_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sentence, const Match& match) {
+  const std::string_view reach =
+      rule.subject == Names::path ? whole_match(sentence, match) : reach_of(sentence, match);
+  for (std::string& path : all_in(reach, subjects().path)) {
+    Said said{.kind = rule.kind, .subject = std::move(path), .count = std::nullopt};
+    claims.push_back(std::move(said));
+  }
+  const bool named = !claims.empty() && claims.back().kind == rule.kind;
+  if (rule.subject == Names::path_or_file && !named && subjects().file_word.in(reach)) {
+    claims.push_back({.kind = rule.kind, .subject = {}, .count = std::nullopt});
+  }
+}
+
+bool is_claimed(const std::vector<Said>& claims, Kind kind) {
+  return std::any_of(claims.begin(), claims.end(), [kind](const Said& said) { return said.kind == kind; });
+}
+
+std::optional<Kind> opposite_of(Kind kind) {
+  if (kind == Kind::tests_pass) return Kind::tests_fail;
+  if (kind == Kind::tests_fail) return Kind::tests_pass;
+  if (kind == Kind::build_succeeds) return Kind::build_fails;
+  if (kind == Kind::build_fails) return Kind::build_succeeds;
+  return std::nullopt;
+}
+
+void add_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sentence, const Match& match, bool denied) {
+  if (rule.subject == Names::path || rule.subject == Names::path_or_file) {
+    if (!denied) add_file_claims(claims, rule, sentence, match);
+    return;
+  }
+  Said said{.kind = rule.kind, .subject = {}, .count = std::nullopt};
+  if (denied) {  // what is denied claims the opposite, where there is one
+    const std::optional<Kind> opposite = opposite_of(rule.kind);
+    if (!opposite || is_claimed(claims, *opposite)) return;
+    said.kind = *opposite;
+  }
+  if (rule.subject == Names::test) {
+    const std::vector<std::string> tests = all_in(whole_match(sentence, match), subjects().test);
+    if (!tests.empty()) said.subject = tests.front();
+    std::int64_t count = 0;
+    if (!match.group.empty() &&
+        std::from_chars(match.group.data(), match.group.data() + match.group.size(), count).ec == std::errc())
+      said.count = count;
+  }
+  const std::size_t lead = std::min<std::size_t>(match.begin, 40);
+  said.whole_suite = subjects().suite.in(std::string_view(sentence.masked).substr(match.begin - lead, match.end - match.begin + lead));
+  claims.push_back(std::move(said));
+}
+
+// "3 of 5 tests pass", "2/7 passed": some do.
+bool is_part(const Sentence& sentence, const Match& match) {
+  static const Pattern fraction(R"((\d+\s*(?:/|of|out of)\s*(?:the\s+)?\d+))");
+  const auto found = fraction.find(whole_match(sentence, match));
+  if (!found) return false;
+  std::int64_t numbers[2] = {0, 0};
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < found->group.size() && count < 2;) {
+    const char* const begin = found->group.data() + at;
+    const auto [next, error] = std::from_chars(begin, found->group.data() + found->group.size(), numbers[count]);
+    at += error == std::errc() ? static_cast<std::size_t>(next - begin) : 1;
+    if (error == std::errc()) ++count;
+  }
+  return count == 2 && numbers[0] != numbers[1];
+}
+
+}  // namespace
+
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::tests_pass: return "tests_pass";
+    case Kind::tests_fail: return "tests_fail";
+    case Kind::tests_run: return "tests_run";
+    case Kind::build_succeeds: return "build_succeeds";
+    case Kind::build_fails: return "build_fails";
+    case Kind::lint_clean: return "lint_clean";
+    case Kind::types_check: return "types_check";
+    case Kind::fixed: return "fixed";
+    case Kind::verified: return "verified";
+    case Kind::deployed: return "deployed";
+    case Kind::committed: return "committed";
+    case Kind::pushed: return "pushed";
+    case Kind::installed: return "installed";
+    case Kind::file_written: return "file_written";
+    case Kind::file_deleted: return "file_deleted";
+    case Kind::completed: return "completed";
+  }
+  return "completed";
+}
+
+std::vector<std::string> paths_in(std::string_view text) { return all_in(text, subjects().path); }
+
+std::vector<Said> claims_in(const Sentence& sentence) {
+  std::vector<Said> claims;
+  std::optional<Kind> partial;  // said of a part, which the rules below do not see
+  constexpr std::size_t tries_max = 4;  // of a rule in a sentence: the first match may be open, the second a claim
+  for (const Rule& rule : rules()) {
+    if (is_claimed(claims, rule.kind) || partial == rule.kind) continue;
+    std::size_t from = 0;
+    for (std::size_t tries = 0; tries < tries_max; ++tries) {
+      const auto match = rule.pattern.find(sentence.masked, from);
+      if (!match) break;
+      from = std::max(match->end, match->begin + 1);
+      const Mood mood = mood_of(sentence, match->begin, match->end, rule.own_negation);
+      if (mood != Mood::open && is_part(sentence, *match)) partial = rule.kind;
+      if (mood == Mood::open || partial == rule.kind) continue;
+      const std::size_t before = claims.size();
+      add_claims(claims, rule, sentence, *match, mood == Mood::denied);
+      if (claims.size() > before) break;
+    }
+  }
+  return claims;
+}
+
+std::optional<Said> claim_of_item(std::string_view item) {
+  struct Order {
+    Kind kind;
+    Pattern pattern;
+  };
+  static const std::vector<Order> orders = [] {
+    std::vector<Order> made;
+    const auto add = [&](Kind kind, const char* pattern) { made.push_back({kind, Pattern(pattern)}); };
+    add(Kind::tests_pass, R"(\b(?:make|get|ensure|verify|check|confirm)\b.*\btests?\b.*\b(?:pass|green|succeed))");
+    add(Kind::tests_run, R"(^\W*(?:re-?)?(?:run|execute)\b.*\b(?:tests?|suite|pytest|ctest|specs)\b)");
+    add(Kind::build_succeeds, R"(^\W*(?:build|compile)\b)");
+    add(Kind::lint_clean, R"(^\W*(?:run\s+)?(?:the\s+)?(?:lint(?:er|ers|ing)?|eslint|flake8|ruff|clippy)\b)");
+    add(Kind::fixed, R"(^\W*(?:fix|resolve|solve|repair|correct)\b)");
+    add(Kind::deployed, R"(^\W*(?:deploy|release|publish|ship)\b)");
+    add(Kind::committed, R"(^\W*commit\b)");
+    add(Kind::pushed, R"(^\W*(?:push\b|open (?:a )?(?:pr|pull request)\b))");
+    add(Kind::installed, R"(^\W*install\b)");
+    add(Kind::verified, R"(^\W*(?:verify|validate|test)\b)");
+    add(Kind::file_written, R"(^\W*(?:create|write|add|update|modify|edit|generate|implement)\b)");
+    add(Kind::file_deleted, R"(^\W*(?:delete|remove|clean up)\b)");
+    return made;
+  }();
+  item = item.substr(0, sentence_bytes_max);
+  for (const Order& order : orders) {
+    if (!order.pattern.in(item)) continue;
+    Said said{.kind = order.kind, .subject = {}, .count = std::nullopt};
+    if (order.kind != Kind::file_written && order.kind != Kind::file_deleted) return said;
+    const std::vector<std::string> paths = paths_in(item);
+    if (paths.empty() && !subjects().file_word.in(item)) return std::nullopt;
+    if (!paths.empty()) said.subject = paths.front();
+    return said;
+  }
+  return std::nullopt;
+}
+
+}  // namespace muniment::evidence::run_judge

@@ -1,0 +1,327 @@
+#include "evidence/run_judge/run_judge.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "base/text.hpp"
+#include "evidence/run_judge/history.hpp"
+#include "evidence/run_judge/kinds.hpp"
+#include "evidence/run_judge/sentences.hpp"
+#include "evidence/run_judge/tool_calls.hpp"
+
+namespace muniment::evidence::run_judge {
+namespace {
+
+constexpr std::size_t calls_pending_max = 1'000;  // tools and commands without an end; the oldest is forgotten
+constexpr std::size_t claims_open_max = 256;      // that a later event may decide; the oldest stays as it is
+constexpr std::size_t texts_remembered = 16;      // an answer is often recorded as a message, too
+constexpr std::size_t items_max = 10'000;         // of plans, that were seen completed
+
+constexpr std::string_view judged_types[] = {
+    "claim.recorded", "command.ended", "command.started", "evidence.recorded", "file.changed", "message.added",
+    "model.answered", "plan.updated",  "run.ended",       "tool.called",       "tool.returned",
+};
+
+void add_artifact(std::vector<Uuid>& artifacts, const json::Value& ref) {
+  if (const auto id = parse_uuid(ref["artifact_id"].string_or(""))) artifacts.push_back(*id);
+}
+
+// Text, at most its first and last bytes: a summary is at the end.
+void append_output(std::string& output, std::string_view text) {
+  if (text.size() <= output_bytes_max) {
+    output += text;
+  } else {
+    constexpr std::size_t head = output_bytes_max / 16;
+    output += text.substr(0, head);
+    output += '\n';
+    output += text.substr(text.size() - (output_bytes_max - head));
+  }
+}
+
+void append_ref(std::string& text, const json::Value& ref, const Spilled* spilled) {
+  if (spilled == nullptr || !ref) return;
+  const auto found = spilled->find(ref["artifact_id"].string_or(""));
+  if (found == spilled->end()) return;
+  if (!text.empty()) text += '\n';
+  append_output(text, found->second);
+}
+
+bool is_ref(const json::Value& part) { return part["artifact_id"].present(); }
+
+// The text parts of a content. Reasoning is no claim, and a spilled part says with its type that it was some.
+std::string content_text(const json::Value& content, const Spilled* spilled) {
+  std::string text;
+  for (const json::Value part : content) {
+    const std::string type = part["type"].string_or("");
+    if (is_ref(part)) {
+      if (type.empty() || type == "text") append_ref(text, part, spilled);
+    } else if (type == "text") {
+      if (!text.empty()) text += '\n';
+      append_output(text, part["content"].string_or(""));
+    }
+  }
+  return text;
+}
+
+bool is_done(std::string_view status) {
+  return status == "done" || status == "completed" || status == "complete" || status == "finished" || status == "closed";
+}
+
+}  // namespace
+
+struct RunJudge::State {
+  struct Open {
+    std::size_t index = 0;
+    Said said;
+  };
+
+  void add(const Event& event);
+  void add_text(std::int64_t seq, std::string_view text);
+  void add_claim(std::int64_t seq, std::string_view quote, const Said& said);
+  void add_plan(const Event& event);
+  void add_run_end(const Event& event);
+  void remember(const Event& event, CallEffects call);
+  void end_tool(const Event& event);
+  void end_command(const Event& event);
+  void apply(std::int64_t seq, const CallEffects& call, const Ending& ending);
+  void add_changed_file(const Event& event);
+  void add_evidence(const Event& event);
+  void judge_open();
+
+  History history;
+  std::vector<Claim> claims;
+  std::int64_t left_out = 0;
+  std::deque<Open> open;
+  std::map<std::string, CallEffects, std::less<>> calls;
+  std::deque<std::string> call_order;
+  std::deque<std::size_t> texts;  // hashes of the newest
+  std::set<std::string, std::less<>> done_items;
+};
+
+void RunJudge::State::add_claim(std::int64_t seq, std::string_view quote, const Said& said) {
+  if (claims.size() >= claims_max) {
+    ++left_out;
+    return;
+  }
+  History::Ruling ruling = history.judge(said);
+  claims.push_back({.seq = seq,
+                    .quote = preview(quote, quote_bytes_max),
+                    .kind = name_of(said.kind),
+                    .subject = said.subject,
+                    .verdict = ruling.verdict,
+                    .evidence_seq = ruling.seq,
+                    .why = std::move(ruling.why)});
+  if (ruling.verdict != Verdict::unsupported && ruling.verdict != Verdict::inconclusive) return;
+  if (open.size() >= claims_open_max) open.pop_front();
+  open.push_back({claims.size() - 1, said});
+}
+
+void RunJudge::State::add_text(std::int64_t seq, std::string_view text) {
+  if (text.empty()) return;
+  const std::size_t hash = std::hash<std::string_view>()(text);
+  if (std::find(texts.begin(), texts.end(), hash) != texts.end()) return;
+  texts.push_back(hash);
+  if (texts.size() > texts_remembered) texts.pop_front();
+  // A later message speaks of later files.
+  std::erase_if(open, [](const Open& one) { return one.said.kind == Kind::file_written || one.said.kind == Kind::file_deleted; });
+  for (const Sentence& sentence : sentences_of(text.substr(0, text_bytes_max))) {
+    for (const Said& said : claims_in(sentence)) add_claim(seq, sentence.text, said);
+  }
+}
+
+void RunJudge::State::add_plan(const Event& event) {
+  for (const json::Value item : event.body["items"]) {
+    const std::string id = item["id"].string_or("");
+    if (!is_done(item["status"].string_or("")) || done_items.size() >= items_max || !done_items.insert(id).second) continue;
+    const std::string text = item["text"].string_or("");
+    if (const auto said = claim_of_item(text)) add_claim(event.seq, text, *said);
+  }
+}
+
+void RunJudge::State::add_run_end(const Event& event) {
+  const std::string summary = event.body["summary"].string_or("");
+  add_text(event.seq, summary);
+  if (event.body["outcome"].string_or("") == "success") {
+    add_claim(event.seq, "outcome: success", {.kind = Kind::completed, .subject = {}, .count = std::nullopt});
+  }
+}
+
+void RunJudge::State::remember(const Event& event, CallEffects call) {
+  std::string id = event.body["call_id"].string_or("");
+  if (call_order.size() >= 2 * calls_pending_max) {
+    std::erase_if(call_order, [this](const std::string& known) { return !calls.contains(known); });
+  }
+  while (calls.size() >= calls_pending_max && !call_order.empty()) {
+    calls.erase(call_order.front());
+    call_order.pop_front();
+  }
+  call_order.push_back(id);
+  calls.insert_or_assign(std::move(id), std::move(call));
+}
+
+// Files first: a line that writes a file and runs the tests has tested what it wrote.
+void RunJudge::State::apply(std::int64_t seq, const CallEffects& call, const Ending& ending) {
+  const bool exit_bad = ending.failed || ending.exit_code.value_or(0) != 0;
+  const bool exit_known = ending.failed || ending.succeeded || ending.exit_code;
+  const bool refused = call.edits && (ending.failed || is_refused_edit(ending.output));
+  const bool doubtful = !call.edits && (exit_bad || (!exit_known && shows_error(ending.output)));
+  constexpr std::size_t answer_bytes = 200;
+  const bool created = ending.output.substr(0, answer_bytes).find("created successfully") != std::string_view::npos;
+  for (const FileEffect& file : call.effects.files) history.add_file(seq, file, refused, doubtful, created);
+  if (call.effects.changes_tree && !refused) history.add_edit(seq);
+  for (const CheckRun& run : call.effects.checks) history.add_check(seq, run, end_of(run, ending));
+}
+
+void RunJudge::State::end_tool(const Event& event) {
+  const auto call = calls.find(event.body["call_id"].string_or(""));
+  if (call == calls.end()) return;
+  std::string output = content_text(event.body["content"], event.spilled);
+  if (const json::Value error = event.body["error"]) append_output(output, "\n" + error["message"].string_or(""));
+  const std::string status = event.body["status"].string_or("");
+  Ending ending;
+  ending.output = output;
+  ending.exit_code = event.body["exit_code"].as_int();
+  if (!ending.exit_code) ending.exit_code = exit_code_in(output);
+  ending.failed = status == "error" || status == "denied";
+  ending.succeeded = status == "ok";
+  ending.cut_short = status == "timeout" || status == "cancelled" || status == "interrupted";
+  // What was denied did not happen.
+  if (status != "denied") apply(event.seq, call->second, ending);
+  calls.erase(call);
+}
+
+void RunJudge::State::end_command(const Event& event) {
+  const auto call = calls.find(event.body["call_id"].string_or(""));
+  if (call == calls.end()) return;
+  std::string output;
+  append_ref(output, event.body["stdout"], event.spilled);
+  append_ref(output, event.body["stderr"], event.spilled);
+  Ending ending;
+  ending.output = output;
+  ending.exit_code = event.body["exit_code"].as_int();
+  ending.failed = event.body["signal"].present();
+  ending.cut_short = event.body["interrupted"].as_bool().value_or(false);
+  apply(event.seq, call->second, ending);
+  calls.erase(call);
+}
+
+void RunJudge::State::add_changed_file(const Event& event) {
+  const std::string path = event.body["path"].string_or("");
+  const std::string change = event.body["change"].string_or("");
+  if (const auto from = event.body["from_path"].as_string(); from && change == "renamed") {
+    history.add_file(event.seq, {*from, true}, false, false, false);
+  }
+  history.add_file(event.seq, {path, change == "deleted"}, false, false, change == "created");
+}
+
+void RunJudge::State::add_evidence(const Event& event) {
+  const json::Value content = event.body["content"];
+  const std::string text = content["text"].string_or("");
+  const auto passed = content["passed"].as_bool();
+  CheckRun run{.check = Check::test, .command = event.body["type"].string_or(""), .targets = {}, .status_speaks = false};
+  CheckEnd end{.outcome = Outcome::unknown, .counts = test_counts_in(text)};
+  if (!end.counts && !passed) return;
+  const bool good = end.counts ? end.counts->failed == 0 && passed.value_or(true) : *passed;
+  const bool empty = end.counts && end.counts->failed == 0 && end.counts->passed == 0;
+  end.outcome = !good ? Outcome::failed : empty ? Outcome::no_tests : Outcome::passed;
+  history.add_check(event.seq, run, end);
+}
+
+// A check that follows a claim, with no edit between, says something of the same state.
+void RunJudge::State::judge_open() {
+  std::deque<Open> still;
+  for (Open& one : open) {
+    History::Ruling ruling = history.judge(one.said);
+    if (ruling.verdict == Verdict::supported || ruling.verdict == Verdict::contradicted) {
+      Claim& claim = claims[one.index];
+      claim.verdict = ruling.verdict;
+      claim.evidence_seq = ruling.seq;
+      claim.why = ruling.why + ", after the claim";
+    } else {
+      still.push_back(std::move(one));
+    }
+  }
+  open = std::move(still);
+}
+
+void RunJudge::State::add(const Event& event) {
+  const std::optional<std::int64_t> edit = history.last_edit();
+  const std::string_view type = event.type;
+  if (type == "message.added") {
+    if (event.body["role"].string_or("") == "assistant") add_text(event.seq, content_text(event.body["content"], event.spilled));
+    return;
+  }
+  if (type == "model.answered") return add_text(event.seq, content_text(event.body["content"], event.spilled));
+  if (type == "claim.recorded") return add_text(event.seq, event.body["text"].string_or(""));
+  if (type == "plan.updated") return add_plan(event);
+  if (type == "run.ended") return add_run_end(event);
+  if (type == "command.started") {
+    CallEffects call;
+    std::vector<std::string> argv;
+    for (const json::Value word : event.body["argv"]) argv.push_back(word.string_or(""));
+    call.effects = effects_of_argv(argv);
+    return remember(event, std::move(call));
+  }
+  if (type == "tool.called") {
+    std::string text;
+    append_ref(text, event.body["ref"], event.spilled);
+    CallEffects call = effects_of_call(event.body["name"].string_or(""), event.body["kind"].string_or(""), event.body["arguments"], text);
+    add_text(event.seq, call.said);
+    return remember(event, std::move(call));
+  }
+  if (type == "tool.returned") end_tool(event);
+  if (type == "command.ended") end_command(event);
+  if (type == "file.changed") add_changed_file(event);
+  if (type == "evidence.recorded") add_evidence(event);
+  // Of the state in front of an edit nothing more is shown; a file that was announced may be the one that is written.
+  if (history.last_edit() != edit) {
+    std::erase_if(open, [](const Open& one) { return one.said.kind != Kind::file_written && one.said.kind != Kind::file_deleted; });
+  }
+  judge_open();
+}
+
+std::string_view name_of(Verdict verdict) {
+  constexpr std::string_view names[verdicts] = {"supported", "unsupported", "contradicted", "inconclusive"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+bool is_judged(std::string_view type) {
+  return std::find(std::begin(judged_types), std::end(judged_types), type) != std::end(judged_types);
+}
+
+std::vector<Uuid> spilled_artifacts(std::string_view type, const json::Value& body) {
+  std::vector<Uuid> artifacts;
+  if (type == "command.ended") {
+    add_artifact(artifacts, body["stdout"]);
+    add_artifact(artifacts, body["stderr"]);
+  } else if (type == "tool.called") {
+    add_artifact(artifacts, body["ref"]);
+  } else if (type == "message.added" || type == "model.answered" || type == "tool.returned") {
+    if (type == "message.added" && body["role"].string_or("") != "assistant") return artifacts;
+    for (const json::Value part : body["content"]) {
+      const std::string part_type = part["type"].string_or("");
+      if (is_ref(part) && (part_type.empty() || part_type == "text")) add_artifact(artifacts, part);
+    }
+  }
+  return artifacts;
+}
+
+RunJudge::RunJudge() : state_(std::make_unique<State>()) {}
+RunJudge::~RunJudge() = default;
+RunJudge::RunJudge(RunJudge&&) noexcept = default;
+
+void RunJudge::add(const Event& event) { state_->add(event); }
+
+Judgement RunJudge::finish() && {
+  Judgement judgement;
+  judgement.claims = std::move(state_->claims);
+  judgement.left_out = state_->left_out;
+  for (const Claim& claim : judgement.claims) ++judgement.counts[static_cast<std::size_t>(claim.verdict)];
+  return judgement;
+}
+
+}  // namespace muniment::evidence::run_judge

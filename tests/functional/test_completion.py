@@ -1,0 +1,417 @@
+"""The evidence gate: a task ends with evidence, or it does not end."""
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import stat
+import uuid
+from typing import Any
+
+from support import Daemon, DaemonCase, main, muniment
+
+REVIEW = ("Reviewed src/auth/login.py: the token refresh in refresh_session() handles expiry at 3600 s, the lock around "
+          "the session table is held for two statements only, and both new branches have a test in test_login.py.")
+TESTED = ("pytest tests/test_pagination.py: test_first_page, test_last_page and test_page_past_the_end pass after the "
+          "off-by-one in paginate() at line 42 was corrected; 3 passed in 0.12s")
+PYTEST = """============================= test session starts ==============================
+platform linux -- Python 3.11.9, pytest-8.2.0, pluggy-1.5.0
+rootdir: /src/app
+collected 3 items
+
+tests/test_pagination.py ...                                             [100%]
+
+============================== 3 passed in 0.12s ===============================
+"""
+
+
+class GateCase(DaemonCase):
+    shared = True
+
+    def open(self, content: str = "Fix the off-by-one in pagination", **more: Any) -> str:
+        return self.call("task.open", run_id=self.run_id, content=content, **more)["task_id"]
+
+    def evidence(self, text: str | dict[str, Any] = TESTED, type: str = "test_output", **more: Any) -> str:
+        content = {"text": text} if isinstance(text, str) else text
+        return self.call("evidence.record", **{"run_id": self.run_id, "type": type, "content": content, **more})["evidence_id"]
+
+    def complete(self, task: str, *evidence: str, **more: Any) -> dict[str, Any]:
+        return self.call("task.complete", run_id=self.run_id, task_id=task, evidence_ids=list(evidence), **more)
+
+    def status(self, task: str) -> str:
+        found, = self.call("task.list", run_id=self.run_id, task_id=task)["tasks"]
+        return found["status"]
+
+    def violations(self, run_id: str | None = None) -> list[str]:
+        return [event["body"]["kind"] for event in self.events(run_id, types=["violation.detected"])]
+
+    def command(self, *argv: str, output: str = PYTEST, exit_code: int = 0, tree: str = "") -> str:
+        """A command that was recorded, as muniment exec does it."""
+        digest = {"tree_digest": tree} if tree else {}
+        started = self.call("command.start", run_id=self.run_id, argv=list(argv), cwd="/src/app", env={}, **digest)
+        stored = self.client.put(self.run_id, output.encode(), mime_type="text/plain")
+        self.call("command.end", run_id=self.run_id, command_id=started["command_id"], exit_code=exit_code,
+                  stdout={"artifact_id": stored["artifact_id"]}, **digest)
+        return started["command_id"]
+
+    def recorded(self, *argv: str, type: str = "test_output", **more: Any) -> dict[str, Any]:
+        told = {name: more.pop(name) for name in ("tests_changed", "tests_changed_reason", "report", "task_id") if name in more}
+        return self.call("evidence.record", run_id=self.run_id, type=type, command_id=self.command(*argv, **more), **told)
+
+    def assert_refused(self, answer: dict[str, Any], code: str) -> None:
+        codes = [finding["code"] for finding in answer["findings"] if finding["blocks"]]
+        self.assertIn(code, codes, answer)
+        self.assertFalse(answer["can_complete"], answer)
+
+
+class Flows(GateCase):
+    def test_evidence_is_created_kept_and_found(self) -> None:
+        made = self.call("evidence.record", run_id=self.run_id, type="test_output", validator_id="pytest",
+                         content={"text": TESTED, "metadata": {"tests_passed": 3}})
+        checked = self.call("evidence.check", evidence_id=made["evidence_id"])
+        self.assertEqual((checked["exists"], checked["intact"], checked["fresh"]), (True, True, True), checked)
+        self.assertEqual(checked["validator_id"], "pytest")
+        self.assertTrue(checked["actor"].startswith("uid:"))
+        listed = self.call("evidence.list", run_id=self.run_id, type="test_output")["evidence"]
+        self.assertEqual([one["evidence_id"] for one in listed], [made["evidence_id"]])
+
+    def test_a_task_ends_with_its_evidence(self) -> None:
+        task = self.open()
+        evidence = self.evidence(task_id=task)
+        answer = self.complete(task, evidence)
+        self.assertTrue(answer["completed"], answer)
+        self.assertEqual(answer["verdict"], "pass")
+        self.assertTrue(answer["evidence_status"][evidence]["valid"])
+        self.assertEqual(self.status(task), "completed")
+        again = self.complete(task, evidence)
+        self.assertTrue(again["duplicate"])
+        self.assertEqual(again["seq"], answer["seq"])
+        self.assertEqual(self.call("evidence.list", run_id=self.run_id, task_id=task)["evidence"][0]["evidence_id"], evidence)
+
+    def test_a_task_does_not_end_without(self) -> None:
+        task = self.open()
+        answer = self.complete(task)
+        self.assertFalse(answer["completed"])
+        self.assertIn("No evidence provided", answer["reason"])
+        self.assertEqual(self.status(task), "open")
+        judged = self.events(types=["task.validated"])[-1]["body"]
+        self.assertEqual((judged["task_id"], judged["can_complete"]), (task, False))
+
+    def test_a_word_is_no_evidence(self) -> None:
+        task = self.open("Make the login tests pass")
+        for text, words in (("All tests passed", ("Weak", "insufficient detail")), ("done", ("Weak", "insufficient detail")),
+                            ("   ", ("Empty",)), ("Test results: TBD", ("placeholder",))):
+            answer = self.complete(task, self.evidence(text))
+            self.assertFalse(answer["can_complete"], (text, answer))
+            self.assertTrue(any(word in answer["reason"] for word in words), answer["reason"])
+
+    def test_evidence_of_another_subject_is_none(self) -> None:
+        task = self.open("Implement the payment processing module")
+        answer = self.complete(task, self.evidence("The authentication module was reviewed: session tokens expire after 3600 s, "
+                                                   "and test_login.py covers the three failure paths.", type="review"))
+        self.assert_refused(answer, "mismatch")
+        self.assertIn("mismatch", answer["reason"])
+
+    def test_a_task_that_needs_none_ends_without(self) -> None:
+        task = self.open("Tidy the desk", requires_evidence=False)
+        self.assertTrue(self.complete(task)["completed"])
+
+    def test_a_todo_that_was_not_opened_is_judged(self) -> None:
+        good = self.call("task.validate", content="Fix the off-by-one in pagination", evidence_ids=[self.evidence()])
+        self.assertTrue(good["can_complete"], good)
+        self.assertNotIn("task_id", good)
+        missing = self.call("task.validate", content="Fix the off-by-one in pagination", evidence_ids=["nonsense"])
+        self.assertFalse(missing["evidence_status"]["nonsense"]["exists"])
+        self.assertTrue(self.call("task.validate", content="x", evidence_ids=[], requires_evidence=False)["can_complete"])
+
+    def test_a_new_type_needs_no_code(self) -> None:
+        evidence = self.evidence({"reviewer": "human", "approved": True}, type="code_review", validator_id="code_review_bot")
+        answer = self.call("task.validate", content="Get code reviewed", evidence_ids=[evidence], requires_evidence=True)
+        self.assertTrue(answer["can_complete"], answer)
+
+    def test_the_required_type_is_required(self) -> None:
+        task = self.open("Review the login module", required_type="review")
+        self.assert_refused(self.complete(task, self.evidence(REVIEW, type="note")), "wrong_type")
+        self.assertTrue(self.complete(task, self.evidence(REVIEW + " Approved.", type="review"))["completed"])
+
+
+class Enforcement(GateCase):
+    def test_a_task_does_not_change(self) -> None:
+        task = self.open(task_id="t1")
+        self.assertTrue(self.call("task.open", run_id=self.run_id, task_id="t1", content="Fix the off-by-one in pagination")["duplicate"])
+        with self.refused("conflict"):
+            self.open(task_id="t1", requires_evidence=False)
+        self.assertEqual(self.settled_violations(), ["requirement_changed"])
+        self.assertEqual(self.status(task), "open")
+
+    def settled_violations(self) -> list[str]:
+        """What was appended by the way is in the log before an event that is appended now."""
+        self.note(after="it")
+        return self.violations()
+
+    def test_a_flipped_requirement_is_refused(self) -> None:
+        task = self.open()
+        answer = self.complete(task, requires_evidence=False)
+        self.assert_refused(answer, "requirement_changed")
+        self.assertEqual(answer["verdict"], "tampered")
+        self.assertIn("requirement_changed", self.violations())
+
+    def test_a_status_changes_only_through_the_gate(self) -> None:
+        task = self.open(task_id="t2")
+        with self.refused("denied"):
+            self.client.append(self.run_id, "task.completed", {"task_id": task, "verdict": "pass", "evidence_ids": []})
+        self.client.append(self.run_id, "plan.updated", {"items": [{"id": task, "text": "x", "status": "completed"},
+                                                                   {"id": "other", "text": "y", "status": "completed"}]})
+        self.assertEqual(self.settled_violations(), ["direct_change", "direct_change"])
+        self.assertEqual(self.status(task), "open")
+
+    def test_evidence_completes_one_task(self) -> None:
+        evidence = self.evidence()
+        first, second = self.open(task_id="a"), self.open(task_id="b")
+        self.assertTrue(self.complete(first, evidence)["completed"])
+        answer = self.complete(second, evidence)
+        self.assertFalse(answer["completed"])
+        self.assertIn("duplicate", answer["reason"])
+        self.assertTrue(self.violations())
+
+    def test_a_copy_completes_no_second_task(self) -> None:
+        first, second = self.open(task_id="a"), self.open(task_id="b")
+        self.assertTrue(self.complete(first, self.evidence())["completed"])
+        self.assertFalse(self.complete(second, self.evidence())["completed"])
+        renumbered = self.evidence(TESTED.replace("0.12", "0.34").replace("42", "57"))
+        self.assertFalse(self.complete(second, renumbered)["completed"])
+
+    def test_of_many_that_complete_at_once_one_wins(self) -> None:
+        tasks = [self.open(task_id=f"t{i}") for i in range(8)]
+        evidence = self.evidence()
+
+        def one(task: str) -> bool:
+            with self.daemon.client() as client:
+                return client.call("task.complete", run_id=self.run_id, task_id=task, evidence_ids=[evidence])["completed"]
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            won = list(pool.map(one, tasks))
+        self.assertEqual(sum(won), 1)
+        self.assertEqual([self.status(task) for task in tasks].count("completed"), 1)
+
+    def test_one_task_completes_once(self) -> None:
+        task = self.open()
+        evidence = [self.evidence(TESTED + f" on machine {name}") for name in ("alpha", "beta", "gamma", "delta")]
+
+        def one(piece: str) -> str:
+            with self.daemon.client() as client:
+                try:
+                    answer = client.call("task.complete", run_id=self.run_id, task_id=task, evidence_ids=[piece])
+                    return "completed" if answer["completed"] else "refused"
+                except muniment.MunimentError as error:
+                    return error.code
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            answers = sorted(pool.map(one, evidence))
+        self.assertEqual(answers, ["completed", "conflict", "conflict", "conflict"])
+
+    def test_whatever_a_client_says_the_actor_is_who_recorded_it(self) -> None:
+        evidence = self.evidence(validator_id="uid:1")
+        answer = self.complete(self.open(), evidence)
+        self.assertEqual(answer["evidence_status"][evidence]["actor"], f"uid:{os.getuid()}")
+        self.assertFalse(answer["completed"], answer)
+
+    def test_a_row_that_was_edited_is_tampered(self) -> None:
+        task, evidence = self.open(), self.evidence("Test results: TBD")
+        forged = json.dumps({"text": TESTED})
+        hashed = hashlib.sha256(TESTED.encode()).hexdigest()
+        self.daemon.sql("ALTER TABLE evidence DISABLE TRIGGER ALL; "
+                        f"UPDATE evidence SET content = '{forged}', hash = '{hashed}' WHERE evidence_id = '{evidence}'")
+        self.assertFalse(self.call("evidence.check", evidence_id=evidence)["intact"])
+        answer = self.complete(task, evidence)
+        self.assertEqual(answer["verdict"], "tampered", answer)
+        self.assertTrue(self.violations())
+
+    def test_a_stranger_s_evidence_is_unknown(self) -> None:
+        with self.daemon.client() as client:
+            self.assertFalse(client.call("evidence.check", evidence_id=str(uuid.uuid4()))["exists"])
+
+    def test_bad_requests(self) -> None:
+        with self.refused("not_found"):
+            self.complete("nothing")
+        with self.refused("invalid_argument"):
+            self.call("task.validate", evidence_ids=[])
+        with self.refused("invalid_argument"):
+            self.call("task.validate", content="x", task_id="y", run_id=self.run_id, evidence_ids=[])
+        with self.refused("invalid_argument"):
+            self.open(task_id="x" * 257)
+        with self.refused("invalid_argument"):
+            self.complete(self.open(), *(str(uuid.uuid4()) for _ in range(101)))
+        with self.refused("invalid_argument"):
+            self.call("evidence.record", run_id=self.run_id, type="x", content={}, pointer="run://x")
+
+
+class Commands(GateCase):
+    def test_a_command_that_passed_is_strong(self) -> None:
+        task = self.open("Make the tests pass", task_id="t")
+        made = self.recorded("pytest", "-q", task_id=task)
+        self.assertTrue(made["passed"], made)
+        self.assertEqual(made["report"]["total"], 3)
+        answer = self.complete(task, made["evidence_id"], strict=True)
+        self.assertTrue(answer["completed"], answer)
+        self.assertTrue(answer["evidence_status"][made["evidence_id"]]["strong"])
+
+    def test_the_strict_policy_takes_no_word_for_it(self) -> None:
+        answer = self.complete(self.open(), self.evidence(), strict=True)
+        self.assert_refused(answer, "self_reported")
+
+    def test_commands_that_do_not_count(self) -> None:
+        none = PYTEST.replace("3 items", "0 items").replace("3 passed", "no tests ran")
+        for why, words, more in (
+                ("zero tests", ("pytest",), {"output": none}),
+                ("exit status", ("pytest",), {"exit_code": 1}),
+                ("a mention", ("echo", "pytest"), {}),
+                ("a mention in a shell", ("sh", "-c", "cat pytest.log"), {}),
+                ("all skipped", ("pytest",), {"output": PYTEST.replace("...", "sss").replace("3 passed", "3 skipped")}),
+                ("truncated", ("pytest",), {"output": PYTEST[:PYTEST.index("====== 3 passed") - 20]}),
+                ("tests changed", ("pytest",), {"tests_changed": ["tests/test_pagination.py"]})):
+            with self.subTest(why):
+                made = self.recorded(*words, **more)
+                self.assertFalse(made["passed"], made)
+                task = self.open("Make the tests pass", task_id=why)
+                self.assertFalse(self.complete(task, made["evidence_id"])["completed"])
+
+    def test_a_reason_admits_changed_tests(self) -> None:
+        self.assertTrue(self.recorded("pytest", tests_changed=["tests/test_a.py"],
+                                      tests_changed_reason="the old test asserted the bug of page 0")["passed"])
+
+    def test_fewer_tests_than_last_time_do_not_count(self) -> None:
+        words = ("pytest", "--suite=" + self.run_id)
+        task = self.open("Make the tests pass", task_id="first")
+        self.assertTrue(self.complete(task, self.recorded(*words)["evidence_id"])["completed"])
+        fewer = self.recorded(*words, output=PYTEST.replace("3 items", "2 items").replace("...", "..").replace("3 passed", "2 passed"))
+        self.assertFalse(fewer["passed"], fewer)
+
+    def test_a_tree_that_changed_since_makes_it_stale(self) -> None:
+        before, after = "git:none sha256:" + "1" * 64, "git:none sha256:" + "2" * 64
+        task = self.open("Make the tests pass")
+        made = self.recorded("pytest", tree=before)
+        self.assert_refused(self.complete(task, made["evidence_id"], tree_digest=after), "tree_changed")
+        self.assertTrue(self.complete(task, made["evidence_id"], tree_digest=before)["completed"])
+
+    def test_a_file_that_changed_since_makes_it_stale(self) -> None:
+        task = self.open("Make the tests pass")
+        made = self.recorded("pytest")
+        self.client.append(self.run_id, "file.changed", {"path": "/src/app/page.py", "change": "modified"})
+        self.assert_refused(self.complete(task, made["evidence_id"]), "edited_after")
+
+    def test_a_command_must_be_of_the_run_and_have_ended(self) -> None:
+        with self.refused("not_found"):
+            self.call("evidence.record", run_id=self.run_id, type="test_output", command_id=str(uuid.uuid4()))
+        started = self.call("command.start", run_id=self.run_id, argv=["pytest"], cwd="/", env={})["command_id"]
+        with self.refused("conflict"):
+            self.call("evidence.record", run_id=self.run_id, type="test_output", command_id=started)
+
+    def test_a_client_cannot_write_what_only_the_daemon_makes(self) -> None:
+        made = self.recorded("pytest")
+        row, = (one for one in self.call("evidence.list", run_id=self.run_id)["evidence"] if one["evidence_id"] == made["evidence_id"])
+        forged = self.evidence(row["content"])
+        answer = self.complete(self.open("Make the tests pass"), forged, strict=True)
+        self.assertFalse(answer["evidence_status"][forged]["strong"])
+        self.assertFalse(answer["completed"])
+
+
+class Files(GateCase):
+    def checksum(self, record: dict[str, Any]) -> str:
+        covered = {name: record[name] for name in ("id", "type", "content", "timestamp", "validator_id")}
+        text = json.dumps(covered, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    def record(self, **more: Any) -> dict[str, Any]:
+        record = {"id": str(uuid.uuid4()), "type": "test_output", "content": {"text": TESTED, "metadata": {"tests_passed": 3}},
+                  "timestamp": "2026-11-01T12:00:00.000000", "validator_id": "pytest", **more}
+        return {**record, "checksum": self.checksum(record)}
+
+    def test_a_record_goes_out_and_comes_in_again(self) -> None:
+        evidence = self.evidence(validator_id="pytest")
+        record = self.call("evidence.export", evidence_id=evidence)["record"]
+        self.assertEqual(record["checksum"], self.checksum(record))
+        self.assertEqual((record["id"], record["type"], record["validator_id"]), (evidence, "test_output", "pytest"))
+        self.assertTrue(self.call("evidence.import", record=record, run_id=self.run_id)["duplicate"])
+
+    def test_a_file_that_was_edited_is_a_violation(self) -> None:
+        record = self.call("evidence.export", evidence_id=self.evidence())["record"]
+        record["content"]["text"] += " and more"
+        with self.refused("conflict"):
+            self.call("evidence.import", record=record, run_id=self.run_id)
+        record["checksum"] = self.checksum(record)   # the editor also mended the checksum
+        with self.refused("conflict"):
+            self.call("evidence.import", record=record, run_id=self.run_id)
+        self.note(after="it")
+        self.assertEqual(self.violations(), ["evidence_edited", "evidence_edited"])
+
+    def test_a_foreign_record_keeps_its_age(self) -> None:
+        record = self.record()
+        made = self.call("evidence.import", record=record, run_id=self.run_id)
+        self.assertEqual(made["evidence_id"], record["id"])
+        self.assertFalse(self.call("evidence.check", evidence_id=record["id"])["fresh"])
+        self.assert_refused(self.complete(self.open(), record["id"]), "stale")
+
+    def test_what_is_no_record_is_refused(self) -> None:
+        for damage in ({"id": "x"}, {"type": ""}, {"content": "text"}, {"more": 1}, {"timestamp": "yesterday"}):
+            with self.refused("invalid_argument"):
+                self.call("evidence.import", record=self.record(**damage), run_id=self.run_id)
+
+
+class Policies(GateCase):
+    shared = False
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.destroy)
+        folder = cls.daemon.folder
+        validator = folder / "validator.py"
+        validator.write_text("#!/usr/bin/python3\nimport json, sys\nasked = json.load(sys.stdin)\n"
+                             "good = 'approved' in asked['evidence'][0]['text']\n"
+                             "print(json.dumps({'can_complete': good, 'reason': 'the review approves nothing'}))\n")
+        validator.chmod(validator.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+        policy = folder / "completion.toml"
+        policy.write_text(f'[task.review]\nvalidators = ["approval"]\n[task.hasty]\nat_least_seconds = 3600\n'
+                          f'[task.checked]\nother_actor = true\n[task.broken]\nvalidators = ["broken"]\n'
+                          f'[validator.approval]\ncommand = ["{validator}"]\n[validator.broken]\ncommand = ["/bin/false"]\n')
+        (folder / "muniment.toml").write_text(f'completion_policy = "{policy}"\n')
+        cls.daemon.arguments += ["--config", str(folder / "muniment.toml")]
+        cls.daemon.start()
+
+    def test_a_custom_validator_may_refuse(self) -> None:
+        task = self.open("Review the login module", type="review")
+        answer = self.complete(task, self.evidence(REVIEW, type="review"))
+        self.assert_refused(answer, "validator_refused")
+        self.assertIn("the review approves nothing", answer["reason"])
+        self.assertTrue(self.complete(task, self.evidence(REVIEW + " It is approved.", type="review"))["completed"])
+
+    def test_a_validator_that_fails_is_no_consent(self) -> None:
+        answer = self.complete(self.open("Review the login module", type="broken"), self.evidence(REVIEW, type="review"))
+        self.assert_refused(answer, "validator_failed")
+        self.assertEqual(answer["verdict"], "inconclusive")
+
+    def test_a_task_can_be_too_fast(self) -> None:
+        answer = self.complete(self.open(type="hasty"), self.evidence())
+        self.assert_refused(answer, "too_fast")
+        self.assertIn("too_fast", self.violations())
+
+    def test_another_actor_can_be_demanded(self) -> None:
+        self.assert_refused(self.complete(self.open(type="checked"), self.evidence()), "same_actor")
+
+    def test_a_policy_that_is_wrong_stops_the_start(self) -> None:
+        daemon = Daemon()
+        self.addCleanup(daemon.destroy)
+        path = pathlib.Path(daemon.folder / "completion.toml")
+        path.write_text("[task.default]\nfresh = 1\n")
+        daemon.arguments += ["--config", str(daemon.folder / "m.toml")]
+        (daemon.folder / "m.toml").write_text(f'completion_policy = "{path}"\n')
+        status, said = daemon.refused_start()
+        self.assertNotEqual(status, 0)
+        self.assertIn("fresh", said)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+// Golden reports: for each file of tests/golden/reports, which real tools wrote and some of which were damaged after
+// that, a JSON file beside it with what is read from it. MUNIMENT_ACCEPT=1 writes those anew.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "unit/reports_golden.hpp"
+
+namespace muniment::evidence::reports {
+namespace {
+
+constexpr std::string_view expected_suffix = ".expected.json";
+
+std::vector<std::string> golden_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(MUNIMENT_GOLDEN "/reports"))
+    if (!entry.path().filename().string().ends_with(expected_suffix)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string json_of(const Counts& counts) {
+  json::Writer writer;
+  writer.begin_object().member("total", counts.total).member("passed", counts.passed);
+  writer.member("failed", counts.failed).member("skipped", counts.skipped).end_object();
+  return std::move(writer).text();
+}
+
+std::string json_of(const Report& report) {
+  json::Writer writer;
+  writer.begin_object().member("format", report.format).member("complete", report.complete);
+  writer.member("listed", report.listed).member("analysis", report.analysis);
+  writer.raw_member("counts", json_of(report.counts));
+  if (report.summary) writer.raw_member("summary", json_of(*report.summary));
+  writer.member("failures", report.failures).member("problem", report.problem).end_object();
+  return std::move(writer).text() + "\n";
+}
+
+TEST(GoldenReports, EachIsReadAsEver) {
+  const bool accept = std::getenv("MUNIMENT_ACCEPT") != nullptr;
+  const std::vector<std::string> names = golden_names();
+  EXPECT_GE(names.size(), 80U);
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const std::string read = json_of(read_golden(name));
+    const std::string expected = name + std::string(expected_suffix);
+    if (accept) {
+      std::ofstream(MUNIMENT_GOLDEN "/reports/" + expected) << read;
+    } else {
+      EXPECT_EQ(read, golden_report(expected));
+    }
+  }
+}
+
+TEST(GoldenReports, ADamagedOneIsNeverACleanOne) {
+  for (const std::string& name : golden_names()) {
+    const bool damaged = name.find("truncated") != std::string::npos || name.find("_cut") != std::string::npos ||
+                         name.find("removed") != std::string::npos || name.find("new_numbers") != std::string::npos ||
+                         name.find("hidden") != std::string::npos || name.find("negative") != std::string::npos ||
+                         name.find("entities") != std::string::npos || name.find("plan_short") != std::string::npos ||
+                         name.find("duplicate_key") != std::string::npos || name.find("bail_out") != std::string::npos;
+    EXPECT_EQ(!read_golden(name).problem.empty(), damaged) << name;
+  }
+}
+
+TEST(GoldenReports, EveryFormatHasOne) {
+  std::vector<std::string> missing;
+  for (const Format& format : formats()) missing.emplace_back(format.name);
+  for (const std::string& name : golden_names()) std::erase(missing, read_golden(name).format);
+  EXPECT_TRUE(missing.empty()) << missing.front();
+}
+
+}  // namespace
+}  // namespace muniment::evidence::reports

@@ -1,0 +1,117 @@
+// SARIF, GoogleTest JSON and the events of go.
+#include <gtest/gtest.h>
+
+#include "unit/reports_golden.hpp"
+
+namespace muniment::evidence::reports {
+namespace {
+
+std::string sarif(std::string_view run) {
+  return "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\",\"rules\":[{\"id\":\"R1\","
+         "\"defaultConfiguration\":{\"level\":\"error\"}},{\"id\":\"R2\"}]}}," +
+         std::string(run) + "}]}";
+}
+
+TEST(Sarif, AWarningIsNoFailure) {
+  const Report report = read_golden("sarif_clang.sarif");
+  EXPECT_TRUE(report.analysis);
+  EXPECT_EQ(report.counts, counts_of(3, 0, 0));
+}
+
+TEST(Sarif, AnErrorFailsAndASuppressedResultIsSkipped) {
+  const Report report = read_golden("sarif_error.sarif");
+  EXPECT_EQ(report.counts, counts_of(1, 1, 1));
+  ASSERT_EQ(report.failures.size(), 1U);
+  EXPECT_TRUE(report.failures[0].ends_with("a.c")) << report.failures[0];
+}
+
+TEST(Sarif, AReportWithoutFindingsIsClean) {
+  const Report report = read_golden("sarif_clean.sarif");
+  EXPECT_TRUE(report.complete);
+  EXPECT_EQ(report.problem, "");
+  EXPECT_EQ(report.counts, Counts{});
+}
+
+TEST(Sarif, AResultWithoutALevelHasThatOfItsRule) {
+  EXPECT_EQ(
+      read_text(
+          sarif(
+              "\"results\":[{\"ruleId\":\"R1\"},{\"ruleIndex\":0},{\"ruleId\":\"R2\"},{\"ruleIndex\":-1},{\"ruleIndex\":7}]"))
+          .counts,
+      counts_of(3, 2, 0));
+}
+
+TEST(Sarif, AResultOfAnotherKindIsNoFinding) {
+  EXPECT_EQ(read_text(sarif("\"results\":[{\"ruleId\":\"R1\",\"kind\":\"pass\"}]")).counts, counts_of(1, 0, 0));
+}
+
+TEST(Sarif, ARunWithoutResultsDidNotTakePlace) {
+  const Report report = read_text(sarif("\"columnKind\":\"utf16CodeUnits\""));
+  EXPECT_FALSE(report.complete);
+  EXPECT_NE(report.problem, "");
+}
+
+TEST(Sarif, ARunThatStatesItsFailureIsNotComplete) {
+  EXPECT_EQ(read_text(sarif("\"results\":[],\"invocations\":[{\"executionSuccessful\":false}]")).problem,
+            "the analysis states that its run failed");
+}
+
+TEST(Sarif, ALogWithoutRunsIsAProblem) {
+  EXPECT_EQ(read_text("{\"$schema\":\"sarif-2.1.0\",\"runs\":[]}").problem, "the SARIF log holds no run");
+}
+
+TEST(GTestJson, ADisabledTestAndOneThatSkipsItselfAreSkipped) {
+  const Report report = read_golden("gtest.json");
+  EXPECT_EQ(report.counts, counts_of(2, 1, 2));
+  EXPECT_EQ(report.failures, std::vector<std::string>{"Bad.Fails"});
+}
+
+TEST(GTestJson, AKeyThatIsThereTwiceIsAProblem) {
+  EXPECT_NE(read_golden("gtest_duplicate_key.json").problem.find("twice"), std::string::npos);
+}
+
+TEST(GTestJson, FailuresThatTheSummaryHidesAreAProblem) {
+  EXPECT_NE(read_text(replaced(golden_report("gtest.json"), "\"failures\": 1", "\"failures\": 0")).problem, "");
+}
+
+TEST(GTestJson, ACountThatIsNoIntegerIsAProblem) {
+  for (const std::string_view count : {"\"2\"", "-2", "2.5", "1e30", "null"})
+    EXPECT_NE(
+        read_text(replaced(golden_report("gtest_passed.json"), "\"tests\": 2", "\"tests\": " + std::string(count)))
+            .problem,
+        "")
+        << count;
+}
+
+TEST(GoEvents, APackageWithoutTestFilesCountsNothing) {
+  EXPECT_EQ(read_golden("go_events.json").counts, counts_of(8, 0, 1));
+}
+
+TEST(GoEvents, APanicFailsTheTestAndThePackage) {
+  EXPECT_EQ(read_golden("go_events_panic.json").counts, counts_of(7, 1, 1));
+}
+
+TEST(GoEvents, APackageThatDoesNotBuildIsOneFailedTest) {
+  const Report report = read_text(
+      "{\"ImportPath\":\"a\",\"Action\":\"build-fail\"}\n{\"Time\":\"2026-11-26T21:47:46Z\",\"Action\":\"start\",\"Package\":\"a\"}\n"
+      "{\"Time\":\"2026-11-26T21:47:46Z\",\"Action\":\"fail\",\"Package\":\"a\",\"Elapsed\":0,\"FailedBuild\":\"a\"}\n");
+  EXPECT_EQ(report.counts, counts_of(0, 1, 0));
+  EXPECT_EQ(report.failures, std::vector<std::string>{"a [build failed]"});
+}
+
+TEST(GoEvents, ATestWithoutAResultContradictsAPackageThatPassed) {
+  const Report report = read_text(
+      "{\"Time\":\"t\",\"Action\":\"run\",\"Package\":\"a\",\"Test\":\"TestX\"}\n{\"Time\":\"t\",\"Action\":\"pass\",\"Package\":\"a\"}\n");
+  EXPECT_NE(report.problem.find("have no result"), std::string::npos) << report.problem;
+}
+
+TEST(GoEvents, OtherJsonAmongTheEventsIsOutput) {
+  const std::string text = "{\"level\":\"info\" broken\n" + golden_report("go_events.json");
+  EXPECT_EQ(read_text(text).counts, counts_of(8, 0, 1));
+  EXPECT_EQ(read_text(text).problem, "");
+}
+
+TEST(GoEvents, AnOpenPackageAtTheEndIsTruncated) { EXPECT_FALSE(read_golden("go_events_truncated.json").complete); }
+
+}  // namespace
+}  // namespace muniment::evidence::reports
