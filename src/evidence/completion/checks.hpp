@@ -117,7 +117,8 @@ struct Exhibit {
   std::optional<reports::Report> report;
   StatedOutcome outcome;
   std::optional<CommandKind> command;
-  bool strong = false;  // set by structure
+  bool tells_subject = false;  // set by injection: a tell in it is what the task is about
+  bool strong = false;         // set by structure
 
   bool recorded() const { return piece->command.has_value(); }
   bool has_whole_report() const { return report && report->complete && report->problem.empty(); }

@@ -60,7 +60,7 @@ bool is_log(const Exhibit& exhibit) {
 }  // namespace
 
 void check_injection(Case& c, Findings& findings) {
-  for (const Exhibit& exhibit : c.exhibits) {
+  for (Exhibit& exhibit : c.exhibits) {
     const Piece& piece = *exhibit.piece;
     for (const std::string_view text :
          {exhibit.text, exhibit.structured ? std::string_view() : std::string_view(exhibit.flat)}) {
@@ -68,6 +68,7 @@ void check_injection(Case& c, Findings& findings) {
         const TellRow& row = tell_rows[static_cast<std::size_t>(found.tell)];
         const std::string at = std::string(row.what) + " at byte " + std::to_string(found.offset);
         if (const std::string_view subject = subject_of(c.terms, row.subjects); !subject.empty()) {
+          exhibit.tells_subject = true;
           findings.note(row.code, piece.evidence_id,
                         "The evidence contains " + at + "; let through, since the task is about \"" +
                             std::string(subject) + "\".");

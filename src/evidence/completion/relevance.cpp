@@ -7,9 +7,11 @@
 namespace muniment::evidence::completion {
 namespace {
 
-// In the unit of a term's weight: one and a half objects satisfy a long task; a report names tests, not sentences.
+// In the unit of a term's weight: two objects satisfy a long task in prose, one in the report of a long run, which
+// names tests and not sentences. A text that names half of two objects is about something beside the task.
 constexpr int enough_in_text = 6;
 constexpr int enough_in_report = 4;
+constexpr std::size_t subjects_of_long_run = 24;
 
 bool about(const TaskTerms& terms, std::uint32_t classes) { return (terms.classes & classes) != 0; }
 
@@ -33,20 +35,22 @@ bool kind_fits(const Case& c, const Exhibit& exhibit) {
 bool is_relevant(const Case& c, const Exhibit& exhibit) {
   const TaskTerms& terms = c.terms;
   const Profile& profile = exhibit.profile;
-  if (terms.terms.empty() || !terms.specific) {
+  if (exhibit.tells_subject) return true;
+  if (terms.specific == 0) {
     if (kind_fits(c, exhibit)) return true;
     return profile.covered_weight * 2 >= terms.weight && profile.covered_weight > 0;
   }
   const bool report = shows_tests(exhibit);
   // Without a name of its own, the output of a whole suite is about every task of testing.
   if (report && profile.subject_words <= 2 && is_test_task(terms)) return true;
-  const int enough = std::min(terms.weight, (report || exhibit.structured ? enough_in_report : enough_in_text) * 2);
-  return profile.covered_specific && profile.covered_weight * 2 >= enough;
+  const bool long_run = report && profile.subject_words >= subjects_of_long_run;
+  if (long_run) return profile.covered_specific >= std::min((terms.specific + 1) / 2, enough_in_report);
+  return profile.covered_specific >= std::min(terms.specific / 2 + 1, enough_in_text);
 }
 
 // A recorded command proves what it ran; it is another's only where it names its own target and nothing of the task.
 bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
-  if (!c.terms.specific || exhibit.profile.covered_specific) return true;
+  if (c.terms.specific == 0 || exhibit.profile.covered_specific > 0) return true;
   if (!exhibit.command || exhibit.command->program != Program::runner) return is_relevant(c, exhibit);
   bool target = false;
   for (const std::string& word :
@@ -66,7 +70,7 @@ void check_relevance(Case& c, Findings& findings) {
     std::string missing;
     std::size_t named = 0;
     for (std::size_t i = 0; i < c.terms.terms.size() && named < 5; ++i) {
-      if (exhibit.profile.covered[i] || (c.terms.specific && c.terms.terms[i].weight == 1)) continue;
+      if (exhibit.profile.covered[i] || (c.terms.specific > 0 && c.terms.terms[i].weight == 1)) continue;
       missing += (missing.empty() ? "\"" : ", \"") + c.terms.terms[i].word + "\"";
       ++named;
     }

@@ -220,7 +220,7 @@ class Structure {
     if (exhibit_.recorded()) return;
     if (summary.exit_status && *summary.exit_status != 0) command_failed(*summary.exit_status);
     const bool ended = summary.passed || summary.ran || summary.exit_status;
-    if (summary.test_lines >= test_lines_of_run && !ended) {
+    if ((summary.test_lines >= test_lines_of_run || (summary.test_lines > 0 && summary.open_ended)) && !ended) {
       add(Code::truncated, "The output is truncated: it lists tests and has no summary. Record the whole output.");
     } else if (summary.cut) {
       add(Code::truncated, "The output is truncated, as it says itself. Record the whole output.");

@@ -24,8 +24,9 @@ bool is_frame(std::string_view line) {
   if (begin == std::string_view::npos) return true;
   line.remove_prefix(begin);
   const char c = line[0];
+  const std::size_t end = line.find_last_not_of(" \t\r");
   const bool rule = (c == '=' || c == '-' || c == '_' || c == '~' || c == '*' || c == '#') &&
-                    line.size() >= rule_characters_min && line[1] == c && line[2] == c;
+                    line.size() >= rule_characters_min && line[1] == c && line[2] == c && line[end] == c;
   if (rule) return true;
   for (const std::string_view name : {"platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "collected "}) {
     if (line.starts_with(name)) return true;
@@ -48,6 +49,11 @@ bool is_status_line(std::string_view line) {
     if (line.ends_with(mark) && body.size() > mark.size() + 3) return true;
   }
   return false;
+}
+
+void take_cover(Profile& profile, const Term& term) {
+  profile.covered_weight += term.weight;
+  if (term.weight > 1) profile.covered_specific += term.weight;
 }
 
 class Profiler {
@@ -170,7 +176,7 @@ class Profiler {
     ++sentence_words_;
     if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++sentence_specifics_;
     follow_weakening(word, classes);
-    follow_unrun(classes);
+    follow_unrun(word, classes);
   }
 
   void first_time(std::string_view word, std::uint32_t classes) {
@@ -191,8 +197,7 @@ class Profiler {
     for (std::size_t i = 0; i < task_.terms.size(); ++i) {
       if (profile_.covered[i] || !names(task_.terms[i], word, concept_hash)) continue;
       profile_.covered[i] = true;
-      profile_.covered_weight += task_.terms[i].weight;
-      if (task_.terms[i].weight > 1) profile_.covered_specific = true;
+      take_cover(profile_, task_.terms[i]);
     }
   }
 
@@ -209,10 +214,12 @@ class Profiler {
   }
 
   // "could not run the tests", "haven't tested it": a negation, then a word of testing.
-  void follow_unrun(std::uint32_t classes) {
+  void follow_unrun(std::string_view word, std::uint32_t classes) {
     if ((classes & negation) != 0) since_negation_ = 0;
-    if (since_negation_ > 0 && since_negation_ <= weakening_reach_words && (classes & test_word) != 0 &&
-        (classes & (praise | count_noun)) == 0) {
+    const bool running = (classes & test_word) != 0
+                             ? (classes & (praise | count_noun)) == 0
+                             : word == "run" || word == "executed" || word == "tried" || word == "checked";
+    if (since_negation_ > 0 && since_negation_ <= weakening_reach_words && running) {
       unrun_ = true;
     }
     ++since_negation_;
@@ -270,8 +277,7 @@ void cover(Profile& profile, std::string_view more, const TaskTerms& task) {
     for (std::size_t i = 0; i < task.terms.size(); ++i) {
       if (profile.covered[i] || !names(task.terms[i], word, concept_hash)) continue;
       profile.covered[i] = true;
-      profile.covered_weight += task.terms[i].weight;
-      if (task.terms[i].weight > 1) profile.covered_specific = true;
+      take_cover(profile, task.terms[i]);
     }
   });
 }

@@ -36,7 +36,7 @@ struct Profile {
   Likeness likeness;
   std::vector<bool> covered;  // by index of the task's terms
   int covered_weight = 0;
-  bool covered_specific = false;
+  int covered_specific = 0;       // weight of those that are no kinds of things
   std::size_t subject_words = 0;  // distinct words that could name a subject, in the task or not
   std::uint32_t classes = 0;
 };

@@ -214,7 +214,11 @@ Summary summary_of(std::string_view text) {
     reader.read_line(line);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  summary.open_ended = last.ends_with("...") || last.ends_with("\xE2\x80\xA6") || last.ends_with("::");
+  const bool broken_name = last.find("::") != std::string_view::npos && last.find(' ') == std::string_view::npos;
+  const bool broken_bracket =
+      last.starts_with("test_") && last.find('(') != std::string_view::npos && last.find(')') == std::string_view::npos;
+  summary.open_ended =
+      broken_name || broken_bracket || last.ends_with("...") || last.ends_with("\xE2\x80\xA6") || last.ends_with("::");
   return summary;
 }
 

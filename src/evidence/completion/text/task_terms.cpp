@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "evidence/completion/text/facts.hpp"
+
 namespace muniment::evidence::completion {
 namespace {
 
@@ -15,42 +17,62 @@ int weight_of(std::string_view word, std::uint32_t classes, bool after_prepositi
   return after_preposition ? surroundings_weight : object_weight;
 }
 
-void collect_tokens(std::string_view text, WordTable& tokens) {
-  for (std::size_t i = 0; i < text.size();) {
-    while (i < text.size() && is_blank(text[i])) ++i;
-    const std::size_t begin = i;
-    while (i < text.size() && !is_blank(text[i])) ++i;
-    if (i > begin) tokens.add(hash_of(lowered(text.substr(begin, i - begin))));
-  }
+// A token of code names one thing wherever it is: `has_key`, QuerySet.bulk_create(), "coth(log(x))".
+bool is_code(std::string_view token) {
+  if (is_identifier(core_of(token)) || token.find('`') != std::string_view::npos) return true;
+  const std::size_t open = token.find('(');
+  return open != std::string_view::npos && open > 0 && token.find(')') != std::string_view::npos;
 }
+
+class Collector {
+ public:
+  explicit Collector(TaskTerms& made) : made_(made) {}
+
+  void read_token(std::string_view token) {
+    made_.tokens.add(hash_of(lowered(token)));
+    const bool code = is_code(token);
+    each_word(token, [&](std::string_view word) { read_word(word, code); });
+  }
+
+ private:
+  void read_word(std::string_view word, bool code) {
+    const std::uint32_t classes = classes_of(word);
+    made_.classes |= classes;
+    made_.words.add(hash_of(word));
+    if ((classes & preposition) != 0 && named_) surroundings_ = true;
+    const int weight = weight_of(word, classes, surroundings_ && !code);
+    if (weight == 0 || made_.terms.size() == task_terms_max) return;
+    Term term;
+    term.word = word;
+    term.stem = stem_of(word);
+    term.concept_hash = hash_of(concept_of(term.stem));
+    term.weight = weight;
+    const auto same = std::find_if(made_.terms.begin(), made_.terms.end(),
+                                   [&](const Term& other) { return other.concept_hash == term.concept_hash; });
+    if (weight > kind_weight) named_ = true;
+    if (same == made_.terms.end()) {
+      made_.weight += weight;
+      if (weight > kind_weight) made_.specific += weight;
+      made_.terms.push_back(std::move(term));
+    }
+  }
+
+  TaskTerms& made_;
+  bool named_ = false, surroundings_ = false;
+};
 
 }  // namespace
 
 TaskTerms terms_of(std::string_view content) {
   TaskTerms made;
   content = content.substr(0, task_bytes_read_max);
-  collect_tokens(content, made.tokens);
-  bool named = false, surroundings = false;
-  each_word(content, [&](std::string_view word) {
-    const std::uint32_t classes = classes_of(word);
-    made.classes |= classes;
-    made.words.add(hash_of(word));
-    if ((classes & preposition) != 0 && named) surroundings = true;
-    const int weight = weight_of(word, classes, surroundings);
-    if (weight == 0 || made.terms.size() == task_terms_max) return;
-    Term term;
-    term.word = word;
-    term.stem = stem_of(word);
-    term.concept_hash = hash_of(concept_of(term.stem));
-    term.weight = weight;
-    const auto same = std::find_if(made.terms.begin(), made.terms.end(),
-                                   [&](const Term& other) { return other.concept_hash == term.concept_hash; });
-    if (weight > kind_weight) named = made.specific = true;
-    if (same == made.terms.end()) {
-      made.weight += weight;
-      made.terms.push_back(std::move(term));
-    }
-  });
+  Collector collector(made);
+  for (std::size_t i = 0; i < content.size();) {
+    while (i < content.size() && is_blank(content[i])) ++i;
+    const std::size_t begin = i;
+    while (i < content.size() && !is_blank(content[i])) ++i;
+    if (i > begin) collector.read_token(content.substr(begin, i - begin));
+  }
   return made;
 }
 

@@ -26,7 +26,7 @@ struct TaskTerms {
   WordTable tokens;           // every token between white space, in lower case, hashed
   std::uint32_t classes = 0;  // of all words together
   int weight = 0;             // of all terms
-  bool specific = false;      // a term has a weight of 2 or more
+  int specific = 0;           // weight of those that are no kinds of things; 0: the task names nothing of its own
   bool has(std::string_view lower_word) const { return words.contains(hash_of(lower_word)); }
 };
 

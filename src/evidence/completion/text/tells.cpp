@@ -173,7 +173,7 @@ bool secret_path_at(std::string_view at) {
 
 bool code_at(std::string_view at, std::string_view before) {
   if (!before.empty() && is_word_byte(before.back())) return false;
-  if (begins(at, "__import__(")) return true;
+  if (begins(at, "__import__('") || begins(at, "__import__(\"")) return true;
   const bool runs =
       begins(at, "os.system(") || begins(at, "eval(") || begins(at, "exec(") || begins(at, "runtime.getruntime()");
   if (!runs) return false;
@@ -231,7 +231,7 @@ bool is_quoted(std::string_view text, std::size_t at) {
   if (quotes[0] % 2 == 1 || quotes[1] % 2 == 1 || quotes[2] % 2 == 1) return true;
   const std::string_view line = line_from(text.substr(at - before.size(), sign_bytes_max));
   if (line.size() > 2 && (line.starts_with("E  ") || line.starts_with(">  ") || line.starts_with("+ ") ||
-                          line.starts_with("- ") || line.starts_with("? ")))
+                          line.starts_with("- ") || line.starts_with("? ") || line.starts_with("    ")))
     return true;
   return contains(line, "assert") && contains(line, "(");
 }

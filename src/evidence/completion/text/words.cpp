@@ -23,7 +23,9 @@ constexpr std::array class_rows{
         "every both such same other another own also too very just only even more most much many few less least well "
         "up down out off over again once yet still already now who whom whose what which how why where all of for "
         "can could may might must shall would if because since until while about between against per via etc eg ie "
-        "s t d ll re ve isnt arent dont doesnt didnt cannot cant"},
+        "s t d ll re ve isnt arent dont doesnt didnt cannot cant init self args kwargs str int py "
+        "der die das den dem des ein eine einen und oder fuer mit von zu im am auf ist sind nicht le la les un une et pour "
+        "avec dans de du el los las una para con en y por"},
     ClassRow{
         preposition,
         "in to on with from when by at into onto via using within after before during while because without under if "
@@ -35,7 +37,8 @@ constexpr std::array class_rows{
         "finish complete completion do get set put run execute perform check ensure verify validate handle handling support "
         "use work task job todo issue bug problem ticket story feature item request requirement need want allow enable "
         "provide introduce resolve address solve deliver ship investigate prepare setup configure modify adjust rework "
-        "clean cleanup help try start stop begin end close open new old"},
+        ""
+        "compile upgrade prevent avoid restore protect optimize optimise speed secure clean cleanup help try start stop begin end close open new old"},
     ClassRow{
         praise,
         "successful successfully success correct correctly clean good great excellent perfect perfectly properly proper "
@@ -60,7 +63,7 @@ constexpr std::array class_rows{
         "operation operations example issue parser processor wrapper base core main common general basic simple "
         "project repo repository branch implementation environment product platform infrastructure tests test "
         "log logs line lines report evidence documentation release document public private internal external "
-        "returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
+        "warning warnings dependency dependencies certain returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
     ClassRow{
         test_word,
         "test tests testing tested suite suites unittest unittests pytest ctest gtest coverage spec specs regression "

@@ -1,0 +1,111 @@
+#include "evidence/completion/text/command_line.hpp"
+
+#include <gtest/gtest.h>
+
+namespace muniment::evidence::completion {
+namespace {
+
+Program program_of(std::vector<std::string> argv, std::vector<std::string> runners = {}) {
+  return kind_of(argv, runners).program;
+}
+CommandKind kind_of_shell(std::string script) {
+  return kind_of(std::vector<std::string>{"bash", "-c", std::move(script)}, {});
+}
+
+TEST(CommandLine, RunnersAreKnownByTheirNameOrTheirSubcommand) {
+  EXPECT_EQ(program_of({"pytest", "-q"}), Program::runner);
+  EXPECT_EQ(program_of({"/usr/bin/ctest", "--test-dir", "build"}), Program::runner);
+  EXPECT_EQ(program_of({"cargo", "test", "--all"}), Program::runner);
+  EXPECT_EQ(program_of({"cargo", "+nightly", "test"}), Program::runner);
+  EXPECT_EQ(program_of({"go", "test", "./..."}), Program::runner);
+  EXPECT_EQ(program_of({"npm", "run", "test:unit"}), Program::runner);
+  EXPECT_EQ(program_of({"node", "--test"}), Program::runner);
+  EXPECT_EQ(program_of({"make", "-j4", "check"}), Program::runner);
+  EXPECT_EQ(program_of({"meson", "test", "-C", "build"}), Program::runner);
+}
+
+TEST(CommandLine, APythonModuleOrScriptCanBeARunner) {
+  EXPECT_EQ(program_of({"python3", "-m", "pytest"}), Program::runner);
+  EXPECT_EQ(program_of({"python", "-W", "ignore", "-m", "unittest"}), Program::runner);
+  EXPECT_EQ(program_of({"python", "manage.py", "test", "billing"}), Program::runner);
+  EXPECT_EQ(program_of({"python", "./tests/runtests.py"}), Program::runner);
+  EXPECT_EQ(program_of({"python", "-m", "coverage", "run", "-m", "pytest"}), Program::runner);
+  EXPECT_EQ(program_of({"python", "-m", "pip", "install", "pytest"}), Program::reader);
+  EXPECT_EQ(program_of({"python", "fake_pytest.py"}), Program::unknown);
+}
+
+TEST(CommandLine, WrappersAreLookedThrough) {
+  EXPECT_EQ(program_of({"env", "CI=1", "pytest"}), Program::runner);
+  EXPECT_EQ(program_of({"timeout", "-k", "5", "60", "pytest"}), Program::runner);
+  EXPECT_EQ(program_of({"poetry", "run", "pytest"}), Program::runner);
+  EXPECT_EQ(program_of({"uv", "run", "--with", "x", "pytest"}), Program::runner);
+  EXPECT_EQ(program_of({"npx", "jest"}), Program::runner);
+  EXPECT_EQ(program_of({"nice", "-n", "5", "env", "A=b", "timeout", "9", "cargo", "test"}), Program::runner);
+  EXPECT_EQ(program_of({"env", "CI=1", "echo", "pytest"}), Program::printer);
+}
+
+TEST(CommandLine, WrappersNestOnlySoDeep) {
+  std::vector<std::string> argv(static_cast<std::size_t>(wrappers_max) - 1, "nohup");
+  argv.emplace_back("pytest");
+  EXPECT_EQ(program_of(argv), Program::runner);
+  argv.insert(argv.begin(), 2, "nohup");
+  EXPECT_EQ(program_of(argv), Program::unknown);
+}
+
+TEST(CommandLine, PrintersAndReadersNeverRunTests) {
+  EXPECT_EQ(program_of({"echo", "pytest"}), Program::printer);
+  EXPECT_EQ(program_of({"true"}), Program::printer);
+  EXPECT_EQ(program_of({"/bin/printf", "3 passed"}), Program::printer);
+  EXPECT_EQ(program_of({"cat", "results.xml"}), Program::reader);
+  EXPECT_EQ(program_of({"python3", "-c", "print('3 passed')"}), Program::printer);
+  EXPECT_EQ(program_of({"node", "-e", "console.log('ok')"}), Program::printer);
+}
+
+TEST(CommandLine, ARunnerThatOnlyListsOrHelpsRunsNothing) {
+  EXPECT_EQ(program_of({"pytest", "--collect-only"}), Program::lister);
+  EXPECT_EQ(program_of({"pytest", "--version"}), Program::lister);
+  EXPECT_EQ(program_of({"ctest", "-N"}), Program::lister);
+  EXPECT_EQ(program_of({"make", "-n", "test"}), Program::lister);
+  EXPECT_EQ(program_of({"cargo", "test", "--no-run"}), Program::lister);
+}
+
+TEST(CommandLine, AShellsScriptIsReadCommandByCommand) {
+  EXPECT_EQ(kind_of_shell("cd src && pytest -q").program, Program::runner);
+  EXPECT_FALSE(kind_of_shell("cd src && pytest -q").masked);
+  EXPECT_EQ(kind_of_shell("echo 'pytest && cargo test'").program, Program::printer);
+  EXPECT_EQ(kind_of_shell("# pytest\ntrue").program, Program::printer);
+  EXPECT_EQ(kind_of_shell("true || pytest").program, Program::unknown);
+}
+
+TEST(CommandLine, AnExitStatusThatIsNotTheRunnersIsMasked) {
+  for (const char* script : {"pytest || true", "pytest; exit 0", "pytest | tee log", "pytest\necho done", "pytest &"}) {
+    EXPECT_TRUE(kind_of_shell(script).masked) << script;
+    EXPECT_EQ(kind_of_shell(script).program, Program::runner) << script;
+  }
+  EXPECT_FALSE(kind_of_shell("pytest > log 2>&1").masked);
+  EXPECT_FALSE(kind_of_shell("set -e; pytest").masked);
+}
+
+TEST(CommandLine, APolicyNamesFurtherRunners) {
+  EXPECT_EQ(program_of({"scripts/test", "unit"}), Program::unknown);
+  EXPECT_EQ(program_of({"scripts/test", "unit"}, {"scripts/test"}), Program::runner);
+  EXPECT_EQ(program_of({"bash", "scripts/test"}, {"scripts/test"}), Program::runner);
+  EXPECT_EQ(program_of({"make", "selftest"}, {"make selftest"}), Program::runner);
+  EXPECT_EQ(program_of({"make", "all"}, {"make selftest"}), Program::unknown);
+}
+
+TEST(CommandLine, HostileVectorsHaveAKind) {
+  EXPECT_EQ(program_of({}), Program::unknown);
+  EXPECT_EQ(program_of({""}), Program::unknown);
+  EXPECT_EQ(program_of({"", "", ""}), Program::unknown);
+  EXPECT_EQ(program_of({"env"}), Program::unknown);
+  EXPECT_EQ(program_of({"bash", "-c"}), Program::unknown);
+  EXPECT_EQ(program_of({"npm", ""}), Program::unknown);
+  EXPECT_EQ(kind_of_shell("").program, Program::unknown);
+  EXPECT_EQ(kind_of_shell("'\"\\").program, Program::unknown);
+  EXPECT_EQ(kind_of_shell(std::string(script_bytes_max + 1, 'a')).program, Program::unknown);
+  EXPECT_EQ(kind_of_shell("bash -c 'bash -c \"bash -c pytest\"'").program, Program::runner);
+}
+
+}  // namespace
+}  // namespace muniment::evidence::completion

@@ -1,0 +1,242 @@
+#include <gtest/gtest.h>
+
+#include "completion_fixture.hpp"
+#include "evidence/completion/text/summary.hpp"
+
+namespace muniment::evidence::completion {
+namespace {
+
+Piece recorded(std::vector<std::string> argv, std::optional<std::int64_t> exit_code = 0) {
+  Piece piece = recorded_piece();
+  piece.command->argv = std::move(argv);
+  piece.command->exit_code = exit_code;
+  return piece;
+}
+
+Piece with_counts(reports::Counts counts) {
+  Piece piece = recorded_piece();
+  piece.command->report->counts = counts;
+  return piece;
+}
+
+TEST(Structure, ARecordedRunThatPassedIsStrong) {
+  const Judgement judgement = judged(recorded_piece());
+  EXPECT_TRUE(judgement.can_complete) << judgement.reason;
+  EXPECT_TRUE(judgement.evidence_status[0].strong);
+}
+
+TEST(Structure, AnExitStatusOtherThanZeroFails) {
+  EXPECT_EQ(blocked_by(judged(recorded({"pytest"}, 1))), "command_failed");
+}
+
+TEST(Structure, AZeroExitWithFailuresContradicts) {
+  const Judgement judgement = judged(with_counts({3, 2, 1, 0}));
+  EXPECT_TRUE(has_finding(judgement, "exit_contradicts"));
+  EXPECT_TRUE(has_finding(judgement, "tests_failed"));
+}
+
+TEST(Structure, ACommandThatASignalEndedIsInconclusive) {
+  Piece piece = recorded({"pytest"}, std::nullopt);
+  piece.command->signal = "SIGKILL";
+  EXPECT_EQ(judged(piece).verdict, Verdict::inconclusive);
+  EXPECT_EQ(blocked_by(judged(piece)), "exit_unknown");
+}
+
+TEST(Structure, AnInterruptedRecordingAndLostOutputAreInconclusive) {
+  Piece piece = recorded_piece();
+  piece.command->interrupted = true;
+  EXPECT_EQ(blocked_by(judged(piece)), "interrupted");
+  piece = recorded_piece();
+  piece.command->output_lost = true;
+  EXPECT_EQ(blocked_by(judged(piece)), "output_lost");
+}
+
+TEST(Structure, ZeroTestsFail) { EXPECT_EQ(blocked_by(judged(with_counts({0, 0, 0, 0}))), "zero_tests"); }
+
+TEST(Structure, TestsThatWereAllSkippedFail) {
+  EXPECT_EQ(blocked_by(judged(with_counts({5, 0, 0, 5}))), "all_skipped");
+}
+
+TEST(Structure, FourSkippedForEachThatRanAreTheMost) {
+  EXPECT_EQ(blocked_by(judged(with_counts({5, 1, 0, 4}))), "");
+  EXPECT_EQ(blocked_by(judged(with_counts({6, 1, 0, 5}))), "mostly_skipped");
+}
+
+TEST(Structure, CountsThatDoNotAddUpAreTampered) {
+  const Judgement judgement = judged(with_counts({3, 4, 0, 0}));
+  EXPECT_EQ(blocked_by(judgement), "counts_disagree");
+  EXPECT_EQ(judgement.verdict, Verdict::tampered);
+}
+
+TEST(Structure, AReportThatContradictsItselfIsTampered) {
+  Piece piece = recorded_piece();
+  piece.command->report->problem = "the summary states 9 tests, 3 are listed";
+  EXPECT_EQ(blocked_by(judged(piece)), "counts_disagree");
+}
+
+TEST(Structure, AReportWithoutItsEndIsTruncated) {
+  Piece piece = recorded_piece();
+  piece.command->report->complete = false;
+  EXPECT_EQ(blocked_by(judged(piece)), "truncated");
+}
+
+TEST(Structure, FewerTestsThanInTheLastAcceptedRunFail) {
+  Piece piece = recorded_piece();
+  piece.command->earlier = reports::Counts{4, 4, 0, 0};
+  EXPECT_EQ(blocked_by(judged(piece)), "fewer_tests");
+  piece.command->tests_changed_reason = "test_legacy covered code that is gone";
+  EXPECT_TRUE(judged(piece).can_complete);
+}
+
+TEST(Structure, TestsThatPassedAndAreSkippedNowFail) {
+  Piece piece = with_counts({4, 3, 0, 1});
+  piece.command->earlier = reports::Counts{4, 4, 0, 0};
+  EXPECT_EQ(blocked_by(judged(piece)), "more_skipped");
+}
+
+TEST(Structure, MoreTestsThanBeforePass) {
+  Piece piece = recorded_piece();
+  piece.command->earlier = reports::Counts{2, 2, 0, 0};
+  EXPECT_EQ(blocked_by(judged(piece)), "");
+}
+
+TEST(Structure, ChangedTestsNeedAReason) {
+  Piece piece = recorded_piece();
+  piece.command->tests_changed = {"tests/test_auth.py"};
+  EXPECT_EQ(blocked_by(judged(piece)), "tests_changed");
+  piece.command->tests_changed_reason = "  ";
+  EXPECT_EQ(blocked_by(judged(piece)), "tests_changed");
+  piece.command->tests_changed_reason = "new tests of the login";
+  EXPECT_TRUE(judged(piece).can_complete);
+}
+
+TEST(Structure, AReportOlderThanTheCommandIsStale) {
+  Piece piece = recorded_piece();
+  piece.command->report_modified_at = piece.command->started_at;
+  EXPECT_EQ(blocked_by(judged(piece)), "");
+  piece.command->report_modified_at = Time{piece.command->started_at.micros - 1};
+  EXPECT_EQ(blocked_by(judged(piece)), "old_report");
+}
+
+TEST(Structure, ATreeThatChangedAfterTheRunIsStale) {
+  Piece piece = recorded_piece();
+  piece.command->tree_after = "sha256:aa";
+  Task task = authentication();
+  task.tree_digest = "sha256:bb";
+  EXPECT_EQ(blocked_by(judged(task, {piece})), "tree_changed");
+  task.tree_digest = "sha256:aa";
+  EXPECT_EQ(blocked_by(judged(task, {piece})), "");
+}
+
+TEST(Structure, AnEditAfterTheEvidenceIsAClaimWithoutACheck) {
+  Task task = authentication();
+  task.files_changed = true;
+  EXPECT_EQ(blocked_by(judged(task, {recorded_piece()})), "edited_after");
+  EXPECT_EQ(blocked_by(judged(task, {good_piece()})), "edited_after");
+}
+
+TEST(Structure, ACommandThatOnlyMentionsARunnerIsNotRun) {
+  for (const auto& argv : std::vector<std::vector<std::string>>{{"echo", "pytest: 3 passed"},
+                                                                {"cat", "pytest.log"},
+                                                                {"sh", "-c", "printf '3 passed'"},
+                                                                {"python3", "-c", "print('3 passed')"},
+                                                                {"pytest", "--version"},
+                                                                {"grep", "pytest", "log"}}) {
+    EXPECT_EQ(blocked_by(judged(recorded(argv))), "not_run") << argv[0];
+  }
+}
+
+TEST(Structure, AnUnknownProgramIsWeakUnlessThePolicyNamesIt) {
+  const Piece piece = recorded({"./selftest"});
+  EXPECT_TRUE(judged(piece).can_complete);
+  EXPECT_FALSE(judged(piece).evidence_status[0].strong);
+  EXPECT_FALSE(judged(authentication(), {piece}, strict_policy()).can_complete);
+  Policy policy = strict_policy();
+  policy.runners = {"selftest"};
+  EXPECT_TRUE(judged(authentication(), {piece}, policy).can_complete);
+}
+
+TEST(Structure, AMaskedExitWithoutAReportIsInconclusive) {
+  Piece piece = recorded({"sh", "-c", "pytest || true"});
+  piece.command->report.reset();
+  EXPECT_EQ(blocked_by(judged(piece)), "exit_masked");
+}
+
+TEST(Structure, ARunnerWithoutAReportIsAcceptedAndNotStrong) {
+  Piece piece = recorded_piece();
+  piece.command->report.reset();
+  const Judgement judgement = judged(piece);
+  EXPECT_TRUE(judgement.can_complete) << judgement.reason;
+  EXPECT_FALSE(judgement.evidence_status[0].strong);
+  EXPECT_TRUE(has_finding(judgement, "no_report", false));
+}
+
+TEST(Structure, OtherTypesThanTestOutputAreStrongByTheirExitStatus) {
+  Piece piece = recorded({"ninja", "-C", "build"});
+  piece.type = "build";
+  piece.command->report.reset();
+  EXPECT_TRUE(judged(piece).evidence_status[0].strong);
+}
+
+TEST(Structure, ATextThatReportsNoTestsOrSkippedTestsOrFailuresIsRefused) {
+  EXPECT_EQ(code_of_text("auth\nRan 0 tests in 0.000s\n\nOK"), "zero_tests");
+  EXPECT_EQ(code_of_text("auth tests/auth.py 2026-11-26\nno tests ran in 0.01s"), "zero_tests");
+  EXPECT_EQ(code_of_text("auth tests/auth.py\nRan 12 tests in 0.010s\n\nOK (skipped=12)"), "all_skipped");
+  EXPECT_EQ(code_of_text("auth tests/auth.py\nRan 12 tests in 0.010s\n\nFAILED (failures=2)"), "tests_failed");
+}
+
+TEST(Structure, ATextThatStatesAFailedExitIsRefused) {
+  EXPECT_EQ(code_of_text(std::string(good_text) + "\nexit code: 1"), "command_failed");
+  EXPECT_EQ(code_of_text(std::string(good_text) + "\nexit code: 0"), "");
+}
+
+TEST(Structure, AListOfTestsWithoutASummaryIsTruncated) {
+  EXPECT_EQ(
+      code_of_text(
+          "test_login (auth.tests) ... ok\ntest_logout (auth.tests) ... ok\ntest_x (auth.tests) ... ok\ntest_y (auth.te"),
+      "truncated");
+}
+
+TEST(Structure, ATextThatSaysThatItWasCutIsTruncated) {
+  EXPECT_EQ(code_of_text("auth tests log 2026-11-26 12:00:01 test_login\n[output truncated]"), "truncated");
+}
+
+TEST(Structure, ANamedRunnerWithoutItsOutputIsNotRun) {
+  EXPECT_TRUE(has_finding(judged(piece_of("I ran pytest for the authentication module and it was green")), "not_run"));
+}
+
+TEST(Structure, AWeakenedTestInTheAgentsOwnWordsIsRefused) {
+  EXPECT_EQ(
+      code_of_text("Removed the failing assertion in tests/test_auth.py, then 14 tests of 3 files were fine in 2.1s"),
+      "tests_weakened");
+  EXPECT_EQ(code_of_text("No tests were removed from tests/test_auth.py; looked at 14 files, measured 2.1s"), "");
+}
+
+TEST(Structure, AReviewThatDidNotApproveIsRefused) {
+  EXPECT_EQ(
+      blocked_by(judged(task_of("Get code reviewed"), {piece_of_json(R"({"approved":false,"reviewer":"human"})")})),
+      "tests_failed");
+}
+
+TEST(Structure, JsonOfARunWithoutTestsIsRefused) {
+  EXPECT_TRUE(has_finding(
+      judged(task_of("Run tests"), {piece_of_json(R"({"duration":"3s","failed":0,"total":0})", "test_output")}),
+      "zero_tests"));
+}
+
+TEST(Summary, CountsAreReadFromSummaryLinesOnly) {
+  EXPECT_EQ(summary_of("==== 45 passed, 2 skipped in 7.98 seconds ====").passed, 45);
+  EXPECT_EQ(summary_of("Tests run: 5, Failures: 1, Errors: 0, Skipped: 2").skipped, 2);
+  EXPECT_FALSE(
+      summary_of("After 3 failed attempts of the login the account stayed locked for an hour of the day").failed);
+}
+
+TEST(Summary, AnExitStatusIsReadAtTheEndOfAShortLine) {
+  EXPECT_EQ(summary_of("Process finished with exit code 2").exit_status, 2);
+  EXPECT_EQ(summary_of("[x] Return Code: 0").exit_status, 0);
+  EXPECT_FALSE(
+      summary_of("the tool answers invalid input with exit code 2 and a message on standard error").exit_status);
+}
+
+}  // namespace
+}  // namespace muniment::evidence::completion
