@@ -12,6 +12,7 @@ import uuid
 from typing import Any, Callable, Iterator
 
 from model import Json, Operation, World
+from programs_tasks import gate, import_file
 
 Burst = list[tuple[int, Operation]]
 Program = Iterator[Burst]
@@ -474,6 +475,7 @@ WRITES: dict[str, tuple[Callable[[Pen], Program], ...]] = {
     "document.retract": (retract,),
     "event.append": (append_plain, append_spilled, append_pipelined, append_twins, append_again,
                      append_hasty, append_other_body, append_at),
+    "evidence.import": (import_file,),
     "evidence.link": (about_claim,),
     "evidence.record": (ledger, ledger_one_key),
     "feedback.record": (feedback,),
@@ -486,4 +488,7 @@ WRITES: dict[str, tuple[Callable[[Pen], Program], ...]] = {
     "server.rebuild": (rebuild, redact_while_rebuilt),
     "snapshot.take": (snapshot,),
     "source.revoke": (retract,),
+    "task.complete": (gate,),
+    "task.open": (gate,),
+    "task.validate": (gate,),
 }

@@ -109,14 +109,14 @@ def resolve(me: Pen) -> Program:
 
 
 def ledger_list(me: Pen) -> Program:
-    return one(me.random.choice(("claim.list", "evidence.list")), {"run_id": me.run(), "limit": 1000})
+    return one(me.random.choice(("claim.list", "evidence.list", "task.list")), {"run_id": me.run(), "limit": 1000})
 
 
 def evidence(me: Pen) -> Program:
     known = me.world.pick("evidence", me.random)
     if known is None:
         return
-    method = me.random.choice(("evidence.get", "evidence.verify"))
+    method = me.random.choice(("evidence.check", "evidence.export", "evidence.get", "evidence.verify"))
     yield [(0, Operation(method, {"evidence_id": known["id"], "run_id": known["run_id"]}, run_id=known["run_id"], about=known))]
 
 
@@ -225,6 +225,8 @@ METHODS: dict[str, Union[Programs, str]] = {
     "event.list": (event_list,),
     "event.subscribe": (subscribe,),
     "event.unsubscribe": (subscribe,),
+    "evidence.check": (evidence,),
+    "evidence.export": (evidence,),
     "evidence.get": (evidence,),
     "evidence.list": (ledger_list,),
     "evidence.retrieve": (query,),
@@ -242,6 +244,7 @@ METHODS: dict[str, Union[Programs, str]] = {
     "server.status": (server,),
     "snapshot.latest": (snapshots,),
     "snapshot.list": (snapshots,),
+    "task.list": (ledger_list,),
 }
 
 COMMANDS: dict[str, Programs] = {"muniment backup": (backup,), "muniment exec": (execute,)}

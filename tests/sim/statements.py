@@ -316,6 +316,35 @@ def evidence_verified(judge: Judge, operation: Operation, attempt: Attempt, leas
         yield "erased_is_there", "it was erased before"
 
 
+def evidence_checked(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
+    erased = operation.about["seq"] in judge.erased_of
+    if not attempt.result["exists"] and not erased:
+        yield "not_shown", "it was recorded before, and is not erased"
+    if attempt.result["exists"] and erased and judge.erased_of[operation.about["seq"]] < least:
+        yield "erased_is_there", "it was erased before"
+
+
+def evidence_exported(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
+    record = attempt.result["record"]
+    if record["id"] != operation.params["evidence_id"]:
+        yield "other_event", f"this is the record of {record['id']}"
+
+
+def completed(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
+    """A task that is said to be completed is, by one event, which the reply names."""
+    if not attempt.result["completed"]:
+        return
+    event = judge.log.events.get(attempt.result["seq"])
+    if event is None or (event.type, event.run_id) != ("task.completed", operation.run_id):
+        yield "other_event", f"seq {attempt.result['seq']} is {event}"
+    elif event.body is not None and event.parsed["task_id"] != operation.params["task_id"]:
+        yield "other_event", f"{event} completes another task"
+    twice = [one for one in judge.log.of_run[operation.run_id]
+             if one.type == "task.completed" and one.body is not None and one.parsed["task_id"] == operation.params["task_id"]]
+    if len(twice) > 1:
+        yield "claim", f"it was completed {len(twice)} times: {twice}"
+
+
 STATEMENTS: dict[str, Callable[..., Wrong]] = {
     "artifact.get": artifact_get, "artifact.list": rows("artifact.stored", "artifacts"), "artifact.put": put, "artifact.stat": artifact_stat,
     "audit.checkpoint": checkpoint, "audit.prove": proven, "audit.redact": redacted, "audit.verified": written, "bundle.close": bundle_closed,
@@ -323,12 +352,14 @@ STATEMENTS: dict[str, Callable[..., Wrong]] = {
     "command.end": written, "command.start": written, "context.build": context_built, "corpus.list": corpus_list, "document.diff": document_diff,
     "document.get": document_get, "document.history": document_history, "document.list": document_list, "document.retract": written,
     "event.append": append, "event.get": event_get, "event.list": event_list, "event.subscribe": subscribed,
+    "evidence.check": evidence_checked, "evidence.export": evidence_exported, "evidence.import": written,
     "evidence.get": evidence_get, "evidence.link": linked, "evidence.verify": evidence_verified,
     "evidence.list": rows("evidence.recorded", "evidence"), "evidence.record": written, "evidence.retrieve": retrieved, "feedback.record": written,
     "manifest.get": manifest_get, "manifest.put": written, "muniment exec": executed, "pointer.render": rendered, "pointer.resolve": resolved,
     "pointer.validate": resolved, "run.annotate": written, "run.end": written, "run.get": run_get, "run.judge": run_judge, "run.list": run_list, "run.rehydrate": state,
     "run.start": written, "server.metrics": metrics, "server.rebuild": rebuilt, "server.status": checkpoint, "snapshot.latest": state,
     "snapshot.list": snapshot_list, "snapshot.take": state, "source.revoke": written,
+    "task.complete": completed, "task.list": rows("task.opened", "tasks"), "task.open": written,
 }
 
 for _method in USES:
@@ -338,6 +369,7 @@ for _method in USES:
 SAY_NOTHING = {
     "audit.key": "which key signs: the verdict shows whether it does", "corpus.ingest": "its events are held against its tokens",
     "event.unsubscribe": "nothing but that it is over", "muniment backup": "what comes back is verified once all is quiet",
+    "task.validate": "what it found is the log's, whose events come from many clients",
     "run.recover": "its event is held against its token", "server.health": "how Postgres is at that moment",
 }
 
@@ -346,4 +378,4 @@ HOME = {**USES, "artifact.put": "artifact.stored", "audit.key": "key.rotated", "
         "claim.decide": "claim.decided", "claim.record": "claim.recorded", "command.end": "command.ended", "command.start": "command.started",
         "corpus.ingest": "document.revised", "document.retract": "document.retracted", "evidence.record": "evidence.recorded",
         "feedback.record": "feedback.recorded", "manifest.put": "manifest.recorded", "muniment exec": "command.started", "run.annotate": "run.annotated",
-        "run.end": "run.ended", "run.recover": "run.resumed", "run.start": "run.started", "source.revoke": "source.revoked"}
+        "run.end": "run.ended", "run.recover": "run.resumed", "run.start": "run.started", "source.revoke": "source.revoked", "evidence.import": "evidence.recorded", "task.open": "task.opened"}
