@@ -51,7 +51,10 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
 // A recorded command proves what it ran; it is another's only where it names its own target and nothing of the task.
 bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
   if (c.terms.specific == 0 || exhibit.profile.covered_specific > 0) return true;
-  if (!exhibit.command || exhibit.command->program != Program::runner) return is_relevant(c, exhibit);
+  // Structure refuses what only prints; a file that is shown is judged by its text.
+  const Program program = exhibit.command->program;
+  if (program == Program::printer || program == Program::lister) return true;
+  if (program == Program::reader) return is_test_evidence(exhibit) || is_relevant(c, exhibit);
   bool target = false;
   for (const std::string& word :
        std::span(exhibit.piece->command->argv).subspan(std::min<std::size_t>(1, exhibit.piece->command->argv.size()))) {

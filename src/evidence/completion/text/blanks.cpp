@@ -87,6 +87,8 @@ std::size_t blank_words_inside(std::string_view line) {
       token.remove_suffix(1);
     }
     if (token.empty() || token.size() > word_bytes_max) continue;
+    const std::size_t filled = token.find_first_not_of("_?%");
+    if (token.size() >= 3 && filled == std::string_view::npos && token.find("%%") == std::string_view::npos) ++found;
     const std::string small = lowered(token);
     const std::uint32_t classes = classes_of(small);
     if ((classes & blank) != 0 && is_upper_word(token)) ++found;
@@ -103,6 +105,9 @@ Blank blank_kind(std::string_view value) {
   value = trimmed(value);
   if (value.empty()) return Blank::no;
   if (is_rule(value)) return Blank::hard;
+  const bool slot =
+      (value.starts_with("{{") && value.ends_with("}}")) || (value.starts_with("<<") && value.ends_with(">>"));
+  if (slot && value.size() <= slot_bytes_max) return Blank::hard;
   const bool bracketed = std::string_view("[<{(").find(value[0]) != std::string_view::npos;
   std::size_t words = 0, hard = 0, soft = 0, filler = 0;
   bool to_be = false;

@@ -348,7 +348,7 @@ Program program_of(std::span<const std::string> words, std::span<const std::stri
     if (row.program != base) continue;
     for (std::size_t i = 1; i < words.size(); ++i) {
       std::string_view word = words[i];
-      if (word == "run" || word == "run-script") continue;
+      if (word.empty() || word == "run" || word == "run-script") continue;
       if (word.size() > 5 && word.starts_with("test:")) word = "test";
       if (holds_word(row.arguments, word)) return Program::runner;
       if (base == "node" || base == "npm" || base == "go" || base == "cargo") {

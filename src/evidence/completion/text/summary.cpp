@@ -19,6 +19,7 @@ struct Token {
   std::string word;                    // in lower case; empty for a number
   std::optional<std::int64_t> number;  // whole
   bool measured = false;               // "0.31s", "98%"
+  char sign = 0;                       // in front of a number, white space left out
 };
 
 enum class Noun : std::uint8_t { none, passed, failed, skipped, ran };
@@ -41,6 +42,7 @@ Noun noun_of(std::string_view word) {
 
 std::vector<Token> tokens_of(std::string_view line) {
   std::vector<Token> tokens;
+  char sign = 0;
   for (std::size_t i = 0; i < line.size();) {
     const char c = line[i];
     const std::size_t begin = i;
@@ -49,6 +51,7 @@ std::vector<Token> tokens_of(std::string_view line) {
       std::string digits(line.substr(begin, i - begin));
       while (!digits.empty() && !is_digit(digits.back())) digits.pop_back();
       Token token;
+      token.sign = sign;
       std::erase(digits, ',');
       token.number = parse_decimal(digits);
       token.measured = !token.number || (i < line.size() && (is_letter(line[i]) || line[i] == '%'));
@@ -56,8 +59,10 @@ std::vector<Token> tokens_of(std::string_view line) {
       tokens.push_back(std::move(token));
     } else if (is_letter(c)) {
       while (i < line.size() && (is_letter(line[i]) || is_digit(line[i]) || line[i] == '_')) ++i;
-      tokens.push_back({lowered(line.substr(begin, i - begin)), std::nullopt, false});
+      tokens.push_back({lowered(line.substr(begin, i - begin)), std::nullopt, false, 0});
+      sign = 0;
     } else {
+      if (!is_blank(c)) sign = c;
       ++i;
     }
     if (tokens.size() > summary_tokens_max) break;
@@ -159,8 +164,13 @@ class Reader {
       const Noun before = i > 0 ? noun_of(tokens[i - 1].word) : Noun::none;
       // "12 tests passed": the second noun counts.
       const Noun second = after == Noun::ran && i + 2 < tokens.size() ? noun_of(tokens[i + 2].word) : Noun::none;
-      const bool named_before =
-          before != Noun::none && (after == Noun::none || line.find('=') < line.size() || line[0] == '#');
+      const auto is_assigned = [&](std::size_t at) {
+        return at < tokens.size() && tokens[at].number && (tokens[at].sign == ':' || tokens[at].sign == '=');
+      };
+      // In "Tests run: 5, Failures: 0" the noun behind the 5 is the name of the 0.
+      const bool taken = is_assigned(i + 2);
+      const bool named_before = before != Noun::none && (after == Noun::none || taken || line[0] == '#' ||
+                                                         (is_assigned(i) && before != Noun::ran));
       Noun noun = second != Noun::none && !named_before ? second : named_before ? before : after;
       if (noun == Noun::none) continue;
       counts[static_cast<std::size_t>(noun)] = *tokens[i].number;

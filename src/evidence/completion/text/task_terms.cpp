@@ -9,6 +9,8 @@ namespace {
 
 constexpr int object_weight = 4, surroundings_weight = 2, kind_weight = 1;
 constexpr std::size_t shared_prefix_min = 4;
+constexpr std::size_t abbreviation_min = 5;  // of a term that is no long word
+constexpr std::size_t abbreviated_min = 10;  // letters of a long word
 
 int weight_of(std::string_view word, std::uint32_t classes, bool after_preposition) {
   if (word.size() < 2) return 0;
@@ -80,6 +82,8 @@ bool names(const Term& term, std::string_view word, std::uint64_t concept_hash) 
   if (term.concept_hash == concept_hash) return true;
   const std::size_t shorter = std::min(word.size(), term.word.size());
   if (shorter < shared_prefix_min || word[0] != term.word[0]) return false;
+  const bool abbreviates = word.size() < term.word.size();
+  if (abbreviates && shorter < abbreviation_min && term.word.size() < abbreviated_min) return false;
   return word.substr(0, shorter) == std::string_view(term.word).substr(0, shorter);
 }
 

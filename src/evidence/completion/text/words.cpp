@@ -38,7 +38,7 @@ constexpr std::array class_rows{
         "use work task job todo issue bug problem ticket story feature item request requirement need want allow enable "
         "provide introduce resolve address solve deliver ship investigate prepare setup configure modify adjust rework "
         ""
-        "compile upgrade prevent avoid restore protect optimize optimise speed secure clean cleanup help try start stop begin end close open new old"},
+        "compile upgrade prevent prüfe prüfen implementiere behebe erstelle schreibe füge hinzu ändere teste avoid restore protect optimize optimise speed secure clean cleanup help try start stop begin end close open new old"},
     ClassRow{
         praise,
         "successful successfully success correct correctly clean good great excellent perfect perfectly properly proper "
@@ -63,7 +63,7 @@ constexpr std::array class_rows{
         "operation operations example issue parser processor wrapper base core main common general basic simple "
         "project repo repository branch implementation environment product platform infrastructure tests test "
         "log logs line lines report evidence documentation release document public private internal external "
-        "warning warnings dependency dependencies certain returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
+        "true false tee warning warnings dependency dependencies certain returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
     ClassRow{
         test_word,
         "test tests testing tested suite suites unittest unittests pytest ctest gtest coverage spec specs regression "
