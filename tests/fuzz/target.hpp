@@ -24,6 +24,7 @@ std::vector<Target> http_targets();
 std::vector<Target> import_targets();
 std::vector<Target> mcp_record_targets();
 std::vector<Target> mcp_targets();
+std::vector<Target> reports_targets();
 std::vector<Target> retrieval_targets();
 std::vector<Target> retrieval_text_targets();
 std::vector<Target> all_targets();

@@ -122,12 +122,11 @@ class CargoReader {
 }  // namespace
 
 bool recognises_cargo_test(std::string_view text) {
-  Lines lines(text);
-  while (const auto line = lines.next()) {
-    if (line->starts_with("test result: ") || announced(*line)) return true;
-    if (const auto test = cargo_test_line(*line); test && test->outcome) return true;
-  }
-  return false;
+  return any_line(text, [](std::string_view line) {
+    if (line.starts_with("test result: ") || announced(line)) return true;
+    const auto test = cargo_test_line(line);
+    return test && test->outcome;
+  });
 }
 
 Result<Report> parse_cargo_test(std::string_view text) {

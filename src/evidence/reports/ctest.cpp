@@ -57,7 +57,6 @@ struct CtestSummary {
 
 // "40% tests passed, 3 tests failed out of 5"
 std::optional<CtestSummary> ctest_summary(std::string_view line) {
-  CtestSummary summary;
   const auto percent = take_count(line);
   if (!percent || !take(line, "% tests passed, ")) return std::nullopt;
   const auto failed = take_count(line);
@@ -158,12 +157,10 @@ class CtestReader {
 }  // namespace
 
 bool recognises_ctest(std::string_view text) {
-  Lines lines(text);
-  while (const auto line = lines.next())
-    if (ctest_line(*line) || ctest_summary(*line) || line->starts_with("Test project /") ||
-        line->starts_with("No tests were found!!!"))
-      return true;
-  return false;
+  return any_line(text, [](std::string_view line) {
+    return ctest_line(line) || ctest_summary(line) || line.starts_with("Test project /") ||
+           line.starts_with("No tests were found!!!");
+  });
 }
 
 Result<Report> parse_ctest(std::string_view text) {

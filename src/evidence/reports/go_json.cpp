@@ -60,12 +60,10 @@ bool is_event(std::string_view line) {
 }  // namespace
 
 bool recognises_go_json(std::string_view text) {
-  Lines lines(text);
-  while (const auto line = lines.next())
-    if (is_event(*line) && line->find("\"Action\":\"") != std::string_view::npos &&
-        line->find("\"Package\":\"") != std::string_view::npos)
-      return true;
-  return false;
+  return any_line(text, [](std::string_view line) {
+    return is_event(line) && line.find("\"Action\":\"") != std::string_view::npos &&
+           line.find("\"Package\":\"") != std::string_view::npos;
+  });
 }
 
 Result<Report> parse_go_json(std::string_view text) {

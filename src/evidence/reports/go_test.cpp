@@ -117,10 +117,7 @@ class GoReader {
 }  // namespace
 
 bool recognises_go_test(std::string_view text) {
-  Lines lines(text);
-  while (const auto line = lines.next())
-    if (line->starts_with("=== RUN   ") || package_line(*line)) return true;
-  return false;
+  return any_line(text, [](std::string_view line) { return line.starts_with("=== RUN   ") || package_line(line); });
 }
 
 Result<Report> parse_go_test(std::string_view text) {

@@ -1,6 +1,8 @@
 // What the readers of console output share: plain text, lines, and numbers at the front of a text.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,6 +29,18 @@ class Lines {
  private:
   std::string_view rest_;
 };
+
+// Whether a line that is not empty matches.
+template <typename Predicate>
+bool any_line(std::string_view text, Predicate matches) {
+  for (;;) {
+    const std::size_t begin = text.find_first_not_of('\n');
+    if (begin == std::string_view::npos) return false;
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (matches(text.substr(begin, end - begin))) return true;
+    text.remove_prefix(end);
+  }
+}
 
 std::string_view trimmed(std::string_view text);                     // without spaces and tabs at both ends
 std::string_view first_word(std::string_view text);                  // up to a space or a tab

@@ -122,15 +122,12 @@ bool NodeSummary::read(std::string_view line) {
 }
 
 bool recognises_node_test(std::string_view text) {
-  if (is_node_tap(text)) return true;
-  Lines lines(text);
-  while (const auto line = lines.next()) {
-    std::string_view rest = *line;
-    if (take(rest, "ℹ tests ") && count_of(trimmed(rest))) return true;
-    const NodeMark mark = node_line(*line).mark;
-    if (mark != NodeMark::none && mark != NodeMark::open) return true;
-  }
-  return false;
+  return is_node_tap(text) || any_line(text, [](std::string_view line) {
+           std::string_view rest = line;
+           if (take(rest, "ℹ tests ")) return count_of(trimmed(rest)).has_value();
+           const NodeMark mark = node_line(line).mark;
+           return mark != NodeMark::none && mark != NodeMark::open;
+         });
 }
 
 Result<Report> parse_node_test(std::string_view text) {

@@ -317,15 +317,10 @@ class PytestReader {
 }  // namespace
 
 bool recognises_pytest(std::string_view text) {
-  Lines lines(text);
-  while (const auto line = lines.next()) {
-    if (const auto frame = framed(*line, '=')) {
-      if (is_start(*frame) || pytest_summary(*frame)) return true;
-    } else if (line->find(" in ") != std::string_view::npos && pytest_summary(trimmed(*line))) {
-      return true;
-    }
-  }
-  return false;
+  return any_line(text, [](std::string_view line) {
+    if (const auto frame = framed(line, '=')) return is_start(*frame) || pytest_summary(*frame);
+    return line.find(" in ") != std::string_view::npos && pytest_summary(trimmed(line));
+  });
 }
 
 Result<Report> parse_pytest(std::string_view text) {

@@ -257,23 +257,19 @@ Result<Report> parse_tap_stream(std::string_view text, bool node) {
 }  // namespace
 
 bool recognises_tap(std::string_view text) {
-  bool plan = false, numbered = false;
-  Lines lines(text);
-  while (const auto line = lines.next()) {
-    std::string_view rest = *line;
-    if (take(rest, "TAP version 1")) return true;
-    plan = plan || tap_plan(*line);
-    const auto result = tap_result(*line);
-    numbered = numbered || (result && result->number);
-    if (plan && (numbered || (result && !result->number))) return true;
-    // A stream that lost its plan, and has the dash that writers put in front of a name.
-    if (result && result->number && line->find(" - ") != std::string_view::npos) return true;
-  }
-  // A stream that skips everything is its plan.
-  Lines again(text);
-  while (const auto line = again.next())
-    if (const auto found = tap_plan(*line); found && found->skips_all) return true;
-  return false;
+  bool has_plan = false, has_result = false;
+  return any_line(text, [&](std::string_view line) {
+    if (line.starts_with("TAP version 1")) return true;
+    if (const auto plan = tap_plan(line)) {
+      has_plan = true;
+      if (plan->skips_all) return true;  // such a stream is nothing but its plan
+    } else if (const auto result = tap_result(line)) {
+      has_result = true;
+      // A stream that lost its plan, and has the dash that writers put in front of a name.
+      if (result->number && line.find(" - ") != std::string_view::npos) return true;
+    }
+    return has_plan && has_result;
+  });
 }
 
 Result<Report> parse_tap(std::string_view text) { return parse_tap_stream(text, false); }

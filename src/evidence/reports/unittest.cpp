@@ -153,13 +153,12 @@ class UnittestReader {
 }  // namespace
 
 bool recognises_unittest(std::string_view text) {
-  Lines lines(text);
-  while (const auto line = lines.next()) {
-    if (ran_line(*line)) return true;
-    if (!line->starts_with("test") || line->find(" (") == std::string_view::npos) continue;
-    if (const auto test = unittest_line(*line); test && test->outcome && test->name.ends_with(')')) return true;
-  }
-  return false;
+  return any_line(text, [](std::string_view line) {
+    if (ran_line(line)) return true;
+    if (!line.starts_with("test") || line.find(" (") == std::string_view::npos) return false;
+    const auto test = unittest_line(line);
+    return test && test->outcome && test->name.ends_with(')');
+  });
 }
 
 Result<Report> parse_unittest(std::string_view text) {

@@ -86,7 +86,8 @@ std::string_view root_tag(std::string_view text) {
     if (!text.starts_with('<')) return {};
     const bool comment = text.starts_with("<!--");
     if (!comment && !text.starts_with("<?") && !text.starts_with("<!")) break;
-    const bool has_subset = text.find('[') < text.find('>');  // of a document type declaration
+    // A document type declaration may hold declarations of its own.
+    const bool has_subset = text.substr(0, text.find('>')).find('[') != std::string_view::npos;
     const std::string_view closing = comment ? "-->" : text[1] == '?' ? "?>" : has_subset ? "]>" : ">";
     const std::size_t end = text.find(closing);
     if (end == std::string_view::npos) return {};

@@ -1,0 +1,64 @@
+// Reports of tests, whoever wrote them: a report without a problem is one whose counts fit together.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "evidence/reports/lines.hpp"
+#include "evidence/reports/report.hpp"
+#include "evidence/reports/tally.hpp"
+#include "fuzz/target.hpp"
+
+namespace muniment::fuzz {
+namespace {
+
+using evidence::reports::Counts;
+using evidence::reports::Report;
+
+void require_counts(const Counts& counts) {
+  for (const std::int64_t count : {counts.total, counts.passed, counts.failed, counts.skipped})
+    require(count >= 0 && count <= evidence::reports::count_max, "an absurd count is no problem");
+  require(counts.total == counts.passed + counts.failed + counts.skipped, "counts that do not add up are no problem");
+}
+
+void require_report(const Report& report) {
+  require(report.failures.size() <= evidence::reports::failures_kept_max, "too many failures are named");
+  for (const std::string& name : report.failures)
+    require(name.size() <= evidence::reports::test_name_bytes_max, "a name is too long");
+  if (!report.problem.empty()) return;
+  require(report.complete, "a truncated report is no problem");
+  require_counts(report.counts);
+  if (!report.summary) return;
+  require_counts(*report.summary);
+  require(*report.summary == report.counts, "a summary that is not what is listed is no problem");
+}
+
+void try_report(const std::string& text) {
+  const auto report = evidence::reports::read_report(text);
+  if (report) require_report(*report);
+  const std::string plain = evidence::reports::plain_text(text);
+  require(!evidence::reports::needs_plain_text(plain), "plain text is not plain");
+  for (const evidence::reports::Format& format : evidence::reports::formats()) {
+    auto read = format.parse(plain);
+    if (!read) continue;
+    evidence::reports::check_counts(*read);
+    require_report(*read);
+  }
+}
+
+}  // namespace
+
+std::vector<Target> reports_targets() {
+  const auto report = [](const char* name) { return golden("reports/" + std::string(name)); };
+  return {
+      {"report_xml", try_report, {report("junit_ctest.xml"), report("junit_nested.xml"), report("gtest.xml")}},
+      {"report_json", try_report, {report("gtest_passed.json"), report("sarif_clean.sarif"), report("go_events.json")}},
+      {"report_tap", try_report, {report("tap_prove.txt"), report("tap_perl_failed.tap"), report("node_tap.txt")}},
+      {"report_console",
+       try_report,
+       {report("pytest_nested_session.txt"), report("pytest_verbose.txt"), report("ctest_passed.txt"),
+        report("go_verbose_failed.txt"), report("cargo_failed.txt"), report("node_spec.txt"),
+        report("unittest_verbose.txt")}},
+  };
+}
+
+}  // namespace muniment::fuzz
