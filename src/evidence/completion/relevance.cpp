@@ -7,6 +7,7 @@
 namespace muniment::evidence::completion {
 namespace {
 
+// A long run prints so many words that a task's occur by chance; there the names of tests and files count.
 // In the unit of a term's weight: two objects satisfy a long task in prose, one in the report of a long run, which
 // names tests and not sentences. A text that names half of two objects is about something beside the task.
 constexpr int enough_in_text = 6;
@@ -44,7 +45,7 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
   // Without a name of its own, the output of a whole suite is about every task of testing.
   if (report && profile.subject_words <= 2 && is_test_task(terms)) return true;
   const bool long_run = report && profile.subject_words >= subjects_of_long_run;
-  if (long_run) return profile.covered_specific >= std::min((terms.specific + 1) / 2, enough_in_report);
+  if (long_run) return profile.covered_by_names_specific >= std::min((terms.specific + 1) / 2, enough_in_report);
   return profile.covered_specific >= std::min(terms.specific / 2 + 1, enough_in_text);
 }
 

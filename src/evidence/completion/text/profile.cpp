@@ -60,6 +60,7 @@ class Profiler {
  public:
   Profiler(const TaskTerms& task, Profile& profile) : task_(task), profile_(profile) {
     profile_.covered.resize(task.terms.size());
+    profile_.covered_by_names.resize(task.terms.size());
   }
 
   void read(std::string_view text) {
@@ -141,6 +142,7 @@ class Profiler {
       }
       if (status_ && is_identifier(core)) ++profile_.names_of_tests;
     }
+    naming_ = status_ || is_identifier(core);
     each_word(token, [&](std::string_view word) { read_word(word); });
     const char last = token.back();
     if (last == '.' || last == '!' || last == '?' || last == ';') end_sentence();
@@ -189,15 +191,22 @@ class Profiler {
   }
 
   void cover_word(std::string_view word, std::uint64_t hash) {
-    if (!subject_words_.add(hash)) return;
-    const std::uint32_t classes = classes_of(word);
-    if ((classes & says_nothing) == 0 && word.size() >= 3) ++profile_.subject_words;
+    const bool first = subject_words_.add(hash);
+    const bool first_name = naming_ && name_words_.add(hash);
+    if (!first && !first_name) return;
+    if (first && word.size() >= 3 && (classes_of(word) & says_nothing) == 0) ++profile_.subject_words;
     if (task_.terms.empty()) return;
     const std::uint64_t concept_hash = hash_of(concept_of(stem_of(word)));
     for (std::size_t i = 0; i < task_.terms.size(); ++i) {
-      if (profile_.covered[i] || !names(task_.terms[i], word, concept_hash)) continue;
-      profile_.covered[i] = true;
-      take_cover(profile_, task_.terms[i]);
+      const Term& term = task_.terms[i];
+      if (profile_.covered_by_names[i] || !names(term, word, concept_hash)) continue;
+      if (!profile_.covered[i]) {
+        profile_.covered[i] = true;
+        take_cover(profile_, term);
+      }
+      if (!naming_) continue;
+      profile_.covered_by_names[i] = true;
+      if (term.weight > 1) profile_.covered_by_names_specific += term.weight;
     }
   }
 
@@ -246,8 +255,8 @@ class Profiler {
 
   const TaskTerms& task_;
   Profile& profile_;
-  WordTable words_, tokens_, lines_, subject_words_;
-  bool frame_ = false, status_ = false, sentence_start_ = true, unrun_ = false;
+  WordTable words_, tokens_, lines_, subject_words_, name_words_;
+  bool frame_ = false, status_ = false, naming_ = false, sentence_start_ = true, unrun_ = false;
   std::uint32_t sentence_classes_ = 0;
   std::size_t sentence_words_ = 0, sentence_specifics_ = 0;
   std::size_t since_weakening_ = weakening_reach_words + 1, since_negation_ = weakening_reach_words + 1;

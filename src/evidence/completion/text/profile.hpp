@@ -34,7 +34,9 @@ struct Profile {
   bool runner_named = false;
   bool weakened = false;  // "removed the failing assertion"
   Likeness likeness;
-  std::vector<bool> covered;  // by index of the task's terms
+  std::vector<bool> covered;           // by index of the task's terms
+  std::vector<bool> covered_by_names;  // those that an identifier, a path or a line of a test names
+  int covered_by_names_specific = 0;
   int covered_weight = 0;
   int covered_specific = 0;       // weight of those that are no kinds of things
   std::size_t subject_words = 0;  // distinct words that could name a subject, in the task or not

@@ -63,6 +63,8 @@ constexpr std::array class_rows{
         "operation operations example issue parser processor wrapper base core main common general basic simple "
         "project repo repository branch implementation environment product platform infrastructure tests test "
         "log logs line lines report evidence documentation release document public private internal external "
+        "variable variables argument arguments parameter parameters attribute attributes property properties element "
+        "elements member members exception exceptions traceback index instance printed generated contains causes "
         "true false tee warning warnings dependency dependencies certain returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
     ClassRow{
         test_word,
