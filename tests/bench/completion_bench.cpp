@@ -40,12 +40,12 @@ void print_score(const std::string& name, std::string_view half, const Completio
 void print_wrong(const CompletionCase& one, const evidence::completion::Judgement& judgement) {
   json::Writer out;
   out.begin_object().member("wrong", one.complete ? "false block" : "missed cheat").member("name", one.name);
-  out.member("half", one.held_out ? "held_out" : "tuning").member("verdict", name_of(judgement.verdict));
+  out.member("half", one.half).member("verdict", name_of(judgement.verdict));
+  std::vector<std::string> codes;
   for (const auto& finding : judgement.findings) {
-    if (!finding.blocks) continue;
-    out.member("code", finding.code);
-    break;
+    codes.push_back(std::string(finding.code) + (finding.blocks ? "" : " (noted)"));
   }
+  out.member("codes", codes);
   out.member("reason", judgement.reason);
   std::puts(std::move(out.end_object()).text().c_str());
 }
@@ -56,7 +56,7 @@ int cases(const std::string& folder, const std::string& logs) {
   std::map<std::string, std::map<std::string, CompletionScore>> by_half;  // half → class → score
   for (const CompletionCase& one : all) {
     const auto judgement = judge_case(one);
-    for (const std::string& half : {std::string("all"), std::string(one.held_out ? "held_out" : "tuning")}) {
+    for (const std::string& half : {std::string("all"), one.half}) {
       by_half[half][one.kind].add(one, !judgement.can_complete);
       by_half[half]["overall"].add(one, !judgement.can_complete);
     }

@@ -40,7 +40,7 @@ def cases(_seconds: int, _repeat: int) -> Iterator[Row]:
     """All classes over both halves, and each half by itself overall. Wrong judgements of the held-out half have no reason here."""
     for line in lines_of("cases", str(CASES), str(LOGS)):
         if "wrong" in line:
-            reason = f": {line.get('code', '')}: {line['reason']}" if line["half"] == "tuning" else ""
+            reason = f": {', '.join(line['codes'])}: {line['reason']}" if line["half"] != "held_out" else ""
             print(f"{line['wrong']} ({line['half']}): {line['name']}{reason}", file=sys.stderr, flush=True)
         elif line["half"] == "all" or line["class"] == "overall":
             yield from rows_of(line)

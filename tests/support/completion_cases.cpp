@@ -105,8 +105,8 @@ completion::Piece piece_of(const json::Value& value, const completion::Task& tas
   piece.type = value["type"].string_or("");
   piece.actor = value["actor"].string_or(default_actor);
   piece.validator_id = value["validator_id"].string_or("");
-  piece.names_other_actor =
-      piece.validator_id != piece.actor && (piece.validator_id.starts_with("uid:") || piece.validator_id == daemon_name);
+  piece.names_other_actor = piece.validator_id != piece.actor &&
+                            (piece.validator_id.starts_with("uid:") || piece.validator_id == daemon_name);
   piece.recorded_at = age(value["recorded_ago_s"]).value_or(completion_now);
   piece.stated_at = age(value["stated_ago_s"]);
   piece.imported = flag(value["imported"], false);
@@ -194,12 +194,14 @@ CompletionCase swe_case(const LoggedTests& tests, bool passed, bool recorded) {
   CompletionCase one;
   one.kind = passed ? "honest_swe_logs" : "failing_swe_logs";
   one.name = one.kind + '/' + tests.instance + (recorded ? "_recorded" : "_text");
+  one.half = "logs";
   one.complete = passed;
   one.task.task_id = "task-1";
   one.task.content = "Fix " + tests.instance + " in " + tests.patched;
   one.task.actor = default_actor;
   one.task.opened_at = before_now(3600);
   one.policy.strict = recorded;
+  one.policy.runners = {"bin/test", "./tests/runtests.py"};  // of sympy and Django, as their policy would name them
   completion::Piece piece;
   piece.evidence_id = "ev-1";
   piece.found = true;
@@ -244,8 +246,8 @@ completion::Judgement judge_case(const CompletionCase& one) {
 
 std::vector<CompletionCase> read_completion_cases(const std::filesystem::path& folder) {
   std::vector<CompletionCase> cases;
-  for (const bool held_out : {false, true}) {
-    each_file(folder / (held_out ? "held_out" : "tuning"), ".jsonl", [&](const std::filesystem::path& file) {
+  for (const std::string half : {"tuning", "held_out"}) {
+    each_file(folder / half, ".jsonl", [&](const std::filesystem::path& file) {
       std::ifstream in(file);
       int number = 0;
       for (std::string line; std::getline(in, line);) {
@@ -255,7 +257,7 @@ std::vector<CompletionCase> read_completion_cases(const std::filesystem::path& f
         } catch (const std::exception& error) {
           throw std::runtime_error(file.string() + ':' + std::to_string(number) + ": " + error.what());
         }
-        cases.back().held_out = held_out;
+        cases.back().half = half;
       }
     });
   }

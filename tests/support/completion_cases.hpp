@@ -15,9 +15,9 @@ namespace muniment::test {
 inline constexpr Time completion_now{1'795'730'400'000'000};
 
 struct CompletionCase {
-  std::string name;   // "class/name"
-  std::string kind;   // the class
-  bool held_out = false;
+  std::string name;       // "class/name"
+  std::string kind;       // the class
+  std::string half;       // "tuning", "held_out", or "logs"
   bool complete = false;  // what `judge` must answer
   evidence::completion::Task task;
   std::vector<evidence::completion::Piece> pieces;
