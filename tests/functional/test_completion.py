@@ -33,7 +33,9 @@ class GateCase(DaemonCase):
     def open(self, content: str = "Fix the off-by-one in pagination", **more: Any) -> str:
         return self.call("task.open", run_id=self.run_id, content=content, **more)["task_id"]
 
-    def evidence(self, text: str | dict[str, Any] = TESTED, type: str = "test_output", **more: Any) -> str:
+    def evidence(self, text: str | dict[str, Any] = "", type: str = "test_output", **more: Any) -> str:
+        """`text`: where there is none, one that no other test sends: a copy completes no task."""
+        text = text or f"{TESTED} ({self.run_id})"
         content = {"text": text} if isinstance(text, str) else text
         return self.call("evidence.record", **{"run_id": self.run_id, "type": type, "content": content, **more})["evidence_id"]
 
@@ -67,6 +69,11 @@ class GateCase(DaemonCase):
 
 
 class Flows(GateCase):
+    def test_short_values_are_no_copies(self) -> None:
+        for task in ("first", "second"):
+            evidence = self.evidence({"reviewer": "human", "approved": True}, type="code_review")
+            self.assertTrue(self.complete(self.open("Get code reviewed", task_id=task), evidence)["completed"])
+
     def test_evidence_is_created_kept_and_found(self) -> None:
         made = self.call("evidence.record", run_id=self.run_id, type="test_output", validator_id="pytest",
                          content={"text": TESTED, "metadata": {"tests_passed": 3}})
@@ -180,7 +187,7 @@ class Enforcement(GateCase):
         first, second = self.open(task_id="a"), self.open(task_id="b")
         self.assertTrue(self.complete(first, self.evidence())["completed"])
         self.assertFalse(self.complete(second, self.evidence())["completed"])
-        renumbered = self.evidence(TESTED.replace("0.12", "0.34").replace("42", "57"))
+        renumbered = self.evidence(f"{TESTED} ({self.run_id})".replace("0.12", "0.34").replace("42", "57"))
         self.assertFalse(self.complete(second, renumbered)["completed"])
 
     def test_of_many_that_complete_at_once_one_wins(self) -> None:
@@ -242,7 +249,7 @@ class Enforcement(GateCase):
             self.call("task.validate", content="x", task_id="y", run_id=self.run_id, evidence_ids=[])
         with self.refused("invalid_argument"):
             self.open(task_id="x" * 257)
-        with self.refused("invalid_argument"):
+        with self.refused("too_large"):
             self.complete(self.open(), *(str(uuid.uuid4()) for _ in range(101)))
         with self.refused("invalid_argument"):
             self.call("evidence.record", run_id=self.run_id, type="x", content={}, pointer="run://x")
@@ -389,7 +396,7 @@ class Policies(GateCase):
         self.assertTrue(self.complete(task, self.evidence(REVIEW + " It is approved.", type="review"))["completed"])
 
     def test_a_validator_that_fails_is_no_consent(self) -> None:
-        answer = self.complete(self.open("Review the login module", type="broken"), self.evidence(REVIEW, type="review"))
+        answer = self.complete(self.open("Review the login module", type="broken"), self.evidence(REVIEW + " Seen by two.", type="review"))
         self.assert_refused(answer, "validator_failed")
         self.assertEqual(answer["verdict"], "inconclusive")
 

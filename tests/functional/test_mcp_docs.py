@@ -27,7 +27,7 @@ README = ROOT / "README.md"
 AGENT = ROOT / "scripts" / "examples" / "mcp_agent.py"
 STUB = [sys.executable, str(ROOT / "tests" / "support" / "mcp_server.py")]
 PUBLIC_SERVER = ["npx", "-y", "@modelcontextprotocol/server-memory"]
-TOOLSETS = ("runs", "ledger", "documents")
+TOOLSETS = ("runs", "ledger", "tasks", "documents")
 AGENT_S_MAX = 240
 
 

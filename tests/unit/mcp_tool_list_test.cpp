@@ -51,7 +51,7 @@ std::vector<std::string> names(const Json& list) {
   return all;
 }
 
-const std::vector<std::string> all_toolsets{"runs", "ledger", "documents"};
+const std::vector<std::string> all_toolsets{"runs", "ledger", "tasks", "documents"};
 
 TEST(McpToolList, TheListIsTheGoldenOne) {
   std::string text;

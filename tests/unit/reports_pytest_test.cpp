@@ -90,6 +90,22 @@ TEST(Pytest, FewerTestsThanCollectedAreAProblemUnlessItStopped) {
   EXPECT_EQ(read_golden("pytest_stopped.txt").problem, "");
 }
 
+TEST(Pytest, AnInterruptedSessionWithoutAFailureIsAProblem) {
+  EXPECT_NE(
+      read_text(
+          "=== test session starts ===\ncollected 9 items\n\ntest_a.py ....\n\n!!! KeyboardInterrupt !!!\n=== 4 passed in 0.02s ===\n")
+          .problem,
+      "");
+}
+
+TEST(Pytest, AReasonWithBracketsLeavesTheListReadable) {
+  const Report report = read_text(
+      "=== test session starts ===\ncollected 2 items\n\ntest_a.py::test_a[x y] PASSED  [ 50%]\n"
+      "test_a.py::test_b SKIPPED (no disk (yet))  [100%]\n\n=== 1 passed, 1 skipped in 0.02s ===\n");
+  EXPECT_TRUE(report.listed);
+  EXPECT_EQ(report.counts, counts_of(1, 0, 1));
+}
+
 TEST(Pytest, NamedFailuresThatTheSummaryHidesAreAProblem) {
   EXPECT_NE(
       read_text("=== short test summary info ===\nFAILED test_a.py::test_b - assert 0\n=== 2 passed in 0.02s ===\n")
@@ -116,7 +132,7 @@ TEST(Pytest, TheSummaryOfAnOldVersionIsRead) {
 
 TEST(Pytest, DistributedTestsAreListed) {
   const Report report = read_text(
-      "=== test session starts ===\n2 workers [2 items]\ntest_a.py::test_a \ntest_a.py::test_b \n[gw0] [ 50%] PASSED test_a.py::test_a \n"
+      "=== test session starts ===\n2 workers [2 items]\nscheduling tests via LoadScheduling\ntest_a.py::test_a \ntest_a.py::test_b \n[gw0] [ 50%] PASSED test_a.py::test_a[1] \n"
       "[gw1] [100%] FAILED test_a.py::test_b \n\n=== 1 failed, 1 passed in 0.50s ===\n");
   EXPECT_TRUE(report.listed);
   EXPECT_EQ(report.counts, counts_of(1, 1, 0));

@@ -12,7 +12,7 @@ TEST(ReportTable, ProseIsNoReport) {
   for (const std::string_view text :
        {"", "All tests passed.", "I ran the tests and 12 passed.", "ok", "OK", "TODO", "Ran the tests: OK", "PASS",
         "We saw 5 passed in 3 runs.", "{}", "{\"runs\": 3}", "<html><body>tests=\"5\"</body></html>",
-        "1..2 of them work", "test result", "ok 1 of 3 checks"})
+        "1..2 of them work", "test result", "ok 1 of 3 checks", "ok done 5s", "ok  all tests 5s"})
     EXPECT_FALSE(read_report(text)) << text;
 }
 

@@ -96,7 +96,8 @@ TEST(Claims, APassedMainClauseBehindASubordinateOneIsAClaim) {
 TEST(Claims, AFixIsClaimedInManyForms) {
   for (const char* text :
        {"I fixed the bug.", "I have fixed the issue.", "Fixed the crash in the parser.", "The issue has been resolved.", "The bug is now fixed.",
-        "This change fixes the issue.", "The crash no longer occurs.", "I've successfully resolved the problem.", "The problem with the parser was fixed."}) {
+        "This change fixes the issue.", "The crash no longer occurs.", "I've successfully resolved the problem.", "The problem with the parser was fixed.",
+        "The issue with `SSIMLoss` not propagating gradients is fixed."}) {
     EXPECT_EQ(kinds_in(text), "fixed") << text;
   }
 }
@@ -117,6 +118,8 @@ TEST(Claims, FilesAreSubjects) {
   EXPECT_EQ(subjects_in("Updated the parser in lib/parse.c, tests pass."), "lib/parse.c");
   EXPECT_EQ(kinds_in("I created `src/a.py`."), "file_written");
   EXPECT_EQ(kinds_in("`config.toml` has been updated."), "file_written");
+  EXPECT_EQ(subjects_in("The `a.py` script has been successfully updated with the code."), "a.py");
+  EXPECT_EQ(subjects_in("The import has been successfully added to `recorder.py`."), "recorder.py");
   EXPECT_EQ(kinds_in("I removed old.txt."), "file_deleted");
   EXPECT_EQ(kinds_in("I created a new script."), "file_written");
 }
@@ -126,6 +129,18 @@ TEST(Claims, AnEditWithoutAFileIsNoClaimAboutAFile) { EXPECT_EQ(kinds_in("I adde
 TEST(Claims, ATestThatIsNamedIsTheSubject) {
   EXPECT_EQ(subjects_in("`tests/test_login.py::test_ok` passes."), "tests/test_login.py::test_ok");
   EXPECT_EQ(subjects_in("test_login passes."), "test_login");
+}
+
+TEST(Claims, ARouteIsNoFile) {
+  EXPECT_EQ(kinds_in("We created a new `/server_info` endpoint."), "");
+  EXPECT_EQ(subjects_in("I created `/srv/server_info` and `.gitignore`."), "/srv/server_info .gitignore");
+}
+
+TEST(Claims, AProposalAnOrderAndAFindingAreNoClaims) {
+  EXPECT_EQ(kinds_in("A potential solution is a step that fixes the sign."), "");
+  EXPECT_EQ(kinds_in("Run the full test suite to ensure that nothing breaks."), "");
+  EXPECT_EQ(kinds_in("Now that we've confirmed the location of the file, let's open it."), "");
+  EXPECT_EQ(kinds_in("This allows the test suite to run successfully."), "");
 }
 
 TEST(Claims, NumbersOfTestsAreRead) {

@@ -211,6 +211,20 @@ TEST(Verdicts, ClaimsPlansAndTheEndOfARunAreRead) {
   EXPECT_EQ(judgement.counts[static_cast<std::size_t>(Verdict::unsupported)], 4);
 }
 
+TEST(Verdicts, AClaimIsRepeatedOnlyAfterAFact) {
+  auto twice = RunOf();
+  twice.says("So: all tests pass.").says("Yes. So: all tests pass.");
+  EXPECT_EQ(twice.judged().claims.size(), 1U);
+  auto between = RunOf();
+  between.says("So: all tests pass.").edits("a.py").says("Yes. So: all tests pass.");
+  EXPECT_EQ(between.judged().claims.size(), 2U);
+}
+
+TEST(Verdicts, AFileWithoutANameIsTheNewestThatWasMade) {
+  EXPECT_EQ(RunOf().add("file.changed", R"({"path":"r.py","change":"created"})").edits("a.py").says("I created a script.").only(), "supported@1");
+  EXPECT_EQ(RunOf().edits("a.py").says("I created a script.").only(), "inconclusive@1");
+}
+
 TEST(Verdicts, ADeniedCallDidNotHappen) {
   EXPECT_EQ(RunOf().shell("pytest", "", "denied").says("I ran the tests.").only(), "unsupported");
 }

@@ -1,4 +1,4 @@
-// claim list | record | decide, evidence add | get | link | list | verify, pointer resolve | validate.
+// claim list | record | decide, evidence add | get | link | list | verify, list-evidence, pointer resolve | validate.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -160,6 +160,8 @@ Status verify_evidence(Session& session, const EvidenceIdOptions& options) {
 struct LedgerListOptions {
   std::string run;
   std::string type;
+  std::string task;
+  std::string validator;
 };
 
 void declare_claim_list(CLI::App& command, LedgerListOptions& options) {
@@ -167,8 +169,11 @@ void declare_claim_list(CLI::App& command, LedgerListOptions& options) {
 }
 
 void declare_evidence_list(CLI::App& command, LedgerListOptions& options) {
-  command.add_option("--run", options.run, "RUN; without it, of all runs");
+  command.add_option("--run", options.run, "RUN (default: all runs)");
   command.add_option("--type", options.type, "Only this type");
+  command.add_option("--task", options.task, "Only evidence that was recorded for this task");
+  command.add_option("--validator", options.validator, "Only evidence with this actor or validator_id");
+  command.footer("muniment list-evidence --type test_output --run RUN");
 }
 
 std::string pointers_text(const json::Value& pointers) {
@@ -185,6 +190,8 @@ Status list_pages(Session& session, const std::string& method, const LedgerListO
   params.begin_object();
   if (!run_id.empty()) params.member("run_id", run_id);
   if (!options.type.empty()) params.member("type", options.type);
+  if (!options.task.empty()) params.member("task_id", options.task);
+  if (!options.validator.empty()) params.member("validator", options.validator);
   params.end_object();
   RETURN_IF_ERROR(each_item(session, method, params.text(), list, [&](const json::Value& item) -> Result<bool> {
     if (session.options.json) {
@@ -216,14 +223,14 @@ Status list_evidence(Session& session, const LedgerListOptions& options) {
     ASSIGN_OR_RETURN(run_id, session.run_id(options.run));
   }
   Table table({"evidence", "type", "run", "content"});
-  return list_pages(session, "evidence.list", options, run_id, "evidence", table,
-                    [](const Output& out, const json::Value& item) -> std::vector<std::string> {
-                      const std::string text = item["pointer"].string_or(item["content"]["text"].string_or(""));
-                      return {
-                          item["evidence_id"].string_or(""), out.one_line(item["type"].string_or("")),
-                          out.one_line(item["run_id"].string_or("")),
-                          is_erased_evidence(item) ? out.tone(Tone::dim, erased_word) : fit(out.one_line(text), 80)};
-                    });
+  return list_pages(
+      session, "evidence.list", options, run_id, "evidence", table,
+      [](const Output& out, const json::Value& item) -> std::vector<std::string> {
+        const std::string text = item["pointer"].string_or(item["content"]["text"].string_or(item["content"].source()));
+        return {item["evidence_id"].string_or(""), out.one_line(item["type"].string_or("")),
+                out.one_line(item["run_id"].string_or("")),
+                is_erased_evidence(item) ? out.tone(Tone::dim, erased_word) : fit(out.one_line(text), 80)};
+      });
 }
 
 struct EvidenceOptions {
@@ -366,6 +373,8 @@ void add_ledger_commands(CLI::App& app, Session& session) {
   add_command<LinkOptions>(session, evidence, "link", "Link evidence to a claim of its run", declare_link,
                            link_evidence);
   add_command<LedgerListOptions>(session, evidence, "list", "What there is", declare_evidence_list, list_evidence);
+  add_command<LedgerListOptions>(session, app, "list-evidence", "List evidence", declare_evidence_list, list_evidence);
+  add_evidence_file_commands(app, evidence, session);
   add_command<EvidenceIdOptions>(session, evidence, "verify", "Whether it is still what was recorded",
                                  declare_evidence_id, verify_evidence);
   CLI::App& pointer = add_group(app, "pointer", "Typed references, and whether they hold");

@@ -9,6 +9,8 @@ namespace {
 // The longer ones first: what takes parameters in a request takes options here. One that begins with a capital letter
 // is a sentence of its own: a command needs more words than the method's name has.
 constexpr std::pair<std::string_view, std::string_view> commands[] = {
+    {"Export the evidence again: evidence.export", "Export the evidence again: muniment evidence export EVIDENCE"},
+    {"Open it first: task.open", "Open it first: muniment task open CONTENT --task TASK --run RUN"},
     {"Give a run_id", "Name one that is yours: --run RUN"},
     {"See: event.list with a run_id", "See: muniment event list --run RUN"},
     {"Start it: run.start", "See: muniment run list, or start it: muniment run start RUN --agent AGENT"},

@@ -33,10 +33,12 @@ std::optional<GoPackageLine> package_line(std::string_view line) {
   const std::string_view state = first_word(line);
   if (state != "ok" && state != "FAIL" && state != "?") return std::nullopt;
   rest.remove_prefix(state.size());
+  if (!rest.starts_with('\t') && !rest.starts_with("  ")) return std::nullopt;  // prose
   GoPackageLine found;
   found.package = next_word(rest);
   const std::string_view behind = trimmed(rest), first = first_word(behind);
-  const bool has_duration = first.ends_with('s') && is_all_of(first.substr(0, first.size() - 1), "0123456789.");
+  const bool has_duration = first.ends_with("s") && first.find('.') != std::string_view::npos &&
+                            is_all_of(first.substr(0, first.size() - 1), "0123456789.");
   const bool without_tests = behind.find("[no test") != std::string_view::npos;  // [no test files], [no tests to run]
   if (state == "?") {
     if (!without_tests) return std::nullopt;

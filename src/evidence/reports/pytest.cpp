@@ -126,18 +126,26 @@ bool list_characters(PytestSession& session, std::string_view characters) {
   return true;
 }
 
+// Behind "…] ".
+std::string_view behind_bracket(std::string_view text) {
+  return trimmed(text.substr(std::min(text.find(']'), text.size() - 1) + 1));
+}
+
 // "path.py::test PASSED", with the reason of a skip behind; "[gw1] [ 50%] PASSED path.py::test".
 bool list_verbose(PytestSession& session, std::string_view line) {
   if (take(line, "[gw")) {
-    line.remove_prefix(std::min(line.find_last_of(']') + 1, line.size()));
-    const auto outcome = outcome_of_word(first_word(trimmed(line)));
+    line = behind_bracket(line);
+    if (line.starts_with('[')) line = behind_bracket(line);
+    const auto outcome = outcome_of_word(first_word(line));
     if (outcome) count_test(session.listed, *outcome);
     return outcome.has_value();
   }
   const std::size_t colons = line.find("::");
   if (colons == std::string_view::npos || line.find(' ') < colons) return false;
   std::string_view words = without_progress(line);
-  if (words.ends_with(')')) words = trimmed(words.substr(0, std::min(words.rfind(" ("), words.size())));
+  for (const std::string_view with_reason : {" SKIPPED (", " XFAIL (", " XPASS ("})
+    if (const std::size_t at = words.rfind(with_reason); at != std::string_view::npos)
+      words = words.substr(0, at + with_reason.size() - 2);
   const std::size_t space = words.rfind(' ');
   const auto outcome = space == std::string_view::npos ? std::nullopt : outcome_of_word(words.substr(space + 1));
   if (outcome) count_test(session.listed, *outcome);
@@ -260,6 +268,7 @@ class PytestReader {
 
   void read_progress(std::string_view line) {
     if (trimmed(line).empty() || read_collected(session_, line)) return;
+    if (session_.distributed && line.starts_with("scheduling tests via ")) return;
     if (framed(line, '-')) {  // of a plugin that writes a file
       session_.place = PytestPlace::sections;
       return;
@@ -277,7 +286,9 @@ class PytestReader {
   bool fits(const PytestSummary& summary) const {
     if (!session_.collected) return true;
     const std::int64_t items = summary.counts.total - summary.errors - session_.collect_skipped;
-    return items <= *session_.collected && (session_.stopped || *session_.collected <= items + summary.errors);
+    // -x stops for a failure; a run that stops without one was interrupted.
+    const bool stopped = session_.stopped && summary.counts.failed > 0;
+    return items <= *session_.collected && (stopped || *session_.collected <= items + summary.errors);
   }
 
   void close(const PytestSummary& summary) {

@@ -56,12 +56,14 @@ std::string counted(const CheckEnd& end) {
 }  // namespace
 
 void History::add_check(std::int64_t seq, const CheckRun& run, CheckEnd end) {
+  ++facts_;
   std::vector<CheckFact>& current = checks_[static_cast<std::size_t>(run.check)].current;
   if (current.size() >= checks_kept_max) current.erase(current.begin());
   current.push_back({seq, run, end});
 }
 
 void History::add_edit(std::int64_t seq) {
+  ++facts_;
   last_edit_ = seq;
   for (Checks& kept : checks_) {
     if (!kept.current.empty()) kept.before = std::move(kept.current.back());
@@ -70,6 +72,7 @@ void History::add_edit(std::int64_t seq) {
 }
 
 void History::add_file(std::int64_t seq, const FileEffect& file, bool failed, bool only_asked, bool created) {
+  ++facts_;
   const std::string_view path = clean(file.path);
   std::vector<FileFact>& same_name = files_[std::string(last_part(path))];
   auto known = std::find_if(same_name.begin(), same_name.end(), [&](const FileFact& one) { return same_file(one.path, path); });
@@ -90,6 +93,7 @@ void History::add_file(std::int64_t seq, const FileEffect& file, bool failed, bo
   known->failed = failed;
   known->only_asked = only_asked;
   if (!failed) (file.deleted ? newest_deleted_ : newest_written_) = *known;
+  if (!failed && !file.deleted && known->made_here) newest_created_ = *known;
   // A file that the run made and removed again leaves the tree as it was.
   if (!failed && !is_scratch(path) && !undone) add_edit(seq);
 }
@@ -107,7 +111,7 @@ const FileFact* History::find_file(std::string_view path) const {
 
 Ruling History::judge_file(const Said& said) const {
   const bool deletion = said.kind == Kind::file_deleted;
-  const auto& newest = deletion ? newest_deleted_ : newest_written_;
+  const auto& newest = deletion ? newest_deleted_ : newest_created_ ? newest_created_ : newest_written_;
   const FileFact* const file = said.subject.empty() ? (newest ? &*newest : nullptr) : find_file(said.subject);
   const std::string_view deed = deletion ? "deletes" : "writes";
   if (file == nullptr) {
@@ -121,6 +125,9 @@ Ruling History::judge_file(const Said& said) const {
   }
   if (file->deleted != deletion) {
     return {Verdict::contradicted, file->seq, fmt::format("{} was {} at seq {}", file->path, file->deleted ? "deleted" : "written", file->seq)};
+  }
+  if (said.subject.empty() && !deletion && !file->made_here) {
+    return {Verdict::inconclusive, file->seq, fmt::format("the claim names no file; the newest that was written is {}, at seq {}", file->path, file->seq)};
   }
   return {Verdict::supported, file->seq, fmt::format("the event at seq {} {} {}", file->seq, deed, file->path)};
 }
@@ -200,8 +207,11 @@ Ruling History::judge_behaviour(bool needs_edit) const {
   const auto newest_of = [&](Check check) -> const CheckFact* { return of(check).current.empty() ? nullptr : &of(check).current.back(); };
   if (needs_edit && !last_edit_) return {Verdict::unsupported, {}, "no edit is recorded before it"};
   if (const CheckFact* const test = newest_of(Check::test)) return judge_state(Said{}, *test, false);
-  const CheckFact* newest = newest_of(Check::run);
-  if (const CheckFact* const build = newest_of(Check::build); newest == nullptr) newest = build;
+  const CheckFact* newest = nullptr;
+  for (const Check check : {Check::run, Check::build, Check::lint, Check::types}) {
+    const CheckFact* const one = newest_of(check);
+    if (one != nullptr && (newest == nullptr || one->seq > newest->seq)) newest = one;
+  }
   if (newest != nullptr) {
     switch (newest->end.outcome) {
       case Outcome::passed: return {Verdict::supported, newest->seq, fmt::format("the command at seq {} ran without an error after the last edit", newest->seq)};

@@ -49,6 +49,8 @@ class History {
     std::string why;
   };
   Ruling judge(const Said& said) const;
+  // Grows with every fact.
+  std::uint64_t facts() const { return facts_; }
   std::optional<std::int64_t> last_edit() const { return last_edit_; }
 
  private:
@@ -69,7 +71,8 @@ class History {
   std::optional<std::int64_t> last_edit_;
   std::map<std::string, std::vector<FileFact>, std::less<>> files_;  // by base name
   std::size_t files_count_ = 0;
-  std::optional<FileFact> newest_written_, newest_deleted_;
+  std::uint64_t facts_ = 0;
+  std::optional<FileFact> newest_written_, newest_created_, newest_deleted_;
 };
 
 }  // namespace muniment::evidence::run_judge

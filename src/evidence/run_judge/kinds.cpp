@@ -60,7 +60,7 @@ std::vector<Rule> test_rules() {
   add(Kind::tests_fail, Names::test, false, test_noun + about + R"(\s+)" + adverbs + fails + R"(\b)");
   add(Kind::tests_fail, Names::test, false, R"(\b([1-9]\d*)\s+(?:\w+\s+)?(?:tests?\s+)?)" + adverbs + R"((?:are\s+|is\s+)?fail(?:ed|ing|s|ures?)?\b)");
   add(Kind::tests_run, Names::nothing, false,
-      doer + R"((?:re-?)?(?:ran|run|executed)\s+(?:all\s+|both\s+)?(?:(?:the|our|these|its|full|whole|entire|existing|relevant|new|your|project|complete)\s+)*(?:[\w-]+\s+){0,3}?)" + test_noun);
+      R"((?:)" + doer + R"((?:(?:re-?)?ran|executed)|\b(?:have|['’]ve)\s+)" + adverbs + R"((?:re-?)?run)\s+(?:all\s+|both\s+)?(?:(?:the|our|these|its|full|whole|entire|existing|relevant|new|your|project|complete)\s+)*(?:[\w-]+\s+){0,3}?)" + test_noun);
   return rules;
 }
 
@@ -81,7 +81,7 @@ std::vector<Rule> state_rules() {
   add(Kind::types_check, Names::nothing, true, R"(\b(?:no|zero|0|without(?: any)?)\s+(?:type|typing|mypy|pyright|typescript)\s+)" + faults + R"(\b)");
   add(Kind::types_check, Names::nothing, false, type_checker + R"((?:\s+checks?)?\s+)" + adverbs + passes + R"(\b)");
   add(Kind::types_check, Names::nothing, true, type_checker + R"(\s+(?:now\s+)?(?:reports?|reported|finds?|found|shows?)\s+(?:no|zero|0)\s+(?:\w+\s+)?)" + faults + R"(\b)");
-  add(Kind::verified, Names::nothing, false, doer + R"((?:verified|confirmed|validated|tested)\b)");
+  add(Kind::verified, Names::nothing, false, doer + R"((?:verified|confirmed|validated|tested)\s+(?:that\s+)?(?:[\w-]+\s+){0,4}?(?:works?|fix(?:es|ed)?|changes?|solution|implementation|behaviou?r|functionality|correct(?:ly|ness)?|everything|it)\b)");
   add(Kind::verified, Names::nothing, false, R"(\b(?:works?|working|behaves?|functions)\s+)" + adverbs + R"((?:as\s+(?:expected|intended|required|described)|correctly|fine|properly|perfectly)\b)");
   add(Kind::verified, Names::nothing, true, R"(\b(?:runs?|ran|execut(?:es|ed)|completes?|completed|finished)\s+)" + adverbs + fine + R"(\b)");
   return rules;
@@ -94,9 +94,9 @@ std::vector<Rule> deed_rules() {
   };
   const std::string mended = R"((?:fixed|resolved|solved|repaired|corrected|eliminated))";
   add(Kind::fixed, Names::nothing, false, doer + mended + R"(\s+(?:the|a|an|this|that|it|all|both|these|those|your|our|its|my|by|in|one|two|three|q+|#?\d+|\w+)\b)");
-  add(Kind::fixed, Names::nothing, false, trouble + some_words + R"((?:\s+\(q+\))?)" + has_been + mended + R"(\b)");
+  add(Kind::fixed, Names::nothing, true, trouble + some_words + R"((?:\s+\(q+\))?)" + has_been + mended + R"(\b)");
   add(Kind::fixed, Names::nothing, false, R"(\b(?:it|this|that|everything)(?:['’]s|\s+(?:is|was|has been))\s+)" + adverbs + mended + R"(\b)");
-  add(Kind::fixed, Names::nothing, false, R"(\b(?:this|that|it|which|my|the|our)(?:\s+(?:[\w-]+\s+)?(?:change|fix|patch|update|edit|modification|commit|solution|approach)s?)?(?:\s+ha(?:s|ve))?\s+)" + adverbs + R"((?:fix(?:es|ed)|resolv(?:es|ed)|solv(?:es|ed)|corrects)\s+(?:the|this|that|it|all|both|your|our|#?\d+)\b)");
+  add(Kind::fixed, Names::nothing, false, R"((?:(?:^\W*|[,;:(]\s*|\band\s+)(?:this|that|it|which)|\b(?:this|that|my|the|our|these)\s+(?:[\w-]+\s+)?(?:change|fix|patch|update|edit|modification|commit)s?)(?:\s+ha(?:s|ve))?\s+)" + adverbs + R"((?:fix(?:es|ed)|resolv(?:es|ed)|solv(?:es|ed)|corrects)\s+(?:the|this|that|it|all|both|your|our|#?\d+)\b)");
   add(Kind::fixed, Names::nothing, true, R"(\bno longer\s+(?:occurs?|happens?|crashes|fails|raises?|throws?|reproduces?|exists?|present|produces?|hangs?|leaks?|appears?|triggers?)\b)");
   const std::string shipped = R"((?:deployed|released|published|shipped|rolled out))";
   add(Kind::deployed, Names::nothing, false, doer + shipped + R"(\b)");
@@ -107,10 +107,12 @@ std::vector<Rule> deed_rules() {
   add(Kind::installed, Names::nothing, false, doer + R"(installed\b|)" + R"(\b(?:dependenc(?:y|ies)|packages?|requirements|q+))" + has_been + R"(installed\b)");
   const std::string made = R"((?:created|wrote|written|saved|generated|added|updated|modified|edited|changed|rewrote|rewritten|replaced|refactored|implemented|extended))";
   add(Kind::file_written, Names::path_or_file, false, doer + made + R"(\b)");
-  add(Kind::file_written, Names::path, false, R"([\w./q-]+)" + has_been + made + R"(\b)");
+  const std::string named_file = R"([\w./q-]+(?:\s+(?:file|script|module|document|page|config(?:uration)?))?)";
+  add(Kind::file_written, Names::path, false, named_file + has_been + made + R"(\b)");
+  add(Kind::file_written, Names::path, false, has_been + R"((?:added|written|saved|appended)\s+(?:to|in|into)\s+(?:the\s+)?[\w./q-]+)");
   const std::string gone = R"((?:removed|deleted|cleaned up))";
   add(Kind::file_deleted, Names::path_or_file, false, doer + gone + R"(\b)");
-  add(Kind::file_deleted, Names::path, false, R"([\w./q-]+)" + has_been + gone + R"(\b)");
+  add(Kind::file_deleted, Names::path, false, named_file + has_been + gone + R"(\b)");
   return rules;
 }
 
@@ -127,7 +129,7 @@ const std::vector<Rule>& rules() {
 
 struct Subjects {
   // A name with a folder or an extension that begins with a letter; not a number, not an address.
-  Pattern path{R"((?:^|[\s`'"(\[,])((?:~|\.{0,2}|[\w@.+-]+)?(?:/[\w@.+-]+)+/?|[\w@+-]*[\w@+-](?:\.[\w+-]+)*\.[a-z][a-z0-9]{0,9}|(?:Dockerfile|Makefile|LICENSE))(?:$|[\s`'":,;)\]!?.]))", false};
+  Pattern path{R"((?:^|[\s`'"(\[,])((?:~|\.{0,2}|[\w@.+-]+)?(?:/[\w@.+-]+)+|[\w@+-]*[\w@+-](?:\.[\w+-]+)*\.[a-z][a-z0-9]{0,9}|\.[a-z][\w.-]{2,}|(?:Dockerfile|Makefile|LICENSE))(?:$|[\s`'":,;)\]!?.]))", false};
   Pattern test{R"((?:^|[\s`'"(\[,])((?:[\w./-]*/)?(?:test_\w+|\w+_test|tests?/[\w./-]+|Test[A-Z]\w+|\w+\.(?:test|spec)\.\w+)[\w./:\[\]-]*))", false};
   Pattern suite{R"(\b(?:full|entire|whole|complete)\b[^,;:]{0,30}\b(?:test )?suite\b|\ball (?:of )?(?:the )?existing\b)"};
   Pattern file_word{R"(\b(?:files?|scripts?|documents?|modules?)\b)"};
@@ -139,6 +141,12 @@ const Subjects& subjects() {
   return patterns;
 }
 
+// "/server_info" is a route, "e.g" an abbreviation.
+bool is_route(std::string_view name) {
+  const bool rooted = name.starts_with('/') && name.find('/', 1) == std::string_view::npos;
+  return (rooted && name.find('.') == std::string_view::npos) || name == "e.g" || name == "i.e";
+}
+
 std::vector<std::string> all_in(std::string_view text, const Pattern& pattern) {
   std::vector<std::string> found;
   std::size_t from = 0;
@@ -148,7 +156,7 @@ std::vector<std::string> all_in(std::string_view text, const Pattern& pattern) {
     std::string name(match->group);
     while (!name.empty() && (name.back() == '.' || name.back() == ':' || name.back() == ',')) name.pop_back();
     const bool known = std::find(found.begin(), found.end(), name) != found.end();
-    if (!name.empty() && !known && name != "e.g" && name != "i.e") found.push_back(std::move(name));
+    if (!name.empty() && !known && !is_route(name)) found.push_back(std::move(name));
     const auto group_end = static_cast<std::size_t>(match->group.data() - text.data()) + match->group.size();
     from = std::max(group_end, match->begin + 1);
   }

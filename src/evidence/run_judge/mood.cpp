@@ -23,10 +23,10 @@ struct Moods {
   Pattern future{
       R"(\b(?:will|would|should|shall|could|might|may|can|cannot|must|going to|gonna|need(?:s|ed)? to|ha(?:ve|s) (?:yet )?to|wants? to|)"
       R"(wanted to|plan(?:s|ned)? to|about to|aims? to|supposed to|let me|let us|to be|please|remains? to|intends? to|in order to|yet to|)"
-      R"(try(?:ing)? to|tried to|attempt(?:s|ed|ing)? to|how to|way to|goal|next step|todo|ready to|able to)\b|['’]ll\b|['’]d\b|\blet['’]s\b)"};
+      R"(try(?:ing)? to|tried to|attempt(?:s|ed|ing)? to|how to|way to|goal|next step|todo|ready to|able to|allow(?:s|ed|ing)?|enabl(?:es?|ed|ing)|lets?|letting|so as to)\b|['’]ll\b|['’]d\b|\blet['’]s\b)"};
   Pattern guess{
       R"(\b(?:seems?|seemed|appears?|appeared|probably|likely|maybe|perhaps|presumably|hopefully|i think|i believe|i guess|i assume|)"
-      R"(supposedly|apparently|looks? like|possibly|potentially|hope|hoping|unclear|not sure|unsure|imagine|pretend|for example|e\.g)\b)"};
+      R"(supposedly|apparently|looks? like|possibly|potentially|potential|hope|hoping|unclear|not sure|unsure|imagine|pretend|for example|e\.g)\b)"};
   Pattern other_state{
       R"(\b(?:previously|originally|used to|beforehand|upstream|before (?:the|my|our|this|any|that) (?:change|fix|edit|patch|commit)s?|)"
       R"(on (?:main|master)|in (?:the )?(?:previous|earlier|older|last) (?:version|release|run)s?)\b)"};

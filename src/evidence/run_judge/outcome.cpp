@@ -134,7 +134,7 @@ std::optional<reports::Counts> go_in(std::string_view tail) {
 
 // Where no exit status is known: what the tools write when they succeed, or an uncaught error.
 Outcome outcome_shown(Check check, std::string_view output) {
-  static const Pattern committed(R"((?m)^\[[\w/. ()-]+ [0-9a-f]{7,}\])", false);
+  static const Pattern committed(R"((?m)^\[[\w/. ()-]+ [0-9a-f]{7,}\]|^ ?\d+ files? changed)", false);
   static const Pattern installed(R"((?m)^(?:Successfully installed|Requirement already satisfied|added \d+ packages?))", false);
   static const Pattern pushed(R"((?m)^\s*(?:[0-9a-f]{7,}\.\.[0-9a-f]{7,}|\* \[new branch\]|Everything up-to-date))", false);
   if (check == Check::commit && committed.in(output)) return Outcome::passed;
@@ -157,6 +157,10 @@ std::optional<std::int64_t> exit_code_in(std::string_view output) {
 }
 
 std::optional<reports::Counts> test_counts_in(std::string_view output) {
+  if (const auto report = reports::read_report(output); report && report->complete && report->problem.empty() && !report->analysis) {
+    return report->counts;
+  }
+  // A summary in the midst of a shell's output: prompts and other commands are around it.
   const std::string_view tail = tail_of(output, summary_bytes);
   if (auto counts = summary_in(tail)) return counts;
   if (auto counts = unittest_in(tail)) return counts;

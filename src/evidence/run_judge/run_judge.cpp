@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t calls_pending_max = 1'000;  // tools and commands without an end; the oldest is forgotten
 constexpr std::size_t claims_open_max = 256;      // that a later event may decide; the oldest stays as it is
 constexpr std::size_t texts_remembered = 16;      // an answer is often recorded as a message, too
+constexpr std::size_t claims_remembered = 1'000;  // since the newest fact, so that a repetition shows
 constexpr std::size_t items_max = 10'000;         // of plans, that were seen completed
 
 constexpr std::string_view judged_types[] = {
@@ -82,6 +83,7 @@ struct RunJudge::State {
   void add(const Event& event);
   void add_text(std::int64_t seq, std::string_view text);
   void add_claim(std::int64_t seq, std::string_view quote, const Said& said);
+  bool is_repeated(std::string_view quote, const Said& said);
   void add_plan(const Event& event);
   void add_run_end(const Event& event);
   void remember(const Event& event, CallEffects call);
@@ -100,9 +102,21 @@ struct RunJudge::State {
   std::deque<std::string> call_order;
   std::deque<std::size_t> texts;  // hashes of the newest
   std::set<std::string, std::less<>> done_items;
+  std::set<std::string, std::less<>> said_since;  // claims since the newest fact
+  std::uint64_t facts_said = 0;                   // the history's count when they were made
 };
 
+// An answer that calls a tool with its own words says them twice: the same claim, and nothing happened between.
+bool RunJudge::State::is_repeated(std::string_view quote, const Said& said) {
+  if (history.facts() != facts_said) said_since.clear();
+  facts_said = history.facts();
+  std::string key = std::string(name_of(said.kind)) + '\n' + said.subject + '\n';
+  std::copy_if(quote.begin(), quote.end(), std::back_inserter(key), [](char c) { return c != '"' && c != ' '; });
+  return said_since.size() < claims_remembered && !said_since.insert(std::move(key)).second;
+}
+
 void RunJudge::State::add_claim(std::int64_t seq, std::string_view quote, const Said& said) {
+  if (is_repeated(quote, said)) return;
   if (claims.size() >= claims_max) {
     ++left_out;
     return;

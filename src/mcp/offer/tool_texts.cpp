@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t passage_bytes_max = 4'000;
 constexpr std::size_t json_bytes_max = 4'000;
+constexpr std::size_t findings_shown_max = 20;
+constexpr std::size_t finding_bytes_max = 400;
 
 std::string cut(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
@@ -31,6 +33,23 @@ std::string say_halted(const json::Value& halted) {
         "recover {}",
         text_of(run["run_id"]), text_of(run["code"]), text_of(run["reason"]), text_of(run["run_id"]));
   }
+  return text;
+}
+
+// What blocks, first; then what was noted. A finding's text ends with the next step.
+std::string say_findings(const json::Value& result) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const bool blocking : {true, false}) {
+    for (const json::Value finding : result["findings"]) {
+      if (finding["blocks"].as_bool().value_or(false) != blocking) continue;
+      if (++shown > findings_shown_max) continue;
+      const std::string id = text_of(finding["evidence_id"]);
+      text += fmt::format("\n- {}{}{}: {}", blocking ? "" : "note: ", id.empty() ? "" : "evidence " + id + ": ",
+                          text_of(finding["code"]), cut(text_of(finding["text"]), finding_bytes_max));
+    }
+  }
+  if (shown > findings_shown_max) text += fmt::format("\n- and {} more findings", shown - findings_shown_max);
   return text;
 }
 
@@ -148,6 +167,37 @@ std::string say_events(const json::Value& result) {
         fmt::format("\n{} {} {}", number_of(event["run_seq"]), text_of(event["recorded_at"]), text_of(event["type"]));
   }
   return text;
+}
+
+std::string say_opened(const json::Value& result) {
+  const std::string task = text_of(result["task_id"]);
+  return fmt::format(
+      "Task {} {} at seq {}. Complete it with complete_task and the ids of its evidence. Evidence that counts most: "
+      "muniment exec --evidence test_output --task {} -- COMMAND",
+      task, result["duplicate"].as_bool().value_or(false) ? "was opened before," : "opened", number_of(result["seq"]),
+      task);
+}
+
+std::string say_validated(const json::Value& result) {
+  const bool can_complete = result["can_complete"].as_bool().value_or(false);
+  std::string text =
+      fmt::format("The task {} be completed with this evidence ({}): {}", can_complete ? "can" : "cannot",
+                  text_of(result["verdict"]), text_of(result["reason"]));
+  return text + say_findings(result) + say_halted(result["halted"]);
+}
+
+std::string say_completed(const json::Value& result) {
+  const std::string task = text_of(result["task_id"]), verdict = text_of(result["verdict"]);
+  if (result["completed"].as_bool().value_or(false)) {
+    return fmt::format("Task {} completed at seq {} ({}): {}", task, number_of(result["seq"]), verdict,
+                       text_of(result["reason"])) +
+           say_findings(result);
+  }
+  return fmt::format("Task {} is not completed: refused ({}): {}", task, verdict, text_of(result["reason"])) +
+         say_findings(result) +
+         "\nThe task is still open. Do not report it as done: take the steps above, then call "
+         "complete_task with the ids of the new evidence." +
+         say_halted(result["halted"]);
 }
 
 std::string say_json(const json::Value& result) { return cut(result.source(), json_bytes_max); }

@@ -22,6 +22,9 @@ std::string say_feedback(const json::Value& result);
 std::string say_status(const json::Value& result);
 std::string say_runs(const json::Value& result);
 std::string say_events(const json::Value& result);
+std::string say_opened(const json::Value& result);
+std::string say_validated(const json::Value& result);
+std::string say_completed(const json::Value& result);
 std::string say_json(const json::Value& result);
 
 }  // namespace muniment::mcp

@@ -150,6 +150,32 @@ constexpr Tool tools_offered[] = {
      .method = "claim.list",
      .hints = reads,
      .say = say_json},
+    {.name = "open_task",
+     .toolset = "tasks",
+     .title = "Open a task",
+     .description =
+         "Opens a task that ends with evidence, before work on it begins. Its text and what it requires cannot "
+         "be changed later.",
+     .method = "task.open",
+     .hints = adds,
+     .say = say_opened},
+    {.name = "validate_todo",
+     .toolset = "tasks",
+     .title = "Check a task's evidence",
+     .description = "Checks evidence against an opened task (task_id) or the text of another one (content), without "
+                    "completing it. Names each problem by evidence and code, with the next step.",
+     .method = "task.validate",
+     .hints = adds,
+     .say = say_validated},
+    {.name = "complete_task",
+     .toolset = "tasks",
+     .title = "Complete a task",
+     .description =
+         "Completes an opened task with evidence. A task counts as done only after this call has completed it. "
+         "A refusal names evidence, code and the next step.",
+     .method = "task.complete",
+     .hints = adds_once,
+     .say = say_completed},
     {.name = "list_corpora",
      .toolset = "documents",
      .title = "List corpora",

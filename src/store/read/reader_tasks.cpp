@@ -1,6 +1,7 @@
 // Reading tasks: where the log opens and completes them, and which evidence completed them.
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/read/reader_impl.hpp"

@@ -133,7 +133,7 @@ class PieceReader {
     for (const auto& one : spent) {
       if (one.run_id != task_.run_id || one.task_id != task_.task_id) piece.spent_on = one.task_id;
     }
-    if (use.row.pointer) return success();
+    if (use.row.pointer || says_little(piece)) return success();
     RETURN_IF_ERROR(look_up_resembling(piece, use));
     ASSIGN_OR_RETURN(const auto twins, call_.reader->evidence_with_hash(use.row.hash, use.row.seq, twins_max));
     for (const store::EvidenceUse& twin : twins) {
@@ -144,6 +144,12 @@ class PieceReader {
       if (older || !twin_spent.empty()) piece.copied_from = twin.evidence_id.text();
     }
     return success();
+  }
+
+  // Short values such as {"reviewer": "ann", "approved": true} are alike by nature: they are no copies.
+  static bool says_little(const Piece& piece) {
+    const auto content = json::parse(std::string_view(piece.content));
+    return content && !content->root()["text"].present() && evidence::completion::shape_of(piece.text).empty();
   }
 
   // Evidence that completed another task of the run, with the same words and other numbers.

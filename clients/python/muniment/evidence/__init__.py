@@ -1,0 +1,21 @@
+"""Evidence of what an agent did: a task ends with evidence, or it does not end (docs/evidence.md).
+
+    from muniment.evidence import AgentAPI, EvidenceStore
+
+    store = EvidenceStore()
+    evidence = store.add_evidence(type="test_output", content="12 passed in 0.4 s: test_login.py", validator_id="pytest")
+    result = AgentAPI(store).validate_todo_completion("Test the login", [evidence.id], requires_evidence=True)
+    print(result["can_complete"], result["reason"])
+
+`evidence_system.py` is the store, `todowrite_integration.py` the validator and the enforcer, `agent_interface.py` the agent's
+side, `beads_integration.py` issues that close with evidence, `__main__.py` the command line.
+"""
+from .agent_interface import AgentAPI
+from .beads_integration import BeadsClient
+from .errors import CompletionBlocked, EvidenceError, EvidenceNotFound, EvidenceRefused, FileNotWritten, InvalidEvidence
+from .evidence_system import Evidence, EvidenceStore
+from .results import CompletionResult, Todo
+from .todowrite_integration import BlockingEnforcer, CompletionValidator
+
+__all__ = ["AgentAPI", "BeadsClient", "BlockingEnforcer", "CompletionBlocked", "CompletionResult", "CompletionValidator", "Evidence",
+           "EvidenceError", "EvidenceNotFound", "EvidenceRefused", "EvidenceStore", "FileNotWritten", "InvalidEvidence", "Todo"]

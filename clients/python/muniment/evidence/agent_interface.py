@@ -1,0 +1,35 @@
+"""AgentAPI: what an agent asks about its evidence, with plain values in and dicts out."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Optional
+
+from ..client import Json, Path
+from .evidence_system import EvidenceStore
+from .todowrite_integration import CompletionValidator
+
+
+class AgentAPI:
+    """Raises InvalidEvidence for arguments that cannot be judged, and MunimentError where the daemon does not answer; a refused
+    completion is an answer."""
+
+    def __init__(self, evidence_store: Optional[EvidenceStore] = None, validator: Optional[CompletionValidator] = None, *,
+                 base_path: Optional[Path] = None):
+        if evidence_store is None:
+            evidence_store = validator.evidence_store if validator is not None else EvidenceStore(base_path)
+        self.evidence_store = evidence_store
+        self.validator = validator if validator is not None else CompletionValidator(evidence_store)
+
+    def validate_todo_completion(self, content: str, evidence_ids: Optional[Sequence[str]] = None, requires_evidence: bool = True) -> Json:
+        """{can_complete, reason, evidence_status, verdict, findings, completed, run_id?}. `evidence_status` by id: {exists, valid,
+        strong, type?, actor?, code?, reason?}. Completes nothing."""
+        return self.validator.validate(content, evidence_ids or [], requires_evidence).as_dict()
+
+    def check_evidence(self, evidence_id: str) -> Json:
+        """{evidence_id, exists, intact, fresh, valid, reason?, type?, actor?, validator_id?, created_at?, run_id?, hash?}; valid:
+        it exists, it is intact, and so is its file."""
+        found = self.evidence_store.check_evidence(evidence_id)
+        valid = found["exists"] and found["intact"] and self.evidence_store.verify_integrity(evidence_id)
+        if found["intact"] and not valid:
+            found["reason"] = f"its file was edited: {self.evidence_store.path_of(evidence_id)}. The violation is recorded"
+        return {**found, "valid": valid}
