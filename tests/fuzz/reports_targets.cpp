@@ -11,19 +11,18 @@
 namespace muniment::fuzz {
 namespace {
 
-using evidence::reports::Counts;
-using evidence::reports::Report;
+namespace reports = evidence::reports;
 
-void require_counts(const Counts& counts) {
+void require_counts(const reports::Counts& counts) {
   for (const std::int64_t count : {counts.total, counts.passed, counts.failed, counts.skipped})
-    require(count >= 0 && count <= evidence::reports::count_max, "an absurd count is no problem");
+    require(count >= 0 && count <= reports::count_max, "an absurd count is no problem");
   require(counts.total == counts.passed + counts.failed + counts.skipped, "counts that do not add up are no problem");
 }
 
-void require_report(const Report& report) {
-  require(report.failures.size() <= evidence::reports::failures_kept_max, "too many failures are named");
+void require_report(const reports::Report& report) {
+  require(report.failures.size() <= reports::failures_kept_max, "too many failures are named");
   for (const std::string& name : report.failures)
-    require(name.size() <= evidence::reports::test_name_bytes_max, "a name is too long");
+    require(name.size() <= reports::test_name_bytes_max, "a name is too long");
   if (!report.problem.empty()) return;
   require(report.complete, "a truncated report is no problem");
   require_counts(report.counts);
@@ -33,14 +32,14 @@ void require_report(const Report& report) {
 }
 
 void try_report(const std::string& text) {
-  const auto report = evidence::reports::read_report(text);
+  const auto report = reports::read_report(text);
   if (report) require_report(*report);
-  const std::string plain = evidence::reports::plain_text(text);
-  require(!evidence::reports::needs_plain_text(plain), "plain text is not plain");
-  for (const evidence::reports::Format& format : evidence::reports::formats()) {
+  const std::string plain = reports::plain_text(text);
+  require(!reports::needs_plain_text(plain), "plain text is not plain");
+  for (const reports::Format& format : reports::formats()) {
     auto read = format.parse(plain);
     if (!read) continue;
-    evidence::reports::check_counts(*read);
+    reports::check_counts(*read);
     require_report(*read);
   }
 }
