@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t field_name_bytes_max = 40;
 constexpr std::size_t slot_bytes_max = 80;
+constexpr std::size_t blank_bytes_max = 120;  // a longer value states something
 
 bool is_upper_word(std::string_view word) {
   return std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '_' || c == ' '; });
@@ -64,6 +65,17 @@ std::size_t slots_inside(std::string_view line) {
   return found;
 }
 
+// Question marks and underscores stay: they may be all there is.
+std::string_view without_punctuation(std::string_view token) {
+  const auto is_punctuation = [](char c) {
+    return c < '0' ? c != '#' && c != '%' && c != '-'
+                   : c == ':' || c == ';' || c == '[' || c == ']' || c == '`' || c >= '{' || c == '<' || c == '>';
+  };
+  while (!token.empty() && is_punctuation(token.front())) token.remove_prefix(1);
+  while (!token.empty() && is_punctuation(token.back())) token.remove_suffix(1);
+  return token;
+}
+
 // N, XX, ## and ?? where a count belongs.
 bool stands_for_number(std::string_view token) {
   if (token.empty() || token.size() > 4) return false;
@@ -80,21 +92,19 @@ std::size_t blank_words_inside(std::string_view line) {
     const std::size_t begin = i;
     while (i < line.size() && !is_blank(line[i]) && line[i] != '/') ++i;
     std::string_view token = line.substr(begin, i - begin);
-    while (!token.empty() && std::string_view(".,;:!()[]{}<>\"'`*|").find(token.front()) != std::string_view::npos) {
-      token.remove_prefix(1);
+    token = without_punctuation(token);
+    if (token.empty() || token.size() > word_bytes_max) {
+      before = {};
+      continue;
     }
-    while (!token.empty() && std::string_view(".,;:!()[]{}<>\"'`*|").find(token.back()) != std::string_view::npos) {
-      token.remove_suffix(1);
-    }
-    if (token.empty() || token.size() > word_bytes_max) continue;
-    const std::size_t filled = token.find_first_not_of("_?%");
-    if (token.size() >= 3 && filled == std::string_view::npos && token.find("%%") == std::string_view::npos) ++found;
-    const std::string small = lowered(token);
-    const std::uint32_t classes = classes_of(small);
-    if ((classes & blank) != 0 && is_upper_word(token)) ++found;
-    if (!before.empty() && (classes & count_noun) != 0) ++found;
+    const bool filled = token.find_first_not_of("_?%") != std::string_view::npos;
+    if (token.size() >= 3 && !filled && token.find("%%") == std::string_view::npos) ++found;
+    // Most tokens are neither in capitals nor behind such a letter: they cost no look-up.
+    if (token[0] >= 'A' && token[0] <= 'Z' && is_upper_word(token) && (classes_of(lowered(token)) & blank) != 0)
+      ++found;
+    if (!before.empty() && (classes_of(lowered(token)) & count_noun) != 0) ++found;
     before = stands_for_number(token) ? token : std::string_view();
-    if (token.starts_with("YYYY-") || token.find("-XX") != std::string_view::npos) ++found;
+    if (token.starts_with("YYYY-") || token.ends_with("-XX")) ++found;
   }
   return found;
 }
@@ -103,17 +113,16 @@ std::size_t blank_words_inside(std::string_view line) {
 
 Blank blank_kind(std::string_view value) {
   value = trimmed(value);
-  if (value.empty()) return Blank::no;
+  if (value.empty() || value.size() > blank_bytes_max) return Blank::no;
   if (is_rule(value)) return Blank::hard;
   const bool slot =
       (value.starts_with("{{") && value.ends_with("}}")) || (value.starts_with("<<") && value.ends_with(">>"));
   if (slot && value.size() <= slot_bytes_max) return Blank::hard;
+  if (std::any_of(value.begin(), value.end(), is_digit)) return Blank::no;
   const bool bracketed = std::string_view("[<{(").find(value[0]) != std::string_view::npos;
   std::size_t words = 0, hard = 0, soft = 0, filler = 0;
   bool to_be = false;
   std::string before;
-  bool digits = false;
-  for (const char c : value) digits = digits || is_digit(c);
   each_word(value, [&](std::string_view word) {
     const std::uint32_t classes = classes_of(word);
     ++words;
@@ -129,7 +138,6 @@ Blank blank_kind(std::string_view value) {
     if (words == 2 && before == "not" && (word == "yet" || word == "available" || word == "applicable")) to_be = true;
     before = word;
   });
-  if (digits) return Blank::no;
   if (words == 0) {
     const std::string_view core = core_of(value);
     return core.empty() || is_rule(core) ? (value.size() >= 2 ? Blank::hard : Blank::soft) : Blank::no;

@@ -1,11 +1,19 @@
 #include "evidence/completion/text/facts.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "evidence/completion/text/words.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
+
+// Punctuation that belongs to the sentence around a token.
+constexpr auto is_around = [] {
+  std::array<bool, 256> table{};
+  for (const char c : std::string_view(".,;:!?()[]{}<>\"'`*|=")) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
 
 constexpr std::size_t extension_letters_max = 5;
 constexpr std::size_t digest_digits_min = 7;
@@ -78,11 +86,8 @@ std::size_t half_facts_of_number(std::string_view core, std::string_view next) {
 }  // namespace
 
 std::string_view core_of(std::string_view token) {
-  constexpr std::string_view around = ".,;:!?()[]{}<>\"'`*|=";
-  const std::size_t begin = token.find_first_not_of(around);
-  if (begin == std::string_view::npos) return {};
-  const std::size_t end = token.find_last_not_of(around);
-  token = token.substr(begin, end - begin + 1);
+  while (!token.empty() && is_around[static_cast<unsigned char>(token.front())]) token.remove_prefix(1);
+  while (!token.empty() && is_around[static_cast<unsigned char>(token.back())]) token.remove_suffix(1);
   return token;
 }
 

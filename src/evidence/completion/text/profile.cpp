@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint32_t says_nothing = stop_word | work_verb | praise | generic_noun | test_word | result_name |
                                        future | hedge | preposition | negation | pseudo_latin | blank | soft_blank |
                                        runner_name | count_noun | observation | deed | slot_word | weakening;
+// Beside a word's classes in the table: it was met outside a frame, and in a name.
+constexpr std::uint32_t seen_anywhere = 1U << 31, seen_in_name = 1U << 30, seen_bits = seen_anywhere | seen_in_name;
 constexpr std::size_t observation_specifics_min = 2;
 constexpr std::size_t observations_counted_max = 4;
 constexpr std::size_t weakening_reach_words = 4;
@@ -131,18 +133,20 @@ class Profiler {
 
   void read_token(std::string_view token, std::string_view after) {
     const std::string_view core = core_of(token);
-    const bool digits = std::any_of(core.begin(), core.end(), is_digit);
+    const bool digits = std::any_of(core.begin(), core.end(), [](char c) { return is_digit(c); });
     if (digits) ++profile_.numbers;
+    naming_ = status_;
     // A token is looked at once: what is repeated states nothing new. A number states something with its noun.
     const std::uint64_t identity = digits ? hash_of(core) ^ (hash_of(core_of(after)) * 3) : hash_of(core);
     if (!core.empty() && tokens_.add(identity)) {
-      if (!task_.tokens.contains(hash_of(lowered(core.substr(0, 256))))) {
-        profile_.half_facts += half_facts_of(core, after);
+      const bool identifier = is_identifier(core);
+      naming_ = status_ || identifier;
+      if (!is_token_of_task(core)) {
+        profile_.half_facts += identifier ? 2 : half_facts_of(core, after);
         if (is_name(core)) ++profile_.half_facts;
       }
-      if (status_ && is_identifier(core)) ++profile_.names_of_tests;
+      if (status_ && identifier) ++profile_.names_of_tests;
     }
-    naming_ = status_ || is_identifier(core);
     each_word(token, [&](std::string_view word) { read_word(word); });
     const char last = token.back();
     if (last == '.' || last == '!' || last == '?' || last == ';') end_sentence();
@@ -151,6 +155,13 @@ class Profiler {
     } else if (!core.empty()) {
       sentence_start_ = false;
     }
+  }
+
+  bool is_token_of_task(std::string_view core) const {
+    char small[word_bytes_max];
+    if (core.size() > word_bytes_max) return false;
+    std::transform(core.begin(), core.end(), small, lower);
+    return task_.tokens.contains(hash_of(std::string_view(small, core.size())));
   }
 
   // A word with a capital inside a sentence, that is neither general nor in the task: "Priya", "Chrome".
@@ -164,13 +175,22 @@ class Profiler {
   void read_word(std::string_view word) {
     ++profile_.words;
     const std::uint64_t hash = hash_of(word);
-    const std::uint32_t* known = words_.find(hash);
-    const std::uint32_t classes = known != nullptr ? *known : classes_of(word);
+    std::uint32_t* known = words_.find(hash);
+    const std::uint32_t classes = known != nullptr ? *known & ~seen_bits : classes_of(word);
     if (known == nullptr) {
       words_.insert(hash, classes);
+      known = words_.find(hash);
       first_time(word, classes);
     }
-    if (!frame_) cover_word(word, hash);
+    if (!frame_) {
+      const std::uint32_t seen = seen_anywhere | (naming_ ? seen_in_name : 0U);
+      if ((*known & seen) != seen) {
+        if ((*known & seen_anywhere) == 0 && word.size() >= 3 && (classes & says_nothing) == 0)
+          ++profile_.subject_words;
+        *known |= seen;
+        cover_word(word);
+      }
+    }
     profile_.classes |= classes;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin;
     if ((classes & (blank | soft_blank)) != 0) ++profile_.blank_words;
@@ -190,11 +210,7 @@ class Profiler {
     if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++profile_.specific;
   }
 
-  void cover_word(std::string_view word, std::uint64_t hash) {
-    const bool first = subject_words_.add(hash);
-    const bool first_name = naming_ && name_words_.add(hash);
-    if (!first && !first_name) return;
-    if (first && word.size() >= 3 && (classes_of(word) & says_nothing) == 0) ++profile_.subject_words;
+  void cover_word(std::string_view word) {
     if (task_.terms.empty()) return;
     const std::uint64_t concept_hash = hash_of(concept_of(stem_of(word)));
     for (std::size_t i = 0; i < task_.terms.size(); ++i) {
@@ -255,7 +271,7 @@ class Profiler {
 
   const TaskTerms& task_;
   Profile& profile_;
-  WordTable words_, tokens_, lines_, subject_words_, name_words_;
+  WordTable words_, tokens_, lines_;
   bool frame_ = false, status_ = false, naming_ = false, sentence_start_ = true, unrun_ = false;
   std::uint32_t sentence_classes_ = 0;
   std::size_t sentence_words_ = 0, sentence_specifics_ = 0;

@@ -93,8 +93,8 @@ class Reader {
     if (line.starts_with("FAILED (") || line.starts_with("BUILD FAILED") || line.starts_with("make: ***"))
       summary_.says_failed = true;
     if (line == "OK" || line.starts_with("OK (")) summary_.says_failed = false;
-    const bool digits = std::any_of(line.begin(), line.end(), is_digit);
-    if (!digits && line.size() > cut_line_bytes_max) return;
+    const bool digits = std::any_of(line.begin(), line.end(), [](char c) { return is_digit(c); });
+    if (!digits && (line.size() > cut_line_bytes_max || line.find("o test") == std::string_view::npos)) return;
     const std::vector<Token> tokens = tokens_of(line);
     if (tokens.empty() || tokens.size() > summary_tokens_max) return;
     read_none(tokens);

@@ -31,7 +31,7 @@ class Collector {
   explicit Collector(TaskTerms& made) : made_(made) {}
 
   void read_token(std::string_view token) {
-    made_.tokens.add(hash_of(lowered(token)));
+    made_.tokens.add(hash_of(lowered(core_of(token))));
     const bool code = is_code(token);
     each_word(token, [&](std::string_view word) { read_word(word, code); });
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <random>
 #include <unordered_map>
 #include <utility>
 
@@ -153,54 +153,58 @@ constexpr std::array<std::string_view, 26> suffixes{
     "ances",    "ance",    "ions",   "ion",   "ates",  "ated", "ate",   "ers",  "ies",   "ied",  "ed",  "es",    "ly"};
 constexpr std::size_t stem_bytes_min = 4;
 
-template <typename Map, typename Put>
-Map map_of_words(std::string_view words, Map map, Put&& put) {
+template <typename Put>
+void each_listed(std::string_view words, Put&& put) {
   while (!words.empty()) {
     const std::size_t end = std::min(words.find(' '), words.size());
-    if (end > 0) put(map, words.substr(0, end));
+    if (end > 0) put(words.substr(0, end));
     words.remove_prefix(std::min(end + 1, words.size()));
   }
-  return map;
 }
 
-using ClassMap = std::unordered_map<std::uint64_t, std::uint32_t>;
-
-const ClassMap& class_map() {
-  static const ClassMap map = [] {
-    ClassMap made;
+const WordTable& class_table() {
+  static const WordTable table = [] {
+    std::unordered_map<std::uint64_t, std::uint32_t> classes;
     for (const ClassRow& row : class_rows) {
-      made = map_of_words(row.words, std::move(made),
-                          [&](ClassMap& m, std::string_view word) { m[hash_of(word)] |= row.classes; });
+      each_listed(row.words, [&](std::string_view word) { classes[hash_of(word)] |= row.classes; });
     }
+    WordTable made;
+    for (const auto& [hash, of] : classes) made.insert(hash, of);
     return made;
   }();
-  return map;
+  return table;
 }
 
-using ConceptMap = std::unordered_map<std::uint64_t, std::string_view>;
-
-const ConceptMap& concept_map() {
-  static const ConceptMap map = [] {
-    ConceptMap made;
-    for (const Synonyms& row : synonyms) {
-      made = map_of_words(row.stems, std::move(made),
-                          [&](ConceptMap& m, std::string_view word) { m.emplace(hash_of(word), row.concept_name); });
+// A stem → the index of its row.
+const WordTable& concept_table() {
+  static const WordTable table = [] {
+    WordTable made;
+    for (std::size_t i = 0; i < synonyms.size(); ++i) {
+      each_listed(synonyms[i].stems, [&](std::string_view word) {
+        if (!made.contains(hash_of(word))) made.insert(hash_of(word), static_cast<std::uint32_t>(i));
+      });
     }
     return made;
   }();
-  return map;
+  return table;
 }
 
 }  // namespace
 
+const std::uint64_t hash_seed = [] {
+  std::random_device random;
+  return (static_cast<std::uint64_t>(random()) << 32) | random();
+}();
+
 std::uint32_t classes_of(std::string_view lower_word) {
-  const auto found = class_map().find(hash_of(lower_word));
-  return found == class_map().end() ? 0 : found->second;
+  const std::uint32_t* found = class_table().find(hash_of(lower_word));
+  return found == nullptr ? 0 : *found;
 }
 
 std::string_view stem_of(std::string_view word) {
   for (const std::string_view suffix : suffixes) {
-    if (word.size() >= suffix.size() + stem_bytes_min && word.ends_with(suffix)) {
+    if (word.size() < suffix.size() + stem_bytes_min || word.back() != suffix.back()) continue;
+    if (word.ends_with(suffix)) {
       word.remove_suffix(suffix.size());
       break;
     }
@@ -219,8 +223,8 @@ std::string_view stem_of(std::string_view word) {
 }
 
 std::string_view concept_of(std::string_view stem) {
-  const auto found = concept_map().find(hash_of(stem));
-  return found == concept_map().end() ? stem : found->second;
+  const std::uint32_t* found = concept_table().find(hash_of(stem));
+  return found == nullptr ? stem : synonyms[*found].concept_name;
 }
 
 std::string lowered(std::string_view text) {
@@ -239,6 +243,12 @@ std::size_t WordTable::place_of(std::uint64_t hash) const {
 const std::uint32_t* WordTable::find(std::uint64_t hash) const {
   if (slots_.empty()) return nullptr;
   const Slot& slot = slots_[place_of(hash)];
+  return slot.hash == 0 ? nullptr : &slot.classes;
+}
+
+std::uint32_t* WordTable::find(std::uint64_t hash) {
+  if (slots_.empty()) return nullptr;
+  Slot& slot = slots_[place_of(hash)];
   return slot.hash == 0 ? nullptr : &slot.classes;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,18 +63,34 @@ inline std::string_view trimmed(std::string_view text) {
 }
 std::string lowered(std::string_view text);
 
-// FNV-1a, for sets of words.
-constexpr std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash;
+// Differs between processes, so that nobody can write a text whose words collide.
+extern const std::uint64_t hash_seed;
+
+// For sets of words; equal texts have equal hashes within one process.
+inline std::uint64_t hash_of(std::string_view text) {
+  constexpr std::uint64_t factor = 0x9E3779B97F4A7C15ULL;
+  std::uint64_t hash = hash_seed ^ (text.size() * factor);
+  while (text.size() >= sizeof(std::uint64_t)) {
+    std::uint64_t part = 0;
+    std::memcpy(&part, text.data(), sizeof part);
+    hash = (hash ^ part) * factor;
+    hash ^= hash >> 29;
+    text.remove_prefix(sizeof part);
+  }
+  std::uint64_t part = 0;
+  for (const char c : text) part = part << 8 | static_cast<unsigned char>(c);
+  hash = (hash ^ part) * factor;
+  hash ^= hash >> 32;
+  hash *= factor;
+  return hash ^ (hash >> 29);
 }
 
 // Hash of a word → its classes, with open addressing; a text of 16 KiB has about 2,000 distinct words.
 class WordTable {
  public:
-  // The classes of a word that is in; nullptr: it is not.
+  // The classes of a word that is in, which the caller may change; nullptr: it is not.
   const std::uint32_t* find(std::uint64_t hash) const;
+  std::uint32_t* find(std::uint64_t hash);
   void insert(std::uint64_t hash, std::uint32_t classes);  // not in yet
   // True where the hash was not in yet.
   bool add(std::uint64_t hash);
