@@ -80,7 +80,8 @@ std::string_view without_punctuation(std::string_view token) {
 bool stands_for_number(std::string_view token) {
   if (token.empty() || token.size() > 4) return false;
   const char first = token[0];
-  if (std::string_view("XYNM?#_").find(first) == std::string_view::npos) return false;
+  const bool letter = first == 'X' || first == 'Y' || first == 'N' || first == 'M';
+  if (!letter && first != '?' && first != '#' && first != '_') return false;
   return token.find_first_not_of(first) == std::string_view::npos;
 }
 
@@ -154,13 +155,12 @@ Field field_of(std::string_view line) {
     line.remove_prefix(1);
   }
   Field field;
-  std::size_t at = line.substr(0, field_name_bytes_max).find_first_of(":=|");
-  std::size_t width = 1;
-  if (at == std::string_view::npos) {
-    at = line.substr(0, field_name_bytes_max).find("->");
-    width = 2;
-  }
-  if (at == std::string_view::npos || at == 0) return field;
+  const std::size_t end = std::min(line.size(), field_name_bytes_max);
+  std::size_t at = 0, width = 1;
+  while (at < end && line[at] != ':' && line[at] != '=' && line[at] != '|' && !line.substr(at).starts_with("->")) ++at;
+  if (at == end) return field;
+  if (line[at] == '-') width = 2;
+  if (at == 0) return field;
   const std::string_view name = trimmed(line.substr(0, at));
   std::size_t words = 0;
   std::uint32_t classes = 0;

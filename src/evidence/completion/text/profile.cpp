@@ -60,7 +60,8 @@ void take_cover(Profile& profile, const Term& term) {
 
 class Profiler {
  public:
-  Profiler(const TaskTerms& task, Profile& profile) : task_(task), profile_(profile) {
+  Profiler(const TaskTerms& task, Profile& profile, std::size_t bytes)
+      : task_(task), profile_(profile), words_(bytes), tokens_(bytes) {
     profile_.covered.resize(task.terms.size());
     profile_.covered_by_names.resize(task.terms.size());
   }
@@ -283,7 +284,7 @@ class Profiler {
 
 Profile profile_of(std::string_view text, const TaskTerms& task) {
   Profile profile;
-  Profiler profiler(task, profile);
+  Profiler profiler(task, profile, std::min(text.size(), profiled_bytes_max));
   if (text.size() <= profiled_bytes_max) {
     profiler.read(text);
   } else {

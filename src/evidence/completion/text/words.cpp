@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <random>
 #include <unordered_map>
 #include <utility>
@@ -232,6 +233,9 @@ std::string lowered(std::string_view text) {
   std::transform(made.begin(), made.end(), made.begin(), lower);
   return made;
 }
+
+// A distinct word takes about twelve bytes of a text.
+WordTable::WordTable(std::size_t text_bytes) : slots_(std::bit_ceil(text_bytes / 6 + 64)) {}
 
 std::size_t WordTable::place_of(std::uint64_t hash) const {
   const std::size_t mask = slots_.size() - 1;

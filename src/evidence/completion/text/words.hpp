@@ -88,6 +88,9 @@ inline std::uint64_t hash_of(std::string_view text) {
 // Hash of a word → its classes, with open addressing; a text of 16 KiB has about 2,000 distinct words.
 class WordTable {
  public:
+  WordTable() = default;
+  // With room for the words of a text of that size, so that it does not grow.
+  explicit WordTable(std::size_t text_bytes);
   // The classes of a word that is in, which the caller may change; nullptr: it is not.
   const std::uint32_t* find(std::uint64_t hash) const;
   std::uint32_t* find(std::uint64_t hash);
