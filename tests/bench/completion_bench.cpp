@@ -118,6 +118,7 @@ int latency(const std::string& folder) {
     if (one.complete && one.pieces.size() == 1) honest.push_back(std::move(one));
   }
   std::vector<const CompletionCase*> in_turn;
+  in_turn.reserve(honest.size());
   for (const CompletionCase& one : honest) in_turn.push_back(&one);
   print_latency("one typical piece", in_turn);
   const CompletionCase large = large_case(honest);

@@ -114,8 +114,8 @@ completion::Piece piece_of(const json::Value& value, const completion::Task& tas
   piece.copied_from = value["copied_from"].string_or("");
   piece.recorded_before_task = task.opened_at && piece.recorded_at < *task.opened_at;
   read_content(value, piece);
-  // The text of evidence that completed another task of the run.
-  if (const auto accepted = value["accepted_text"].as_string()) {
+  // The text of evidence that completed another task of the run. Recorded commands may resemble each other.
+  if (const auto accepted = value["accepted_text"].as_string(); accepted && !piece.command) {
     const std::string shape = completion::shape_of(piece.text);
     if (!shape.empty() && shape == completion::shape_of(*accepted)) piece.resembles = "ev-accepted";
   }
