@@ -84,6 +84,20 @@ class Export(Bundling):
                                "--key", self.daemon.folder / "log.pub"], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_a_run_whose_tasks_were_completed_verifies(self) -> None:
+        run = self.new_run("tasks")
+        self.call("task.open", run_id=run, task_id="parser", content="Write the parser of the configuration")
+        review = self.call("evidence.record", run_id=run, type="review", task_id="parser", content={"approved": True, "reviewer": "kim", "text":
+            "Read src/config/parser.cpp and ran 14 cases: the parser of the configuration reads all 9 keys, and refuses 5 unknown ones with their line."})
+        self.call("evidence.record", run_id=run, type="review", content={"approved": True, "findings": []})
+        done = self.call("task.complete", run_id=run, task_id="parser", evidence_ids=[review["evidence_id"]])
+        self.assertTrue(done["completed"], done)
+        path = self.export(run)
+        self.assertEqual([row["task_id"] for row in lines(unpacked(path), "evidence.jsonl")], ["parser", None])
+        for verifier in ([BUILD / "muniment-verify"], [sys.executable, ROOT / "clients" / "python" / "muniment_verify.py"]):
+            seen = subprocess.run([*verifier, "--bundle", path, "--key", self.daemon.folder / "log.pub"], capture_output=True, text=True, timeout=120)
+            self.assertEqual(seen.returncode, 0, seen.stdout + seen.stderr)
+
     def test_the_leaves_and_the_nodes_give_the_signed_root_and_none_is_left_over(self) -> None:
         run = self.recorded_run()
         members = unpacked(self.export(run))

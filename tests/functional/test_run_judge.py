@@ -81,7 +81,7 @@ class Runs(Judging):
 
     def test_a_recorded_command_is_a_check(self) -> None:
         started = self.call("command.start", run_id=self.run_id, argv=["pytest"], cwd="/", env={})
-        ended = self.call("command.end", run_id=self.run_id, call_id=started["call_id"], exit_code=1)
+        ended = self.call("command.end", run_id=self.run_id, command_id=started["command_id"], exit_code=1)
         self.assertGreater(ended["seq"], started["seq"])
         self.says("All tests pass.")
         self.assertEqual(self.judged(), [("tests_pass", "contradicted", ended["seq"])])

@@ -177,6 +177,12 @@ TEST(Blanks, AFieldSplitsAtItsFirstColon) {
   EXPECT_TRUE(field_of("https://example.org").name.empty());
 }
 
+TEST(Blanks, TheRulesThatARunnerPrintsInBracketsAreNoBlanks) {
+  EXPECT_EQ(blanks_inside("[----------] 2 tests from Matrix"), 0U);
+  EXPECT_EQ(blanks_inside("[==========] Running 2 tests from 1 test suite."), 0U);
+  EXPECT_GT(blanks_inside("[___]"), 0U);
+}
+
 TEST(Blanks, AValueWithAFactIsFilled) {
   EXPECT_EQ(blank_kind("12 passed"), Blank::no);
   EXPECT_EQ(blank_kind("pending review of PR 12"), Blank::no);

@@ -32,22 +32,24 @@ std::string subjects_in(std::string_view text) {
 
 TEST(Claims, TestsThatPassAreClaimedInManyForms) {
   for (const char* text :
-       {"All tests pass.", "All tests passed!", "The tests now pass.", "All 42 tests are passing.", "The test suite is green.",
-        "42 tests passed.", "The existing unit tests still pass", "There are no failing tests.", "No tests failed.",
-        "The change passes all the existing tests.", "`test_login` passes now.", "The tests in `tests/test_login.py` pass.",
-        "I can confirm that all tests pass.", "- **Tests**: all tests pass", "The test suite passed without failures."}) {
+       {"All tests pass.", "All tests passed!", "The tests now pass.", "All 42 tests are passing.",
+        "The test suite is green.", "42 tests passed.", "The existing unit tests still pass",
+        "There are no failing tests.", "No tests failed.", "The change passes all the existing tests.",
+        "`test_login` passes now.", "The tests in `tests/test_login.py` pass.", "I can confirm that all tests pass.",
+        "- **Tests**: all tests pass", "The test suite passed without failures."}) {
     EXPECT_EQ(kinds_in(text), "tests_pass") << text;
   }
 }
 
 TEST(Claims, APlanAWishAndAConditionAreNoClaims) {
   for (const char* text :
-       {"The tests should pass.", "Once the tests pass, we are done.", "If all tests pass, I will commit.", "The tests will pass now.",
-        "Let me make sure that all tests pass.", "I will fix the bug.", "We need to verify that the issue is fixed.",
-        "Let's run the tests to see whether they pass.", "I hope the tests pass.", "The tests probably pass.",
-        "After all tests pass we can deploy.", "I'm going to check that the issue has been fixed.", "All tests pass if the flag is set.",
-        "Please ensure all tests pass.", "The goal is that all tests pass.", "It seems the bug is fixed.", "All tests must pass.",
-        "Next, I'll create `a.py` and run the tests.", "The tests can't pass without it."}) {
+       {"The tests should pass.", "Once the tests pass, we are done.", "If all tests pass, I will commit.",
+        "The tests will pass now.", "Let me make sure that all tests pass.", "I will fix the bug.",
+        "We need to verify that the issue is fixed.", "Let's run the tests to see whether they pass.",
+        "I hope the tests pass.", "The tests probably pass.", "After all tests pass we can deploy.",
+        "I'm going to check that the issue has been fixed.", "All tests pass if the flag is set.",
+        "Please ensure all tests pass.", "The goal is that all tests pass.", "It seems the bug is fixed.",
+        "All tests must pass.", "Next, I'll create `a.py` and run the tests.", "The tests can't pass without it."}) {
     EXPECT_EQ(kinds_in(text), "") << text;
   }
 }
@@ -66,8 +68,8 @@ TEST(Claims, AQuotationIsNoClaim) {
 }
 
 TEST(Claims, ADeniedPassIsAClaimOfFailure) {
-  for (const char* text : {"The tests do not pass.", "The tests don't pass.", "Not all tests pass.", "The tests fail.", "3 tests failed.",
-                           "`test_login` is still failing.", "The unit tests are not passing."}) {
+  for (const char* text : {"The tests do not pass.", "The tests don't pass.", "Not all tests pass.", "The tests fail.",
+                           "3 tests failed.", "`test_login` is still failing.", "The unit tests are not passing."}) {
     EXPECT_EQ(kinds_in(text), "tests_fail") << text;
   }
 }
@@ -95,8 +97,9 @@ TEST(Claims, APassedMainClauseBehindASubordinateOneIsAClaim) {
 
 TEST(Claims, AFixIsClaimedInManyForms) {
   for (const char* text :
-       {"I fixed the bug.", "I have fixed the issue.", "Fixed the crash in the parser.", "The issue has been resolved.", "The bug is now fixed.",
-        "This change fixes the issue.", "The crash no longer occurs.", "I've successfully resolved the problem.", "The problem with the parser was fixed.",
+       {"I fixed the bug.", "I have fixed the issue.", "Fixed the crash in the parser.", "The issue has been resolved.",
+        "The bug is now fixed.", "This change fixes the issue.", "The crash no longer occurs.",
+        "I've successfully resolved the problem.", "The problem with the parser was fixed.",
         "The issue with `SSIMLoss` not propagating gradients is fixed."}) {
     EXPECT_EQ(kinds_in(text), "fixed") << text;
   }
@@ -125,6 +128,12 @@ TEST(Claims, FilesAreSubjects) {
 }
 
 TEST(Claims, AnEditWithoutAFileIsNoClaimAboutAFile) { EXPECT_EQ(kinds_in("I added a check for the empty list."), ""); }
+
+TEST(Claims, WhatIsRemovedFromAFileIsNoFile) {
+  EXPECT_EQ(kinds_in("The duplication in the `a.py` script has been removed."), "");
+  EXPECT_EQ(kinds_in("I removed the duplicate lines from `a.py`."), "");
+  EXPECT_EQ(subjects_in("I deleted the script `a.py`."), "a.py");
+}
 
 TEST(Claims, ATestThatIsNamedIsTheSubject) {
   EXPECT_EQ(subjects_in("`tests/test_login.py::test_ok` passes."), "tests/test_login.py::test_ok");
@@ -161,6 +170,21 @@ TEST(Claims, BuildsLintersAndTypesHaveTheirKinds) {
   EXPECT_EQ(kinds_in("ruff passes."), "lint_clean");
   EXPECT_EQ(kinds_in("mypy reports no issues."), "types_check");
   EXPECT_EQ(kinds_in("There are no type errors."), "types_check");
+}
+
+TEST(Claims, CountsOfFailuresDecideWhatIsClaimed) {
+  EXPECT_EQ(kinds_in("2 tests failed, 10 passed."), "tests_fail");
+  EXPECT_EQ(kinds_in("10 passed, 0 failed."), "tests_pass");
+  EXPECT_EQ(kinds_in("0 tests failed."), "tests_pass");
+  EXPECT_EQ(kinds_in("All tests passing (42/42)"), "tests_pass");
+}
+
+TEST(Claims, ChecksInShortFormsAreClaimed) {
+  EXPECT_EQ(kinds_in("The code compiles."), "build_succeeds");
+  EXPECT_EQ(kinds_in("Lint and type checks pass."), "types_check lint_clean");
+  EXPECT_EQ(kinds_in("No errors were found by mypy."), "types_check");
+  EXPECT_EQ(kinds_in("CI is green."), "verified");
+  EXPECT_EQ(kinds_in("The code builds a list of names."), "");
 }
 
 TEST(Claims, DeedsHaveTheirKinds) {

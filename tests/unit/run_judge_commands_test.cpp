@@ -13,7 +13,8 @@ namespace muniment::evidence::run_judge {
 namespace {
 
 std::string checks_of(std::string_view line) {
-  constexpr std::string_view names[checks] = {"test", "build", "lint", "types", "deploy", "commit", "push", "install", "run"};
+  constexpr std::string_view names[checks] = {"test",   "build", "lint",    "types", "deploy",
+                                              "commit", "push",  "install", "run"};
   std::string text;
   for (const CheckRun& run : effects_of_line(line).checks) {
     text += (text.empty() ? "" : " ") + std::string(names[static_cast<std::size_t>(run.check)]);
@@ -23,7 +24,8 @@ std::string checks_of(std::string_view line) {
 
 std::string files_of(const CommandEffects& effects) {
   std::string text;
-  for (const FileEffect& file : effects.files) text += (text.empty() ? "" : " ") + std::string(file.deleted ? "-" : "+") + file.path;
+  for (const FileEffect& file : effects.files)
+    text += (text.empty() ? "" : " ") + std::string(file.deleted ? "-" : "+") + file.path;
   return text;
 }
 
@@ -37,18 +39,39 @@ CheckEnd ended(std::string_view line, std::string_view output, std::optional<std
 }
 
 TEST(Commands, RunnersOfTestsAreKnownBehindWhatWrapsThem) {
-  for (const char* line :
-       {"pytest", "python -m pytest -x tests", "cd /repo && python3 -m pytest tests/test_a.py", "PYTHONPATH=. pytest", "timeout 60 pytest",
-        "poetry run pytest", "npx jest", "npm test", "npm run test:unit", "go test ./...", "cargo test", "ctest --output-on-failure", "make check",
-        "ninja -C build test", "python manage.py test app", "./tests/runtests.py admin", "python tests/runtests.py", "bin/test sympy/core",
-        "node --test", "bash -c 'cd x && pytest'", "tox -e py311", "mvn -q test", "./gradlew test", "python -m unittest discover", "scripts/test --kinds unit"}) {
+  for (const char* line : {"pytest",
+                           "python -m pytest -x tests",
+                           "cd /repo && python3 -m pytest tests/test_a.py",
+                           "PYTHONPATH=. pytest",
+                           "timeout 60 pytest",
+                           "poetry run pytest",
+                           "npx jest",
+                           "npm test",
+                           "npm run test:unit",
+                           "go test ./...",
+                           "cargo test",
+                           "ctest --output-on-failure",
+                           "make check",
+                           "ninja -C build test",
+                           "python manage.py test app",
+                           "./tests/runtests.py admin",
+                           "python tests/runtests.py",
+                           "bin/test sympy/core",
+                           "node --test",
+                           "bash -c 'cd x && pytest'",
+                           "tox -e py311",
+                           "mvn -q test",
+                           "./gradlew test",
+                           "python -m unittest discover",
+                           "scripts/test --kinds unit"}) {
     EXPECT_EQ(checks_of(line), "test") << line;
   }
 }
 
 TEST(Commands, ACommandThatOnlyMentionsARunnerIsNoTest) {
-  for (const char* line : {"echo pytest", "cat tests/test_a.py", "grep -rn pytest .", "ls tests", "which pytest", "vim test_a.py", "echo 'All tests passed'",
-                           "pytest --version", "pytest --collect-only", "git log --grep test", "# pytest", "find . -name 'test_*.py'"}) {
+  for (const char* line : {"echo pytest", "cat tests/test_a.py", "grep -rn pytest .", "ls tests", "which pytest",
+                           "vim test_a.py", "echo 'All tests passed'", "pytest --version", "pytest --collect-only",
+                           "git log --grep test", "# pytest", "find . -name 'test_*.py'"}) {
     EXPECT_EQ(checks_of(line), "") << line;
   }
   EXPECT_EQ(checks_of("pip install pytest"), "install");
@@ -116,16 +139,19 @@ TEST(Outcomes, SummariesOfRunnersAreRead) {
   EXPECT_EQ(ended("pytest | tail", "===== 12 passed in 0.10s =====").outcome, Outcome::passed);
   EXPECT_EQ(ended("pytest | tail", "===== 1 failed, 12 passed, 2 warnings in 0.10s =====").outcome, Outcome::failed);
   EXPECT_EQ(ended("pytest", "===== no tests ran in 0.01s =====").outcome, Outcome::no_tests);
-  EXPECT_EQ(ended("./tests/runtests.py", "Ran 12 tests in 0.020s\n\nOK\nDestroying test database").outcome, Outcome::passed);
+  EXPECT_EQ(ended("./tests/runtests.py", "Ran 12 tests in 0.020s\n\nOK\nDestroying test database").outcome,
+            Outcome::passed);
   EXPECT_EQ(ended("./tests/runtests.py", "Ran 12 tests in 0.020s\n\nFAILED (failures=1, errors=2)").counts->failed, 3);
   EXPECT_EQ(ended("python -m unittest", "Ran 0 tests in 0.000s\n\nOK").outcome, Outcome::no_tests);
-  EXPECT_EQ(ended("cargo test", "test result: FAILED. 4 passed; 1 failed; 0 ignored; 0 measured").outcome, Outcome::failed);
+  EXPECT_EQ(ended("cargo test", "test result: FAILED. 4 passed; 1 failed; 0 ignored; 0 measured").outcome,
+            Outcome::failed);
   EXPECT_EQ(ended("npx jest", "Tests:       1 failed, 2 skipped, 9 passed, 12 total").counts->passed, 9);
   EXPECT_EQ(ended("go test ./...", "ok  \tx/y\t0.1s\nFAIL\tx/z\t0.2s\nFAIL").outcome, Outcome::failed);
   EXPECT_EQ(ended("go test ./...", "ok  \tx/y\t0.1s").outcome, Outcome::passed);
   EXPECT_EQ(ended("ctest", "97% tests passed, 3 tests failed out of 110").counts->passed, 107);
   EXPECT_EQ(ended("mvn test", "Tests run: 12, Failures: 0, Errors: 0, Skipped: 2").counts->passed, 10);
-  EXPECT_EQ(ended("bin/test", "====== tests finished: 38 passed, 1 failed, in 0.78 seconds ======").outcome, Outcome::failed);
+  EXPECT_EQ(ended("bin/test", "====== tests finished: 38 passed, 1 failed, in 0.78 seconds ======").outcome,
+            Outcome::failed);
   EXPECT_EQ(ended("rspec", "12 examples, 1 failure").outcome, Outcome::failed);
 }
 
@@ -167,13 +193,18 @@ TEST(ToolCalls, ShellsOfAgentsAreRead) {
 
 TEST(ToolCalls, EditorsOfAgentsAreRead) {
   EXPECT_EQ(files_of(called("Write", "function", R"({"file_path":"/r/a.py","content":"pytest"})").effects), "+/r/a.py");
-  EXPECT_EQ(files_of(called("str_replace_editor", "function", R"({"command":"str_replace","path":"/r/a.py"})").effects), "+/r/a.py");
+  EXPECT_EQ(files_of(called("str_replace_editor", "function", R"({"command":"str_replace","path":"/r/a.py"})").effects),
+            "+/r/a.py");
   EXPECT_EQ(files_of(called("str_replace_editor", "function", R"({"command":"view","path":"/r/a.py"})").effects), "");
   EXPECT_EQ(files_of(called("Read", "function", R"({"file_path":"/r/a.py"})").effects), "");
   EXPECT_EQ(files_of(called("delete_file", "function", R"({"path":"a.py"})").effects), "-a.py");
-  EXPECT_EQ(files_of(called("apply_patch", "function", R"({"input":"*** Begin Patch\n*** Update File: a.py\n*** Delete File: b.py\n"})").effects), "+a.py -b.py");
+  EXPECT_EQ(files_of(called("apply_patch", "function",
+                            R"({"input":"*** Begin Patch\n*** Update File: a.py\n*** Delete File: b.py\n"})")
+                         .effects),
+            "+a.py -b.py");
   EXPECT_EQ(called("edit", "function", R"({"action":"edit 1:2\npytest\nend_of_edit"})").effects.checks.size(), 0U);
-  EXPECT_EQ(files_of(called("execute_ipython_cell", "function", R"j({"code":"create_file('/r/x.py')"})j").effects), "+/r/x.py");
+  EXPECT_EQ(files_of(called("execute_ipython_cell", "function", R"j({"code":"create_file('/r/x.py')"})j").effects),
+            "+/r/x.py");
 }
 
 TEST(ToolCalls, TheLastWordOfAnAgentIsRead) {

@@ -25,13 +25,20 @@ class RunOf {
     return *this;
   }
   RunOf& says(std::string_view text) {
-    return add("message.added", fmt::format(R"({{"message_id":"m","role":"assistant","content":[{{"type":"text","content":{}}}]}})", json::quote(text)));
+    return add("message.added",
+               fmt::format(R"({{"message_id":"m","role":"assistant","content":[{{"type":"text","content":{}}}]}})",
+                           json::quote(text)));
   }
   RunOf& shell(std::string_view line, std::string_view output, std::string_view status = "ok") {
-    add("tool.called", fmt::format(R"({{"call_id":"t","name":"Bash","kind":"function","arguments":{{"command":{}}}}})", json::quote(line)));
-    return add("tool.returned", fmt::format(R"({{"call_id":"t","status":"{}","content":[{{"type":"text","content":{}}}]}})", status, json::quote(output)));
+    add("tool.called", fmt::format(R"({{"call_id":"t","name":"Bash","kind":"function","arguments":{{"command":{}}}}})",
+                                   json::quote(line)));
+    return add("tool.returned",
+               fmt::format(R"({{"call_id":"t","status":"{}","content":[{{"type":"text","content":{}}}]}})", status,
+                           json::quote(output)));
   }
-  RunOf& edits(std::string_view path) { return add("file.changed", fmt::format(R"({{"path":{},"change":"modified"}})", json::quote(path))); }
+  RunOf& edits(std::string_view path) {
+    return add("file.changed", fmt::format(R"({{"path":{},"change":"modified"}})", json::quote(path)));
+  }
   RunOf& command(std::string_view program, int exit_code) {
     add("command.started", fmt::format(R"({{"call_id":"c","argv":[{}],"cwd":"/","env":{{}}}})", json::quote(program)));
     return add("command.ended", fmt::format(R"({{"call_id":"c","exit_code":{}}})", exit_code));
@@ -71,12 +78,16 @@ TEST(Verdicts, AFailedRunAfterTheLastEditContradicts) {
 }
 
 TEST(Verdicts, TheNewestRunDecides) {
-  EXPECT_EQ(RunOf().shell("pytest", failed, "error").shell("pytest", passed).says("All tests pass.").only(), "supported@4");
-  EXPECT_EQ(RunOf().shell("pytest", passed).shell("pytest", failed, "error").says("All tests pass.").only(), "contradicted@4");
+  EXPECT_EQ(RunOf().shell("pytest", failed, "error").shell("pytest", passed).says("All tests pass.").only(),
+            "supported@4");
+  EXPECT_EQ(RunOf().shell("pytest", passed).shell("pytest", failed, "error").says("All tests pass.").only(),
+            "contradicted@4");
 }
 
 TEST(Verdicts, APartThatPassesHidesNoFailureOfAll) {
-  EXPECT_EQ(RunOf().shell("pytest", failed, "error").shell("pytest tests/test_a.py", passed).says("All tests pass.").only(), "contradicted@2");
+  EXPECT_EQ(
+      RunOf().shell("pytest", failed, "error").shell("pytest tests/test_a.py", passed).says("All tests pass.").only(),
+      "contradicted@2");
 }
 
 TEST(Verdicts, WithoutATestRunAClaimIsUnsupported) {
@@ -86,12 +97,14 @@ TEST(Verdicts, WithoutATestRunAClaimIsUnsupported) {
 }
 
 TEST(Verdicts, ARunWithoutTestsSupportsNothing) {
-  EXPECT_EQ(RunOf().shell("pytest", "===== no tests ran in 0.01s =====").says("All tests pass.").only(), "unsupported@2");
+  EXPECT_EQ(RunOf().shell("pytest", "===== no tests ran in 0.01s =====").says("All tests pass.").only(),
+            "unsupported@2");
 }
 
 TEST(Verdicts, ATestRunAfterTheClaimDecidesItUntilTheNextEdit) {
   EXPECT_EQ(RunOf().edits("a.py").says("All tests pass.").shell("pytest", failed, "error").only(), "contradicted@4");
-  EXPECT_EQ(RunOf().edits("a.py").says("All tests pass.").edits("a.py").shell("pytest", failed, "error").only(), "unsupported");
+  EXPECT_EQ(RunOf().edits("a.py").says("All tests pass.").edits("a.py").shell("pytest", failed, "error").only(),
+            "unsupported");
 }
 
 TEST(Verdicts, RecordedCommandsAreChecks) {
@@ -101,20 +114,34 @@ TEST(Verdicts, RecordedCommandsAreChecks) {
 }
 
 TEST(Verdicts, AnInterruptedCommandDecidesNothing) {
-  EXPECT_EQ(RunOf().add("command.started", R"({"call_id":"c","argv":["pytest"],"cwd":"/","env":{}})").add("command.ended", R"({"call_id":"c","interrupted":true})").says("All tests pass.").only(),
+  EXPECT_EQ(RunOf()
+                .add("command.started", R"({"call_id":"c","argv":["pytest"],"cwd":"/","env":{}})")
+                .add("command.ended", R"({"call_id":"c","interrupted":true})")
+                .says("All tests pass.")
+                .only(),
             "inconclusive@2");
 }
 
 TEST(Verdicts, EvidenceWithAReportIsACheck) {
-  EXPECT_EQ(RunOf().add("evidence.recorded", R"({"evidence_id":"e","type":"test_output","content":{"text":"===== 1 failed in 0.1s ====="},"hash":"h"})").says("All tests pass.").only(),
-            "contradicted@1");
+  EXPECT_EQ(
+      RunOf()
+          .add(
+              "evidence.recorded",
+              R"({"evidence_id":"e","type":"test_output","content":{"text":"===== 1 failed in 0.1s ====="},"hash":"h"})")
+          .says("All tests pass.")
+          .only(),
+      "contradicted@1");
 }
 
 TEST(Verdicts, SpilledTextsAreRead) {
-  const Spilled spilled = {{"01a207ea-7004-7041-b1a7-11f1d8347303", std::string(2'000'000, 'x') + "\n" + std::string(failed) + "\n"}};
+  const Spilled spilled = {
+      {"01a207ea-7004-7041-b1a7-11f1d8347303", std::string(2'000'000, 'x') + "\n" + std::string(failed) + "\n"}};
   auto run = RunOf();
   run.add("tool.called", R"({"call_id":"t","name":"Bash","kind":"function","arguments":{"command":"pytest | cat"}})");
-  run.add("tool.returned", R"({"call_id":"t","status":"ok","content":[{"artifact_id":"01a207ea-7004-7041-b1a7-11f1d8347303","hash":"h","size_bytes":1,"mime_type":"text/plain"}]})", &spilled);
+  run.add(
+      "tool.returned",
+      R"({"call_id":"t","status":"ok","content":[{"artifact_id":"01a207ea-7004-7041-b1a7-11f1d8347303","hash":"h","size_bytes":1,"mime_type":"text/plain"}]})",
+      &spilled);
   EXPECT_EQ(run.says("All tests pass.").only(), "contradicted@2");
 }
 
@@ -125,7 +152,8 @@ TEST(Verdicts, ATestThatTheRunDoesNotCoverIsInconclusive) {
 }
 
 TEST(Verdicts, AWholeSuiteIsMoreThanAFile) {
-  EXPECT_EQ(RunOf().shell("pytest tests/test_b.py", passed).says("The full test suite passes.").only(), "inconclusive@2");
+  EXPECT_EQ(RunOf().shell("pytest tests/test_b.py", passed).says("The full test suite passes.").only(),
+            "inconclusive@2");
 }
 
 TEST(Verdicts, AnotherNumberOfTestsContradicts) {
@@ -156,7 +184,8 @@ TEST(Verdicts, AFileThatIsWrittenByTheNextCallSupports) {
 TEST(Verdicts, AnEditThatWasRefusedContradicts) {
   auto run = RunOf();
   run.add("tool.called", R"({"call_id":"t","name":"Edit","kind":"function","arguments":{"file_path":"a.py"}})");
-  run.add("tool.returned", R"({"call_id":"t","status":"error","content":[{"type":"text","content":"String to replace not found"}]})");
+  run.add("tool.returned",
+          R"({"call_id":"t","status":"error","content":[{"type":"text","content":"String to replace not found"}]})");
   EXPECT_EQ(run.says("I updated a.py.").only(), "contradicted@2");
 }
 
@@ -167,9 +196,13 @@ TEST(Verdicts, ADeletedFileContradictsThatItWasWritten) {
 
 TEST(Verdicts, AScratchFileThatIsRemovedAgainIsNoEdit) {
   auto run = RunOf();
-  run.add("file.changed", R"({"path":"/repo/reproduce.py","change":"created"})").edits("a.py").shell("pytest", passed).shell("rm reproduce.py", "");
+  run.add("file.changed", R"({"path":"/repo/reproduce.py","change":"created"})")
+      .edits("a.py")
+      .shell("pytest", passed)
+      .shell("rm reproduce.py", "");
   EXPECT_EQ(run.says("All tests pass.").only(), "supported@4");
-  EXPECT_EQ(RunOf().shell("pytest", passed).shell("echo x > /tmp/notes", "").says("All tests pass.").only(), "supported@2");
+  EXPECT_EQ(RunOf().shell("pytest", passed).shell("echo x > /tmp/notes", "").says("All tests pass.").only(),
+            "supported@2");
 }
 
 TEST(Verdicts, ALineThatEditsAndTestsHasTestedWhatItWrote) {
@@ -181,27 +214,33 @@ TEST(Verdicts, DeedsNeedTheirCommand) {
   EXPECT_EQ(RunOf().command("./deploy.sh", 0).says("I deployed the service.").only(), "supported@2");
   EXPECT_EQ(RunOf().command("./deploy.sh", 1).says("I deployed the service.").only(), "contradicted@2");
   EXPECT_EQ(RunOf().command("./deploy.sh", 0).edits("a.py").says("I deployed the service.").only(), "inconclusive@3");
-  EXPECT_EQ(RunOf().shell("git commit -am x", "[main 1a2b3c4] x").edits("b.py").says("I committed the change.").only(), "supported@2");
+  EXPECT_EQ(RunOf().shell("git commit -am x", "[main 1a2b3c4] x").edits("b.py").says("I committed the change.").only(),
+            "supported@2");
 }
 
 TEST(Verdicts, ThoughtsUsersAndReasoningClaimNothing) {
   auto run = RunOf();
   run.add("thought.recorded", R"({"content":[{"type":"text","content":"All tests pass."}]})");
-  run.add("message.added", R"({"message_id":"m","role":"user","content":[{"type":"text","content":"All tests pass."}]})");
-  run.add("model.answered", R"({"call_id":"c","status":"ok","content":[{"type":"reasoning","content":"All tests pass."}]})");
+  run.add("message.added",
+          R"({"message_id":"m","role":"user","content":[{"type":"text","content":"All tests pass."}]})");
+  run.add("model.answered",
+          R"({"call_id":"c","status":"ok","content":[{"type":"reasoning","content":"All tests pass."}]})");
   EXPECT_TRUE(run.judged().claims.empty());
 }
 
 TEST(Verdicts, AnAnswerThatIsAMessageTooClaimsOnce) {
   auto run = RunOf();
-  run.add("model.answered", R"({"call_id":"c","status":"ok","content":[{"type":"text","content":"All tests pass."}]})").says("All tests pass.");
+  run.add("model.answered", R"({"call_id":"c","status":"ok","content":[{"type":"text","content":"All tests pass."}]})")
+      .says("All tests pass.");
   EXPECT_EQ(run.judged().claims.size(), 1U);
 }
 
 TEST(Verdicts, ClaimsPlansAndTheEndOfARunAreRead) {
   auto run = RunOf();
   run.add("claim.recorded", R"({"claim_id":"c","text":"All tests pass.","pointers":[]})");
-  run.add("plan.updated", R"({"items":[{"id":"1","text":"Run the tests","status":"completed"},{"id":"2","text":"Deploy","status":"pending"}]})");
+  run.add(
+      "plan.updated",
+      R"({"items":[{"id":"1","text":"Run the tests","status":"completed"},{"id":"2","text":"Deploy","status":"pending"}]})");
   run.add("plan.updated", R"({"items":[{"id":"1","text":"Run the tests","status":"completed"}]})");
   run.add("run.ended", R"({"outcome":"success","summary":"I deployed it."})");
   const Judgement judgement = run.judged();
@@ -221,7 +260,12 @@ TEST(Verdicts, AClaimIsRepeatedOnlyAfterAFact) {
 }
 
 TEST(Verdicts, AFileWithoutANameIsTheNewestThatWasMade) {
-  EXPECT_EQ(RunOf().add("file.changed", R"({"path":"r.py","change":"created"})").edits("a.py").says("I created a script.").only(), "supported@1");
+  EXPECT_EQ(RunOf()
+                .add("file.changed", R"({"path":"r.py","change":"created"})")
+                .edits("a.py")
+                .says("I created a script.")
+                .only(),
+            "supported@1");
   EXPECT_EQ(RunOf().edits("a.py").says("I created a script.").only(), "inconclusive@1");
 }
 
@@ -243,8 +287,11 @@ TEST(Verdicts, ClaimsBeyondTheirLimitAreCounted) {
 
 TEST(Verdicts, BodiesOfOtherShapesAreRead) {
   auto run = RunOf();
-  for (const char* type : {"message.added", "model.answered", "tool.called", "tool.returned", "command.started", "command.ended", "file.changed", "evidence.recorded", "plan.updated", "run.ended", "claim.recorded"}) {
-    run.add(type, "{}").add(type, R"({"content":1,"argv":"x","items":{},"call_id":2,"arguments":[1],"role":"assistant"})");
+  for (const char* type :
+       {"message.added", "model.answered", "tool.called", "tool.returned", "command.started", "command.ended",
+        "file.changed", "evidence.recorded", "plan.updated", "run.ended", "claim.recorded"}) {
+    run.add(type, "{}")
+        .add(type, R"({"content":1,"argv":"x","items":{},"call_id":2,"arguments":[1],"role":"assistant"})");
   }
   EXPECT_TRUE(run.judged().claims.empty());
 }

@@ -21,9 +21,7 @@ void declare_judge(CLI::App& command, JudgeOptions& options) {
       ->check(CLI::Range(std::size_t{1}, limits::page_items_max))
       ->capture_default_str();
   command.add_flag("--strict", options.strict, "Exit with status 1 if a claim is contradicted");
-  command.footer(
-      "Example: muniment run judge @12 --strict\n"
-      "  seq  verdict       evidence  claim       quote / why");
+  command.footer("Example: muniment run judge @12 --strict");
 }
 
 Tone tone_of_verdict(std::string_view verdict) {
@@ -46,7 +44,8 @@ void print_claims(const Output& out, const json::Value& result) {
     table.add({std::string(claim["seq"].source()), out.tone(tone_of_verdict(verdict), verdict),
                evidence ? std::string(evidence.source()) : "-", claim["kind"].string_or(""),
                fit(out.one_line(claim["subject"].string_or("")), subject_columns),
-               fit(out.one_line(claim["quote"].string_or("")), quote_columns), out.one_line(claim["why"].string_or(""))});
+               fit(out.one_line(claim["quote"].string_or("")), quote_columns),
+               out.one_line(claim["why"].string_or(""))});
   }
   if (table.size() > 0) table.print(out);
 }
@@ -60,8 +59,9 @@ Status judge_run(Session& session, const JudgeOptions& options) {
   if (options.strict && verdict_count(result, "contradicted") > 0) session.exit_code = exit_refused;
   if (session.printed_json(answer)) return success();
   print_claims(session.out(), result);
-  fmt::print(stderr, "{} supported, {} unsupported, {} contradicted, {} inconclusive\n", verdict_count(result, "supported"),
-             verdict_count(result, "unsupported"), verdict_count(result, "contradicted"), verdict_count(result, "inconclusive"));
+  fmt::print(stderr, "{} supported, {} unsupported, {} contradicted, {} inconclusive\n",
+             verdict_count(result, "supported"), verdict_count(result, "unsupported"),
+             verdict_count(result, "contradicted"), verdict_count(result, "inconclusive"));
   if (const json::Value left_out = result["left_out"]) {
     fmt::print(stderr, "{} more claims are not shown\n", left_out.source());
   }

@@ -91,7 +91,7 @@ static_assert(in_order);
 constexpr std::array checks{check_existence, check_integrity, check_type,   check_substance, check_injection,
                             check_freshness, check_relevance, check_timing, check_structure};
 
-Exhibit exhibit_of(const Piece& piece, const Task& task, const TaskTerms& terms, const Policy& policy) {
+Exhibit exhibit_of(const Piece& piece, const TaskTerms& terms, const Policy& policy) {
   Exhibit exhibit;
   exhibit.piece = &piece;
   if (piece.erased || !piece.damage.empty()) return exhibit;  // no byte of it is judged
@@ -107,7 +107,6 @@ Exhibit exhibit_of(const Piece& piece, const Task& task, const TaskTerms& terms,
   } else {
     exhibit.report = reports::read_report(piece.text);
   }
-  static_cast<void>(task);
   return exhibit;
 }
 
@@ -221,8 +220,7 @@ Judgement judge(const Task& task, std::span<const Piece> pieces, const Policy& p
   Case c{task, policy, now, terms_of(task.content), {}, pieces};
   WordTable seen;
   for (const Piece& piece : pieces) {
-    if (piece.found && seen.add(hash_of(piece.evidence_id)))
-      c.exhibits.push_back(exhibit_of(piece, task, c.terms, policy));
+    if (piece.found && seen.add(hash_of(piece.evidence_id))) c.exhibits.push_back(exhibit_of(piece, c.terms, policy));
   }
   Findings findings(policy);
   for (const auto check : checks) check(c, findings);

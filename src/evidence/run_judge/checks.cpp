@@ -26,18 +26,22 @@ struct Programs {
   std::vector<Row> rows;
 
   Programs() {
-    const auto add = [&](std::optional<Check> check, const char* pattern) { rows.push_back({check, Pattern(pattern, false)}); };
+    const auto add = [&](std::optional<Check> check, const char* pattern) {
+      rows.push_back({check, Pattern(pattern, false)});
+    };
     add(std::nullopt,
         R"(^(?:echo|printf|cat|ls|cd|pwd|grep|egrep|fgrep|rg|ag|find|head|tail|less|more|wc|which|whereis|type|export|source|\.|set|unset|alias|sleep|true|false|)"
         R"(test|\[|\[\[|date|whoami|env|history|man|help|file|stat|du|df|ps|kill|tree|diff|sort|uniq|cut|tr|awk|sed|xargs|jq|mkdir|touch|cp|mv|rm|rmdir|ln|chmod|chown|tee|patch|)"
         R"(for|done|fi|else|case|esac|read|exit|return|wait|open|goto|scroll_up|scroll_down|create|edit|search_dir|search_file|find_file|submit|close|str_replace_editor|curl|wget|ping|tar|unzip|zip|gunzip|nl|clear|hostname|uname|id|base64|md5sum|sha256sum|vi|vim|nano|emacs)(?:\s|$))");
     add(Check::commit, R"(^git(?:\s+-\S+(?:\s+\S+)?)*?\s+commit(?:\s|$))");
-    add(Check::push, R"(^(?:git(?:\s+-\S+(?:\s+\S+)?)*?\s+push|gh\s+pr\s+create|glab\s+mr\s+create|hub\s+pull-request)(?:\s|$))");
+    add(Check::push,
+        R"(^(?:git(?:\s+-\S+(?:\s+\S+)?)*?\s+push|gh\s+pr\s+create|glab\s+mr\s+create|hub\s+pull-request)(?:\s|$))");
     add(std::nullopt, R"(^(?:git|gh|hg|svn)(?:\s|$))");
     add(std::nullopt, R"(\s(?:--help|--version|--collect-only|--dry-run|--list-tests|--listTests)(?:\s|$))");
     add(Check::install,
         R"(^(?:pip3?|pipx|conda|mamba|gem|brew|apt|apt-get|apk|dnf|yum|cargo|poetry|pipenv|uv(?:\s+pip)?|go|bundle|composer|npm|pnpm|yarn|bun)\s+(?:-\S+\s+)*(?:install|add|ci|i|sync|get)(?:\s|$)|^(?:yarn|bundle)$|^go\s+mod\s+(?:download|tidy))");
-    add(Check::types, R"(^(?:mypy|dmypy|pyright|basedpyright|pyre|tsc|vue-tsc|flow)(?:\s|$)|^(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:type-?check|types|tsc)\S*(?:\s|$))");
+    add(Check::types,
+        R"(^(?:mypy|dmypy|pyright|basedpyright|pyre|tsc|vue-tsc|flow)(?:\s|$)|^(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:type-?check|types|tsc)\S*(?:\s|$))");
     add(Check::lint,
         R"(^(?:eslint|flake8|pylint|ruff|pycodestyle|pyflakes|stylelint|tslint|clang-tidy|clang-format|shellcheck|hadolint|golangci-lint|golint|staticcheck|rubocop|ktlint|checkstyle|cppcheck|black|isort|prettier|gofmt|rustfmt|biome|yamllint|markdownlint|actionlint|pre-commit)(?:\s|$)|)"
         R"(^cargo\s+(?:clippy|fmt)|^go\s+(?:vet|fmt)|^(?:npm|pnpm|yarn|bun|make|just|task)\s+(?:run\s+)?(?:lint|format|style|check-format)\S*(?:\s|$)|^\S*(?:scripts|bin|tools)/lint\S*)");
@@ -67,15 +71,21 @@ const Programs& programs() {
 
 // Files that a test command is limited to, and its filters.
 std::vector<std::string> targets_of(const std::vector<std::string>& words) {
-  static const Pattern filter(R"(^(?:-k|-run|-R|-t|--filter|--grep|-g|--test|--tests|--testNamePattern|-m)(?:=(.*))?$)", false);
+  static const Pattern filter(R"(^(?:-k|-run|-R|-t|--filter|--grep|-g|--test|--tests|--testNamePattern|-m)(?:=(.*))?$)",
+                              false);
   std::vector<std::string> targets;
   for (std::size_t i = 1; i < words.size() && targets.size() < subjects_max; ++i) {
     const std::string& word = words[i];
     if (const auto found = filter.find(word)) {
-      if (!found->group.empty()) targets.emplace_back(found->group);
-      else if (i + 1 < words.size() && words[i + 1] != "test") targets.push_back(words[++i]);
-    } else if (!word.starts_with("-") && (word.find('/') != std::string::npos || word.find('.') != std::string::npos || word.starts_with("test_")) &&
-               word != "." && word != "./..." && word.find("setup.py") == std::string::npos && word.find("runtests") == std::string::npos) {
+      if (!found->group.empty())
+        targets.emplace_back(found->group);
+      else if (i + 1 < words.size() && words[i + 1] != "test")
+        targets.push_back(words[++i]);
+    } else if (!word.starts_with("-") &&
+               (word.find('/') != std::string::npos || word.find('.') != std::string::npos ||
+                word.starts_with("test_")) &&
+               word != "." && word != "./..." && word.find("setup.py") == std::string::npos &&
+               word.find("runtests") == std::string::npos) {
       targets.push_back(word);
     }
   }
@@ -104,7 +114,9 @@ void add_file_effects(CommandEffects& effects, const std::vector<std::string>& w
     for (std::size_t i = from; i < operands.size(); ++i) effects.files.push_back({operands[i], false});
   };
   const auto in_place = [&] {
-    return std::any_of(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("-i") || word.starts_with("--in-place") || word.starts_with("-pi"); });
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+      return word.starts_with("-i") || word.starts_with("--in-place") || word.starts_with("-pi");
+    });
   };
   if (program == "tee" || program == "touch") {
     write_all(0);
@@ -124,7 +136,8 @@ void add_file_effects(CommandEffects& effects, const std::vector<std::string>& w
                                                    "rebase", "cherry-pick", "pull", "am", "clean", "switch"}))) {
     effects.changes_tree = !has_word(words, {"--check", "--stat", "list", "show", "-b"});
   } else if (has_word(words, {"--fix", "--write", "--in-place"}) ||
-             ((program == "black" || program == "isort" || program == "rustfmt") && !has_word(words, {"--check", "--diff", "-c", "--check-only"}))) {
+             ((program == "black" || program == "isort" || program == "rustfmt") &&
+              !has_word(words, {"--check", "--diff", "-c", "--check-only"}))) {
     effects.changes_tree = true;
   }
 }
@@ -143,7 +156,10 @@ void add_words(CommandEffects& effects, const std::vector<std::string>& words, s
   }
   add_file_effects(effects, bare);
   const std::string text = joined(bare, " ").substr(0, 4096);
-  CheckRun run{.check = Check::run, .command = preview(joined(words, " ").substr(0, 4096), command_bytes_max), .targets = {}, .status_speaks = speaks};
+  CheckRun run{.check = Check::run,
+               .command = preview(joined(words, " ").substr(0, 4096), command_bytes_max),
+               .targets = {},
+               .status_speaks = speaks};
   for (const Programs::Row& row : programs().rows) {
     if (!row.pattern.in(text)) continue;
     if (!row.check) return;
@@ -178,7 +194,9 @@ CommandEffects effects_of_argv(const std::vector<std::string>& argv) {
 }
 
 CommandEffects effects_of_python(std::string_view code) {
-  static const Pattern writes(R"(\b(?:create_file|edit_file\w*|insert_content_at_line|append_file|write_file)\(\s*(?:\w+\s*=\s*)?['"]([^'"\n]+)['"])", false);
+  static const Pattern writes(
+      R"(\b(?:create_file|edit_file\w*|insert_content_at_line|append_file|write_file)\(\s*(?:\w+\s*=\s*)?['"]([^'"\n]+)['"])",
+      false);
   CommandEffects effects;
   code = code.substr(0, shell_bytes_max);
   std::size_t from = 0;
@@ -189,14 +207,16 @@ CommandEffects effects_of_python(std::string_view code) {
     from = found->end;
   }
   if (effects.files.empty() && !code.empty() && code.find("open_file(") == std::string_view::npos) {
-    effects.checks.push_back({.check = Check::run, .command = preview(code, command_bytes_max), .targets = {}, .status_speaks = true});
+    effects.checks.push_back(
+        {.check = Check::run, .command = preview(code, command_bytes_max), .targets = {}, .status_speaks = true});
   }
   return effects;
 }
 
 bool is_scratch(std::string_view path) {
   static constexpr std::string_view folders[] = {"/tmp/", "/dev/", "/var/tmp/", "/proc/"};
-  return std::any_of(std::begin(folders), std::end(folders), [&](std::string_view folder) { return path.starts_with(folder); });
+  return std::any_of(std::begin(folders), std::end(folders),
+                     [&](std::string_view folder) { return path.starts_with(folder); });
 }
 
 }  // namespace muniment::evidence::run_judge

@@ -43,8 +43,10 @@ bool same_file(std::string_view a, std::string_view b) {
 bool misses(const CheckRun& run, std::string_view subject) {
   if (subject.empty() || run.targets.empty()) return false;
   return std::none_of(run.targets.begin(), run.targets.end(), [&](const std::string& target) {
-    return subject.find(target) != std::string_view::npos || std::string_view(target).find(subject) != std::string_view::npos ||
-           subject.find(last_part(target)) != std::string_view::npos || last_part(target).find(last_part(subject)) != std::string_view::npos;
+    return subject.find(target) != std::string_view::npos ||
+           std::string_view(target).find(subject) != std::string_view::npos ||
+           subject.find(last_part(target)) != std::string_view::npos ||
+           last_part(target).find(last_part(subject)) != std::string_view::npos;
   });
 }
 
@@ -75,7 +77,8 @@ void History::add_file(std::int64_t seq, const FileEffect& file, bool failed, bo
   ++facts_;
   const std::string_view path = clean(file.path);
   std::vector<FileFact>& same_name = files_[std::string(last_part(path))];
-  auto known = std::find_if(same_name.begin(), same_name.end(), [&](const FileFact& one) { return same_file(one.path, path); });
+  auto known =
+      std::find_if(same_name.begin(), same_name.end(), [&](const FileFact& one) { return same_file(one.path, path); });
   const bool is_new = known == same_name.end();
   const bool undone = file.deleted && !is_new && known->made_here;
   if (is_new) {
@@ -115,19 +118,27 @@ Ruling History::judge_file(const Said& said) const {
   const FileFact* const file = said.subject.empty() ? (newest ? &*newest : nullptr) : find_file(said.subject);
   const std::string_view deed = deletion ? "deletes" : "writes";
   if (file == nullptr) {
-    return {Verdict::unsupported, {}, said.subject.empty() ? fmt::format("no event before it {} a file", deed)
-                                                           : fmt::format("no event {} {}", deed, said.subject)};
+    return {Verdict::unsupported,
+            {},
+            said.subject.empty() ? fmt::format("no event before it {} a file", deed)
+                                 : fmt::format("no event {} {}", deed, said.subject)};
   }
-  if (file->failed) return {Verdict::contradicted, file->seq, fmt::format("the newest change of {} failed at seq {}", file->path, file->seq)};
+  if (file->failed)
+    return {Verdict::contradicted, file->seq,
+            fmt::format("the newest change of {} failed at seq {}", file->path, file->seq)};
   if (file->only_asked) {
     return {Verdict::inconclusive, file->seq,
-            fmt::format("the command at seq {} {} {}, and shows an error", file->seq, file->deleted ? "deletes" : "writes", file->path)};
+            fmt::format("the command at seq {} {} {}, and shows an error", file->seq,
+                        file->deleted ? "deletes" : "writes", file->path)};
   }
   if (file->deleted != deletion) {
-    return {Verdict::contradicted, file->seq, fmt::format("{} was {} at seq {}", file->path, file->deleted ? "deleted" : "written", file->seq)};
+    return {Verdict::contradicted, file->seq,
+            fmt::format("{} was {} at seq {}", file->path, file->deleted ? "deleted" : "written", file->seq)};
   }
   if (said.subject.empty() && !deletion && !file->made_here) {
-    return {Verdict::inconclusive, file->seq, fmt::format("the claim names no file; the newest that was written is {}, at seq {}", file->path, file->seq)};
+    return {
+        Verdict::inconclusive, file->seq,
+        fmt::format("the claim names no file; the newest that was written is {}, at seq {}", file->path, file->seq)};
   }
   return {Verdict::supported, file->seq, fmt::format("the event at seq {} {} {}", file->seq, deed, file->path)};
 }
@@ -137,36 +148,47 @@ Ruling History::judge_state(const Said& said, const CheckFact& newest, bool fail
   const std::string_view noun = noun_of(newest.run.check);
   const auto ruling = [&](Verdict verdict, std::string why) { return Ruling{verdict, newest.seq, std::move(why)}; };
   if (misses(newest.run, said.subject)) {
-    return ruling(Verdict::inconclusive, fmt::format("the newest test run, at seq {}, does not cover {}", newest.seq, said.subject));
+    return ruling(Verdict::inconclusive,
+                  fmt::format("the newest test run, at seq {}, does not cover {}", newest.seq, said.subject));
   }
   switch (newest.end.outcome) {
     case Outcome::unknown:
-      return ruling(Verdict::inconclusive, fmt::format("how the newest {}, at seq {}, ended is not recorded", noun, newest.seq));
+      return ruling(Verdict::inconclusive,
+                    fmt::format("how the newest {}, at seq {}, ended is not recorded", noun, newest.seq));
     case Outcome::no_tests:
-      return ruling(failure ? Verdict::inconclusive : Verdict::unsupported, fmt::format("the newest test run, at seq {}, ran no tests", newest.seq));
+      return ruling(failure ? Verdict::inconclusive : Verdict::unsupported,
+                    fmt::format("the newest test run, at seq {}, ran no tests", newest.seq));
     case Outcome::failed:
       return ruling(failure ? Verdict::supported : Verdict::contradicted,
                     fmt::format("the newest {} failed at seq {}{}", noun, newest.seq, counted(newest.end)));
     case Outcome::passed: break;
   }
-  if (failure) return ruling(Verdict::contradicted, fmt::format("the newest {} passed at seq {}{}", noun, newest.seq, counted(newest.end)));
+  if (failure)
+    return ruling(Verdict::contradicted,
+                  fmt::format("the newest {} passed at seq {}{}", noun, newest.seq, counted(newest.end)));
   const std::vector<CheckFact>& current = of(newest.run.check).current;
   if (said.count && newest.end.counts) {
     const bool fits = std::any_of(current.begin(), current.end(), [&](const CheckFact& fact) {
       return fact.end.counts && (fact.end.counts->passed == *said.count || fact.end.counts->total == *said.count);
     });
-    if (!fits) return ruling(Verdict::contradicted, fmt::format("the newest test run, at seq {}, counts {} passed, not {}", newest.seq, newest.end.counts->passed, *said.count));
+    if (!fits)
+      return ruling(Verdict::contradicted, fmt::format("the newest test run, at seq {}, counts {} passed, not {}",
+                                                       newest.seq, newest.end.counts->passed, *said.count));
   }
   if (said.whole_suite && !newest.run.targets.empty()) {
-    return ruling(Verdict::inconclusive, fmt::format("the newest test run, at seq {}, covers only {}", newest.seq, newest.run.targets.front()));
+    return ruling(Verdict::inconclusive, fmt::format("the newest test run, at seq {}, covers only {}", newest.seq,
+                                                     newest.run.targets.front()));
   }
   const auto broader = std::find_if(current.rbegin(), current.rend(), [&](const CheckFact& fact) {
     return fact.end.outcome == Outcome::failed && fact.run.targets.empty() && !newest.run.targets.empty();
   });
   if (broader != current.rend() && said.subject.empty()) {
-    return Ruling{Verdict::contradicted, broader->seq, fmt::format("the run of all tests failed at seq {}, and later ones run a part of them", broader->seq)};
+    return Ruling{
+        Verdict::contradicted, broader->seq,
+        fmt::format("the run of all tests failed at seq {}, and later ones run a part of them", broader->seq)};
   }
-  return ruling(Verdict::supported, fmt::format("the newest {} passed at seq {}{}", noun, newest.seq, counted(newest.end)));
+  return ruling(Verdict::supported,
+                fmt::format("the newest {} passed at seq {}{}", noun, newest.seq, counted(newest.end)));
 }
 
 Ruling History::judge_check(const Said& said, Check check, bool failure) const {
@@ -179,7 +201,9 @@ Ruling History::judge_check(const Said& said, Check check, bool failure) const {
     return judge_state(said, known.current.back(), failure);
   }
   if (known.before && last_edit_) {
-    return {Verdict::inconclusive, *last_edit_, fmt::format("no check after the last edit at seq {}: the newest {} is at seq {}", *last_edit_, noun_of(check), known.before->seq)};
+    return {Verdict::inconclusive, *last_edit_,
+            fmt::format("no check after the last edit at seq {}: the newest {} is at seq {}", *last_edit_,
+                        noun_of(check), known.before->seq)};
   }
   return {Verdict::unsupported, {}, fmt::format("no {} is recorded", noun_of(check))};
 }
@@ -187,24 +211,33 @@ Ruling History::judge_check(const Said& said, Check check, bool failure) const {
 // A claim that something was done once.
 Ruling History::judge_deed(Check check) const {
   const Checks& known = of(check);
-  const CheckFact* const newest = !known.current.empty() ? &known.current.back() : known.before ? &*known.before : nullptr;
+  const CheckFact* const newest = !known.current.empty() ? &known.current.back()
+                                  : known.before         ? &*known.before
+                                                         : nullptr;
   const std::string_view noun = noun_of(check);
   if (newest == nullptr) return {Verdict::unsupported, {}, fmt::format("no {} is recorded", noun)};
   switch (newest->end.outcome) {
     case Outcome::passed: break;
-    case Outcome::failed: return {Verdict::contradicted, newest->seq, fmt::format("the newest {} failed at seq {}", noun, newest->seq)};
+    case Outcome::failed:
+      return {Verdict::contradicted, newest->seq, fmt::format("the newest {} failed at seq {}", noun, newest->seq)};
     case Outcome::unknown:
     case Outcome::no_tests:
-      return {Verdict::inconclusive, newest->seq, fmt::format("how the newest {}, at seq {}, ended is not recorded", noun, newest->seq)};
+      return {Verdict::inconclusive, newest->seq,
+              fmt::format("how the newest {}, at seq {}, ended is not recorded", noun, newest->seq)};
   }
   const bool stale = check == Check::deploy && known.current.empty() && last_edit_;
-  if (stale) return {Verdict::inconclusive, *last_edit_, fmt::format("the newest deployment, at seq {}, is older than the last edit at seq {}", newest->seq, *last_edit_)};
+  if (stale)
+    return {Verdict::inconclusive, *last_edit_,
+            fmt::format("the newest deployment, at seq {}, is older than the last edit at seq {}", newest->seq,
+                        *last_edit_)};
   return {Verdict::supported, newest->seq, fmt::format("the newest {} succeeded at seq {}", noun, newest->seq)};
 }
 
 // "Fixed", "works": an edit, and a check that passes behind it.
 Ruling History::judge_behaviour(bool needs_edit) const {
-  const auto newest_of = [&](Check check) -> const CheckFact* { return of(check).current.empty() ? nullptr : &of(check).current.back(); };
+  const auto newest_of = [&](Check check) -> const CheckFact* {
+    return of(check).current.empty() ? nullptr : &of(check).current.back();
+  };
   if (needs_edit && !last_edit_) return {Verdict::unsupported, {}, "no edit is recorded before it"};
   if (const CheckFact* const test = newest_of(Check::test)) return judge_state(Said{}, *test, false);
   const CheckFact* newest = nullptr;
@@ -214,14 +247,20 @@ Ruling History::judge_behaviour(bool needs_edit) const {
   }
   if (newest != nullptr) {
     switch (newest->end.outcome) {
-      case Outcome::passed: return {Verdict::supported, newest->seq, fmt::format("the command at seq {} ran without an error after the last edit", newest->seq)};
-      case Outcome::failed: return {Verdict::inconclusive, newest->seq, fmt::format("the newest command, at seq {}, failed and is no test", newest->seq)};
+      case Outcome::passed:
+        return {Verdict::supported, newest->seq,
+                fmt::format("the command at seq {} ran without an error after the last edit", newest->seq)};
+      case Outcome::failed:
+        return {Verdict::inconclusive, newest->seq,
+                fmt::format("the newest command, at seq {}, failed and is no test", newest->seq)};
       case Outcome::unknown:
       case Outcome::no_tests: break;
     }
-    return {Verdict::inconclusive, newest->seq, fmt::format("the command at seq {} is no test, and its exit status is not recorded", newest->seq)};
+    return {Verdict::inconclusive, newest->seq,
+            fmt::format("the command at seq {} is no test, and its exit status is not recorded", newest->seq)};
   }
-  if (last_edit_) return {Verdict::inconclusive, *last_edit_, fmt::format("no check after the last edit at seq {}", *last_edit_)};
+  if (last_edit_)
+    return {Verdict::inconclusive, *last_edit_, fmt::format("no check after the last edit at seq {}", *last_edit_)};
   return {Verdict::unsupported, {}, "no check is recorded before it"};
 }
 
@@ -231,7 +270,9 @@ Ruling History::judge(const Said& said) const {
     case Kind::tests_fail: return judge_check(said, Check::test, true);
     case Kind::tests_run: {
       const Checks& tests = of(Check::test);
-      const CheckFact* const newest = !tests.current.empty() ? &tests.current.back() : tests.before ? &*tests.before : nullptr;
+      const CheckFact* const newest = !tests.current.empty() ? &tests.current.back()
+                                      : tests.before         ? &*tests.before
+                                                             : nullptr;
       if (newest == nullptr) return {Verdict::unsupported, {}, "no test run is recorded"};
       return {Verdict::supported, newest->seq, fmt::format("a test run ended at seq {}", newest->seq)};
     }

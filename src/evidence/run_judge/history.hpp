@@ -17,9 +17,9 @@
 
 namespace muniment::evidence::run_judge {
 
-inline constexpr std::size_t checks_kept_max = 64;   // of a sort since the last edit: the newest
+inline constexpr std::size_t checks_kept_max = 64;  // of a sort since the last edit: the newest
 inline constexpr std::size_t files_kept_max = 20'000;
-inline constexpr std::size_t same_name_max = 64;     // files of one name in different folders
+inline constexpr std::size_t same_name_max = 64;  // files of one name in different folders
 
 struct CheckFact {
   std::int64_t seq = 0;
@@ -55,8 +55,8 @@ class History {
 
  private:
   struct Checks {
-    std::vector<CheckFact> current;    // since the last edit, oldest first
-    std::optional<CheckFact> before;   // the newest in front of it
+    std::vector<CheckFact> current;   // since the last edit, oldest first
+    std::optional<CheckFact> before;  // the newest in front of it
   };
 
   Ruling judge_check(const Said& said, Check check, bool failure) const;

@@ -21,18 +21,21 @@ const std::string some_words = R"((?:\s+[^\s,;:]+){0,6}?)";
 const std::string test_noun =
     R"((?:\b(?:unit|doc|integration)?tests?\b|\btest(?:_\w|q|s?/)[\w./:-]*|\b[\w/-]+_tests?(?:\.\w+)?\b|\bspecs\b|\b(?:test )?suite\b|)"
     R"(\btest (?:suites?|cases?|files?|scripts?|classes|modules?|runs?)\b))";
-const std::string about = R"((?:\s+(?:in|for|of|from|that|which|i|we|related to|on|with|under|\()\s*[^,;:]{1,80}?\)?)?)";
+const std::string about =
+    R"((?:\s+(?:in|for|of|from|that|which|i|we|related to|on|with|under|\()\s*[^,;:]{1,80}?\)?)?)";
 const std::string faults = R"((?:errors?|warnings?|issues?|problems?|violations?|complaints?|findings?|offen[cs]es))";
 const std::string fine = R"((?:success(?:ful)?(?:ly)?|cleanly|fine|without\s+(?:any\s+|further\s+)?)" + faults + R"())";
 const std::string passes =
     R"((?:pass(?:es|ed)?|succeed(?:s|ed)?|(?:is|are|was|were|comes? back|came back|runs?|ran)\s+)" + adverbs +
     R"((?:passing|passed|green|successful|succeeding|clean|cleanly|happy|ok|successfully)))";
-const std::string fails = R"((?:fail(?:s|ed)?|(?:is|are|was|were|keeps?|kept)\s+)" + adverbs + R"((?:failing|failed|red|broken)))";
+const std::string fails =
+    R"((?:fail(?:s|ed)?|(?:is|are|was|were|keeps?|kept)\s+)" + adverbs + R"((?:failing|failed|red|broken)))";
 const std::string trouble =
     R"((?:\b(?:bugs?|issues?|problems?|errors?|defects?|regressions?|crash(?:es)?|failures?|vulnerabilit(?:y|ies)|leaks?|race|deadlock|typos?|warnings?|root cause|exception|test|tests)\b))";
 const std::string linter =
     R"((?:\b(?:lint(?:er|ers|ing|s)?|eslint|flake8|ruff|pylint|clippy|clang-tidy|shellcheck|black|prettier|golangci-lint|rubocop|style checks?)\b))";
-const std::string type_checker = R"((?:\b(?:type[- ]?check(?:s|er|ing)?|mypy|pyright|tsc|type script|typescript|types)\b))";
+const std::string type_checker =
+    R"((?:\b(?:type[- ]?check(?:s|er|ing)?|mypy|pyright|tsc|type script|typescript|types)\b))";
 
 enum class Names : std::uint8_t { nothing, test, path, path_or_file };
 
@@ -49,18 +52,28 @@ std::vector<Rule> test_rules() {
     rules.push_back({kind, subject, own_negation, Pattern(pattern)});
   };
   add(Kind::tests_pass, Names::test, false,
-      R"(\b(\d+)(?:/\d+| (?:out )?of (?:the )?\d+)?\s+(?:\w+\s+)?(?:tests?\s+|specs?\s+|assertions?\s+)?)" + adverbs + R"((?:are\s+|is\s+)?pass(?:ed|ing|es)?\b)");
-  add(Kind::tests_pass, Names::test, false, test_noun + about + R"(\s+)" + adverbs + R"((?:do\s+)?(?:not\s+)?)" + passes + R"(\b)");
-  add(Kind::tests_pass, Names::test, false, test_noun + about + R"(\s+(?:do|did|does|is|are|was|were)(?:n['’]t| not)\s+)" + adverbs + R"(pass(?:ing|ed)?\b)");
-  add(Kind::tests_pass, Names::test, false, R"(\bpass(?:es|ed|ing)?\s+(?:all|the|every|both)\s+(?:[\w-]+\s+){0,4}?)" + test_noun);
-  add(Kind::tests_pass, Names::nothing, false, R"(\btests?\b[^;:]{0,80}[,;]?\s+(?:and|which|they|that|all)\s+(?:they\s+|of\s+them\s+|it\s+)?)" + adverbs + passes + R"(\b)");
+      R"(\b(\d+)(?:/\d+| (?:out )?of (?:the )?\d+)?\s+(?:\w+\s+)?(?:tests?\s+|specs?\s+|assertions?\s+)?)" + adverbs +
+          R"((?:are\s+|is\s+)?pass(?:ed|ing|es)?\b)");
+  add(Kind::tests_pass, Names::test, false,
+      test_noun + about + R"(\s+)" + adverbs + R"((?:do\s+)?(?:not\s+)?)" + passes + R"(\b)");
+  add(Kind::tests_pass, Names::test, false,
+      test_noun + about + R"(\s+(?:do|did|does|is|are|was|were)(?:n['’]t| not)\s+)" + adverbs + R"(pass(?:ing|ed)?\b)");
+  add(Kind::tests_pass, Names::test, false,
+      R"(\bpass(?:es|ed|ing)?\s+(?:all|the|every|both)\s+(?:[\w-]+\s+){0,4}?)" + test_noun);
+  add(Kind::tests_pass, Names::nothing, false,
+      R"(\btests?\b[^;:]{0,80}[,;]?\s+(?:and|which|they|that|all)\s+(?:everything\s+|they\s+|of\s+them\s+|it\s+)?)" +
+          adverbs + passes + R"(\b)");
   add(Kind::tests_pass, Names::nothing, true,
       R"(\b(?:no|zero|0|without(?: any)?)\s+(?:[\w-]+\s+)?(?:test failures|failing tests?|failed tests?|tests?\s+(?:\w+\s+)?fail(?:s|ed|ing|ures)?)\b)");
   add(Kind::tests_pass, Names::nothing, false, R"(\b(?:green|successful|passing)\s+test\s+(?:run|suite)s?\b)");
+  add(Kind::tests_pass, Names::nothing, false, R"(\b(?:all|every)\s+(?:[\w-]+\s+){0,3}?tests?\s+(?:passing|green)\b)");
   add(Kind::tests_fail, Names::test, false, test_noun + about + R"(\s+)" + adverbs + fails + R"(\b)");
-  add(Kind::tests_fail, Names::test, false, R"(\b([1-9]\d*)\s+(?:\w+\s+)?(?:tests?\s+)?)" + adverbs + R"((?:are\s+|is\s+)?fail(?:ed|ing|s|ures?)?\b)");
+  add(Kind::tests_fail, Names::test, false,
+      R"(\b([1-9]\d*)\s+(?:\w+\s+)?(?:tests?\s+)?)" + adverbs + R"((?:are\s+|is\s+)?fail(?:ed|ing|s|ures?)?\b)");
   add(Kind::tests_run, Names::nothing, false,
-      R"((?:)" + doer + R"((?:(?:re-?)?ran|executed)|\b(?:have|['’]ve)\s+)" + adverbs + R"((?:re-?)?run)\s+(?:all\s+|both\s+)?(?:(?:the|our|these|its|full|whole|entire|existing|relevant|new|your|project|complete)\s+)*(?:[\w-]+\s+){0,3}?)" + test_noun);
+      R"((?:)" + doer + R"((?:(?:re-?)?ran|executed)|\b(?:have|['’]ve)\s+)" + adverbs +
+          R"((?:re-?)?run)\s+(?:all\s+|both\s+)?(?:(?:the|our|these|its|full|whole|entire|existing|relevant|new|your|project|complete)\s+)*(?:[\w-]+\s+){0,3}?)" +
+          test_noun);
   return rules;
 }
 
@@ -69,21 +82,47 @@ std::vector<Rule> state_rules() {
   const auto add = [&](Kind kind, Names subject, bool own_negation, const std::string& pattern) {
     rules.push_back({kind, subject, own_negation, Pattern(pattern)});
   };
-  add(Kind::build_succeeds, Names::nothing, false, R"(\b(?:build|compilation)\s+)" + adverbs + R"((?:do(?:es)?\s+)?(?:not\s+)?)" + passes + R"(\b)");
-  add(Kind::build_succeeds, Names::nothing, true, R"(\b(?:builds?|built|compiles?|compiled)\s+)" + adverbs + fine + R"(\b)");
-  add(Kind::build_succeeds, Names::nothing, true, R"(\b(?:no|zero|0)\s+(?:build|compil(?:e|er|ation))\s+(?:errors?|failures?)\b)");
+  add(Kind::build_succeeds, Names::nothing, false,
+      R"(\b(?:build|compilation)\s+)" + adverbs + R"((?:do(?:es)?\s+)?(?:not\s+)?)" + passes + R"(\b)");
+  add(Kind::build_succeeds, Names::nothing, true,
+      R"(\b(?:builds?|built|compiles?|compiled)\s+)" + adverbs + fine + R"(\b)");
+  add(Kind::build_succeeds, Names::nothing, true,
+      R"(\b(?:no|zero|0)\s+(?:build|compil(?:e|er|ation))\s+(?:errors?|failures?)\b)");
   add(Kind::build_fails, Names::nothing, false, R"(\b(?:build|compilation)\s+)" + adverbs + fails + R"(\b)");
-  add(Kind::build_fails, Names::nothing, true, R"(\b(?:do(?:es)?|did|wo|would)(?:n['’]t| not)\s+(?:even\s+)?(?:build|compile)\b)");
-  add(Kind::lint_clean, Names::nothing, true, R"(\b(?:no|zero|0|without(?: any)?)\s+(?:[\w-]+\s+)?)" + linter + R"(\s+)" + faults + R"(\b)");
-  add(Kind::lint_clean, Names::nothing, false, linter + R"((?:\s+(?:checks?|errors?))?\s+)" + adverbs + passes + R"(\b)");
-  add(Kind::lint_clean, Names::nothing, true, linter + R"(\s+(?:now\s+)?(?:reports?|reported|finds?|found|shows?|showed)\s+(?:no|zero|0)\s+(?:\w+\s+)?)" + faults + R"(\b)");
-  add(Kind::lint_clean, Names::nothing, false, R"(\bpass(?:es|ed)?\s+(?:the\s+|all\s+)?)" + linter + R"(|\blint[- ](?:free|clean)\b)");
-  add(Kind::types_check, Names::nothing, true, R"(\b(?:no|zero|0|without(?: any)?)\s+(?:type|typing|mypy|pyright|typescript)\s+)" + faults + R"(\b)");
+  add(Kind::build_fails, Names::nothing, true,
+      R"(\b(?:do(?:es)?|did|wo|would)(?:n['’]t| not)\s+(?:even\s+)?(?:build|compile)\b)");
+  add(Kind::lint_clean, Names::nothing, true,
+      R"(\b(?:no|zero|0|without(?: any)?)\s+(?:[\w-]+\s+)?)" + linter + R"(\s+)" + faults + R"(\b)");
+  add(Kind::lint_clean, Names::nothing, false,
+      linter + R"((?:\s+(?:checks?|errors?))?\s+)" + adverbs + passes + R"(\b)");
+  add(Kind::lint_clean, Names::nothing, true,
+      linter + R"(\s+(?:now\s+)?(?:reports?|reported|finds?|found|shows?|showed)\s+(?:no|zero|0)\s+(?:\w+\s+)?)" +
+          faults + R"(\b)");
+  add(Kind::lint_clean, Names::nothing, false,
+      R"(\bpass(?:es|ed)?\s+(?:the\s+|all\s+)?)" + linter + R"(|\blint[- ](?:free|clean)\b)");
+  add(Kind::types_check, Names::nothing, true,
+      R"(\b(?:no|zero|0|without(?: any)?)\s+(?:type|typing|mypy|pyright|typescript)\s+)" + faults + R"(\b)");
   add(Kind::types_check, Names::nothing, false, type_checker + R"((?:\s+checks?)?\s+)" + adverbs + passes + R"(\b)");
-  add(Kind::types_check, Names::nothing, true, type_checker + R"(\s+(?:now\s+)?(?:reports?|reported|finds?|found|shows?)\s+(?:no|zero|0)\s+(?:\w+\s+)?)" + faults + R"(\b)");
-  add(Kind::verified, Names::nothing, false, doer + R"((?:verified|confirmed|validated|tested)\s+(?:that\s+)?(?:[\w-]+\s+){0,4}?(?:works?|fix(?:es|ed)?|changes?|solution|implementation|behaviou?r|functionality|correct(?:ly|ness)?|everything|it)\b)");
-  add(Kind::verified, Names::nothing, false, R"(\b(?:works?|working|behaves?|functions)\s+)" + adverbs + R"((?:as\s+(?:expected|intended|required|described)|correctly|fine|properly|perfectly)\b)");
-  add(Kind::verified, Names::nothing, true, R"(\b(?:runs?|ran|execut(?:es|ed)|completes?|completed|finished)\s+)" + adverbs + fine + R"(\b)");
+  add(Kind::types_check, Names::nothing, true,
+      type_checker + R"(\s+(?:now\s+)?(?:reports?|reported|finds?|found|shows?)\s+(?:no|zero|0)\s+(?:\w+\s+)?)" +
+          faults + R"(\b)");
+  add(Kind::build_succeeds, Names::nothing, false,
+      R"(\b(?:code|project|everything|it|crate|program|package|app|application|module|library)\s+)" + adverbs +
+          R"((?:compiles|builds)(?:\s+(?:now|again|too))?\s*(?:[.,;!)]|$|\band\b|\bbut\b))");
+  add(Kind::lint_clean, Names::nothing, false, linter + R"(\s+and\s+(?:[\w-]+\s+){1,3}?)" + passes + R"(\b)");
+  const std::string found_by = R"(\bno\s+)" + faults + R"(\s+(?:were\s+|was\s+|are\s+)?(?:found|reported)\s+by\s+)";
+  add(Kind::lint_clean, Names::nothing, true, found_by + linter);
+  add(Kind::types_check, Names::nothing, true, found_by + type_checker);
+  add(Kind::verified, Names::nothing, false,
+      R"(\b(?:(?:all|the)\s+(?:ci\s+)?checks|everything|ci|(?:the\s+)?pipeline)\s+)" + adverbs + passes + R"(\b)");
+  add(Kind::verified, Names::nothing, false,
+      doer +
+          R"((?:verified|confirmed|validated|tested)\s+(?:that\s+)?(?:[\w-]+\s+){0,4}?(?:works?|fix(?:es|ed)?|changes?|solution|implementation|behaviou?r|functionality|correct(?:ly|ness)?|everything|it)\b)");
+  add(Kind::verified, Names::nothing, false,
+      R"(\b(?:works?|working|behaves?|functions)\s+)" + adverbs +
+          R"((?:as\s+(?:expected|intended|required|described)|correctly|fine|properly|perfectly)\b)");
+  add(Kind::verified, Names::nothing, true,
+      R"(\b(?:runs?|ran|execut(?:es|ed)|completes?|completed|finished)\s+)" + adverbs + fine + R"(\b)");
   return rules;
 }
 
@@ -93,23 +132,38 @@ std::vector<Rule> deed_rules() {
     rules.push_back({kind, subject, own_negation, Pattern(pattern)});
   };
   const std::string mended = R"((?:fixed|resolved|solved|repaired|corrected|eliminated))";
-  add(Kind::fixed, Names::nothing, false, doer + mended + R"(\s+(?:the|a|an|this|that|it|all|both|these|those|your|our|its|my|by|in|one|two|three|q+|#?\d+|\w+)\b)");
+  add(Kind::fixed, Names::nothing, false,
+      doer + mended +
+          R"(\s+(?:the|a|an|this|that|it|all|both|these|those|your|our|its|my|by|in|one|two|three|q+|#?\d+|\w+)\b)");
   add(Kind::fixed, Names::nothing, true, trouble + some_words + R"((?:\s+\(q+\))?)" + has_been + mended + R"(\b)");
-  add(Kind::fixed, Names::nothing, false, R"(\b(?:it|this|that|everything)(?:['’]s|\s+(?:is|was|has been))\s+)" + adverbs + mended + R"(\b)");
-  add(Kind::fixed, Names::nothing, false, R"((?:(?:^\W*|[,;:(]\s*|\band\s+)(?:this|that|it|which)|\b(?:this|that|my|the|our|these)\s+(?:[\w-]+\s+)?(?:change|fix|patch|update|edit|modification|commit)s?)(?:\s+ha(?:s|ve))?\s+)" + adverbs + R"((?:fix(?:es|ed)|resolv(?:es|ed)|solv(?:es|ed)|corrects)\s+(?:the|this|that|it|all|both|your|our|#?\d+)\b)");
-  add(Kind::fixed, Names::nothing, true, R"(\bno longer\s+(?:occurs?|happens?|crashes|fails|raises?|throws?|reproduces?|exists?|present|produces?|hangs?|leaks?|appears?|triggers?)\b)");
+  add(Kind::fixed, Names::nothing, false,
+      R"(\b(?:it|this|that|everything)(?:['’]s|\s+(?:is|was|has been))\s+)" + adverbs + mended + R"(\b)");
+  add(Kind::fixed, Names::nothing, false,
+      R"((?:(?:^\W*|[,;:(]\s*|\band\s+)(?:this|that|it|which)|\b(?:this|that|my|the|our|these)\s+(?:[\w-]+\s+)?(?:change|fix|patch|update|edit|modification|commit)s?)(?:\s+ha(?:s|ve))?\s+)" +
+          adverbs +
+          R"((?:fix(?:es|ed)|resolv(?:es|ed)|solv(?:es|ed)|corrects)\s+(?:the|this|that|it|all|both|your|our|#?\d+)\b)");
+  add(Kind::fixed, Names::nothing, true,
+      R"(\bno longer\s+(?:occurs?|happens?|crashes|fails|raises?|throws?|reproduces?|exists?|present|produces?|hangs?|leaks?|appears?|triggers?)\b)");
   const std::string shipped = R"((?:deployed|released|published|shipped|rolled out))";
   add(Kind::deployed, Names::nothing, false, doer + shipped + R"(\b)");
   add(Kind::deployed, Names::nothing, false, has_been + R"((?:)" + shipped + R"(|live)\b)");
-  add(Kind::deployed, Names::nothing, false, R"(\bdeployment\s+)" + adverbs + R"((?:succeeded|completed?|finished|(?:is|was)\s+)" + adverbs + R"((?:complete|successful|live|done|finished))\b)");
+  add(Kind::deployed, Names::nothing, false,
+      R"(\bdeployment\s+)" + adverbs + R"((?:succeeded|completed?|finished|(?:is|was)\s+)" + adverbs +
+          R"((?:complete|successful|live|done|finished))\b)");
   add(Kind::committed, Names::nothing, false, doer + R"(committed\b|)" + has_been + R"(committed\b)");
-  add(Kind::pushed, Names::nothing, false, doer + R"((?:pushed\b|(?:opened|created|submitted|raised)\s+(?:a|the)\s+(?:new\s+)?(?:pull request|merge request|pr|mr)\b)|)" + has_been + R"(pushed\s+to\b)");
-  add(Kind::installed, Names::nothing, false, doer + R"(installed\b|)" + R"(\b(?:dependenc(?:y|ies)|packages?|requirements|q+))" + has_been + R"(installed\b)");
-  const std::string made = R"((?:created|wrote|written|saved|generated|added|updated|modified|edited|changed|rewrote|rewritten|replaced|refactored|implemented|extended))";
+  add(Kind::pushed, Names::nothing, false,
+      doer +
+          R"((?:pushed\b|(?:opened|created|submitted|raised)\s+(?:a|the)\s+(?:new\s+)?(?:pull request|merge request|pr|mr)\b)|)" +
+          has_been + R"(pushed\s+to\b)");
+  add(Kind::installed, Names::nothing, false,
+      doer + R"(installed\b|)" + R"(\b(?:dependenc(?:y|ies)|packages?|requirements|q+))" + has_been + R"(installed\b)");
+  const std::string made =
+      R"((?:created|wrote|written|saved|generated|added|updated|modified|edited|changed|rewrote|rewritten|replaced|refactored|implemented|extended))";
   add(Kind::file_written, Names::path_or_file, false, doer + made + R"(\b)");
   const std::string named_file = R"([\w./q-]+(?:\s+(?:file|script|module|document|page|config(?:uration)?))?)";
   add(Kind::file_written, Names::path, false, named_file + has_been + made + R"(\b)");
-  add(Kind::file_written, Names::path, false, has_been + R"((?:added|written|saved|appended)\s+(?:to|in|into)\s+(?:the\s+)?[\w./q-]+)");
+  add(Kind::file_written, Names::path, false,
+      has_been + R"((?:added|written|saved|appended)\s+(?:to|in|into)\s+(?:the\s+)?[\w./q-]+)");
   const std::string gone = R"((?:removed|deleted|cleaned up))";
   add(Kind::file_deleted, Names::path_or_file, false, doer + gone + R"(\b)");
   add(Kind::file_deleted, Names::path, false, named_file + has_been + gone + R"(\b)");
@@ -129,11 +183,17 @@ const std::vector<Rule>& rules() {
 
 struct Subjects {
   // A name with a folder or an extension that begins with a letter; not a number, not an address.
-  Pattern path{R"((?:^|[\s`'"(\[,])((?:~|\.{0,2}|[\w@.+-]+)?(?:/[\w@.+-]+)+|[\w@+-]*[\w@+-](?:\.[\w+-]+)*\.[a-z][a-z0-9]{0,9}|\.[a-z][\w.-]{2,}|(?:Dockerfile|Makefile|LICENSE))(?:$|[\s`'":,;)\]!?.]))", false};
-  Pattern test{R"((?:^|[\s`'"(\[,])((?:[\w./-]*/)?(?:test_\w+|\w+_test|tests?/[\w./-]+|Test[A-Z]\w+|\w+\.(?:test|spec)\.\w+)[\w./:\[\]-]*))", false};
-  Pattern suite{R"(\b(?:full|entire|whole|complete)\b[^,;:]{0,30}\b(?:test )?suite\b|\ball (?:of )?(?:the )?existing\b)"};
+  Pattern path{
+      R"((?:^|[\s`'"(\[,])((?:~|\.{0,2}|[\w@.+-]+)?(?:/[\w@.+-]+)+|[\w@+-]*[\w@+-](?:\.[\w+-]+)*\.[a-z][a-z0-9]{0,9}|\.[a-z][\w.-]{2,}|(?:Dockerfile|Makefile|LICENSE))(?:$|[\s`'":,;)\]!?.]))",
+      false};
+  Pattern test{
+      R"((?:^|[\s`'"(\[,])((?:[\w./-]*/)?(?:test_\w+|\w+_test|tests?/[\w./-]+|Test[A-Z]\w+|\w+\.(?:test|spec)\.\w+)[\w./:\[\]-]*))",
+      false};
+  Pattern suite{
+      R"(\b(?:full|entire|whole|complete)\b[^,;:]{0,30}\b(?:test )?suite\b|\ball (?:of )?(?:the )?existing\b)"};
   Pattern file_word{R"(\b(?:files?|scripts?|documents?|modules?)\b)"};
-  Pattern clause_end{R"([;:—]|\s-\s|\.\s|,\s+(?:and\s+)?(?:i|we|which|so|then|but|ran|run|verified|all|the tests?)\b|\b(?:because|based on|using|similar to|according to|located in|from|so that|but|and then|to (?:run|test|reproduce|verify|check|match|use|call|include|handle|support|see|ensure))\b)"};
+  Pattern clause_end{
+      R"([;:—]|\s-\s|\.\s|,\s+(?:and\s+)?(?:i|we|which|so|then|but|ran|run|verified|all|the tests?)\b|\b(?:because|based on|using|similar to|according to|located in|from|so that|but|and then|to (?:run|test|reproduce|verify|check|match|use|call|include|handle|support|see|ensure))\b)"};
 };
 
 const Subjects& subjects() {
@@ -176,8 +236,14 @@ std::string_view whole_match(const Sentence& sentence, const Match& match) {
 }
 
 void add_file_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sentence, const Match& match) {
-  const std::string_view reach =
-      rule.subject == Names::path ? whole_match(sentence, match) : reach_of(sentence, match);
+  std::string_view reach = rule.subject == Names::path ? whole_match(sentence, match) : reach_of(sentence, match);
+  // "removed the duplicate from a.py" deletes no file.
+  if (rule.kind == Kind::file_deleted) {
+    static const Pattern inside(R"(\b(?:from|in|of|to|for|within|inside)\b)");
+    static const Pattern part_of(R"(\b(?:from|in|of|to|for|within|inside)\s+(?:the\s+)?$)");
+    if (part_of.in(std::string_view(sentence.masked).substr(0, match.begin))) return;
+    if (const auto part = inside.find(reach)) reach = reach.substr(0, part->begin);
+  }
   for (std::string& path : all_in(reach, subjects().path)) {
     Said said{.kind = rule.kind, .subject = std::move(path), .count = std::nullopt};
     claims.push_back(std::move(said));
@@ -200,7 +266,8 @@ std::optional<Kind> opposite_of(Kind kind) {
   return std::nullopt;
 }
 
-void add_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sentence, const Match& match, bool denied) {
+void add_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sentence, const Match& match,
+                bool denied) {
   if (rule.subject == Names::path || rule.subject == Names::path_or_file) {
     if (!denied) add_file_claims(claims, rule, sentence, match);
     return;
@@ -220,7 +287,8 @@ void add_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sen
       said.count = count;
   }
   const std::size_t lead = std::min<std::size_t>(match.begin, 40);
-  said.whole_suite = subjects().suite.in(std::string_view(sentence.masked).substr(match.begin - lead, match.end - match.begin + lead));
+  said.whole_suite =
+      subjects().suite.in(std::string_view(sentence.masked).substr(match.begin - lead, match.end - match.begin + lead));
   claims.push_back(std::move(said));
 }
 
@@ -268,7 +336,7 @@ std::vector<std::string> paths_in(std::string_view text) { return all_in(text, s
 
 std::vector<Said> claims_in(const Sentence& sentence) {
   std::vector<Said> claims;
-  std::optional<Kind> partial;  // said of a part, which the rules below do not see
+  std::optional<Kind> partial;          // said of a part, which the rules below do not see
   constexpr std::size_t tries_max = 4;  // of a rule in a sentence: the first match may be open, the second a claim
   for (const Rule& rule : rules()) {
     if (is_claimed(claims, rule.kind) || partial == rule.kind) continue;
@@ -284,6 +352,10 @@ std::vector<Said> claims_in(const Sentence& sentence) {
       add_claims(claims, rule, sentence, *match, mood == Mood::denied);
       if (claims.size() > before) break;
     }
+  }
+  // "2 failed, 10 passed" claims a failure alone.
+  if (is_claimed(claims, Kind::tests_fail)) {
+    std::erase_if(claims, [](const Said& said) { return said.kind == Kind::tests_pass && said.count; });
   }
   return claims;
 }

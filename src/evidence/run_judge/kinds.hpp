@@ -34,9 +34,9 @@ std::string_view name_of(Kind kind);
 // What a sentence claims.
 struct Said {
   Kind kind = Kind::completed;
-  std::string subject;               // empty: none is named
-  std::optional<std::int64_t> count; // of tests
-  bool whole_suite = false;          // "the full test suite passes"
+  std::string subject;                // empty: none is named
+  std::optional<std::int64_t> count;  // of tests
+  bool whole_suite = false;           // "the full test suite passes"
 };
 
 inline constexpr std::size_t subjects_max = 8;  // of a sentence, each a claim

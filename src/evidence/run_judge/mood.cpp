@@ -10,10 +10,12 @@ namespace {
 
 struct Moods {
   // "I can see that": what follows is asserted.
-  Pattern witness{R"(\b(?:i|we|you)(?: can| could)?(?: now| also)? (?:see|confirm|verify|say|report|conclude)(?: that)?\b)"
-                  R"(|\b(?:happy|glad|pleased) to (?:report|say|confirm)(?: that)?\b|\b(?:can|may) (?:now )?confirm(?: that)?\b)"};
+  Pattern witness{
+      R"(\b(?:i|we|you)(?: can| could)?(?: now| also)? (?:see|confirm|verify|say|report|conclude)(?: that)?\b)"
+      R"(|\b(?:happy|glad|pleased) to (?:report|say|confirm)(?: that)?\b|\b(?:can|may) (?:now )?confirm(?: that)?\b)"};
   // Conditions that govern the rest of the sentence, and those that a comma closes.
-  Pattern if_clause{R"(\b(?:if|once|unless|until|assuming|provided(?: that)?|in case|as soon as|whether|suppose|supposing)\b)"};
+  Pattern if_clause{
+      R"(\b(?:if|once|unless|until|assuming|provided(?: that)?|in case|as soon as|whether|suppose|supposing)\b)"};
   Pattern when_clause{R"(\b(?:when|whenever|after|before|while|by the time|so that|so (?:i|we|you) can)\b)"};
   Pattern trailing_if{R"(^\s*(?:if|once|unless|only if|only when|provided|assuming|as long as)\b)"};
   // "make sure that", "let us check whether": what follows is to be found out.
@@ -37,11 +39,12 @@ struct Moods {
   Pattern part{
       R"(\b(?:some|most|many|few|half|several|part|nearly all|almost all|only|a couple|majority)(?: of)?(?: the)?(?: \w+)?\s*$|\b(?:nearly|almost|mostly|partially|partly)\b)"};
   Pattern negation{
-      R"(\b(?:not|never|cannot|no longer|fail(?:s|ed)? to|no|none|neither|nor|hardly|barely|unable to|nothing|without|isn|aren|wasn|weren)\b|n['’]t\b)"};
+      R"(\b(?:not|never|cannot|no longer|fail(?:s|ed)? to|no|none|neither|nor|hardly|barely|unable to|nothing|without|isn|aren|wasn|weren|zero)\b|(?:^|\s)0\s|n['’]t\b)"};
   Pattern double_negation{R"(\b(?:not only|no doubt|without (?:a )?doubt|not just|no problem)\b)"};
   Pattern contrast{R"([;:—]|\bbut\b)"};
   // A new main clause: what governed the one before it ends.
-  Pattern new_clause{R"([;:—(]|\s-\s|\b(?:but|however|because|although|though|since|therefore|thus|and (?:i|we|now|then|they|it|the|all)|, (?:i|we))\b)"};
+  Pattern new_clause{
+      R"([;:—(]|\s-\s|\b(?:but|however|because|although|though|since|therefore|thus|and (?:i|we|now|then|they|it|the|all)|, (?:i|we))\b)"};
   Pattern comma{R"([,;:—(]|\b(?:and|but|because|although|though|however|since)\b)"};
 };
 

@@ -14,8 +14,8 @@ enum class Mood : std::uint8_t {
   open,    // question, condition, future, wish, guess, another's word, an earlier state, a part of it
 };
 
-// The mood of the words [begin, end) of a sentence's masked text. `own_negation`: a negation among these words is a part
-// of what is claimed, as in "no lint errors".
+// The mood of the words [begin, end) of a sentence's masked text. `own_negation`: a negation among these words is a
+// part of what is claimed, as in "no lint errors".
 Mood mood_of(const Sentence& sentence, std::size_t begin, std::size_t end, bool own_negation);
 
 }  // namespace muniment::evidence::run_judge

@@ -9,9 +9,9 @@
 namespace muniment::evidence::run_judge {
 namespace {
 
-constexpr std::size_t exit_code_bytes = 400;    // at either end of an output, in which its exit code is looked for
-constexpr std::size_t error_bytes = 4'000;      // at the end of an output, in which an uncaught error is looked for
-constexpr std::size_t summary_bytes = 64 << 10; // at the end of an output, in which a summary is looked for
+constexpr std::size_t exit_code_bytes = 400;     // at either end of an output, in which its exit code is looked for
+constexpr std::size_t error_bytes = 4'000;       // at the end of an output, in which an uncaught error is looked for
+constexpr std::size_t summary_bytes = 64 << 10;  // at the end of an output, in which a summary is looked for
 
 std::string_view tail_of(std::string_view text, std::size_t bytes) {
   return text.substr(text.size() - std::min(text.size(), bytes));
@@ -47,19 +47,26 @@ const std::vector<Summary>& summaries() {
     // jest, vitest: "Tests:  1 failed, 2 skipped, 9 passed, 12 total"
     add(R"((?m)^\s*(Tests:?\s+\d.*)$)", R"((\d+) passed)", R"((\d+) failed)", R"((\d+) (?:skipped|todo))");
     // node's runner: "# pass 4", on lines of their own
-    add(R"((?m)^((?:# |ℹ )tests \d+(?:\n(?:# |ℹ ).*)+))", R"((?:# |ℹ )pass (\d+))", R"((?:# |ℹ )fail (\d+))", R"((?:# |ℹ )(?:skipped|todo) (\d+))");
+    add(R"((?m)^((?:# |ℹ )tests \d+(?:\n(?:# |ℹ ).*)+))", R"((?:# |ℹ )pass (\d+))", R"((?:# |ℹ )fail (\d+))",
+        R"((?:# |ℹ )(?:skipped|todo) (\d+))");
     // mocha: "12 passing (3s)", then "1 failing"
-    add(R"((?m)^\s*(\d+ passing(?: \([^)\n]*\))?(?:\s*\n\s*\d+ (?:failing|pending))*))", R"((\d+) passing)", R"((\d+) failing)", R"((\d+) pending)");
+    add(R"((?m)^\s*(\d+ passing(?: \([^)\n]*\))?(?:\s*\n\s*\d+ (?:failing|pending))*))", R"((\d+) passing)",
+        R"((\d+) failing)", R"((\d+) pending)");
     // ctest: "97% tests passed, 3 tests failed out of 110"
-    add(R"((?m)^(\d+% tests passed, \d+ tests failed out of \d+))", R"(passed, \d+ tests failed out of (\d+))", R"((\d+) tests failed)", R"(no(\d+)skips)");
+    add(R"((?m)^(\d+% tests passed, \d+ tests failed out of \d+))", R"(passed, \d+ tests failed out of (\d+))",
+        R"((\d+) tests failed)", R"(no(\d+)skips)");
     // surefire: "Tests run: 12, Failures: 1, Errors: 0, Skipped: 2"
-    add(R"((?m)(Tests run: \d+, Failures: \d+, Errors: \d+(?:, Skipped: \d+)?)[^\n]*)", R"(run: (\d+))", R"((?:Failures|Errors): ([1-9]\d*))", R"(Skipped: (\d+))");
+    add(R"((?m)(Tests run: \d+, Failures: \d+, Errors: \d+(?:, Skipped: \d+)?)[^\n]*)", R"(run: (\d+))",
+        R"((?:Failures|Errors): ([1-9]\d*))", R"(Skipped: (\d+))");
     // rspec: "12 examples, 1 failure"; minitest: "5 runs, 9 assertions, 0 failures, 0 errors, 0 skips"
-    add(R"((?m)^(\d+ (?:examples?|runs?),.*failures?.*)$)", R"((\d+) (?:examples?|runs?))", R"(([1-9]\d*) (?:failures?|errors?))", R"((\d+) (?:pending|skips))");
+    add(R"((?m)^(\d+ (?:examples?|runs?),.*failures?.*)$)", R"((\d+) (?:examples?|runs?))",
+        R"(([1-9]\d*) (?:failures?|errors?))", R"((\d+) (?:pending|skips))");
     // GoogleTest: "[  PASSED  ] 12 tests." and "[  FAILED  ] 1 test, listed below"
-    add(R"((?m)^(\[  PASSED  \] \d+ tests?\.(?:\s*\n\[  (?:FAILED|SKIPPED)  \] \d+ tests?.*)*))", R"(PASSED  \] (\d+))", R"(FAILED  \] (\d+))", R"(SKIPPED ?\] (\d+))");
+    add(R"((?m)^(\[  PASSED  \] \d+ tests?\.(?:\s*\n\[  (?:FAILED|SKIPPED)  \] \d+ tests?.*)*))", R"(PASSED  \] (\d+))",
+        R"(FAILED  \] (\d+))", R"(SKIPPED ?\] (\d+))");
     // sympy's bin/test: "tests finished: 38 passed, 1 failed, in 0.78 seconds"
-    add(R"((?m)^[= ]*tests finished: (.*)$)", R"((\d+) passed)", R"((\d+) (?:failed|exceptions?))", R"((\d+) (?:skipped|expected))");
+    add(R"((?m)^[= ]*tests finished: (.*)$)", R"((\d+) passed)", R"((\d+) (?:failed|exceptions?))",
+        R"((\d+) (?:skipped|expected))");
     return made;
   }();
   return all;
@@ -84,8 +91,10 @@ std::optional<reports::Counts> summary_in(std::string_view tail) {
     counts.failed = sum_of(summary.failed, line->group);
     counts.skipped = sum_of(summary.skipped, line->group);
     // Some name the sum of all instead of those that passed.
-    const bool of_all = line->group.find("Tests run:") != std::string_view::npos || line->group.find("out of") != std::string_view::npos ||
-                        line->group.find("example") != std::string_view::npos || line->group.find(" run") != std::string_view::npos;
+    const bool of_all = line->group.find("Tests run:") != std::string_view::npos ||
+                        line->group.find("out of") != std::string_view::npos ||
+                        line->group.find("example") != std::string_view::npos ||
+                        line->group.find(" run") != std::string_view::npos;
     if (of_all) counts.passed = std::max<std::int64_t>(counts.passed - counts.failed - counts.skipped, 0);
     counts.total = counts.passed + counts.failed + counts.skipped;
     return counts;
@@ -135,8 +144,10 @@ std::optional<reports::Counts> go_in(std::string_view tail) {
 // Where no exit status is known: what the tools write when they succeed, or an uncaught error.
 Outcome outcome_shown(Check check, std::string_view output) {
   static const Pattern committed(R"((?m)^\[[\w/. ()-]+ [0-9a-f]{7,}\]|^ ?\d+ files? changed)", false);
-  static const Pattern installed(R"((?m)^(?:Successfully installed|Requirement already satisfied|added \d+ packages?))", false);
-  static const Pattern pushed(R"((?m)^\s*(?:[0-9a-f]{7,}\.\.[0-9a-f]{7,}|\* \[new branch\]|Everything up-to-date))", false);
+  static const Pattern installed(R"((?m)^(?:Successfully installed|Requirement already satisfied|added \d+ packages?))",
+                                 false);
+  static const Pattern pushed(R"((?m)^\s*(?:[0-9a-f]{7,}\.\.[0-9a-f]{7,}|\* \[new branch\]|Everything up-to-date))",
+                              false);
   if (check == Check::commit && committed.in(output)) return Outcome::passed;
   if (check == Check::install && installed.in(output)) return Outcome::passed;
   if (check == Check::push && pushed.in(output)) return Outcome::passed;
@@ -149,7 +160,9 @@ std::optional<std::int64_t> exit_code_in(std::string_view output) {
   static const Pattern at_end(
       R"((?:\[Command finished with exit code|\[The command completed with exit code|Process exited with (?:code|status)|<exit_?code>|<return_?code>|"exit_?code":|exit code:?|Exit code:?|exit status:?)\s*(-?\d{1,5})(?:\]|\.|</exit_?code>|</return_?code>)?[^\n]*(?:\n[^\n]*){0,4}\s*$)",
       true);
-  static const Pattern at_begin(R"(^\s*(?:<return_?code>|<exit_?code>|Exit code:?|Process exited with code|Command failed with exit code|exited with code)\s*(-?\d{1,5}))", true);
+  static const Pattern at_begin(
+      R"(^\s*(?:<return_?code>|<exit_?code>|Exit code:?|Process exited with code|Command failed with exit code|exited with code)\s*(-?\d{1,5}))",
+      true);
   const std::string_view head = output.substr(0, exit_code_bytes);
   if (const auto found = at_begin.find(head)) return number_of(found->group);
   if (const auto found = at_end.find_last(tail_of(output, exit_code_bytes))) return number_of(found->group);
@@ -157,7 +170,8 @@ std::optional<std::int64_t> exit_code_in(std::string_view output) {
 }
 
 std::optional<reports::Counts> test_counts_in(std::string_view output) {
-  if (const auto report = reports::read_report(output); report && report->complete && report->problem.empty() && !report->analysis) {
+  if (const auto report = reports::read_report(output);
+      report && report->complete && report->problem.empty() && !report->analysis) {
     return report->counts;
   }
   // A summary in the midst of a shell's output: prompts and other commands are around it.

@@ -23,7 +23,7 @@ constexpr std::size_t claims_remembered = 1'000;  // since the newest fact, so t
 constexpr std::size_t items_max = 10'000;         // of plans, that were seen completed
 
 constexpr std::string_view judged_types[] = {
-    "claim.recorded", "command.ended", "command.started", "evidence.recorded", "file.changed", "message.added",
+    "claim.recorded", "command.ended", "command.started", "evidence.recorded", "file.changed",  "message.added",
     "model.answered", "plan.updated",  "run.ended",       "tool.called",       "tool.returned",
 };
 
@@ -69,7 +69,8 @@ std::string content_text(const json::Value& content, const Spilled* spilled) {
 }
 
 bool is_done(std::string_view status) {
-  return status == "done" || status == "completed" || status == "complete" || status == "finished" || status == "closed";
+  return status == "done" || status == "completed" || status == "complete" || status == "finished" ||
+         status == "closed";
 }
 
 }  // namespace
@@ -141,7 +142,8 @@ void RunJudge::State::add_text(std::int64_t seq, std::string_view text) {
   texts.push_back(hash);
   if (texts.size() > texts_remembered) texts.pop_front();
   // A later message speaks of later files.
-  std::erase_if(open, [](const Open& one) { return one.said.kind == Kind::file_written || one.said.kind == Kind::file_deleted; });
+  std::erase_if(
+      open, [](const Open& one) { return one.said.kind == Kind::file_written || one.said.kind == Kind::file_deleted; });
   for (const Sentence& sentence : sentences_of(text.substr(0, text_bytes_max))) {
     for (const Said& said : claims_in(sentence)) add_claim(seq, sentence.text, said);
   }
@@ -150,7 +152,8 @@ void RunJudge::State::add_text(std::int64_t seq, std::string_view text) {
 void RunJudge::State::add_plan(const Event& event) {
   for (const json::Value item : event.body["items"]) {
     const std::string id = item["id"].string_or("");
-    if (!is_done(item["status"].string_or("")) || done_items.size() >= items_max || !done_items.insert(id).second) continue;
+    if (!is_done(item["status"].string_or("")) || done_items.size() >= items_max || !done_items.insert(id).second)
+      continue;
     const std::string text = item["text"].string_or("");
     if (const auto said = claim_of_item(text)) add_claim(event.seq, text, *said);
   }
@@ -236,7 +239,8 @@ void RunJudge::State::add_evidence(const Event& event) {
   const json::Value content = event.body["content"];
   const std::string text = content["text"].string_or("");
   const auto passed = content["passed"].as_bool();
-  CheckRun run{.check = Check::test, .command = event.body["type"].string_or(""), .targets = {}, .status_speaks = false};
+  CheckRun run{
+      .check = Check::test, .command = event.body["type"].string_or(""), .targets = {}, .status_speaks = false};
   CheckEnd end{.outcome = Outcome::unknown, .counts = test_counts_in(text)};
   if (!end.counts && !passed) return;
   const bool good = end.counts ? end.counts->failed == 0 && passed.value_or(true) : *passed;
@@ -266,7 +270,8 @@ void RunJudge::State::add(const Event& event) {
   const std::optional<std::int64_t> edit = history.last_edit();
   const std::string_view type = event.type;
   if (type == "message.added") {
-    if (event.body["role"].string_or("") == "assistant") add_text(event.seq, content_text(event.body["content"], event.spilled));
+    if (event.body["role"].string_or("") == "assistant")
+      add_text(event.seq, content_text(event.body["content"], event.spilled));
     return;
   }
   if (type == "model.answered") return add_text(event.seq, content_text(event.body["content"], event.spilled));
@@ -283,7 +288,8 @@ void RunJudge::State::add(const Event& event) {
   if (type == "tool.called") {
     std::string text;
     append_ref(text, event.body["ref"], event.spilled);
-    CallEffects call = effects_of_call(event.body["name"].string_or(""), event.body["kind"].string_or(""), event.body["arguments"], text);
+    CallEffects call = effects_of_call(event.body["name"].string_or(""), event.body["kind"].string_or(""),
+                                       event.body["arguments"], text);
     add_text(event.seq, call.said);
     return remember(event, std::move(call));
   }
@@ -293,7 +299,9 @@ void RunJudge::State::add(const Event& event) {
   if (type == "evidence.recorded") add_evidence(event);
   // Of the state in front of an edit nothing more is shown; a file that was announced may be the one that is written.
   if (history.last_edit() != edit) {
-    std::erase_if(open, [](const Open& one) { return one.said.kind != Kind::file_written && one.said.kind != Kind::file_deleted; });
+    std::erase_if(open, [](const Open& one) {
+      return one.said.kind != Kind::file_written && one.said.kind != Kind::file_deleted;
+    });
   }
   judge_open();
 }

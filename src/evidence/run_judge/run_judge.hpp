@@ -20,19 +20,19 @@
 namespace muniment::evidence::run_judge {
 
 inline constexpr std::size_t quote_bytes_max = 200;
-inline constexpr std::size_t claims_max = 10'000;          // of a run; later ones are counted, not kept
-inline constexpr std::size_t text_bytes_max = 256 << 10;   // of a message; the rest holds no claims
-inline constexpr std::size_t output_bytes_max = 1 << 20;   // of a tool or a command: its beginning and its end
+inline constexpr std::size_t claims_max = 10'000;         // of a run; later ones are counted, not kept
+inline constexpr std::size_t text_bytes_max = 256 << 10;  // of a message; the rest holds no claims
+inline constexpr std::size_t output_bytes_max = 1 << 20;  // of a tool or a command: its beginning and its end
 
 enum class Verdict : std::uint8_t { supported, unsupported, contradicted, inconclusive };
 inline constexpr std::size_t verdicts = 4;
 std::string_view name_of(Verdict verdict);
 
 struct Claim {
-  std::int64_t seq = 0;      // of the event that holds it
-  std::string quote;         // the sentence, cut at quote_bytes_max
-  std::string_view kind;     // "tests_pass"; the table of kinds is in kinds.cpp
-  std::string subject;       // a path, the name of a test; empty: none is named
+  std::int64_t seq = 0;   // of the event that holds it
+  std::string quote;      // the sentence, cut at quote_bytes_max
+  std::string_view kind;  // "tests_pass"; the table of kinds is in kinds.cpp
+  std::string subject;    // a path, the name of a test; empty: none is named
   Verdict verdict = Verdict::unsupported;
   std::optional<std::int64_t> evidence_seq;  // the event that decides; nullopt: there is none
   std::string why;                           // one sentence
@@ -51,9 +51,9 @@ struct Event {
 };
 
 struct Judgement {
-  std::vector<Claim> claims;                 // in the order of the log
+  std::vector<Claim> claims;                    // in the order of the log
   std::array<std::int64_t, verdicts> counts{};  // by verdict, of all claims
-  std::int64_t left_out = 0;                 // claims beyond claims_max, in no count
+  std::int64_t left_out = 0;                    // claims beyond claims_max, in no count
 };
 
 // The types of events that are judged; the others change nothing.

@@ -84,9 +84,11 @@ class ShellReader {
       return;
     }
     if (at_ < text_.size() && text_[at_] == '-') ++at_;
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\'' || text_[at_] == '"' || text_[at_] == '\\')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\'' || text_[at_] == '"' || text_[at_] == '\\'))
+      ++at_;
     const std::size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) ++at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_'))
+      ++at_;
     here_mark_ = std::string(text_.substr(begin, at_ - begin));
     while (at_ < text_.size() && (text_[at_] == '\'' || text_[at_] == '"')) ++at_;
   }
@@ -112,7 +114,8 @@ class ShellReader {
     while (at_ < text_.size() && (text_[at_] == '>' || text_[at_] == '|')) ++at_;
     if (at_ < text_.size() && text_[at_] == '&') {  // >&2
       ++at_;
-      while (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '-')) ++at_;
+      while (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '-'))
+        ++at_;
       return;
     }
     writing_ = true;
@@ -186,25 +189,28 @@ struct Wrapper {
   std::size_t own_words = 0;
 };
 constexpr Wrapper wrappers[] = {
-    {"sudo", "", 0},        {"env", "", 0},         {"time", "", 0},       {"nice", "", 0},        {"nohup", "", 0},
-    {"exec", "", 0},        {"command", "", 0},     {"timeout", "", 1},    {"xvfb-run", "", 0},    {"stdbuf", "", 0},
-    {"if", "", 0},          {"then", "", 0},        {"do", "", 0},         {"!", "", 0},           {"while", "", 0},
-    {"poetry", "run", 0},   {"pipenv", "run", 0},   {"uv", "run", 0},      {"pdm", "run", 0},      {"hatch", "run", 0},
-    {"rye", "run", 0},      {"bundle", "exec", 0},  {"npx", "", 0},        {"bunx", "", 0},        {"pnpm", "exec", 0},
-    {"pnpm", "dlx", 0},     {"yarn", "exec", 0},    {"conda", "run", 0},   {"coverage", "run", 0}, {"dotenv", "run", 0},
-    {"docker", "exec", 1},  {"dotnet", "exec", 0},  {"stack", "exec", 0},  {"opam", "exec", 0},    {"nix", "develop", 0},
+    {"sudo", "", 0},       {"env", "", 0},        {"time", "", 0},      {"nice", "", 0},        {"nohup", "", 0},
+    {"exec", "", 0},       {"command", "", 0},    {"timeout", "", 1},   {"xvfb-run", "", 0},    {"stdbuf", "", 0},
+    {"if", "", 0},         {"then", "", 0},       {"do", "", 0},        {"!", "", 0},           {"while", "", 0},
+    {"poetry", "run", 0},  {"pipenv", "run", 0},  {"uv", "run", 0},     {"pdm", "run", 0},      {"hatch", "run", 0},
+    {"rye", "run", 0},     {"bundle", "exec", 0}, {"npx", "", 0},       {"bunx", "", 0},        {"pnpm", "exec", 0},
+    {"pnpm", "dlx", 0},    {"yarn", "exec", 0},   {"conda", "run", 0},  {"coverage", "run", 0}, {"dotenv", "run", 0},
+    {"docker", "exec", 1}, {"dotnet", "exec", 0}, {"stack", "exec", 0}, {"opam", "exec", 0},    {"nix", "develop", 0},
 };
 
 std::string base_name(std::string_view program) { return std::string(program.substr(program.rfind('/') + 1)); }
 
 // /usr/bin/pytest, node_modules/.bin/jest; not bin/test, which is a script of the project and no builtin of the shell.
 bool is_installed(std::string_view program) {
-  const bool in_bin = program.starts_with("/") || program.starts_with("bin/") || program.find("/bin/") != std::string_view::npos ||
+  const bool in_bin = program.starts_with("/") || program.starts_with("bin/") ||
+                      program.find("/bin/") != std::string_view::npos ||
                       program.find("/.bin/") != std::string_view::npos;
   return in_bin && base_name(program) != "test";
 }
 
-bool is_python(std::string_view program) { return program.starts_with("python") || program == "pypy3" || program == "py"; }
+bool is_python(std::string_view program) {
+  return program.starts_with("python") || program == "pypy3" || program == "py";
+}
 
 }  // namespace
 
@@ -230,7 +236,8 @@ std::vector<std::string> bare_words(const std::vector<std::string>& words) {
     }
     if (at + 2 < words.size() && is_python(base_name(words[at]))) {
       std::size_t module = at + 1;
-      while (module < words.size() && words[module].starts_with("-") && words[module] != "-m" && words[module] != "-c") ++module;
+      while (module < words.size() && words[module].starts_with("-") && words[module] != "-m" && words[module] != "-c")
+        ++module;
       if (module + 1 < words.size() && words[module] == "-m") {
         at = module + 1;
         changed = true;

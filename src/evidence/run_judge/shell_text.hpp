@@ -1,4 +1,5 @@
-// A shell's command line, read far enough to know which programs it runs and which files it writes. Nothing is expanded.
+// A shell's command line, read far enough to know which programs it runs and which files it writes. Nothing is
+// expanded.
 #pragma once
 
 #include <cstddef>

@@ -8,21 +8,24 @@
 namespace muniment::evidence::run_judge {
 namespace {
 
-constexpr std::array<std::string_view, 10> command_members = {"command", "cmd",  "script", "code",    "action",
-                                                              "commandline", "shell_command", "argv", "input", "chars"};
-constexpr std::array<std::string_view, 9> path_members = {"file_path",     "path",        "filename",
-                                                          "notebook_path", "target_file", "file",
+constexpr std::array<std::string_view, 10> command_members = {
+    "command", "cmd", "script", "code", "action", "commandline", "shell_command", "argv", "input", "chars"};
+constexpr std::array<std::string_view, 9> path_members = {"file_path",     "path",          "filename",
+                                                          "notebook_path", "target_file",   "file",
                                                           "filepath",      "absolute_path", "destination"};
-constexpr std::array<std::string_view, 6> last_word_members = {"message", "result", "summary", "output", "final_thought", "answer"};
+constexpr std::array<std::string_view, 6> last_word_members = {"message", "result",        "summary",
+                                                               "output",  "final_thought", "answer"};
 constexpr std::size_t patch_files_max = 64;
 
 struct ToolNames {
-  Pattern shell{R"((?:^|[_.:])(?:bash|sh|shell|terminal|exec|execute|cmd|command|powershell|pwsh|zsh|run|run_command|run_shell_command|execute_bash|execute_command|local_shell|run_terminal_cmd|console)(?:$|[_.:]))"};
+  Pattern shell{
+      R"((?:^|[_.:])(?:bash|sh|shell|terminal|exec|execute|cmd|command|powershell|pwsh|zsh|run|run_command|run_shell_command|execute_bash|execute_command|local_shell|run_terminal_cmd|console)(?:$|[_.:]))"};
   Pattern python{R"((?:python|ipython|jupyter|notebook_cell|code_interpreter))"};
   Pattern writer{R"((?:write|edit|create|replace|insert|append|update|save|modify|patch))"};
   Pattern remover{R"((?:delete|remove|unlink))"};
   Pattern reader{R"((?:^|[_.:])(?:read|view|open|list|ls|search|grep|glob|cat|get|fetch|find)(?:$|[_.:]|file))"};
-  Pattern finisher{R"(^(?:finish|submit|complete|task_complete|attempt_completion|done|final_answer|exit_plan_mode|agent_finish)$)"};
+  Pattern finisher{
+      R"(^(?:finish|submit|complete|task_complete|attempt_completion|done|final_answer|exit_plan_mode|agent_finish)$)"};
   Pattern editor_order{R"(^(?:create|str_replace|insert|undo_edit|write|append|replace|edit)$)"};
   Pattern viewer_order{R"(^(?:view|open|list|search)$)"};
   Pattern patch_file{R"((?m)^(?:\*\*\* (?:Add|Update) File: |\+\+\+ (?:b/)?)(\S[^\n\t]*)$)", false};

@@ -1,4 +1,5 @@
-// What the calls of agents' tools do, whatever the tools are called: a shell, an editor, a notebook, the end of the work.
+// What the calls of agents' tools do, whatever the tools are called: a shell, an editor, a notebook, the end of the
+// work.
 #pragma once
 
 #include <string>

@@ -36,7 +36,7 @@ bool is_slot(std::string_view inside, bool doubled) {
     if ((classes & slot_word) != 0) ++asking;
     if ((classes & blank) != 0 || word == "pending") ++blank_words;
   });
-  if (words == 0) return is_rule(inside);
+  if (words == 0) return is_rule(inside) && (inside[0] == '_' || inside[0] == '?' || inside[0] == '.');
   if (blank_words > 0 && is_upper_word(inside)) return true;
   if (asking > 0 && words >= 2 && words <= 12) return true;
   return doubled && is_upper_word(inside);

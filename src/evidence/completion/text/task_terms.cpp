@@ -10,6 +10,7 @@ namespace {
 constexpr int object_weight = 4, surroundings_weight = 2, kind_weight = 1;
 constexpr std::size_t shared_prefix_min = 4;
 constexpr std::size_t abbreviation_min = 5;  // of a term that is no long word
+constexpr std::size_t shared_stem_min = 6;
 constexpr std::size_t abbreviated_min = 10;  // letters of a long word
 
 int weight_of(std::string_view word, std::uint32_t classes, bool after_preposition) {
@@ -82,9 +83,13 @@ bool names(const Term& term, std::string_view word, std::uint64_t concept_hash) 
   if (term.concept_hash == concept_hash) return true;
   const std::size_t shorter = std::min(word.size(), term.word.size());
   if (shorter < shared_prefix_min || word[0] != term.word[0]) return false;
+  // "multiplies" and "multiplication": the beginning that both share says enough.
+  std::size_t shared = 0;
+  while (shared < shorter && word[shared] == term.word[shared]) ++shared;
+  if (shared >= shared_stem_min && shared * 10 >= shorter * 7) return true;
   const bool abbreviates = word.size() < term.word.size();
   if (abbreviates && shorter < abbreviation_min && term.word.size() < abbreviated_min) return false;
-  return word.substr(0, shorter) == std::string_view(term.word).substr(0, shorter);
+  return shared == shorter;
 }
 
 }  // namespace muniment::evidence::completion

@@ -66,7 +66,7 @@ constexpr std::array class_rows{
         "log logs line lines report evidence documentation release document public private internal external "
         "variable variables argument arguments parameter parameters attribute attributes property properties element "
         "elements member members exception exceptions traceback index instance printed generated contains causes "
-        "true false tee warning warnings dependency dependencies certain returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
+        "messages true false tee warning warnings dependency dependencies certain returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
     ClassRow{
         test_word,
         "test tests testing tested suite suites unittest unittests pytest ctest gtest coverage spec specs regression "

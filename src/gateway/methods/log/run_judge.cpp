@@ -18,8 +18,9 @@ namespace judging = evidence::run_judge;
 
 constexpr std::int64_t judged_spilled_bytes_max = 64 << 20;  // of one call; later texts count as not read
 constexpr std::int64_t judged_artifact_bytes_max = judging::output_bytes_max;
-constexpr std::string_view judged_types[] = {"claim.recorded", "command.*",    "evidence.recorded", "file.changed", "message.added",
-                                             "model.answered", "plan.updated", "run.ended",         "tool.*"};
+constexpr std::string_view judged_types[] = {"claim.recorded", "command.*",     "evidence.recorded",
+                                             "file.changed",   "message.added", "model.answered",
+                                             "plan.updated",   "run.ended",     "tool.*"};
 
 class SpilledReader {
  public:
@@ -97,8 +98,8 @@ Result<judging::Judgement> judge_events(Call& call, const ReadRun& found, Spille
     for (const events::Event& event : page) RETURN_IF_ERROR(judge_event(judge, spilled, event));
     filter.from_run_seq = page.back().run_seq + 1;
     if (call.services.clock.monotonic() >= call.deadline) {
-      return Error(Errc::deadline_exceeded,
-                   "the run was judged only up to seq " + std::to_string(page.back().seq) + ". Call again with a longer deadline.");
+      return Error(Errc::deadline_exceeded, "the run was judged only up to seq " + std::to_string(page.back().seq) +
+                                                ". Call again with a longer deadline.");
     }
   }
 }
