@@ -28,7 +28,7 @@ RECORD_MEMBERS = ("id", "type", "content", "timestamp", "validator_id", "checksu
 TYPE_CHARACTERS_MAX = 100
 VALIDATOR_CHARACTERS_MAX = 256
 ID_CHARACTERS_MAX = 256
-FILE_BYTES_MAX = 1 << 20     # as much as one request holds
+FILE_BYTES_MAX = 1 << 19     # a request holds 1 MiB, and what is read here may grow by half
 SHOWN_BYTES_MAX = 2_000      # of a file that is no record, in the violation's record
 FILE_MODE = 0o644
 REQUESTS_AT_ONCE = 32
@@ -225,7 +225,7 @@ class EvidenceStore:
     def _record_of_damage(self, evidence_id: str, raw: bytes, record: Optional[Json]) -> Json:
         """A record that cannot fit its checksum: what the daemon records of a file that is no record of this evidence."""
         what = f"the file has the record of {record.get('id')!r:.100}" if record is not None else "the file is no record"
-        content = {"text": what, "file": raw[:SHOWN_BYTES_MAX].decode(errors="replace")}
+        content = {"text": what, "file": raw[:SHOWN_BYTES_MAX].decode(errors="replace").replace("\0", "\ufffd")}
         return {"id": evidence_id, "type": "damaged_file", "content": content, "timestamp": "", "validator_id": "",
                 "checksum": "sha256:" + hashlib.sha256(raw).hexdigest()}
 
@@ -243,7 +243,7 @@ class EvidenceStore:
             handle, name = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
             try:
                 with os.fdopen(handle, "wb") as out:
-                    out.write(json.dumps(record, ensure_ascii=False, indent=2).encode() + b"\n")
+                    out.write(_file_text(record).encode())
                     os.fchmod(out.fileno(), FILE_MODE)
                     out.flush()
                     os.fsync(out.fileno())
@@ -314,12 +314,18 @@ def _bytes_of(file: pathlib.Path) -> bytes:
 
 
 def _parsed(raw: bytes) -> Optional[Json]:
-    """The object in a file; None where there is none, or where a member is there twice."""
+    """The object in a file; None where there is none, where a member is there twice, or where it cannot be sent."""
     try:
         record = json.loads(raw, object_pairs_hook=_each_once)
-    except (ValueError, RecursionError):
+        json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):   # a surrogate, too
         return None
     return record if isinstance(record, dict) else None
+
+
+def _file_text(record: Json) -> str:
+    """One member a line."""
+    return "{\n" + ",\n".join(f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in record.items()) + "\n}\n"
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> Json:

@@ -1,0 +1,64 @@
+"""The digest of a working tree, as `muniment exec` and `muniment task` compute it (src/cli/exec/tree_digest.cpp)."""
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import stat
+import subprocess
+from typing import Optional
+
+from ..client import Path
+
+PIECE_BYTES = 1 << 18
+
+
+def tree_digest(folder: Path) -> Optional[str]:
+    """"git:<commit> sha256:<digest>" over mode, SHA-256 and name of every file that git tracks or would add, sorted by name; None
+    outside a git tree, or without git. A file that cannot be read counts as absent."""
+    found = _git(folder, "rev-parse", "--show-toplevel")
+    if found is None:
+        return None
+    top = os.fsdecode(found.rstrip(b"\n"))
+    commit = _git(folder, "rev-parse", "--verify", "-q", "HEAD")
+    listed = _git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if listed is None:
+        return None
+    digest = hashlib.sha256()
+    for name in sorted(set(listed.split(b"\0")) - {b""}):
+        if (line := _line_of(os.fsencode(top), name)) is not None:
+            digest.update(line + b"\0")
+    return f"git:{commit.decode().strip() if commit else 'none'} sha256:{digest.hexdigest()}"
+
+
+def _line_of(top: bytes, name: bytes) -> Optional[bytes]:
+    """None for what is neither a file nor a symbolic link."""
+    path = os.path.join(top, name)
+    try:
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            mode, content = b"120000", hashlib.sha256(os.readlink(path)).hexdigest()
+        elif stat.S_ISREG(status.st_mode):
+            mode, content = b"100755" if status.st_mode & stat.S_IXUSR else b"100644", _hash_of(path)
+        else:
+            return None
+    except OSError:
+        return None
+    return b" ".join((mode, content.encode(), name))
+
+
+def _hash_of(path: bytes) -> str:
+    hashed = hashlib.sha256()
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb", buffering=0) as file:
+        while piece := file.read(PIECE_BYTES):
+            hashed.update(piece)
+    return hashed.hexdigest()
+
+
+def _git(folder: Path, *words: str) -> Optional[bytes]:
+    try:
+        done = subprocess.run(["git", "-C", os.fspath(pathlib.Path(folder)), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, check=False)
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None
