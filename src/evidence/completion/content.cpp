@@ -46,8 +46,11 @@ class Flattener {
         for (const json::Value member : value) {
           const std::string key = member.key();
           if (depth == 0 && !exhibit_.structured && key == "text") continue;
+          // A member of a member is named with its parent, which may be the subject: "links": {"broken": 0}.
+          if (!name.empty() && !member.is(json::Kind::object)) parent_ = std::string(name) + ' ';
           add(key, member, depth + 1);
         }
+        parent_.clear();
         return;
       case json::Kind::array:
         for (const json::Value item : value) add(name, item, depth + 1);
@@ -61,6 +64,7 @@ class Flattener {
 
  private:
   void line(std::string_view name, std::string_view value) {
+    exhibit_.flat += parent_;
     exhibit_.flat += name;
     exhibit_.flat += ": ";
     exhibit_.flat += value;
@@ -107,6 +111,7 @@ class Flattener {
   }
 
   Exhibit& exhibit_;
+  std::string parent_;
 };
 
 }  // namespace

@@ -2,7 +2,9 @@
 // surroundings less, kinds of things (module, service) little.
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "evidence/completion/checks.hpp"
+#include "evidence/completion/text/siblings.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 constexpr int enough_in_text = 6;
 constexpr int enough_in_report = 4;
 constexpr std::size_t subjects_of_long_run = 24;
+constexpr std::size_t words_of_long_text = 10;  // distinct, in no class and not in the task
 
 bool about(const TaskTerms& terms, std::uint32_t classes) { return (terms.classes & classes) != 0; }
 
@@ -46,7 +49,23 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
   if (report && profile.subject_words <= 2 && is_test_task(terms)) return true;
   const bool long_run = report && profile.subject_words >= subjects_of_long_run;
   if (long_run) return profile.covered_by_names_specific >= std::min((terms.specific + 1) / 2, enough_in_report);
-  return profile.covered_specific >= std::min(terms.specific / 2 + 1, enough_in_text);
+  // Names of files and tests are chosen once, and a long text has words of its own: both repeat fewer of the task's.
+  const bool names_its_own = profile.covered_by_names_specific >= object_weight || profile.specific >= words_of_long_text;
+  const int wanted = names_its_own ? (terms.specific + 2) / 3 : (terms.specific + 1) / 2;
+  return profile.covered_specific >= std::min(wanted, enough_in_text);
+}
+
+// What the evidence names in the place of the task's subject; empty: nothing.
+std::string sibling_of(const Case& c, const Exhibit& exhibit) {
+  if (c.terms.specific == 0 || exhibit.tells_subject) return {};
+  if (exhibit.recorded()) {
+    std::string words;
+    for (const std::string& word : exhibit.piece->command->argv) (words += word) += ' ';
+    words += exhibit.text;
+    return sibling_in(words, c.task.content, c.terms, exhibit.profile);
+  }
+  if (exhibit.structured || exhibit.flat.empty()) return sibling_in(exhibit.text, c.task.content, c.terms, exhibit.profile);
+  return sibling_in(exhibit.flat + std::string(exhibit.text), c.task.content, c.terms, exhibit.profile);
 }
 
 // A recorded command proves what it ran; it is another's only where it names its own target and nothing of the task.
@@ -70,7 +89,14 @@ bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
 void check_relevance(Case& c, Findings& findings) {
   for (const Exhibit& exhibit : c.exhibits) {
     if (exhibit.piece->erased || !exhibit.piece->damage.empty() || exhibit.profile.blank_text) continue;
-    if (exhibit.recorded() ? is_relevant_command(c, exhibit) : is_relevant(c, exhibit)) continue;
+    if (exhibit.recorded() ? is_relevant_command(c, exhibit) : is_relevant(c, exhibit)) {
+      if (const std::string sibling = sibling_of(c, exhibit); !sibling.empty()) {
+        findings.add(Code::mismatch, exhibit.piece->evidence_id,
+                     "Evidence mismatch: the evidence names \"" + preview(sibling, 100) +
+                         "\" in the place of what the task names. Record evidence of this task.");
+      }
+      continue;
+    }
     std::string missing;
     std::size_t named = 0;
     for (std::size_t i = 0; i < c.terms.terms.size() && named < 5; ++i) {

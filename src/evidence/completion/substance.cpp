@@ -16,9 +16,14 @@ constexpr std::size_t repeated_words_min = 16;  // below, a text is too short to
 constexpr std::size_t words_per_distinct_max = 6;
 constexpr std::size_t distinct_of_real_output = 40;  // a text with that many distinct words repeats what tools repeat
 constexpr std::size_t repeated_lines_min = 5;
+constexpr std::size_t half_facts_of_log_line = 4;
+constexpr std::size_t bare_numbers_min = 5;
 
 bool is_repetitive(const Profile& profile) {
+  if (profile.single_letters * 2 > profile.words && profile.words >= repeated_words_min) return true;
   if (profile.distinct >= distinct_of_real_output) return false;
+  // The lines of a log have the same words and data of their own.
+  if (profile.half_facts >= profile.lines * half_facts_of_log_line && profile.lines >= repeated_lines_min) return false;
   if (profile.words >= repeated_words_min && profile.words > profile.distinct * words_per_distinct_max) return true;
   return profile.repeated_lines >= repeated_lines_min && profile.repeated_lines * 2 > profile.lines;
 }
@@ -80,7 +85,10 @@ std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
     return std::pair(Code::filler,
                      std::string("Weak or placeholder evidence: filler text (lorem ipsum). Record the real output."));
   }
-  if (is_mash(profile.likeness)) {
+  // Numbers that count nothing, name nothing and measure nothing.
+  const bool bare = profile.bare_numbers >= bare_numbers_min && profile.bare_numbers * 2 > profile.numbers &&
+                    profile.words * 2 <= profile.bare_numbers;
+  if (is_mash(profile.likeness) || bare) {
     return std::pair(Code::keyboard_mash,
                      std::string("Weak or placeholder evidence: the letters make no words. Record the real output."));
   }

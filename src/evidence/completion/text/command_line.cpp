@@ -387,6 +387,11 @@ CommandKind kind_of_words(std::span<const std::string> words, std::span<const st
   }
   if (words.empty() || depth == wrappers_max) return kind;
   kind.program = program_of(words, runners, kind.name);
+  // A program of GoogleTest has a name of its own and the library's options.
+  const bool gtest = std::any_of(words.begin() + 1, words.end(), [](const std::string& word) {
+    return word.starts_with("--gtest_output=") || word.starts_with("--gtest_filter=");
+  });
+  if (kind.program == Program::unknown && gtest) kind.program = Program::runner;
   if (kind.program == Program::runner) {
     for (const std::string& word : words.subspan(1)) {
       const std::string_view flag = std::string_view(word).substr(0, word.find('='));

@@ -19,6 +19,8 @@ constexpr std::size_t observation_specifics_min = 2;
 constexpr std::size_t observations_counted_max = 4;
 constexpr std::size_t weakening_reach_words = 4;
 constexpr std::size_t rule_characters_min = 3;
+constexpr std::size_t prompts_counted_max = 4;
+constexpr std::size_t prompt_bytes_max = 24;
 
 // "===== FAILURES =====", "-----", "platform linux -- Python 3.11": the frame that a runner prints around any test.
 bool is_frame(std::string_view line) {
@@ -58,6 +60,28 @@ void take_cover(Profile& profile, const Term& term) {
   if (term.weight > 1) profile.covered_specific += term.weight;
 }
 
+// "- item", "* item", "[x] item", "name: value": a statement of its own.
+bool begins_item(std::string_view line) {
+  line = trimmed(line);
+  if (line.size() < 3) return false;
+  if ((line[0] == '-' || line[0] == '*') && is_blank(line[1])) return true;
+  if (line[0] == '[' && line[2] == ']') return true;
+  const std::size_t colon = line.find(": ");
+  return colon != std::string_view::npos && line.find(' ') > colon;
+}
+
+// A command behind a prompt: "$ make", "sqlite> SELECT 1;", ">>> f(2)", "shop=# \d orders".
+bool is_typed(std::string_view line) {
+  const std::size_t end = line.find(' ');
+  if (end == std::string_view::npos || end == 0 || end + 3 > line.size() || end > prompt_bytes_max) return false;
+  const char last = line[end - 1];
+  if (last != '$' && last != '>' && last != '#') return false;
+  const std::string_view name = line.substr(0, end - 1);
+  if (last == '#' && name.empty()) return false;  // a heading
+  if (last == '>' && name.empty()) return false;  // a quotation
+  return name.find_first_of("<[({\"'") == std::string_view::npos && is_letter(lower(line[end + 1] == '\\' ? 'd' : line[end + 1]));
+}
+
 class Profiler {
  public:
   Profiler(const TaskTerms& task, Profile& profile, std::size_t bytes)
@@ -93,6 +117,8 @@ class Profiler {
       status_ = true;
     }
     ++profile_.lines;
+    if (begins_item(line)) end_sentence();
+    if (is_typed(line) && prompts_++ < prompts_counted_max) ++profile_.half_facts;
     const Field field = field_of(line);
     if (!field.name.empty()) read_field(field);
     profile_.blanks += blanks_inside(line);
@@ -135,7 +161,12 @@ class Profiler {
   void read_token(std::string_view token, std::string_view after) {
     const std::string_view core = core_of(token);
     const bool digits = std::any_of(core.begin(), core.end(), [](char c) { return is_digit(c); });
-    if (digits) ++profile_.numbers;
+    if (digits) {
+      ++profile_.numbers;
+      if (is_whole_number(core) && (after_number_ || is_whole_number(core_of(after)))) ++profile_.bare_numbers;
+    }
+    behind_number_ = after_number_;
+    after_number_ = digits && is_whole_number(core);
     naming_ = status_;
     // A token is looked at once: what is repeated states nothing new. A number states something with its noun.
     const std::uint64_t identity = digits ? hash_of(core) ^ (hash_of(core_of(after)) * 3) : hash_of(core);
@@ -153,8 +184,8 @@ class Profiler {
     if (last == '.' || last == '!' || last == '?' || last == ';') end_sentence();
     if (last == '.' || last == '!' || last == '?' || last == ':') {
       sentence_start_ = true;
-    } else if (!core.empty()) {
-      sentence_start_ = false;
+    } else if (std::any_of(core.begin(), core.end(), [](char c) { return is_letter(c) || is_digit(c); })) {
+      sentence_start_ = false;  // marks of a heading or an item are no word of the sentence
     }
   }
 
@@ -173,8 +204,13 @@ class Profiler {
     return (classes_of(small) & says_nothing) == 0 && !task_.has(small);
   }
 
+  static bool is_whole_number(std::string_view core) {
+    return !core.empty() && core.find_first_not_of("0123456789") == std::string_view::npos;
+  }
+
   void read_word(std::string_view word) {
     ++profile_.words;
+    if (word.size() == 1) ++profile_.single_letters;
     const std::uint64_t hash = hash_of(word);
     std::uint32_t* known = words_.find(hash);
     const std::uint32_t classes = known != nullptr ? *known & ~seen_bits : classes_of(word);
@@ -230,7 +266,8 @@ class Profiler {
   // "removed the failing assertion", "skipped two tests"; not "no tests were removed".
   void follow_weakening(std::string_view word, std::uint32_t classes) {
     if ((classes & negation) != 0) since_weakening_ = weakening_reach_words + 1;
-    if ((classes & weakening) != 0 && (sentence_classes_ & negation) == 0 && !status_) {
+    // "1 disabled test" counts; "disabled 1 test" is a deed.
+    if ((classes & weakening) != 0 && (sentence_classes_ & negation) == 0 && !status_ && !behind_number_) {
       since_weakening_ = 0;
       return;
     }
@@ -274,6 +311,8 @@ class Profiler {
   Profile& profile_;
   WordTable words_, tokens_, lines_;
   bool frame_ = false, status_ = false, naming_ = false, sentence_start_ = true, unrun_ = false;
+  bool after_number_ = false, behind_number_ = false;
+  std::size_t prompts_ = 0;
   std::uint32_t sentence_classes_ = 0;
   std::size_t sentence_words_ = 0, sentence_specifics_ = 0;
   std::size_t since_weakening_ = weakening_reach_words + 1, since_negation_ = weakening_reach_words + 1;

@@ -19,6 +19,8 @@ struct Profile {
   std::size_t lines = 0;   // with a letter or a digit
   std::size_t words = 0;
   std::size_t numbers = 0;
+  std::size_t bare_numbers = 0;    // whole, without a noun or a unit, and next to another number
+  std::size_t single_letters = 0;  // words of one letter
   std::size_t distinct = 0;  // words
   std::size_t specific = 0;  // distinct words that are in no class and not in the task
   std::size_t pseudo_latin = 0, pseudo_latin_distinct = 0;

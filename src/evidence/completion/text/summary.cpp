@@ -109,19 +109,32 @@ class Reader {
     if (line.size() > summary_line_bytes_max) return false;
     if (line.starts_with("PASSED ") || line.starts_with("FAILED ") || line.starts_with("--- PASS"))
       return line.find('(') != 7;
+    // pytest puts the share of tests behind each of them.
+    if (line.ends_with("%]") && line.find("::") != std::string_view::npos) {
+      line = trimmed(line.substr(0, line.rfind('[')));
+    }
     for (const std::string_view end : {"... ok", "... FAIL", "... ERROR", " PASSED", " FAILED", " SKIPPED", " ok"}) {
       if (line.ends_with(end) && line.size() > end.size() + 3) return line[0] != '=';
     }
     return false;
   }
 
+  // In brackets that are open at that place, or behind an ellipsis: "[12 lines skipped]", "... output truncated".
+  static bool is_aside(std::string_view line, std::size_t at) {
+    const std::string_view before = line.substr(0, at);
+    if (contains_any(before, {"...", "\xE2\x80\xA6"}) || contains_any(line.substr(at), {"..."})) return true;
+    const std::size_t open = before.find_last_of("[(<"), shut = before.find_last_of("])>");
+    return open != std::string_view::npos && (shut == std::string_view::npos || shut < open);
+  }
+
   void read_cut(std::string_view line) {
     const std::string small = lowered(line);
-    const bool bracketed = contains_any(line, {"[", "(", "<", "...", "\xE2\x80\xA6"});
-    const bool says =
-        contains_any(small, {"truncated", "snip>", "snipped", "[snip]", "lines omitted", "output omitted",
-                             "lines skipped", "rest of output", "output cut", "remaining output", "lines hidden"});
-    if (says && bracketed) summary_.cut = true;
+    for (const std::string_view note :
+         {"truncated", "snip>", "snipped", "snip]", "lines omitted", "output omitted", "lines skipped", "rest of output",
+          "output cut", "remaining output", "lines hidden"}) {
+      const std::size_t at = small.find(note);
+      if (at != std::string::npos && is_aside(small, at)) summary_.cut = true;
+    }
   }
 
   void read_shell_line(std::string_view command) {
@@ -148,6 +161,11 @@ class Reader {
         if (verb == none) summary_.no_tests = true;
       }
     }
+  }
+
+  // "Found 2 errors in 1 file", as checkers of types and of style end.
+  static bool is_count_of_faults(const std::vector<Token>& tokens) {
+    return tokens.size() >= 3 && tokens[1].number && noun_of(tokens[2].word) == Noun::failed;
   }
 
   // A summary line has a count for every second word, or begins as one.
@@ -178,8 +196,18 @@ class Reader {
     }
     const std::string& first = tokens[0].word;
     const bool begins = first == "ran" || first == "tests" || first == "ok" || first == "collected" ||
-                        first == "running" || (first == "failed" && line.find('(') < line.size());
+                        first == "running" || (first == "found" && is_count_of_faults(tokens)) ||
+                        (first == "failed" && line.find('(') < line.size());
     if (told * 2 < tokens.size() && !begins) return;
+    // Surefire counts the tests of each class, then all of them.
+    const auto ran = counts[static_cast<std::size_t>(Noun::ran)];
+    if (ran && line.find("Tests run: ") != std::string_view::npos) {
+      if (line.find("Time elapsed") != std::string_view::npos) {
+        summary_.ran_of_classes = summary_.ran_of_classes.value_or(0) + *ran;
+      } else {
+        summary_.ran_of_all = *ran;
+      }
+    }
     const auto take = [&](Noun noun, std::optional<std::int64_t>& into) {
       if (counts[static_cast<std::size_t>(noun)]) into = counts[static_cast<std::size_t>(noun)];
     };

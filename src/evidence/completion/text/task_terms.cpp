@@ -1,13 +1,14 @@
 #include "evidence/completion/text/task_terms.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "evidence/completion/text/facts.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
 
-constexpr int object_weight = 4, surroundings_weight = 2, kind_weight = 1;
+constexpr int surroundings_weight = 2, kind_weight = 1;
 constexpr std::size_t shared_prefix_min = 4;
 constexpr std::size_t abbreviation_min = 5;  // of a term that is no long word
 constexpr std::size_t shared_stem_min = 6;
@@ -27,6 +28,12 @@ bool is_code(std::string_view token) {
   return open != std::string_view::npos && open > 0 && token.find(')') != std::string_view::npos;
 }
 
+bool is_determiner(std::string_view word) {
+  constexpr std::array<std::string_view, 12> determiners{"the", "a",    "an",   "all",   "every", "each",
+                                                         "our", "this", "that", "these", "any",   "which"};
+  return std::find(determiners.begin(), determiners.end(), word) != determiners.end();
+}
+
 class Collector {
  public:
   explicit Collector(TaskTerms& made) : made_(made) {}
@@ -41,6 +48,7 @@ class Collector {
   void read_word(std::string_view word, bool code) {
     const std::uint32_t classes = classes_of(word);
     made_.classes |= classes;
+    if (++read_ == 2 && !made_.terms.empty() && is_determiner(word)) weaken_head();
     made_.words.add(hash_of(word));
     if ((classes & preposition) != 0 && named_) surroundings_ = true;
     const int weight = weight_of(word, classes, surroundings_ && !code);
@@ -53,6 +61,12 @@ class Collector {
     const auto same = std::find_if(made_.terms.begin(), made_.terms.end(),
                                    [&](const Term& other) { return other.concept_hash == term.concept_hash; });
     if (weight > kind_weight) named_ = true;
+    if (same != made_.terms.end() && same->weight < weight) {  // "warnings of warn.c": the name counts
+      made_.weight += weight - same->weight;
+      made_.specific += same->weight > kind_weight ? weight - same->weight : weight;
+      same->weight = weight;
+      same->word = term.word;
+    }
     if (same == made_.terms.end()) {
       made_.weight += weight;
       if (weight > kind_weight) made_.specific += weight;
@@ -60,7 +74,18 @@ class Collector {
     }
   }
 
+  // "Leave the tree clean", "Archive all orders": the order says what to do, not with what.
+  void weaken_head() {
+    Term& head = made_.terms.front();
+    if (head.weight <= kind_weight) return;
+    made_.weight -= head.weight - kind_weight;
+    made_.specific -= head.weight;
+    head.weight = kind_weight;
+    named_ = false;
+  }
+
   TaskTerms& made_;
+  std::size_t read_ = 0;
   bool named_ = false, surroundings_ = false;
 };
 

@@ -38,7 +38,8 @@ constexpr std::array class_rows{
         "finish complete completion do get set put run execute perform check ensure verify validate handle handling support "
         "use work task job todo issue bug problem ticket story feature item request requirement need want allow enable "
         "provide introduce resolve address solve deliver ship investigate prepare setup configure modify adjust rework "
-        ""
+        "choose decide pick raise measure leave conduct evaluate assess determine collect gather bring keep confirm demonstrate "
+        "prove interview draft propose "
         "compile upgrade prevent prüfe prüfen implementiere behebe erstelle schreibe füge hinzu ändere teste avoid restore protect optimize optimise speed secure clean cleanup help try start stop begin end close open new old"},
     ClassRow{
         praise,
@@ -66,6 +67,7 @@ constexpr std::array class_rows{
         "log logs line lines report evidence documentation release document public private internal external "
         "variable variables argument arguments parameter parameters attribute attributes property properties element "
         "elements member members exception exceptions traceback index instance printed generated contains causes "
+        "crate mode tree working source kind side way part set unknown "
         "messages true false tee warning warnings dependency dependencies certain returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
     ClassRow{
         test_word,
@@ -84,7 +86,7 @@ constexpr std::array class_rows{
     ClassRow{slot_word, "insert paste your here replace fill enter describe provide put goes"},
     ClassRow{future,
              "will shall later soon tomorrow pending upcoming planned eventually scheduled going forthcoming await "
-             "awaiting follow follows next"},
+             "awaiting next"},
     ClassRow{
         hedge,
         "probably presumably should likely assume assuming assumed believe think guess hopefully maybe perhaps seems "
