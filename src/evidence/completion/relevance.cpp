@@ -10,11 +10,10 @@ namespace muniment::evidence::completion {
 namespace {
 
 // A long run prints so many words that a task's occur by chance; there the names of tests and files count.
-// In the unit of a term's weight: two objects satisfy a long task in prose, one in the report of a long run, which
-// names tests and not sentences. A text that names half of two objects is about something beside the task.
-constexpr int enough_in_text = 6;
+// In the unit of a term's weight.
 constexpr int enough_in_report = 4;
 constexpr std::size_t subjects_of_long_run = 24;
+constexpr std::size_t subjects_of_verdict = 2, subjects_of_figures = 5, half_facts_of_answer = 6;
 constexpr std::size_t words_of_long_text = 10;  // distinct, in no class and not in the task
 
 bool about(const TaskTerms& terms, std::uint32_t classes) { return (terms.classes & classes) != 0; }
@@ -36,6 +35,13 @@ bool kind_fits(const Case& c, const Exhibit& exhibit) {
   return wanted == 0;
 }
 
+// A review, a design or an analysis, for a task that asks for one.
+bool is_answer(const Case& c, const Exhibit& exhibit) {
+  std::uint32_t shown = exhibit.profile.classes;
+  each_word(exhibit.piece->type, [&](std::string_view word) { shown |= classes_of(word); });
+  return (c.terms.classes & shown & (review_word | design_word)) != 0;
+}
+
 bool is_relevant(const Case& c, const Exhibit& exhibit) {
   const TaskTerms& terms = c.terms;
   const Profile& profile = exhibit.profile;
@@ -49,15 +55,17 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
   if (report && profile.subject_words <= 2 && is_test_task(terms)) return true;
   const bool long_run = report && profile.subject_words >= subjects_of_long_run;
   if (long_run) return profile.covered_by_names_specific >= std::min((terms.specific + 1) / 2, enough_in_report);
-  // Names of files and tests are chosen once, and a long text has words of its own: both repeat fewer of the task's.
-  const bool names_its_own = profile.covered_by_names_specific >= object_weight || profile.specific >= words_of_long_text;
-  const int wanted = names_its_own ? (terms.specific + 2) / 3 : (terms.specific + 1) / 2;
-  return profile.covered_specific >= std::min(wanted, enough_in_text);
+  if (profile.covered_specific > 0) return true;
+  if (report) return false;
+  // Figures and verdicts without a subject of their own are of no other subject.
+  if (profile.subject_words <= (exhibit.structured ? subjects_of_figures : subjects_of_verdict)) return true;
+  // The answer to a question names what was found, and need not repeat the question.
+  return profile.specific >= words_of_long_text && profile.half_facts >= half_facts_of_answer && is_answer(c, exhibit);
 }
 
 // What the evidence names in the place of the task's subject; empty: nothing.
 std::string sibling_of(const Case& c, const Exhibit& exhibit) {
-  if (c.terms.specific == 0 || exhibit.tells_subject) return {};
+  if (exhibit.tells_subject) return {};
   if (exhibit.recorded()) {
     std::string words;
     for (const std::string& word : exhibit.piece->command->argv) (words += word) += ' ';

@@ -4,6 +4,7 @@
 
 #include "evidence/completion/checks.hpp"
 #include "evidence/completion/text/blanks.hpp"
+#include "evidence/completion/text/words.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
@@ -67,6 +68,13 @@ std::pair<Code, std::string> thin(const Profile& profile) {
       "what."};
 }
 
+// A reviewer writes what the work should be, not what the outcome may be.
+bool is_review(const Exhibit& exhibit) {
+  std::uint32_t classes = 0;
+  each_word(exhibit.piece->type, [&](std::string_view word) { classes |= classes_of(word); });
+  return (classes & review_word) != 0;
+}
+
 std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
   const Profile& profile = exhibit.profile;
   const bool empty =
@@ -99,7 +107,8 @@ std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
   }
   const std::size_t half_facts = profile.half_facts + (exhibit.structured ? exhibit.outcome.half_facts : 0);
   const bool unsure =
-      profile.hedges + profile.promises > 0 && (profile.hedges + profile.promises) * 3 >= profile.sentences;
+      profile.hedges + profile.promises > 0 &&
+      (profile.hedges + profile.promises) * (is_review(exhibit) ? 2 : 3) >= profile.sentences + (is_review(exhibit) ? 1 : 0);
   if (unsure && half_facts < half_facts_min * 4 && exhibit.summary.test_lines == 0) {
     return std::pair(
         Code::unchecked,

@@ -52,6 +52,12 @@ bool asserts_nothing(std::string_view line) {
   return constant && !other && asserts(line);
 }
 
+bool names_tests(std::string_view path) {
+  bool found = false;
+  each_word(path, [&](std::string_view word) { found = found || (classes_of(word) & test_word) != 0; });
+  return found;
+}
+
 struct Changes {
   std::size_t asserts_gone = 0, asserts_new = 0, empty_new = 0, tests_gone = 0, tests_new = 0, skips_gone = 0,
               skips_new = 0;
@@ -62,15 +68,21 @@ struct Changes {
 bool weakens_tests(std::string_view text) {
   if (!has(text, "\n@@") || (!has(text, "\n+++ ") && !has(text, "diff --git"))) return false;
   Changes changes;
+  bool in_tests = false;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.size() < 2 || (line[0] != '+' && line[0] != '-') || line.starts_with("+++ ") || line.starts_with("--- "))
+    if (line.starts_with("--- ") || line.starts_with("+++ ")) {
+      const bool tests = names_tests(line.substr(4));
+      in_tests = tests || (in_tests && line.starts_with("+++ /dev/null"));
+      continue;
+    }
+    if (line.size() < 2 || (line[0] != '+' && line[0] != '-'))
       continue;
     const bool added = line[0] == '+';
     line = line.substr(1, changed_line_bytes_max);
-    if (asserts(line)) ++(added ? changes.asserts_new : changes.asserts_gone);
+    if (in_tests && asserts(line)) ++(added ? changes.asserts_new : changes.asserts_gone);
     if (added && asserts_nothing(line)) ++changes.empty_new;
     if (defines_test(line)) ++(added ? changes.tests_new : changes.tests_gone);
     if (skips(line)) ++(added ? changes.skips_new : changes.skips_gone);

@@ -21,6 +21,7 @@ constexpr std::size_t weakening_reach_words = 4;
 constexpr std::size_t rule_characters_min = 3;
 constexpr std::size_t prompts_counted_max = 4;
 constexpr std::size_t prompt_bytes_max = 24;
+constexpr std::size_t nones_counted_max = 2;
 
 // "===== FAILURES =====", "-----", "platform linux -- Python 3.11": the frame that a runner prints around any test.
 bool is_frame(std::string_view line) {
@@ -236,6 +237,7 @@ class Profiler {
     if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++sentence_specifics_;
     follow_weakening(word, classes);
     follow_unrun(word, classes);
+    follow_none(word, classes);
   }
 
   void first_time(std::string_view word, std::uint32_t classes) {
@@ -288,6 +290,23 @@ class Profiler {
     ++since_negation_;
   }
 
+  // "no output", "no issues found", "nothing listed": that a check found nothing is what it observed.
+  void follow_none(std::string_view word, std::uint32_t classes) {
+    if (none_ == None::counted && (classes & observation) != 0) add_none();
+    const bool counts = (classes & count_noun) != 0 || word == "output" || word == "problems" || word == "diff";
+    if (none_ == None::said && (counts || (nothing_ && (classes & observation) != 0))) {
+      add_none();
+      none_ = None::counted;
+    } else {
+      none_ = word == "no" || word == "nothing" || word == "zero" ? None::said : None::unsaid;
+      nothing_ = word == "nothing";
+    }
+  }
+
+  void add_none() {
+    if (nones_++ < nones_counted_max) ++profile_.half_facts;
+  }
+
   void end_sentence() {
     if (sentence_words_ >= 2) {
       ++profile_.sentences;
@@ -312,7 +331,9 @@ class Profiler {
   WordTable words_, tokens_, lines_;
   bool frame_ = false, status_ = false, naming_ = false, sentence_start_ = true, unrun_ = false;
   bool after_number_ = false, behind_number_ = false;
-  std::size_t prompts_ = 0;
+  enum class None : std::uint8_t { unsaid, said, counted } none_ = None::unsaid;
+  bool nothing_ = false;
+  std::size_t prompts_ = 0, nones_ = 0;
   std::uint32_t sentence_classes_ = 0;
   std::size_t sentence_words_ = 0, sentence_specifics_ = 0;
   std::size_t since_weakening_ = weakening_reach_words + 1, since_negation_ = weakening_reach_words + 1;

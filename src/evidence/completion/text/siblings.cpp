@@ -174,7 +174,7 @@ class Siblings {
   }
 
  private:
-  static constexpr std::uint32_t no_name = stop_word | preposition | work_verb | count_noun | hedge | future | praise;
+  static constexpr std::uint32_t no_name = stop_word | preposition | count_noun | hedge | future | praise;
 
   struct Compound {
     std::uint64_t second_hash = 0;

@@ -90,7 +90,8 @@ class Reader {
     if (line.size() <= cut_line_bytes_max) read_cut(line);
     if (line.starts_with("$ ")) read_shell_line(line.substr(2));
     if (line.size() > summary_line_bytes_max) return;
-    if (line.starts_with("FAILED (") || line.starts_with("BUILD FAILED") || line.starts_with("make: ***"))
+    if (line.starts_with("FAILED (") || line.starts_with("BUILD FAILED") || line.starts_with("make: ***") ||
+        line.starts_with("Error: ") || line.starts_with("fatal: "))
       summary_.says_failed = true;
     if (line == "OK" || line.starts_with("OK (")) summary_.says_failed = false;
     const bool digits = std::any_of(line.begin(), line.end(), [](char c) { return is_digit(c); });
@@ -165,7 +166,12 @@ class Reader {
 
   // "Found 2 errors in 1 file", as checkers of types and of style end.
   static bool is_count_of_faults(const std::vector<Token>& tokens) {
-    return tokens.size() >= 3 && tokens[1].number && noun_of(tokens[2].word) == Noun::failed;
+    if (tokens.size() < 3 || !tokens[1].number) return false;
+    for (const std::string_view fault : {"problems", "problem", "issues", "issue", "violations", "violation",
+                                         "vulnerabilities", "vulnerability"}) {
+      if (tokens[2].word == fault) return true;
+    }
+    return noun_of(tokens[2].word) == Noun::failed;
   }
 
   // A summary line has a count for every second word, or begins as one.
@@ -194,6 +200,13 @@ class Reader {
       counts[static_cast<std::size_t>(noun)] = *tokens[i].number;
       told += 2;
     }
+    // "Snapshots: 0 total" counts no tests.
+    const std::size_t colon = line.find(':');
+    if (colon < line.find_first_of("0123456789")) {
+      std::uint32_t classes = 0;
+      each_word(line.substr(0, colon), [&](std::string_view word) { classes |= classes_of(word); });
+      if ((classes & (test_word | count_noun | result_name)) == 0) counts[static_cast<std::size_t>(Noun::ran)].reset();
+    }
     const std::string& first = tokens[0].word;
     const bool begins = first == "ran" || first == "tests" || first == "ok" || first == "collected" ||
                         first == "running" || (first == "found" && is_count_of_faults(tokens)) ||
@@ -208,6 +221,7 @@ class Reader {
         summary_.ran_of_all = *ran;
       }
     }
+    if (first == "found" && is_count_of_faults(tokens)) counts[static_cast<std::size_t>(Noun::failed)] = tokens[1].number;
     const auto take = [&](Noun noun, std::optional<std::int64_t>& into) {
       if (counts[static_cast<std::size_t>(noun)]) into = counts[static_cast<std::size_t>(noun)];
     };
