@@ -43,6 +43,7 @@ class Flattener {
     if (depth > content_depth_max || exhibit_.flat.size() > flat_bytes_max) return;
     switch (value.kind()) {
       case json::Kind::object:
+        compare_counts(value);
         for (const json::Value member : value) {
           const std::string key = member.key();
           if (depth == 0 && !exhibit_.structured && key == "text") continue;
@@ -63,6 +64,25 @@ class Flattener {
   }
 
  private:
+  // {"total": 60, "passed": 6, "failed": 0}: a total is what its parts are together.
+  void compare_counts(const json::Value& object) {
+    std::optional<std::int64_t> total, passed, failed, skipped;
+    for (const json::Value member : object) {
+      const auto count = member.as_int();
+      if (!count) continue;
+      const std::string key = lowered(member.key().substr(0, 64));
+      if (is_one_of(total_names, key)) total = *count;
+      if (key == "passed" || key == "pass" || key == "numpassedtests" || key == "tests_passed") passed = *count;
+      if (is_one_of(failure_counts, key)) failed = failed.value_or(0) + *count;
+      if (key == "skipped" || key == "pending" || key == "ignored" || key == "numpendingtests") {
+        skipped = skipped.value_or(0) + *count;
+      }
+    }
+    if (!total || !passed || !failed) return;
+    const std::int64_t sum = *passed + *failed + skipped.value_or(0);
+    if (*passed > *total || (skipped && sum < *total)) exhibit_.outcome.disagrees = true;
+  }
+
   void line(std::string_view name, std::string_view value) {
     exhibit_.flat += parent_;
     exhibit_.flat += name;

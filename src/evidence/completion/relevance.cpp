@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "evidence/completion/checks.hpp"
+#include "evidence/completion/text/facts.hpp"
 #include "evidence/completion/text/siblings.hpp"
 
 namespace muniment::evidence::completion {
@@ -76,6 +77,11 @@ std::string sibling_of(const Case& c, const Exhibit& exhibit) {
   return sibling_in(exhibit.flat + std::string(exhibit.text), c.task.content, c.terms, exhibit.profile);
 }
 
+// "tests/test_slug.py", "ring::", "TestRetry": a plain word may be a verb of the program.
+bool is_selection(std::string_view word) {
+  return word.find_first_of("/._:") != std::string_view::npos || is_identifier(core_of(word));
+}
+
 // A recorded command proves what it ran; it is another's only where it names its own target and nothing of the task.
 bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
   if (c.terms.specific == 0 || exhibit.profile.covered_specific > 0) return true;
@@ -86,7 +92,7 @@ bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
   bool target = false;
   for (const std::string& word :
        std::span(exhibit.piece->command->argv).subspan(std::min<std::size_t>(1, exhibit.piece->command->argv.size()))) {
-    if (word.empty() || word[0] == '-') continue;
+    if (word.empty() || word[0] == '-' || !is_selection(word)) continue;
     each_word(word, [&](std::string_view part) { target = target || (part.size() >= 3 && classes_of(part) == 0); });
   }
   return !target;

@@ -57,6 +57,9 @@ class Structure {
       add(Code::tests_failed, "The evidence says that it failed: \"" + exhibit_.outcome.member +
                                   "\". Correct the fault and run the check again.");
     }
+    if (exhibit_.outcome.disagrees) {
+      add(Code::counts_disagree, "The counts of the evidence do not add up to its total. Record what the tool reported.");
+    }
     if (exhibit_.outcome.no_tests) add(Code::zero_tests, no_tests_text);
     decide_strength();
   }

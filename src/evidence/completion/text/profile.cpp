@@ -78,8 +78,8 @@ bool is_typed(std::string_view line) {
   const char last = line[end - 1];
   if (last != '$' && last != '>' && last != '#') return false;
   const std::string_view name = line.substr(0, end - 1);
-  if (last == '#' && name.empty()) return false;  // a heading
-  if (last == '>' && name.empty()) return false;  // a quotation
+  // "#", "##" and ">" begin a heading or a quotation.
+  if (last != '$' && name != ">>" && std::none_of(name.begin(), name.end(), is_letter)) return false;
   return name.find_first_of("<[({\"'") == std::string_view::npos && is_letter(lower(line[end + 1] == '\\' ? 'd' : line[end + 1]));
 }
 
@@ -169,11 +169,13 @@ class Profiler {
     behind_number_ = after_number_;
     after_number_ = digits && is_whole_number(core);
     naming_ = status_;
+    in_code_ = false;
     // A token is looked at once: what is repeated states nothing new. A number states something with its noun.
     const std::uint64_t identity = digits ? hash_of(core) ^ (hash_of(core_of(after)) * 3) : hash_of(core);
     if (!core.empty() && tokens_.add(identity)) {
       const bool identifier = is_identifier(core);
       naming_ = status_ || identifier;
+      in_code_ = identifier;
       if (!is_token_of_task(core)) {
         profile_.half_facts += identifier ? 2 : half_facts_of(core, after);
         if (is_name(core)) ++profile_.half_facts;
@@ -232,7 +234,7 @@ class Profiler {
     profile_.classes |= classes;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin;
     if ((classes & (blank | soft_blank)) != 0) ++profile_.blank_words;
-    sentence_classes_ |= classes;
+    sentence_classes_ |= in_code_ ? classes & ~(hedge | future) : classes;  // ThinkPad, should_retry
     ++sentence_words_;
     if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++sentence_specifics_;
     follow_weakening(word, classes);
@@ -329,7 +331,7 @@ class Profiler {
   const TaskTerms& task_;
   Profile& profile_;
   WordTable words_, tokens_, lines_;
-  bool frame_ = false, status_ = false, naming_ = false, sentence_start_ = true, unrun_ = false;
+  bool frame_ = false, status_ = false, naming_ = false, in_code_ = false, sentence_start_ = true, unrun_ = false;
   bool after_number_ = false, behind_number_ = false;
   enum class None : std::uint8_t { unsaid, said, counted } none_ = None::unsaid;
   bool nothing_ = false;

@@ -210,6 +210,7 @@ class Reader {
     const std::string& first = tokens[0].word;
     const bool begins = first == "ran" || first == "tests" || first == "ok" || first == "collected" ||
                         first == "running" || (first == "found" && is_count_of_faults(tokens)) ||
+                        line.find("Tests run: ") != std::string_view::npos ||
                         (first == "failed" && line.find('(') < line.size());
     if (told * 2 < tokens.size() && !begins) return;
     // Surefire counts the tests of each class, then all of them.

@@ -12,6 +12,7 @@ constexpr int surroundings_weight = 2, kind_weight = 1;
 constexpr std::size_t shared_prefix_min = 4;
 constexpr std::size_t abbreviation_min = 5;  // of a term that is no long word
 constexpr std::size_t shared_stem_min = 6;
+constexpr std::size_t contained_min = 5;  // "port" is in "report"
 constexpr std::size_t abbreviated_min = 10;  // letters of a long word
 
 int weight_of(std::string_view word, std::uint32_t classes, bool after_preposition) {
@@ -106,6 +107,11 @@ TaskTerms terms_of(std::string_view content) {
 
 bool names(const Term& term, std::string_view word, std::uint64_t concept_hash) {
   if (term.concept_hash == concept_hash) return true;
+  // "ratelimiter" for "limiter", "workqueue" for "queue"
+  if (term.stem.size() >= contained_min && word.size() > term.stem.size() &&
+      word.find(term.stem) != std::string_view::npos) {
+    return true;
+  }
   const std::size_t shorter = std::min(word.size(), term.word.size());
   if (shorter < shared_prefix_min || word[0] != term.word[0]) return false;
   // "multiplies" and "multiplication": the beginning that both share says enough.
