@@ -32,8 +32,9 @@ constexpr std::array<std::string_view, 6> verdict_names{"status",  "result",    
 constexpr std::array<std::string_view, 11> bad_verdicts{
     "fail",   "failed", "failure",           "error",     "rejected", "denied",
     "broken", "red",    "changes_requested", "cancelled", "aborted"};
-constexpr std::array<std::string_view, 6> daemon_names{"command_id",  "nonce",      "tree_digest",
-                                                       "tree_before", "tree_after", "environment_digest"};
+constexpr std::array<std::string_view, 10> daemon_names{
+    "command_id", "nonce",  "tree_digest",  "tree_before",    "tree_after", "environment_digest",
+    "recorded_by", "strong", "can_complete", "evidence_status"};
 
 class Flattener {
  public:
@@ -115,6 +116,7 @@ class Flattener {
   void add_boolean(std::string_view name, bool value) {
     line(name, value ? "true" : "false");
     const std::string key = lowered(name.substr(0, 64));
+    if (is_one_of(daemon_names, key)) exhibit_.outcome.poses = true;
     if (is_one_of(positive_names, key) && !value) failed(name);
     if ((key == "failed" || key == "error" || key == "rejected") && value) failed(name);
     exhibit_.outcome.half_facts += 2;

@@ -1,6 +1,7 @@
 // Relevance: evidence names what the task is about. Terms weigh by what they tell apart: the task's object most, its
 // surroundings less, kinds of things (module, service) little.
 #include <algorithm>
+#include <array>
 
 #include "base/text.hpp"
 #include "evidence/completion/checks.hpp"
@@ -14,7 +15,8 @@ namespace {
 // In the unit of a term's weight.
 constexpr int enough_in_report = 4;
 constexpr std::size_t subjects_of_long_run = 24;
-constexpr std::size_t subjects_of_verdict = 2, subjects_of_figures = 5, half_facts_of_answer = 6;
+constexpr std::size_t half_facts_of_answer = 6;
+constexpr std::size_t files_of_whole_suite = 3;
 constexpr std::size_t words_of_long_text = 10;  // distinct, in no class and not in the task
 
 bool about(const TaskTerms& terms, std::uint32_t classes) { return (terms.classes & classes) != 0; }
@@ -43,6 +45,49 @@ bool is_answer(const Case& c, const Exhibit& exhibit) {
   return (c.terms.classes & shown & (review_word | design_word)) != 0;
 }
 
+// Members of JSON that name what the figures beside them are of.
+bool names_subject(std::string_view flat) {
+  constexpr std::array<std::string_view, 22> names{
+      "module",   "suite",   "file",       "path",    "target",  "component", "service", "page",     "endpoint", "url", "package",
+      "function", "project", "repository", "feature", "subject", "topic",     "document", "title",   "image",    "app", "test"};
+  while (!flat.empty()) {
+    const std::size_t end = std::min(flat.find('\n'), flat.size());
+    const std::string_view line = flat.substr(0, end);
+    flat.remove_prefix(std::min(end + 1, flat.size()));
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string_view::npos) continue;
+    std::string_view name = line.substr(0, colon);
+    if (const std::size_t space = name.rfind(' '); space != std::string_view::npos) name.remove_prefix(space + 1);
+    if (std::find(names.begin(), names.end(), lowered(name.substr(0, word_bytes_max))) == names.end()) continue;
+    const std::string_view value = line.substr(colon + 2);
+    if (std::any_of(value.begin(), value.end(), is_letter) && value != "true" && value != "false") return true;
+  }
+  return false;
+}
+
+// Files or modules of tests that a report names. The run of a whole suite is about every task of its project.
+std::size_t files_of_tests(std::string_view text) {
+  WordTable files;
+  text = text.substr(0, profiled_bytes_max);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.starts_with("test ")) line.remove_prefix(5);
+    const std::string_view token = line.substr(0, line.find(' '));
+    const std::size_t scope = token.find("::");
+    if (scope != std::string_view::npos && scope > 0) {
+      files.add(hash_of(token.substr(0, scope)));
+    } else if (is_identifier(core_of(token)) && token.find('.') != std::string_view::npos) {
+      files.add(hash_of(token));
+    } else if (const std::size_t number = line.find("Test #"); number != std::string_view::npos) {
+      const std::string_view name = line.substr(std::min(line.find(": ", number), line.size()));
+      if (name.size() > 2) files.add(hash_of(name.substr(2, name.find(' ', 2) - 2)));
+    }
+  }
+  return files.size();
+}
+
 bool is_relevant(const Case& c, const Exhibit& exhibit) {
   const TaskTerms& terms = c.terms;
   const Profile& profile = exhibit.profile;
@@ -55,11 +100,12 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
   // Without a name of its own, the output of a whole suite is about every task of testing.
   if (report && profile.subject_words <= 2 && is_test_task(terms)) return true;
   const bool long_run = report && profile.subject_words >= subjects_of_long_run;
-  if (long_run) return profile.covered_by_names_specific >= std::min((terms.specific + 1) / 2, enough_in_report);
+  if (long_run && profile.covered_by_names_specific >= std::min((terms.specific + 1) / 2, enough_in_report)) return true;
+  if (long_run) return files_of_tests(exhibit.text) >= files_of_whole_suite;
   if (profile.covered_specific > 0) return true;
-  if (report) return false;
+  if (report) return files_of_tests(exhibit.text) >= files_of_whole_suite;
   // Figures and verdicts without a subject of their own are of no other subject.
-  if (profile.subject_words <= (exhibit.structured ? subjects_of_figures : subjects_of_verdict)) return true;
+  if (exhibit.structured ? !names_subject(exhibit.flat) : profile.subject_words == 0) return true;
   // The answer to a question names what was found, and need not repeat the question.
   return profile.specific >= words_of_long_text && profile.half_facts >= half_facts_of_answer && is_answer(c, exhibit);
 }

@@ -121,6 +121,12 @@ class Structure {
     if (!tests) return;
     if (kind.program == Program::unknown) {
       const bool shown = exhibit_.has_whole_report();
+      const Summary& summary = exhibit_.summary;
+      if (kind.mentions_runner && !exhibit_.report && !summary.passed && !summary.ran && summary.test_lines == 0) {
+        add(Code::not_run, fmt::format("`{}` names a test runner and shows no test. Record the command that runs the tests.",
+                                       preview(shell_word(kind.name), 100)));
+        return;
+      }
       add(Code::unknown_program,
           fmt::format("`{}` is not known to run tests{}. Name it in `runners` of the policy, if it does.",
                       preview(shell_word(kind.name), 100), shown ? "" : ", and its output has no report"));
@@ -240,7 +246,13 @@ class Structure {
       add(Code::counts_disagree, fmt::format("The counts do not add up: the classes ran {} tests, the summary states {}.",
                                              *summary.ran_of_classes, *summary.ran_of_all));
     }
-    if (exhibit_.recorded()) return;
+    if (exhibit_.recorded()) {
+      if (summary.exit_status.value_or(0) != 0 && exhibit_.piece->command->exit_code == 0) {
+        add(Code::exit_contradicts, fmt::format("The output states exit status {}, and that of the command is 0. Run the "
+                                                "check as the last command.", *summary.exit_status));
+      }
+      return;
+    }
     if (summary.exit_status && *summary.exit_status != 0) command_failed(*summary.exit_status);
     const bool ended = summary.passed || summary.ran || summary.exit_status;
     if ((summary.test_lines >= test_lines_of_run || (summary.test_lines > 0 && summary.open_ended)) && !ended) {

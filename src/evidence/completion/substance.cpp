@@ -10,6 +10,7 @@ namespace muniment::evidence::completion {
 namespace {
 
 constexpr std::size_t half_facts_min = 3;        // of a self-reported text
+constexpr std::size_t half_facts_of_lint_min = 2;
 constexpr std::size_t half_facts_per_blank = 6;  // that outweigh a blank
 constexpr std::size_t half_facts_per_blank_result = 24;
 constexpr std::size_t pseudo_latin_distinct_min = 4;
@@ -68,6 +69,15 @@ std::pair<Code, std::string> thin(const Profile& profile) {
       "what."};
 }
 
+// A checker that finds nothing prints one line, or none.
+bool is_of_lint(const Exhibit& exhibit) {
+  const std::string type = lowered(exhibit.piece->type);
+  for (const std::string_view kind : {"lint", "format", "static", "typecheck", "type_check", "scan"}) {
+    if (type.find(kind) != std::string::npos) return true;
+  }
+  return false;
+}
+
 // A reviewer writes what the work should be, not what the outcome may be.
 bool is_review(const Exhibit& exhibit) {
   std::uint32_t classes = 0;
@@ -115,7 +125,11 @@ std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
         std::string("Weak evidence: insufficient detail. The text expects an outcome (should, will, not yet "
                     "run) and shows none. Run the check and record its output."));
   }
-  if (half_facts < half_facts_min) return thin(profile);
+  if (profile.edited_after) {
+    return std::pair(Code::unchecked, std::string("Weak evidence: the text says that the work went on after the check. Run "
+                                                  "the check again and record its output."));
+  }
+  if (half_facts < (is_of_lint(exhibit) ? half_facts_of_lint_min : half_facts_min)) return thin(profile);
   return std::nullopt;
 }
 

@@ -20,8 +20,10 @@ constexpr std::size_t observations_counted_max = 4;
 constexpr std::size_t weakening_reach_words = 4;
 constexpr std::size_t rule_characters_min = 3;
 constexpr std::size_t prompts_counted_max = 4;
+constexpr std::size_t commands_counted_max = 2;
 constexpr std::size_t prompt_bytes_max = 24;
 constexpr std::size_t nones_counted_max = 2;
+constexpr std::size_t edit_reach_words = 4;
 
 // "===== FAILURES =====", "-----", "platform linux -- Python 3.11": the frame that a runner prints around any test.
 bool is_frame(std::string_view line) {
@@ -69,6 +71,25 @@ bool begins_item(std::string_view line) {
   if (line[0] == '[' && line[2] == ']') return true;
   const std::size_t colon = line.find(": ");
   return colon != std::string_view::npos && line.find(' ') > colon;
+}
+
+// A command line in front of what it printed: "ruff check src/app.py: …", "gofmt -l queue: …".
+bool names_command(std::string_view line) {
+  line = trimmed(line);
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos || space < 2 || space > word_bytes_max || line[0] < 'a' || line[0] > 'z') return false;
+  std::uint32_t classes = 0;
+  each_word(line.substr(0, space), [&](std::string_view word) { classes |= classes_of(word); });
+  if ((classes & ~static_cast<std::uint32_t>(runner_name)) != 0) return false;
+  std::string_view rest = line.substr(space + 1);
+  const std::string_view first = rest.substr(0, rest.find(' '));
+  rest.remove_prefix(std::min(first.size() + 1, rest.size()));
+  const std::string_view second = rest.substr(0, rest.find(' '));
+  const auto is_argument = [](std::string_view token) {
+    return (token.size() >= 2 && token[0] == '-' && is_letter(token[1])) ||
+           token.find('/') != std::string_view::npos || is_identifier(core_of(token));
+  };
+  return is_argument(first) || (is_argument(second) && first.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos);
 }
 
 // A command behind a prompt: "$ make", "sqlite> SELECT 1;", ">>> f(2)", "shop=# \d orders".
@@ -119,6 +140,7 @@ class Profiler {
     }
     ++profile_.lines;
     if (begins_item(line)) end_sentence();
+    if (names_command(line) && commands_++ < commands_counted_max) ++profile_.half_facts;
     if (is_typed(line) && prompts_++ < prompts_counted_max) ++profile_.half_facts;
     const Field field = field_of(line);
     if (!field.name.empty()) read_field(field);
@@ -240,6 +262,34 @@ class Profiler {
     follow_weakening(word, classes);
     follow_unrun(word, classes);
     follow_none(word, classes);
+    follow_edit(word, classes);
+  }
+
+  // "after that run I rewrote …", "since the tests passed I changed …"; not "after the change 9 tests passed".
+  void follow_edit(std::string_view word, std::uint32_t classes) {
+    if (word == "after" || word == "since") {
+      edit_ = Edit::after;
+      edit_reach_ = 0;
+      return;
+    }
+    if (edit_ == Edit::no) return;
+    if (word == "again" || word == "rerun" || word == "reran") edit_ = Edit::no;
+    if (edit_ == Edit::after) {
+      if (word == "run" || word == "runs" || word == "test" || word == "tests" || word == "check" || word == "passed") {
+        edit_ = Edit::after_run;
+        edit_reach_ = 0;
+      } else if (++edit_reach_ > edit_reach_words) {
+        edit_ = Edit::no;
+      }
+    } else if (edit_ == Edit::after_run) {
+      const bool own = word == "i" || word == "we";
+      if (own) edit_ = Edit::by_author;
+      if (++edit_reach_ > edit_reach_words) edit_ = Edit::no;
+    } else if ((classes & deed) != 0 || word == "edited" || word == "touched" || word == "adjusted") {
+      profile_.edited_after = true;
+    } else if (++edit_reach_ > edit_reach_words * 2) {
+      edit_ = Edit::no;
+    }
   }
 
   void first_time(std::string_view word, std::uint32_t classes) {
@@ -294,7 +344,6 @@ class Profiler {
 
   // "no output", "no issues found", "nothing listed": that a check found nothing is what it observed.
   void follow_none(std::string_view word, std::uint32_t classes) {
-    if (none_ == None::counted && (classes & observation) != 0) add_none();
     const bool counts = (classes & count_noun) != 0 || word == "output" || word == "problems" || word == "diff";
     if (none_ == None::said && (counts || (nothing_ && (classes & observation) != 0))) {
       add_none();
@@ -326,6 +375,7 @@ class Profiler {
     sentence_words_ = sentence_specifics_ = 0;
     since_weakening_ = since_negation_ = weakening_reach_words + 1;
     unrun_ = false;
+    edit_ = Edit::no;
   }
 
   const TaskTerms& task_;
@@ -334,8 +384,10 @@ class Profiler {
   bool frame_ = false, status_ = false, naming_ = false, in_code_ = false, sentence_start_ = true, unrun_ = false;
   bool after_number_ = false, behind_number_ = false;
   enum class None : std::uint8_t { unsaid, said, counted } none_ = None::unsaid;
+  enum class Edit : std::uint8_t { no, after, after_run, by_author } edit_ = Edit::no;
+  std::size_t edit_reach_ = 0;
   bool nothing_ = false;
-  std::size_t prompts_ = 0, nones_ = 0;
+  std::size_t commands_ = 0, prompts_ = 0, nones_ = 0;
   std::uint32_t sentence_classes_ = 0;
   std::size_t sentence_words_ = 0, sentence_specifics_ = 0;
   std::size_t since_weakening_ = weakening_reach_words + 1, since_negation_ = weakening_reach_words + 1;

@@ -34,6 +34,7 @@ struct Profile {
   std::size_t repeated_lines = 0;
   std::size_t names_of_tests = 0;  // distinct identifiers in lines with a status
   bool runner_named = false;
+  bool edited_after = false;  // "after that run I rewrote the cache"
   bool weakened = false;  // "removed the failing assertion"
   Likeness likeness;
   std::vector<bool> covered;           // by index of the task's terms

@@ -91,7 +91,9 @@ class Reader {
     if (line.starts_with("$ ")) read_shell_line(line.substr(2));
     if (line.size() > summary_line_bytes_max) return;
     if (line.starts_with("FAILED (") || line.starts_with("BUILD FAILED") || line.starts_with("make: ***") ||
-        line.starts_with("Error: ") || line.starts_with("fatal: "))
+        line.starts_with("Error: ") || line.starts_with("fatal: ") || line.starts_with("npm ERR! ") ||
+        line.starts_with("panic: ") || line == "FAIL" || line == "FAILED" || is_fault_of_make(line) ||
+        line.find("(core dumped)") != std::string_view::npos || line.starts_with("Segmentation fault"))
       summary_.says_failed = true;
     if (line == "OK" || line.starts_with("OK (")) summary_.says_failed = false;
     const bool digits = std::any_of(line.begin(), line.end(), [](char c) { return is_digit(c); });
@@ -106,6 +108,11 @@ class Reader {
   }
 
  private:
+  // "make[1]: [Makefile:4: check] Error 1 (ignored)"
+  static bool is_fault_of_make(std::string_view line) {
+    return line.starts_with("make[") && line.find("] Error ") != std::string_view::npos;
+  }
+
   static bool is_test_line(std::string_view line) {
     if (line.size() > summary_line_bytes_max) return false;
     if (line.starts_with("PASSED ") || line.starts_with("FAILED ") || line.starts_with("--- PASS"))

@@ -67,7 +67,7 @@ constexpr std::array class_rows{
         "log logs line lines report evidence documentation release document public private internal external "
         "variable variables argument arguments parameter parameters attribute attributes property properties element "
         "elements member members exception exceptions traceback index instance printed generated contains causes "
-        "crate mode tree working source kind side way part set unknown "
+        "sources crate mode tree working source kind side way part set unknown "
         "messages true false tee warning warnings dependency dependencies certain returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
     ClassRow{
         test_word,
@@ -79,7 +79,7 @@ constexpr std::array class_rows{
         "decided requested asked suggested commented compared reproduced traced logged printed rendered deployed merged "
         "rolled restarted reached dropped fell rose increased decreased reduced discussed reviewed inspected walked "
         "read saw recorded counted listed exported opened loaded selected typed pressed scrolled redirected connected "
-        "accepted refused concluded objected proposed questioned profiled monitored watched confirmed verified checked"},
+        "accepted refused concluded unchanged reformatted left objected proposed questioned profiled monitored watched confirmed verified checked"},
     ClassRow{deed,
              "replaced renamed added removed moved changed created deleted inserted updated migrated upgraded closed "
              "refactored implemented improved fixed wrote introduced extended rewrote simplified cleaned resolved"},
