@@ -25,7 +25,7 @@ bool is_test_task(const TaskTerms& terms) { return about(terms, test_word | runn
 
 bool shows_tests(const Exhibit& exhibit) {
   const Summary& summary = exhibit.summary;
-  return exhibit.report || summary.test_lines > 0 || summary.passed || summary.ran;
+  return exhibit.report || (summary.test_lines > 0 && !exhibit.structured) || summary.passed || summary.ran;
 }
 
 // A task that names nothing of its own, as "Get code reviewed": the kind of evidence counts.
@@ -102,10 +102,16 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
   const bool long_run = report && profile.subject_words >= subjects_of_long_run;
   if (long_run && profile.covered_by_names_specific >= std::min((terms.specific + 1) / 2, enough_in_report)) return true;
   if (long_run) return files_of_tests(exhibit.text) >= files_of_whole_suite;
-  if (profile.covered_specific > 0) return true;
+  if (profile.covered_specific > 0) {
+    // Names of files and tests are chosen once, and a long text has words of its own; a short text without them names
+    // more than the surroundings.
+    const bool own_words = report || exhibit.structured || profile.covered_by_names_specific > 0 ||
+                           profile.specific >= words_of_long_text;
+    return own_words || profile.covered_specific * 5 > terms.specific * 2;
+  }
   if (report) return files_of_tests(exhibit.text) >= files_of_whole_suite;
   // Figures and verdicts without a subject of their own are of no other subject.
-  if (exhibit.structured ? !names_subject(exhibit.flat) : profile.subject_words == 0) return true;
+  if (exhibit.structured ? !names_subject(exhibit.flat) : profile.subject_words == 0) return kind_fits(c, exhibit);
   // The answer to a question names what was found, and need not repeat the question.
   return profile.specific >= words_of_long_text && profile.half_facts >= half_facts_of_answer && is_answer(c, exhibit);
 }

@@ -116,9 +116,9 @@ std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
         std::string("Weak or placeholder evidence: the text repeats itself and adds nothing. Record the real output."));
   }
   const std::size_t half_facts = profile.half_facts + (exhibit.structured ? exhibit.outcome.half_facts : 0);
-  const bool unsure =
-      profile.hedges + profile.promises > 0 &&
-      (profile.hedges + profile.promises) * (is_review(exhibit) ? 2 : 3) >= profile.sentences + (is_review(exhibit) ? 1 : 0);
+  const bool remarks = is_review(exhibit) && half_facts >= half_facts_min;
+  const bool unsure = !remarks && profile.hedges + profile.promises > 0 &&
+                      (profile.hedges + profile.promises) * 3 >= profile.sentences;
   if (unsure && half_facts < half_facts_min * 4 && exhibit.summary.test_lines == 0) {
     return std::pair(
         Code::unchecked,

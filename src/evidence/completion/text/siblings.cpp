@@ -21,7 +21,6 @@ constexpr std::array contrasts{
     std::string_view("staging stage|production prod|development dev|canary|preprod preproduction|qa"),
     std::string_view("login signin|logout signout|signup registration register"),
     std::string_view("hourly|daily nightly|weekly|monthly|quarterly|yearly annual annually"),
-    std::string_view("january|february|april|june|july|august|september|october|november|december"),
     std::string_view("authentication authenticate authenticated auth authn|authorization authorize authorized authz"),
     std::string_view("producer producers|consumer consumers"),
     std::string_view("publisher publishers publish|subscriber subscribers subscribe"),
@@ -32,9 +31,9 @@ constexpr std::array contrasts{
     std::string_view("inbound|outbound"),
     std::string_view("incoming|outgoing"),
     std::string_view("ascending asc|descending desc"),
-    std::string_view("minimum min|maximum max"),
+    std::string_view("minimum|maximum"),
     std::string_view("json|yaml yml|xml|csv|toml"),
-    std::string_view("email emails mail mails smtp|sms|push"),
+    std::string_view("email emails mail mails smtp|sms"),
     std::string_view("debit debits|credit credits"),
     std::string_view("buyer buyers|seller sellers"),
     std::string_view("customer customers|supplier suppliers|vendor vendors"),
@@ -42,11 +41,11 @@ constexpr std::array contrasts{
     std::string_view("primary|replica replicas|standby|secondary"),
     std::string_view("header headers|footer footers"),
     std::string_view("horizontal horizontally|vertical vertically"),
-    std::string_view("public|private"),
-    std::string_view("internal|external"),
     std::string_view("desktop|mobile|tablet"),
-    std::string_view("row rows|column columns"),
     std::string_view("width|height"),
+    std::string_view("kilobyte kilobytes|megabyte megabytes|gigabyte gigabytes|terabyte terabytes"),
+    std::string_view("north|south"),
+    std::string_view("east|west"),
     std::string_view("latitude|longitude"),
     std::string_view("uppercase|lowercase"),
     std::string_view("prefix prefixes|suffix suffixes"),
@@ -65,6 +64,9 @@ constexpr std::array contrasts{
 };
 constexpr std::uint32_t members_of_row_max = 16;
 constexpr std::size_t short_number_digits = 2;
+constexpr std::size_t extension_bytes_max = 6;
+constexpr std::size_t words_of_beginning = 8;
+constexpr std::size_t attached_letters_max = 12, attached_digits_max = 8;
 
 // Hash of a form → its row and its member.
 const WordTable& contrast_table() {
@@ -108,10 +110,16 @@ struct Label {
 Label label_of(std::string_view before, std::string_view core) {
   const std::size_t dash = core.find_last_of("-#");
   if (dash != std::string_view::npos && dash >= 2 && core.size() - dash <= 8) {
-    const bool letters = std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(dash), is_letter);
+    const bool letters = std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(dash), [](char c) { return is_letter(c) || c == '-'; });
     const std::string_view number = label_number(core.substr(dash + 1));
     if (letters && !number.empty()) return {lowered(core.substr(0, dash)), std::string(number), false};
   }
+  // "node3", "db2", "v2": letters, then digits
+  const std::size_t digit = std::min(core.find_first_of("0123456789"), core.size());
+  const bool attached = digit > 0 && digit <= attached_letters_max && core.size() - digit <= attached_digits_max &&
+                        core.find_first_not_of("0123456789.", digit) == std::string_view::npos && digit < core.size() &&
+                        std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(digit), is_letter);
+  if (attached) return {lowered(core.substr(0, digit)), std::string(core.substr(digit)), false};
   const std::string_view number = label_number(core);
   if (number.empty() || before.size() < 2 || !std::all_of(before.begin(), before.end(), is_letter)) return {};
   return {lowered(before), std::string(number), false};
@@ -133,6 +141,16 @@ void each_token(std::string_view text, Take&& take) {
     if (i > begin) put(core_of(text.substr(begin, i - begin)));
   }
   put({});
+}
+
+// Lines in which a runner or curl describe themselves.
+bool describes_tool(std::string_view line) {
+  line = trimmed(line);
+  for (const std::string_view name : {"platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "% Total", "Dload",
+                                      "Internal ctest"}) {
+    if (line.starts_with(name)) return true;
+  }
+  return false;
 }
 
 class Siblings {
@@ -159,8 +177,20 @@ class Siblings {
   }
 
   void read(std::string_view text) {
-    if (any_ || !compounds_.empty()) read_words(text);
-    if (!labels_.empty()) read_labels(text);
+    const bool words = any_ || !compounds_.empty();
+    if (!words && labels_.empty()) return;
+    other_labels_.resize(labels_.size());
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      const std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      before_.clear();
+      if (describes_tool(line)) continue;
+      each_token(line, [&](std::string_view before, std::string_view core, std::string_view) {
+        if (words) read_words(core);
+        if (!labels_.empty()) read_label(before, core);
+      });
+    }
   }
 
   std::string found() const {
@@ -194,22 +224,27 @@ class Siblings {
     compounds_.push_back({terms.terms[of_second].concept_hash, std::string(second)});
   }
 
-  void read_words(std::string_view text) {
-    std::string before;
-    each_word(text, [&](std::string_view word) {
-      const std::uint64_t hash = hash_of(word);
-      if (const std::uint32_t* place = contrast_table().find(hash)) {
-        const std::uint32_t row = *place / members_of_row_max, member = *place % members_of_row_max;
-        if (wanted_[row] != 0) {
-          shown_[row] = static_cast<std::uint16_t>(shown_[row] | (1U << member));
-          if ((wanted_[row] & (1U << member)) == 0) other_of_row_[row] = word;
-        }
+  void read_words(std::string_view token) {
+    // An extension names the task's own subject, and no other: pyproject.toml, report.json.
+    const std::size_t dot = token.rfind('.');
+    const bool extended = dot != std::string_view::npos && dot > 0 && token.size() - dot <= extension_bytes_max;
+    each_word(token.substr(0, extended ? dot : token.size()), [&](std::string_view word) { read_word(word, false); });
+    if (extended) each_word(token.substr(dot), [&](std::string_view word) { read_word(word, true); });
+  }
+
+  void read_word(std::string_view word, bool extension) {
+    const std::uint32_t* place = any_ ? contrast_table().find(hash_of(word)) : nullptr;
+    if (place != nullptr) {
+      const std::uint32_t row = *place / members_of_row_max, member = *place % members_of_row_max;
+      const bool own = (wanted_[row] & (1U << member)) != 0;
+      if (wanted_[row] != 0 && (own || !extension)) {
+        shown_[row] = static_cast<std::uint16_t>(shown_[row] | (1U << member));
+        if (!own) other_of_row_[row] = word;
       }
-      if (!compounds_.empty()) {
-        read_compound(before, word);
-        before = word;
-      }
-    });
+    }
+    if (compounds_.empty()) return;
+    read_compound(before_, word);
+    before_ = word;
   }
 
   void read_compound(std::string_view before, std::string_view word) {
@@ -220,24 +255,24 @@ class Siblings {
     }
   }
 
-  void read_labels(std::string_view text) {
-    other_labels_.resize(labels_.size());
-    each_token(text, [&](std::string_view before, std::string_view core, std::string_view) {
-      if (std::none_of(core.begin(), core.end(), is_digit)) return;
-      const Label shown = label_of(before, core);
-      for (std::size_t i = 0; i < labels_.size(); ++i) {
-        Label& label = labels_[i];
-        if (label.shown) continue;
-        // A short number occurs by chance: it must have the name, or letters of its own ("node3").
-        const bool by_chance = label.number.size() <= short_number_digits && is_digit(core[0]);
-        if (by_chance ? shown.name == label.name && is_same_number(label.number, shown.number)
-                      : holds_number(core, label.number)) {
-          label.shown = true;
-        } else if (!shown.number.empty() && shown.name == label.name && other_labels_[i].empty()) {
-          other_labels_[i] = shown.name + ' ' + shown.number;
-        }
+  void read_label(std::string_view before, std::string_view core) {
+    ++labels_read_;
+    if (std::none_of(core.begin(), core.end(), is_digit)) return;
+    const Label shown = label_of(before, core);
+    for (std::size_t i = 0; i < labels_.size(); ++i) {
+      Label& label = labels_[i];
+      if (label.shown) continue;
+      // A short number occurs by chance: it must have the name, or letters of its own ("node3").
+      const bool by_chance = label.number.size() <= short_number_digits && is_digit(core[0]);
+      if (by_chance ? shown.name == label.name && is_same_number(label.number, shown.number)
+                    : holds_number(core, label.number)) {
+        label.shown = true;
+      } else if (!shown.number.empty() && shown.name == label.name && other_labels_[i].empty()) {
+        // Another ticket behind the first words is a reference: "(SHOP-412)".
+        if (core.find('-') != std::string_view::npos && labels_read_ > words_of_beginning) continue;
+        other_labels_[i] = shown.name + ' ' + shown.number;
       }
-    });
+    }
   }
 
   // The number anywhere in a token: "shop-1.4.0/", "node3", "#418".
@@ -255,7 +290,8 @@ class Siblings {
   std::array<std::string, contrasts.size()> other_of_row_;
   bool any_ = false;
   std::vector<Compound> compounds_;
-  std::string other_compound_;
+  std::string other_compound_, before_;
+  std::size_t labels_read_ = 0;
   std::vector<Label> labels_;
   std::vector<std::string> other_labels_;
 };
