@@ -112,6 +112,7 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
   if (report) return files_of_tests(exhibit.text) >= files_of_whole_suite;
   // Figures and verdicts without a subject of their own are of no other subject.
   if (exhibit.structured ? !names_subject(exhibit.flat) : profile.subject_words == 0) return kind_fits(c, exhibit);
+  if (names_number_of(exhibit.text, c.task.content, terms, profile)) return true;
   // The answer to a question names what was found, and need not repeat the question.
   return profile.specific >= words_of_long_text && profile.half_facts >= half_facts_of_answer && is_answer(c, exhibit);
 }

@@ -104,6 +104,14 @@ bool is_typed(std::string_view line) {
   return name.find_first_of("<[({\"'") == std::string_view::npos && is_letter(lower(line[end + 1] == '\\' ? 'd' : line[end + 1]));
 }
 
+// Runners that also build, install and list: their name alone speaks of no tests.
+bool builds_too(std::string_view word) {
+  for (const std::string_view tool : {"cargo", "npm", "yarn", "pnpm", "mvn", "maven", "gradle"}) {
+    if (word == tool) return true;
+  }
+  return false;
+}
+
 class Profiler {
  public:
   Profiler(const TaskTerms& task, Profile& profile, std::size_t bytes)
@@ -134,6 +142,7 @@ class Profiler {
     profile_.blank_text = false;
     if (!lines_.add(hash_of(line))) ++profile_.repeated_lines;
     frame_ = is_frame(line);
+    if (frame_ && line.starts_with("rootdir:")) cover(profile_, line.substr(0, word_bytes_max * 2), task_);
     if (is_status_line(line)) {
       ++profile_.status_lines;
       status_ = true;
@@ -267,13 +276,19 @@ class Profiler {
 
   // "after that run I rewrote …", "since the tests passed I changed …"; not "after the change 9 tests passed".
   void follow_edit(std::string_view word, std::uint32_t classes) {
-    if (word == "after" || word == "since") {
-      edit_ = Edit::after;
+    const bool again = word == "again" || word == "rerun" || word == "reran" || word == "passed" || word == "pass";
+    if (again && profile_.edited_after && (sentence_classes_ & negation) == 0) profile_.edited_after = false;
+    if (word == "after" || word == "since") since_ = word == "since";
+    if (word == "after" || word == "since" || word == "then" || word == "afterwards") {
+      const bool then = (word[0] == 't' || word.size() > 5) && (profile_.classes & test_word) != 0;
+      edit_ = then ? Edit::after_run : word[0] == 't' ? Edit::no : Edit::after;
       edit_reach_ = 0;
       return;
     }
     if (edit_ == Edit::no) return;
-    if (word == "again" || word == "rerun" || word == "reran") edit_ = Edit::no;
+    const bool at_once = edit_ == Edit::after && edit_reach_ == 0 && (classes & deed) != 0;
+    if (at_once && (profile_.classes & test_word) != 0 && since_) profile_.edited_after = true;  // "I have since replaced it"
+    if (again && edit_ != Edit::after) edit_ = Edit::no;
     if (edit_ == Edit::after) {
       if (word == "run" || word == "runs" || word == "test" || word == "tests" || word == "check" || word == "passed") {
         edit_ = Edit::after_run;
@@ -295,7 +310,7 @@ class Profiler {
   void first_time(std::string_view word, std::uint32_t classes) {
     ++profile_.distinct;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin_distinct;
-    if ((classes & runner_name) != 0) profile_.runner_named = true;
+    if ((classes & runner_name) != 0 && !builds_too(word)) profile_.runner_named = true;
     if (classes == 0) add_word(profile_.likeness, word);
     if (classes != 0 && word.size() >= judged_word_letters_min) profile_.likeness.letters += word.size();
     if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++profile_.specific;
@@ -386,6 +401,7 @@ class Profiler {
   enum class None : std::uint8_t { unsaid, said, counted } none_ = None::unsaid;
   enum class Edit : std::uint8_t { no, after, after_run, by_author } edit_ = Edit::no;
   std::size_t edit_reach_ = 0;
+  bool since_ = false;
   bool nothing_ = false;
   std::size_t commands_ = 0, prompts_ = 0, nones_ = 0;
   std::uint32_t sentence_classes_ = 0;

@@ -193,6 +193,11 @@ class Siblings {
     }
   }
 
+  bool shows_number() const {
+    return std::any_of(labels_.begin(), labels_.end(),
+                       [](const Label& label) { return label.shown && label.number.size() > short_number_digits; });
+  }
+
   std::string found() const {
     for (std::size_t row = 0; row < contrasts.size(); ++row) {
       if (wanted_[row] != 0 && shown_[row] != 0 && (wanted_[row] & shown_[row]) == 0) return other_of_row_[row];
@@ -303,6 +308,13 @@ std::string sibling_in(std::string_view text, std::string_view task_content, con
   Siblings siblings(task_content.substr(0, task_bytes_read_max), terms, profile);
   siblings.read(text.substr(0, profiled_bytes_max));
   return siblings.found();
+}
+
+bool names_number_of(std::string_view text, std::string_view task_content, const TaskTerms& terms,
+                     const Profile& profile) {
+  Siblings siblings(task_content.substr(0, task_bytes_read_max), terms, profile);
+  siblings.read(text.substr(0, profiled_bytes_max));
+  return siblings.shows_number();
 }
 
 }  // namespace muniment::evidence::completion

@@ -17,4 +17,7 @@ inline constexpr std::size_t sibling_labels_max = 8;  // numbers of a task that 
 std::string sibling_in(std::string_view text, std::string_view task_content, const TaskTerms& terms,
                        const Profile& profile);
 
+// Whether `text` names a number of the task that is no short one: "1.4.0", "404", "PR 418".
+bool names_number_of(std::string_view text, std::string_view task_content, const TaskTerms& terms, const Profile& profile);
+
 }  // namespace muniment::evidence::completion

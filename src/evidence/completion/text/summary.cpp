@@ -171,6 +171,18 @@ class Reader {
     }
   }
 
+  // "Tests: 1 failed, 6 passed, 9 total"
+  void check_total(const std::vector<Token>& tokens, const std::array<std::optional<std::int64_t>, 5>& counts) {
+    const auto count = [&](Noun noun) { return counts[static_cast<std::size_t>(noun)]; };
+    if (!count(Noun::ran) || !count(Noun::passed) || tokens.back().word != "total" || tokens[0].word != "tests") return;
+    std::int64_t sum = 0;
+    for (const Noun noun : {Noun::passed, Noun::failed, Noun::skipped}) sum += count(noun).value_or(0);
+    // "todo" and "skipped" may both be there and count one each.
+    const auto skips = std::count_if(tokens.begin(), tokens.end(),
+                                     [](const Token& token) { return noun_of(token.word) == Noun::skipped; });
+    if (skips <= 1 && sum != *count(Noun::ran)) summary_.disagrees = true;
+  }
+
   // "Found 2 errors in 1 file", as checkers of types and of style end.
   static bool is_count_of_faults(const std::vector<Token>& tokens) {
     if (tokens.size() < 3 || !tokens[1].number) return false;
@@ -220,6 +232,7 @@ class Reader {
                         line.find("Tests run: ") != std::string_view::npos ||
                         (first == "failed" && line.find('(') < line.size());
     if (told * 2 < tokens.size() && !begins) return;
+    check_total(tokens, counts);
     // Surefire counts the tests of each class, then all of them.
     const auto ran = counts[static_cast<std::size_t>(Noun::ran)];
     if (ran && line.find("Tests run: ") != std::string_view::npos) {
@@ -246,7 +259,7 @@ class Reader {
       const std::string& word = tokens[i].word;
       const std::string& next = tokens[i + 1].word;
       const bool named =
-          word == "exit" || word == "exited" || word == "returncode" || word == "exitcode" || word == "exit_code" ||
+          word == "exit" || word == "exited" || word == "returncode" || word == "rc" || word == "exitcode" || word == "exit_code" ||
           word == "exit_status" || word == "return_code" ||
           ((word == "return" || word == "returned" || word == "status") && (next == "code" || next == "status"));
       if (named && tokens.size() - i <= 6) {

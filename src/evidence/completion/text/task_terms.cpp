@@ -15,8 +15,15 @@ constexpr std::size_t shared_stem_min = 6;
 constexpr std::size_t contained_min = 5;  // "port" is in "report"
 constexpr std::size_t abbreviated_min = 10;  // letters of a long word
 
+bool is_quantity(std::string_view word) {
+  constexpr std::array<std::string_view, 18> quantities{"two",  "three",  "four",  "five",    "six",   "seven",
+                                                        "eight", "nine",  "ten",   "twelve",  "twenty", "fifty",
+                                                        "hundred", "above", "below", "least", "most",  "than"};
+  return std::find(quantities.begin(), quantities.end(), word) != quantities.end();
+}
+
 int weight_of(std::string_view word, std::uint32_t classes, bool after_preposition) {
-  if (word.size() < 2) return 0;
+  if (word.size() < 2 || is_quantity(word)) return 0;
   if ((classes & (stop_word | preposition | work_verb | test_word | negation)) != 0) return 0;
   if ((classes & (generic_noun | praise | result_name)) != 0) return kind_weight;
   return after_preposition ? surroundings_weight : object_weight;

@@ -67,7 +67,7 @@ constexpr std::array class_rows{
         "log logs line lines report evidence documentation release document public private internal external "
         "variable variables argument arguments parameter parameters attribute attributes property properties element "
         "elements member members exception exceptions traceback index instance printed generated contains causes "
-        "notification notifications sources crate mode tree working source kind side way part set unknown "
+        "jobs notification notifications sources crate mode tree working source kind side way part set unknown "
         "messages true false tee warning warnings dependency dependencies certain returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
     ClassRow{
         test_word,
