@@ -99,6 +99,38 @@ TEST(Relevance, TheFrameOfARunnerNamesNoSubject) {
             "mismatch");
 }
 
+TEST(Relevance, ASiblingInThePlaceOfTheSubjectIsAMismatch) {
+  EXPECT_EQ(code_for("Add CSV export", "tests/test_csv_import.py::test_import_reads_rows PASSED\n1 passed in 0.2s"),
+            "mismatch");
+  EXPECT_EQ(code_for("Add CSV export", "tests/test_csv.py::test_export_quotes PASSED\n1 passed in 0.2s, import untouched"),
+            "");
+  EXPECT_EQ(code_for("Review the authentication module",
+                     "Reviewed the scheduling module: 14 calls traced, two tests added for nested roles, approved by Ann",
+                     "code_review"),
+            "mismatch");
+}
+
+TEST(Relevance, AnotherNumberOfTheSameNameIsAMismatch) {
+  EXPECT_EQ(code_for("Review PR 418 (rename Customer)", "PR 481: rename of Customer in 12 files, compiled by 3 jobs, approved",
+                     "code_review"),
+            "mismatch");
+  EXPECT_EQ(code_for("Review PR 418 (rename Customer)", "PR 418: rename of Customer in 12 files, compiled by 3 jobs, approved",
+                     "code_review"),
+            "");
+  EXPECT_EQ(code_for("Replace the disk in node 3", "Disk sdf in node 5 replaced at 14:10, rebuild took 3 h 52 min", "log"),
+            "mismatch");
+  EXPECT_EQ(code_for("Replace the disk in node 3", "Disk sdf in node3 replaced at 14:10, rebuild took 2 h 52 min", "log"), "");
+}
+
+TEST(Relevance, ANumberThatMeasuresNamesNothing) {
+  EXPECT_EQ(code_for("Make search answer in under 200 ms", "search answered 1,000 requests in 180 ms p95, max 190 ms", "log"),
+            "");
+}
+
+TEST(Relevance, TheVerbAtTheHeadOfATaskNamesNothing) {
+  EXPECT_EQ(terms_of("Archive the orders").specific, terms_of("orders").specific);
+}
+
 TEST(TaskTerms, VerbsStopWordsAndTestWordsAreNoTerms) { EXPECT_TRUE(terms_of("Fix and run the tests").terms.empty()); }
 
 TEST(TaskTerms, WhatFollowsAPrepositionWeighsLess) {

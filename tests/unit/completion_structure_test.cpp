@@ -165,10 +165,44 @@ TEST(Structure, AMaskedExitWithoutAReportIsInconclusive) {
 TEST(Structure, ARunnerWithoutAReportIsAcceptedAndNotStrong) {
   Piece piece = recorded_piece();
   piece.command->report.reset();
+  piece.text = "done";
   const Judgement judgement = judged(piece);
   EXPECT_TRUE(judgement.can_complete) << judgement.reason;
   EXPECT_FALSE(judgement.evidence_status[0].strong);
   EXPECT_TRUE(has_finding(judgement, "no_report", false));
+}
+
+TEST(Structure, ARunnerWithoutAReportWhoseLastLinesCountPassedTestsIsStrong) {
+  Piece piece = recorded_piece();
+  piece.command->report.reset();
+  piece.text = "tests finished: 12 passed, 2 skipped, in 3.21 seconds";
+  EXPECT_TRUE(judged(piece).evidence_status[0].strong);
+  piece.text = "tests finished: 12 passed, 1 failed, in 3.21 seconds";
+  EXPECT_FALSE(judged(piece).evidence_status[0].strong);
+}
+
+TEST(Structure, AProgramWithTheOptionsOfGoogleTestIsARunner) {
+  Piece piece = recorded({"build/matrix_test", "--gtest_output=xml:r.xml"});
+  EXPECT_TRUE(judged(piece).evidence_status[0].strong);
+}
+
+TEST(Structure, AReasonForChangedTestsNamesSomething) {
+  Piece piece = recorded_piece();
+  piece.command->tests_changed = {"tests/test_auth.py"};
+  for (const char* empty : {"TODO", "needed", "updated the tests", "n/a"}) {
+    piece.command->tests_changed_reason = empty;
+    EXPECT_EQ(blocked_by(judged(piece)), "tests_changed") << empty;
+  }
+  piece.command->tests_changed_reason = "the token is a header now, no cookie";
+  EXPECT_EQ(blocked_by(judged(piece)), "");
+}
+
+TEST(Structure, ADiffThatSkipsATestOrAssertsNothingWeakensIt) {
+  const std::string head = "diff --git a/t/test_auth.py b/t/test_auth.py\n--- a/t/test_auth.py\n+++ b/t/test_auth.py\n@@ -1,4 +1,4 @@\n";
+  EXPECT_EQ(code_of_text(head + "+@pytest.mark.skip\n def test_login():\n     assert login(1)\n"), "tests_weakened");
+  EXPECT_EQ(code_of_text(head + " def test_login():\n-    assert login(1) == 2\n+    assert True\n"), "tests_weakened");
+  EXPECT_EQ(code_of_text(head + "-def test_login():\n-    assert login(1) == 2\n+# moved\n"), "tests_weakened");
+  EXPECT_EQ(code_of_text(head + " def test_login():\n-    assert login(1) == 2\n+    assert login(1) == 3\n"), "");
 }
 
 TEST(Structure, OtherTypesThanTestOutputAreStrongByTheirExitStatus) {

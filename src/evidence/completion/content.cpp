@@ -32,8 +32,9 @@ constexpr std::array<std::string_view, 6> verdict_names{"status",  "result",    
 constexpr std::array<std::string_view, 11> bad_verdicts{
     "fail",   "failed", "failure",           "error",     "rejected", "denied",
     "broken", "red",    "changes_requested", "cancelled", "aborted"};
-constexpr std::array<std::string_view, 6> daemon_names{"command_id",  "nonce",      "tree_digest",
-                                                       "tree_before", "tree_after", "environment_digest"};
+constexpr std::array<std::string_view, 10> daemon_names{
+    "command_id", "nonce",  "tree_digest",  "tree_before",    "tree_after", "environment_digest",
+    "recorded_by", "strong", "can_complete", "evidence_status"};
 
 class Flattener {
  public:
@@ -43,11 +44,15 @@ class Flattener {
     if (depth > content_depth_max || exhibit_.flat.size() > flat_bytes_max) return;
     switch (value.kind()) {
       case json::Kind::object:
+        compare_counts(value);
         for (const json::Value member : value) {
           const std::string key = member.key();
           if (depth == 0 && !exhibit_.structured && key == "text") continue;
+          // A member of a member is named with its parent, which may be the subject: "links": {"broken": 0}.
+          if (!name.empty() && !member.is(json::Kind::object)) parent_ = std::string(name) + ' ';
           add(key, member, depth + 1);
         }
+        parent_.clear();
         return;
       case json::Kind::array:
         for (const json::Value item : value) add(name, item, depth + 1);
@@ -60,7 +65,27 @@ class Flattener {
   }
 
  private:
+  // {"total": 60, "passed": 6, "failed": 0}: a total is what its parts are together.
+  void compare_counts(const json::Value& object) {
+    std::optional<std::int64_t> total, passed, failed, skipped;
+    for (const json::Value member : object) {
+      const auto count = member.as_int();
+      if (!count) continue;
+      const std::string key = lowered(member.key().substr(0, 64));
+      if (is_one_of(total_names, key)) total = *count;
+      if (key == "passed" || key == "pass" || key == "numpassedtests" || key == "tests_passed") passed = *count;
+      if (is_one_of(failure_counts, key)) failed = failed.value_or(0) + *count;
+      if (key == "skipped" || key == "pending" || key == "ignored" || key == "numpendingtests") {
+        skipped = skipped.value_or(0) + *count;
+      }
+    }
+    if (!total || !passed || !failed) return;
+    const std::int64_t sum = *passed + *failed + skipped.value_or(0);
+    if (*passed > *total || (skipped && sum < *total)) exhibit_.outcome.disagrees = true;
+  }
+
   void line(std::string_view name, std::string_view value) {
+    exhibit_.flat += parent_;
     exhibit_.flat += name;
     exhibit_.flat += ": ";
     exhibit_.flat += value;
@@ -91,6 +116,7 @@ class Flattener {
   void add_boolean(std::string_view name, bool value) {
     line(name, value ? "true" : "false");
     const std::string key = lowered(name.substr(0, 64));
+    if (is_one_of(daemon_names, key)) exhibit_.outcome.poses = true;
     if (is_one_of(positive_names, key) && !value) failed(name);
     if ((key == "failed" || key == "error" || key == "rejected") && value) failed(name);
     exhibit_.outcome.half_facts += 2;
@@ -107,6 +133,7 @@ class Flattener {
   }
 
   Exhibit& exhibit_;
+  std::string parent_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace {
 
 // Test runs and build logs quote source; a quoted tell there is a test's own data.
 constexpr std::size_t test_lines_of_log = 3;
+constexpr std::size_t lines_of_long_log = 200;
 
 struct TellRow {
   Tell tell;
@@ -75,6 +76,10 @@ void check_injection(Case& c, Findings& findings) {
         } else if (found.quoted && is_log(exhibit)) {
           findings.note(row.code, piece.evidence_id,
                         "The evidence contains " + at + "; let through, since a test's output quotes it.");
+        } else if (found.tell == Tell::nul && exhibit.has_whole_report() &&
+                   exhibit.profile.lines >= lines_of_long_log) {
+          findings.note(row.code, piece.evidence_id,
+                        "The evidence contains " + at + "; let through, since the tests of a long run print data.");
         } else if (found.tell == Tell::ansi && exhibit.recorded()) {
           findings.note(row.code, piece.evidence_id,
                         "The evidence contains " + at + "; let through, since the recorded program wrote it.");

@@ -1,18 +1,23 @@
 // Relevance: evidence names what the task is about. Terms weigh by what they tell apart: the task's object most, its
 // surroundings less, kinds of things (module, service) little.
 #include <algorithm>
+#include <array>
 
+#include "base/text.hpp"
 #include "evidence/completion/checks.hpp"
+#include "evidence/completion/text/facts.hpp"
+#include "evidence/completion/text/siblings.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
 
 // A long run prints so many words that a task's occur by chance; there the names of tests and files count.
-// In the unit of a term's weight: two objects satisfy a long task in prose, one in the report of a long run, which
-// names tests and not sentences. A text that names half of two objects is about something beside the task.
-constexpr int enough_in_text = 6;
+// In the unit of a term's weight.
 constexpr int enough_in_report = 4;
 constexpr std::size_t subjects_of_long_run = 24;
+constexpr std::size_t half_facts_of_answer = 6;
+constexpr std::size_t files_of_whole_suite = 3;
+constexpr std::size_t words_of_long_text = 10;  // distinct, in no class and not in the task
 
 bool about(const TaskTerms& terms, std::uint32_t classes) { return (terms.classes & classes) != 0; }
 
@@ -20,7 +25,7 @@ bool is_test_task(const TaskTerms& terms) { return about(terms, test_word | runn
 
 bool shows_tests(const Exhibit& exhibit) {
   const Summary& summary = exhibit.summary;
-  return exhibit.report || summary.test_lines > 0 || summary.passed || summary.ran;
+  return exhibit.report || (summary.test_lines > 0 && !exhibit.structured) || summary.passed || summary.ran;
 }
 
 // A task that names nothing of its own, as "Get code reviewed": the kind of evidence counts.
@@ -31,6 +36,56 @@ bool kind_fits(const Case& c, const Exhibit& exhibit) {
   if ((wanted & shown) != 0) return true;
   if (is_test_task(c.terms)) return shows_tests(exhibit) || (shown & test_word) != 0;
   return wanted == 0;
+}
+
+// A review, a design or an analysis, for a task that asks for one.
+bool is_answer(const Case& c, const Exhibit& exhibit) {
+  std::uint32_t shown = exhibit.profile.classes;
+  each_word(exhibit.piece->type, [&](std::string_view word) { shown |= classes_of(word); });
+  return (c.terms.classes & shown & (review_word | design_word)) != 0;
+}
+
+// Members of JSON that name what the figures beside them are of.
+bool names_subject(std::string_view flat) {
+  constexpr std::array<std::string_view, 22> names{
+      "module",   "suite",   "file",       "path",    "target",  "component", "service", "page",     "endpoint", "url", "package",
+      "function", "project", "repository", "feature", "subject", "topic",     "document", "title",   "image",    "app", "test"};
+  while (!flat.empty()) {
+    const std::size_t end = std::min(flat.find('\n'), flat.size());
+    const std::string_view line = flat.substr(0, end);
+    flat.remove_prefix(std::min(end + 1, flat.size()));
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string_view::npos) continue;
+    std::string_view name = line.substr(0, colon);
+    if (const std::size_t space = name.rfind(' '); space != std::string_view::npos) name.remove_prefix(space + 1);
+    if (std::find(names.begin(), names.end(), lowered(name.substr(0, word_bytes_max))) == names.end()) continue;
+    const std::string_view value = line.substr(colon + 2);
+    if (std::any_of(value.begin(), value.end(), is_letter) && value != "true" && value != "false") return true;
+  }
+  return false;
+}
+
+// Files or modules of tests that a report names. The run of a whole suite is about every task of its project.
+std::size_t files_of_tests(std::string_view text) {
+  WordTable files;
+  text = text.substr(0, profiled_bytes_max);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.starts_with("test ")) line.remove_prefix(5);
+    const std::string_view token = line.substr(0, line.find(' '));
+    const std::size_t scope = token.find("::");
+    if (scope != std::string_view::npos && scope > 0) {
+      files.add(hash_of(token.substr(0, scope)));
+    } else if (is_identifier(core_of(token)) && token.find('.') != std::string_view::npos) {
+      files.add(hash_of(token));
+    } else if (const std::size_t number = line.find("Test #"); number != std::string_view::npos) {
+      const std::string_view name = line.substr(std::min(line.find(": ", number), line.size()));
+      if (name.size() > 2) files.add(hash_of(name.substr(2, name.find(' ', 2) - 2)));
+    }
+  }
+  return files.size();
 }
 
 bool is_relevant(const Case& c, const Exhibit& exhibit) {
@@ -45,8 +100,39 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
   // Without a name of its own, the output of a whole suite is about every task of testing.
   if (report && profile.subject_words <= 2 && is_test_task(terms)) return true;
   const bool long_run = report && profile.subject_words >= subjects_of_long_run;
-  if (long_run) return profile.covered_by_names_specific >= std::min((terms.specific + 1) / 2, enough_in_report);
-  return profile.covered_specific >= std::min(terms.specific / 2 + 1, enough_in_text);
+  if (long_run && profile.covered_by_names_specific >= std::min((terms.specific + 1) / 2, enough_in_report)) return true;
+  if (long_run) return files_of_tests(exhibit.text) >= files_of_whole_suite;
+  if (profile.covered_specific > 0) {
+    // Names of files and tests are chosen once, and a long text has words of its own; a short text without them names
+    // more than the surroundings.
+    const bool own_words = report || exhibit.structured || profile.covered_by_names_specific > 0 ||
+                           profile.specific >= words_of_long_text;
+    return own_words || profile.covered_specific * 5 > terms.specific * 2;
+  }
+  if (report) return files_of_tests(exhibit.text) >= files_of_whole_suite;
+  // Figures and verdicts without a subject of their own are of no other subject.
+  if (exhibit.structured ? !names_subject(exhibit.flat) : profile.subject_words == 0) return kind_fits(c, exhibit);
+  if (names_number_of(exhibit.text, c.task.content, terms, profile)) return true;
+  // The answer to a question names what was found, and need not repeat the question.
+  return profile.specific >= words_of_long_text && profile.half_facts >= half_facts_of_answer && is_answer(c, exhibit);
+}
+
+// What the evidence names in the place of the task's subject; empty: nothing.
+std::string sibling_of(const Case& c, const Exhibit& exhibit) {
+  if (exhibit.tells_subject) return {};
+  if (exhibit.recorded()) {
+    std::string words;
+    for (const std::string& word : exhibit.piece->command->argv) (words += word) += ' ';
+    words += exhibit.text;
+    return sibling_in(words, c.task.content, c.terms, exhibit.profile);
+  }
+  if (exhibit.structured || exhibit.flat.empty()) return sibling_in(exhibit.text, c.task.content, c.terms, exhibit.profile);
+  return sibling_in(exhibit.flat + std::string(exhibit.text), c.task.content, c.terms, exhibit.profile);
+}
+
+// "tests/test_slug.py", "ring::", "TestRetry": a plain word may be a verb of the program.
+bool is_selection(std::string_view word) {
+  return word.find_first_of("/._:") != std::string_view::npos || is_identifier(core_of(word));
 }
 
 // A recorded command proves what it ran; it is another's only where it names its own target and nothing of the task.
@@ -59,7 +145,7 @@ bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
   bool target = false;
   for (const std::string& word :
        std::span(exhibit.piece->command->argv).subspan(std::min<std::size_t>(1, exhibit.piece->command->argv.size()))) {
-    if (word.empty() || word[0] == '-') continue;
+    if (word.empty() || word[0] == '-' || !is_selection(word)) continue;
     each_word(word, [&](std::string_view part) { target = target || (part.size() >= 3 && classes_of(part) == 0); });
   }
   return !target;
@@ -70,7 +156,14 @@ bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
 void check_relevance(Case& c, Findings& findings) {
   for (const Exhibit& exhibit : c.exhibits) {
     if (exhibit.piece->erased || !exhibit.piece->damage.empty() || exhibit.profile.blank_text) continue;
-    if (exhibit.recorded() ? is_relevant_command(c, exhibit) : is_relevant(c, exhibit)) continue;
+    if (exhibit.recorded() ? is_relevant_command(c, exhibit) : is_relevant(c, exhibit)) {
+      if (const std::string sibling = sibling_of(c, exhibit); !sibling.empty()) {
+        findings.add(Code::mismatch, exhibit.piece->evidence_id,
+                     "Evidence mismatch: the evidence names \"" + preview(sibling, 100) +
+                         "\" in the place of what the task names. Record evidence of this task.");
+      }
+      continue;
+    }
     std::string missing;
     std::size_t named = 0;
     for (std::size_t i = 0; i < c.terms.terms.size() && named < 5; ++i) {

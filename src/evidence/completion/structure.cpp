@@ -6,15 +6,40 @@
 
 #include "base/text.hpp"
 #include "evidence/completion/checks.hpp"
+#include "evidence/completion/text/blanks.hpp"
+#include "evidence/completion/text/diff.hpp"
+#include "evidence/completion/text/words.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
 
 constexpr std::int64_t skipped_per_run_max = 4;  // tests; beyond it the run shows little
 constexpr std::size_t test_lines_of_run = 3;
+constexpr std::size_t reason_words_min = 2;
 
 using reports::Counts;
 using reports::Report;
+
+bool is_excuse(std::string_view word) {
+  for (const std::string_view excuse : {"flaky", "slow", "broken", "outdated", "obsolete", "unnecessary", "irrelevant", "unrelated",
+                                        "temporary", "temporarily", "refactoring", "unstable"}) {
+    if (word == excuse) return true;
+  }
+  return false;
+}
+
+// A reason names something: "needed", "flaky tests" and "updated the tests" do not.
+bool is_reason(std::string_view text) {
+  if (blank_kind(text) != Blank::no) return false;
+  constexpr std::uint32_t names_nothing = stop_word | work_verb | praise | test_word | preposition | blank | soft_blank |
+                                          deed | hedge | future | result_name | weakening;
+  std::size_t words = 0, specific = 0;
+  each_word(text, [&](std::string_view word) {
+    ++words;
+    if (word.size() >= 3 && (classes_of(word) & names_nothing) == 0 && !is_excuse(word)) ++specific;
+  });
+  return words >= reason_words_min && specific > 0;
+}
 
 class Structure {
  public:
@@ -39,6 +64,9 @@ class Structure {
     if (exhibit_.outcome.failed) {
       add(Code::tests_failed, "The evidence says that it failed: \"" + exhibit_.outcome.member +
                                   "\". Correct the fault and run the check again.");
+    }
+    if (exhibit_.outcome.disagrees) {
+      add(Code::counts_disagree, "The counts of the evidence do not add up to its total. Record what the tool reported.");
     }
     if (exhibit_.outcome.no_tests) add(Code::zero_tests, no_tests_text);
     decide_strength();
@@ -75,7 +103,7 @@ class Structure {
       const std::string names =
           "tests or their configuration changed within the task: " + preview(command.tests_changed.front(), 200) +
           (command.tests_changed.size() > 1 ? fmt::format(" and {} more", command.tests_changed.size() - 1) : "");
-      const bool reason = command.tests_changed_reason.find_first_not_of(" \t\r\n") != std::string::npos;
+      const bool reason = is_reason(command.tests_changed_reason);
       if (reason) {
         findings_.note(Code::tests_changed, id_,
                        "Noted: " + names + "; reason given: " + preview(command.tests_changed_reason, 300));
@@ -101,6 +129,12 @@ class Structure {
     if (!tests) return;
     if (kind.program == Program::unknown) {
       const bool shown = exhibit_.has_whole_report();
+      const Summary& summary = exhibit_.summary;
+      if (kind.mentions_runner && !exhibit_.report && !summary.passed && !summary.ran && summary.test_lines == 0) {
+        add(Code::not_run, fmt::format("`{}` names a test runner and shows no test. Record the command that runs the tests.",
+                                       preview(shell_word(kind.name), 100)));
+        return;
+      }
       add(Code::unknown_program,
           fmt::format("`{}` is not known to run tests{}. Name it in `runners` of the policy, if it does.",
                       preview(shell_word(kind.name), 100), shown ? "" : ", and its output has no report"));
@@ -127,7 +161,7 @@ class Structure {
   }
 
   void check_earlier(const Counts& before, const Counts& now, std::string_view reason) {
-    const bool explained = reason.find_first_not_of(" \t\r\n") != std::string_view::npos;
+    const bool explained = is_reason(reason);
     const auto put = [&](Code code, std::string text) {
       if (explained) {
         findings_.note(code, id_, "Noted: " + text);
@@ -216,8 +250,19 @@ class Structure {
           fmt::format("{} tests were skipped: insufficient detail. Run them where they can run.", skipped));
     } else if (summary.ran && summary.passed && *summary.ran < passed) {
       add(Code::counts_disagree, fmt::format("The counts do not add up: {} passed of {}.", passed, *summary.ran));
+    } else if (summary.disagrees) {
+      add(Code::counts_disagree, "The counts do not add up to the total of their line.");
+    } else if (summary.ran_of_classes && summary.ran_of_all && *summary.ran_of_classes != *summary.ran_of_all) {
+      add(Code::counts_disagree, fmt::format("The counts do not add up: the classes ran {} tests, the summary states {}.",
+                                             *summary.ran_of_classes, *summary.ran_of_all));
     }
-    if (exhibit_.recorded()) return;
+    if (exhibit_.recorded()) {
+      if (summary.exit_status.value_or(0) != 0 && exhibit_.piece->command->exit_code == 0) {
+        add(Code::exit_contradicts, fmt::format("The output states exit status {}, and that of the command is 0. Run the "
+                                                "check as the last command.", *summary.exit_status));
+      }
+      return;
+    }
     if (summary.exit_status && *summary.exit_status != 0) command_failed(*summary.exit_status);
     const bool ended = summary.passed || summary.ran || summary.exit_status;
     if ((summary.test_lines >= test_lines_of_run || (summary.test_lines > 0 && summary.open_ended)) && !ended) {
@@ -248,11 +293,18 @@ class Structure {
     const bool asked = (case_.terms.classes & weakening) != 0 || case_.terms.has("remove") ||
                        case_.terms.has("delete") || case_.terms.has("skip") || case_.terms.has("disable") ||
                        case_.terms.has("lower");
-    if (profile.weakened && !asked && !exhibit_.has_whole_report()) {
+    const bool weakened = (profile.weakened && !exhibit_.has_whole_report()) || weakens_tests(exhibit_.text);
+    if (weakened && !asked) {
       add(Code::tests_weakened,
           "The text says that tests or checks were removed, skipped or relaxed. Restore them, or give the reason in a "
           "task of its own.");
     }
+  }
+
+  // A runner without a known report, whose last lines count tests that passed and none that failed.
+  bool summary_shows_run() const {
+    const Summary& summary = exhibit_.summary;
+    return summary.passed.value_or(0) > 0 && summary.failed.value_or(0) == 0 && !summary.says_failed && !summary.cut;
   }
 
   void decide_strength() {
@@ -262,9 +314,11 @@ class Structure {
     if (!ended_well || findings_.blocked(id_)) return;
     if (is_test_evidence(exhibit_)) {
       exhibit_.strong =
-          exhibit_.command->program == Program::runner && exhibit_.has_whole_report() && !exhibit_.report->analysis;
+          exhibit_.command->program == Program::runner &&
+          (exhibit_.has_whole_report() ? !exhibit_.report->analysis : !exhibit_.report && summary_shows_run());
     } else {
-      exhibit_.strong = exhibit_.command->program == Program::runner || exhibit_.command->program == Program::unknown;
+      // Of a deployment, a diff or a request, the output of a program that shows it is the evidence.
+      exhibit_.strong = exhibit_.command->program != Program::printer && exhibit_.command->program != Program::lister;
     }
     if (exhibit_.command->masked && !exhibit_.has_whole_report()) exhibit_.strong = false;
   }

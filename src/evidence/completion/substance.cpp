@@ -4,11 +4,13 @@
 
 #include "evidence/completion/checks.hpp"
 #include "evidence/completion/text/blanks.hpp"
+#include "evidence/completion/text/words.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
 
 constexpr std::size_t half_facts_min = 3;        // of a self-reported text
+constexpr std::size_t half_facts_of_lint_min = 2;
 constexpr std::size_t half_facts_per_blank = 6;  // that outweigh a blank
 constexpr std::size_t half_facts_per_blank_result = 24;
 constexpr std::size_t pseudo_latin_distinct_min = 4;
@@ -16,9 +18,14 @@ constexpr std::size_t repeated_words_min = 16;  // below, a text is too short to
 constexpr std::size_t words_per_distinct_max = 6;
 constexpr std::size_t distinct_of_real_output = 40;  // a text with that many distinct words repeats what tools repeat
 constexpr std::size_t repeated_lines_min = 5;
+constexpr std::size_t half_facts_of_log_line = 4;
+constexpr std::size_t bare_numbers_min = 5;
 
 bool is_repetitive(const Profile& profile) {
+  if (profile.single_letters * 2 > profile.words && profile.words >= repeated_words_min) return true;
   if (profile.distinct >= distinct_of_real_output) return false;
+  // The lines of a log have the same words and data of their own.
+  if (profile.half_facts >= profile.lines * half_facts_of_log_line && profile.lines >= repeated_lines_min) return false;
   if (profile.words >= repeated_words_min && profile.words > profile.distinct * words_per_distinct_max) return true;
   return profile.repeated_lines >= repeated_lines_min && profile.repeated_lines * 2 > profile.lines;
 }
@@ -62,6 +69,22 @@ std::pair<Code, std::string> thin(const Profile& profile) {
       "what."};
 }
 
+// A checker that finds nothing prints one line, or none.
+bool is_of_lint(const Exhibit& exhibit) {
+  const std::string type = lowered(exhibit.piece->type);
+  for (const std::string_view kind : {"lint", "format", "static", "typecheck", "type_check", "scan"}) {
+    if (type.find(kind) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// A reviewer writes what the work should be, not what the outcome may be.
+bool is_review(const Exhibit& exhibit) {
+  std::uint32_t classes = 0;
+  each_word(exhibit.piece->type, [&](std::string_view word) { classes |= classes_of(word); });
+  return (classes & review_word) != 0;
+}
+
 std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
   const Profile& profile = exhibit.profile;
   const bool empty =
@@ -80,7 +103,10 @@ std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
     return std::pair(Code::filler,
                      std::string("Weak or placeholder evidence: filler text (lorem ipsum). Record the real output."));
   }
-  if (is_mash(profile.likeness)) {
+  // Numbers that count nothing, name nothing and measure nothing.
+  const bool bare = profile.bare_numbers >= bare_numbers_min && profile.bare_numbers * 2 > profile.numbers &&
+                    profile.words * 2 <= profile.bare_numbers;
+  if (is_mash(profile.likeness) || bare) {
     return std::pair(Code::keyboard_mash,
                      std::string("Weak or placeholder evidence: the letters make no words. Record the real output."));
   }
@@ -90,15 +116,20 @@ std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
         std::string("Weak or placeholder evidence: the text repeats itself and adds nothing. Record the real output."));
   }
   const std::size_t half_facts = profile.half_facts + (exhibit.structured ? exhibit.outcome.half_facts : 0);
-  const bool unsure =
-      profile.hedges + profile.promises > 0 && (profile.hedges + profile.promises) * 3 >= profile.sentences;
+  const bool remarks = is_review(exhibit) && half_facts >= half_facts_min;
+  const bool unsure = !remarks && profile.hedges + profile.promises > 0 &&
+                      (profile.hedges + profile.promises) * 3 >= profile.sentences;
   if (unsure && half_facts < half_facts_min * 4 && exhibit.summary.test_lines == 0) {
     return std::pair(
         Code::unchecked,
         std::string("Weak evidence: insufficient detail. The text expects an outcome (should, will, not yet "
                     "run) and shows none. Run the check and record its output."));
   }
-  if (half_facts < half_facts_min) return thin(profile);
+  if (profile.edited_after && !is_review(exhibit)) {
+    return std::pair(Code::unchecked, std::string("Weak evidence: the text says that the work went on after the check. Run "
+                                                  "the check again and record its output."));
+  }
+  if (half_facts < (is_of_lint(exhibit) ? half_facts_of_lint_min : half_facts_min)) return thin(profile);
   return std::nullopt;
 }
 

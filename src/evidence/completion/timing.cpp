@@ -2,6 +2,9 @@
 // policy asks for.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "base/text.hpp"
 #include "evidence/completion/checks.hpp"
 
@@ -9,6 +12,8 @@ namespace muniment::evidence::completion {
 namespace {
 
 constexpr std::int64_t second_micros = 1'000'000;
+// An agent may open its task when the work is nearly done; what is older was made for something else.
+constexpr std::chrono::seconds early_evidence_max{30 * 60};
 
 void check_reuse(const Case& c, const Exhibit& exhibit, Findings& findings) {
   const Piece& piece = *exhibit.piece;
@@ -27,7 +32,8 @@ void check_reuse(const Case& c, const Exhibit& exhibit, Findings& findings) {
                      " in its numbers alone. Run the check again with "
                      "`muniment exec`.");
   }
-  const std::int64_t limit = c.policy.fresh_for.count() * second_micros;
+  const std::int64_t limit =
+      std::min<std::int64_t>(c.policy.fresh_for.count(), early_evidence_max.count()) * second_micros;
   if (c.task.opened_at && c.task.opened_at->micros - piece.recorded_at.micros >= limit) {
     findings.add(
         Code::replayed, piece.evidence_id,

@@ -88,6 +88,7 @@ bool stands_for_number(std::string_view token) {
 std::size_t blank_words_inside(std::string_view line) {
   std::size_t found = 0;
   std::string_view before;
+  bool behind_number = false;
   for (std::size_t i = 0; i < line.size();) {
     while (i < line.size() && (is_blank(line[i]) || line[i] == '/')) ++i;
     const std::size_t begin = i;
@@ -104,7 +105,9 @@ std::size_t blank_words_inside(std::string_view line) {
     if (token[0] >= 'A' && token[0] <= 'Z' && is_upper_word(token) && (classes_of(lowered(token)) & blank) != 0)
       ++found;
     if (!before.empty() && (classes_of(lowered(token)) & count_noun) != 0) ++found;
-    before = stands_for_number(token) ? token : std::string_view();
+    // "1 M rows", "41 M ops": a unit behind a number.
+    before = stands_for_number(token) && !behind_number ? token : std::string_view();
+    behind_number = is_digit(token.back());
     if (token.starts_with("YYYY-") || token.ends_with("-XX")) ++found;
   }
   return found;

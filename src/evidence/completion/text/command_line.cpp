@@ -62,15 +62,16 @@ constexpr std::array<std::string_view, 8> runner_modules{"pytest", "unittest", "
                                                          "tox",    "nox",      "trial", "doctest"};
 constexpr std::array<std::string_view, 11> printers{"echo", "printf", "true",   "false",  ":",   "yes",
                                                     "seq",  "sleep",  "banner", "figlet", "exit"};
-constexpr std::array<std::string_view, 30> readers{
+constexpr std::array<std::string_view, 38> readers{
     "cat",   "head", "tail", "tee",   "grep",    "rg",   "sed", "awk",  "ls",   "find",
     "less",  "more", "man",  "which", "whereis", "type", "pip", "pip3", "apt",  "apt-get",
-    "touch", "cp",   "mv",   "git",   "wc",      "sort", "tac", "nl",   "curl", "wget"};
+    "touch", "cp",   "mv",   "git",   "wc",      "sort", "tac", "nl",   "curl", "wget",
+    "bat",   "jq",   "zcat", "stat",  "tree",    "date", "ps",  "xmllint"};
 constexpr std::array<std::string_view, 7> shells{"sh", "bash", "zsh", "dash", "ksh", "ash", "busybox"};
-constexpr std::array<std::string_view, 14> listing_flags{
+constexpr std::array<std::string_view, 18> listing_flags{
     "--version",   "--help",      "-h",          "--collect-only", "--co",      "--list",
     "--show-only", "--no-run",    "--listTests", "--fixtures",     "--markers", "--gtest_list_tests",
-    "--dry-run",   "--list-tests"};
+    "--dry-run",   "--list-tests", "--setup-plan", "--setup-only",   "-DskipTests", "-Dmaven.test.skip"};
 
 // What a wrapper takes before the command that it runs.
 struct Wrapper {
@@ -315,7 +316,7 @@ Program program_of_python(std::span<const std::string> words, std::string& name)
         return inner[1] == "-m" && inner.size() > 2 && holds(runner_modules, inner[2]) ? Program::runner
                                                                                        : Program::unknown;
       }
-      return holds(runner_modules, name) ? Program::runner : name == "pip" ? Program::reader : Program::unknown;
+      return holds(runner_modules, name) ? Program::runner : name == "pip" || name == "json.tool" ? Program::reader : Program::unknown;
     }
     if (word == "-W" || word == "-X") {
       ++i;
@@ -387,6 +388,11 @@ CommandKind kind_of_words(std::span<const std::string> words, std::span<const st
   }
   if (words.empty() || depth == wrappers_max) return kind;
   kind.program = program_of(words, runners, kind.name);
+  // A program of GoogleTest has a name of its own and the library's options.
+  const bool gtest = std::any_of(words.begin() + 1, words.end(), [](const std::string& word) {
+    return word.starts_with("--gtest_output=") || word.starts_with("--gtest_filter=");
+  });
+  if (kind.program == Program::unknown && gtest) kind.program = Program::runner;
   if (kind.program == Program::runner) {
     for (const std::string& word : words.subspan(1)) {
       const std::string_view flag = std::string_view(word).substr(0, word.find('='));

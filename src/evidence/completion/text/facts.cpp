@@ -77,6 +77,7 @@ bool is_absolute(std::string_view number, std::string_view unit) {
 std::size_t half_facts_of_number(std::string_view core, std::string_view next) {
   const std::size_t end = core.find_first_not_of("0123456789.,");
   const std::string_view number = core.substr(0, end);
+  if (std::count(number.begin(), number.end(), '.') >= 2 && number.size() >= 5) return 2;  // a version, an address
   const std::string_view unit = end == std::string_view::npos ? std::string_view() : core.substr(end);
   if (is_absolute(number, unit)) return 1;
   if (!unit.empty()) return 2;  // 0.31s, 98%, 4/12, 3x
@@ -105,6 +106,8 @@ std::size_t half_facts_of(std::string_view core, std::string_view next) {
   if (core.find("://") != std::string_view::npos && core.size() > 8) return 2;
   if (core.find('@') != std::string_view::npos && shape.letters >= 3) return 2;
   if (is_identifier(core)) return 2;
+  // "-l", "-race": an option that a command was given.
+  if (core.size() >= 2 && core[0] == '-' && is_plain_letter(core[1]) && shape.others + shape.dots == 0) return 1;
   if (shape.digits == 0) return 0;
   const bool time =
       shape.digits >= 4 && shape.letters <= 2 && (shape.colons >= 1 || shape.dashes == 2 || shape.slashes == 2);

@@ -19,6 +19,11 @@ constexpr std::size_t observation_specifics_min = 2;
 constexpr std::size_t observations_counted_max = 4;
 constexpr std::size_t weakening_reach_words = 4;
 constexpr std::size_t rule_characters_min = 3;
+constexpr std::size_t prompts_counted_max = 4;
+constexpr std::size_t commands_counted_max = 2;
+constexpr std::size_t prompt_bytes_max = 24;
+constexpr std::size_t nones_counted_max = 2;
+constexpr std::size_t edit_reach_words = 4;
 
 // "===== FAILURES =====", "-----", "platform linux -- Python 3.11": the frame that a runner prints around any test.
 bool is_frame(std::string_view line) {
@@ -58,6 +63,55 @@ void take_cover(Profile& profile, const Term& term) {
   if (term.weight > 1) profile.covered_specific += term.weight;
 }
 
+// "- item", "* item", "[x] item", "name: value": a statement of its own.
+bool begins_item(std::string_view line) {
+  line = trimmed(line);
+  if (line.size() < 3) return false;
+  if ((line[0] == '-' || line[0] == '*') && is_blank(line[1])) return true;
+  if (line[0] == '[' && line[2] == ']') return true;
+  const std::size_t colon = line.find(": ");
+  return colon != std::string_view::npos && line.find(' ') > colon;
+}
+
+// A command line in front of what it printed: "ruff check src/app.py: …", "gofmt -l queue: …".
+bool names_command(std::string_view line) {
+  line = trimmed(line);
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos || space < 2 || space > word_bytes_max || line[0] < 'a' || line[0] > 'z') return false;
+  std::uint32_t classes = 0;
+  each_word(line.substr(0, space), [&](std::string_view word) { classes |= classes_of(word); });
+  if ((classes & ~static_cast<std::uint32_t>(runner_name)) != 0) return false;
+  std::string_view rest = line.substr(space + 1);
+  const std::string_view first = rest.substr(0, rest.find(' '));
+  rest.remove_prefix(std::min(first.size() + 1, rest.size()));
+  const std::string_view second = rest.substr(0, rest.find(' '));
+  const auto is_argument = [](std::string_view token) {
+    return (token.size() >= 2 && token[0] == '-' && is_letter(token[1])) ||
+           token.find('/') != std::string_view::npos || is_identifier(core_of(token));
+  };
+  return is_argument(first) || (is_argument(second) && first.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos);
+}
+
+// A command behind a prompt: "$ make", "sqlite> SELECT 1;", ">>> f(2)", "shop=# \d orders".
+bool is_typed(std::string_view line) {
+  const std::size_t end = line.find(' ');
+  if (end == std::string_view::npos || end == 0 || end + 3 > line.size() || end > prompt_bytes_max) return false;
+  const char last = line[end - 1];
+  if (last != '$' && last != '>' && last != '#') return false;
+  const std::string_view name = line.substr(0, end - 1);
+  // "#", "##" and ">" begin a heading or a quotation.
+  if (last != '$' && name != ">>" && std::none_of(name.begin(), name.end(), is_letter)) return false;
+  return name.find_first_of("<[({\"'") == std::string_view::npos && is_letter(lower(line[end + 1] == '\\' ? 'd' : line[end + 1]));
+}
+
+// Runners that also build, install and list: their name alone speaks of no tests.
+bool builds_too(std::string_view word) {
+  for (const std::string_view tool : {"cargo", "npm", "yarn", "pnpm", "mvn", "maven", "gradle"}) {
+    if (word == tool) return true;
+  }
+  return false;
+}
+
 class Profiler {
  public:
   Profiler(const TaskTerms& task, Profile& profile, std::size_t bytes)
@@ -88,11 +142,15 @@ class Profiler {
     profile_.blank_text = false;
     if (!lines_.add(hash_of(line))) ++profile_.repeated_lines;
     frame_ = is_frame(line);
+    if (frame_ && line.starts_with("rootdir:")) cover(profile_, line.substr(0, word_bytes_max * 2), task_);
     if (is_status_line(line)) {
       ++profile_.status_lines;
       status_ = true;
     }
     ++profile_.lines;
+    if (begins_item(line)) end_sentence();
+    if (names_command(line) && commands_++ < commands_counted_max) ++profile_.half_facts;
+    if (is_typed(line) && prompts_++ < prompts_counted_max) ++profile_.half_facts;
     const Field field = field_of(line);
     if (!field.name.empty()) read_field(field);
     profile_.blanks += blanks_inside(line);
@@ -135,13 +193,20 @@ class Profiler {
   void read_token(std::string_view token, std::string_view after) {
     const std::string_view core = core_of(token);
     const bool digits = std::any_of(core.begin(), core.end(), [](char c) { return is_digit(c); });
-    if (digits) ++profile_.numbers;
+    if (digits) {
+      ++profile_.numbers;
+      if (is_whole_number(core) && (after_number_ || is_whole_number(core_of(after)))) ++profile_.bare_numbers;
+    }
+    behind_number_ = after_number_;
+    after_number_ = digits && is_whole_number(core);
     naming_ = status_;
+    in_code_ = false;
     // A token is looked at once: what is repeated states nothing new. A number states something with its noun.
     const std::uint64_t identity = digits ? hash_of(core) ^ (hash_of(core_of(after)) * 3) : hash_of(core);
     if (!core.empty() && tokens_.add(identity)) {
       const bool identifier = is_identifier(core);
       naming_ = status_ || identifier;
+      in_code_ = identifier;
       if (!is_token_of_task(core)) {
         profile_.half_facts += identifier ? 2 : half_facts_of(core, after);
         if (is_name(core)) ++profile_.half_facts;
@@ -153,8 +218,8 @@ class Profiler {
     if (last == '.' || last == '!' || last == '?' || last == ';') end_sentence();
     if (last == '.' || last == '!' || last == '?' || last == ':') {
       sentence_start_ = true;
-    } else if (!core.empty()) {
-      sentence_start_ = false;
+    } else if (std::any_of(core.begin(), core.end(), [](char c) { return is_letter(c) || is_digit(c); })) {
+      sentence_start_ = false;  // marks of a heading or an item are no word of the sentence
     }
   }
 
@@ -173,8 +238,13 @@ class Profiler {
     return (classes_of(small) & says_nothing) == 0 && !task_.has(small);
   }
 
+  static bool is_whole_number(std::string_view core) {
+    return !core.empty() && core.find_first_not_of("0123456789") == std::string_view::npos;
+  }
+
   void read_word(std::string_view word) {
     ++profile_.words;
+    if (word.size() == 1) ++profile_.single_letters;
     const std::uint64_t hash = hash_of(word);
     std::uint32_t* known = words_.find(hash);
     const std::uint32_t classes = known != nullptr ? *known & ~seen_bits : classes_of(word);
@@ -195,17 +265,52 @@ class Profiler {
     profile_.classes |= classes;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin;
     if ((classes & (blank | soft_blank)) != 0) ++profile_.blank_words;
-    sentence_classes_ |= classes;
+    sentence_classes_ |= in_code_ ? classes & ~(hedge | future) : classes;  // ThinkPad, should_retry
     ++sentence_words_;
     if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++sentence_specifics_;
     follow_weakening(word, classes);
     follow_unrun(word, classes);
+    follow_none(word, classes);
+    follow_edit(word, classes);
+  }
+
+  // "after that run I rewrote …", "since the tests passed I changed …"; not "after the change 9 tests passed".
+  void follow_edit(std::string_view word, std::uint32_t classes) {
+    const bool again = word == "again" || word == "rerun" || word == "reran" || word == "passed" || word == "pass";
+    if (again && profile_.edited_after && (sentence_classes_ & negation) == 0) profile_.edited_after = false;
+    if (word == "after" || word == "since") since_ = word == "since";
+    if (word == "after" || word == "since" || word == "then" || word == "afterwards") {
+      const bool then = (word[0] == 't' || word.size() > 5) && (profile_.classes & test_word) != 0;
+      edit_ = then ? Edit::after_run : word[0] == 't' ? Edit::no : Edit::after;
+      edit_reach_ = 0;
+      return;
+    }
+    if (edit_ == Edit::no) return;
+    const bool at_once = edit_ == Edit::after && edit_reach_ == 0 && (classes & deed) != 0;
+    if (at_once && (profile_.classes & test_word) != 0 && since_) profile_.edited_after = true;  // "I have since replaced it"
+    if (again && edit_ != Edit::after) edit_ = Edit::no;
+    if (edit_ == Edit::after) {
+      if (word == "run" || word == "runs" || word == "test" || word == "tests" || word == "check" || word == "passed") {
+        edit_ = Edit::after_run;
+        edit_reach_ = 0;
+      } else if (++edit_reach_ > edit_reach_words) {
+        edit_ = Edit::no;
+      }
+    } else if (edit_ == Edit::after_run) {
+      const bool own = word == "i" || word == "we";
+      if (own) edit_ = Edit::by_author;
+      if (++edit_reach_ > edit_reach_words) edit_ = Edit::no;
+    } else if ((classes & deed) != 0 || word == "edited" || word == "touched" || word == "adjusted") {
+      profile_.edited_after = true;
+    } else if (++edit_reach_ > edit_reach_words * 2) {
+      edit_ = Edit::no;
+    }
   }
 
   void first_time(std::string_view word, std::uint32_t classes) {
     ++profile_.distinct;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin_distinct;
-    if ((classes & runner_name) != 0) profile_.runner_named = true;
+    if ((classes & runner_name) != 0 && !builds_too(word)) profile_.runner_named = true;
     if (classes == 0) add_word(profile_.likeness, word);
     if (classes != 0 && word.size() >= judged_word_letters_min) profile_.likeness.letters += word.size();
     if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++profile_.specific;
@@ -230,7 +335,8 @@ class Profiler {
   // "removed the failing assertion", "skipped two tests"; not "no tests were removed".
   void follow_weakening(std::string_view word, std::uint32_t classes) {
     if ((classes & negation) != 0) since_weakening_ = weakening_reach_words + 1;
-    if ((classes & weakening) != 0 && (sentence_classes_ & negation) == 0 && !status_) {
+    // "1 disabled test" counts; "disabled 1 test" is a deed.
+    if ((classes & weakening) != 0 && (sentence_classes_ & negation) == 0 && !status_ && !behind_number_) {
       since_weakening_ = 0;
       return;
     }
@@ -251,6 +357,22 @@ class Profiler {
     ++since_negation_;
   }
 
+  // "no output", "no issues found", "nothing listed": that a check found nothing is what it observed.
+  void follow_none(std::string_view word, std::uint32_t classes) {
+    const bool counts = (classes & count_noun) != 0 || word == "output" || word == "problems" || word == "diff";
+    if (none_ == None::said && (counts || (nothing_ && (classes & observation) != 0))) {
+      add_none();
+      none_ = None::counted;
+    } else {
+      none_ = word == "no" || word == "nothing" || word == "zero" ? None::said : None::unsaid;
+      nothing_ = word == "nothing";
+    }
+  }
+
+  void add_none() {
+    if (nones_++ < nones_counted_max) ++profile_.half_facts;
+  }
+
   void end_sentence() {
     if (sentence_words_ >= 2) {
       ++profile_.sentences;
@@ -268,12 +390,20 @@ class Profiler {
     sentence_words_ = sentence_specifics_ = 0;
     since_weakening_ = since_negation_ = weakening_reach_words + 1;
     unrun_ = false;
+    edit_ = Edit::no;
   }
 
   const TaskTerms& task_;
   Profile& profile_;
   WordTable words_, tokens_, lines_;
-  bool frame_ = false, status_ = false, naming_ = false, sentence_start_ = true, unrun_ = false;
+  bool frame_ = false, status_ = false, naming_ = false, in_code_ = false, sentence_start_ = true, unrun_ = false;
+  bool after_number_ = false, behind_number_ = false;
+  enum class None : std::uint8_t { unsaid, said, counted } none_ = None::unsaid;
+  enum class Edit : std::uint8_t { no, after, after_run, by_author } edit_ = Edit::no;
+  std::size_t edit_reach_ = 0;
+  bool since_ = false;
+  bool nothing_ = false;
+  std::size_t commands_ = 0, prompts_ = 0, nones_ = 0;
   std::uint32_t sentence_classes_ = 0;
   std::size_t sentence_words_ = 0, sentence_specifics_ = 0;
   std::size_t since_weakening_ = weakening_reach_words + 1, since_negation_ = weakening_reach_words + 1;

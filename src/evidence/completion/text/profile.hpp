@@ -19,6 +19,8 @@ struct Profile {
   std::size_t lines = 0;   // with a letter or a digit
   std::size_t words = 0;
   std::size_t numbers = 0;
+  std::size_t bare_numbers = 0;    // whole, without a noun or a unit, and next to another number
+  std::size_t single_letters = 0;  // words of one letter
   std::size_t distinct = 0;  // words
   std::size_t specific = 0;  // distinct words that are in no class and not in the task
   std::size_t pseudo_latin = 0, pseudo_latin_distinct = 0;
@@ -32,6 +34,7 @@ struct Profile {
   std::size_t repeated_lines = 0;
   std::size_t names_of_tests = 0;  // distinct identifiers in lines with a status
   bool runner_named = false;
+  bool edited_after = false;  // "after that run I rewrote the cache"
   bool weakened = false;  // "removed the failing assertion"
   Likeness likeness;
   std::vector<bool> covered;           // by index of the task's terms

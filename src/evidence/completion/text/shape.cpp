@@ -5,6 +5,7 @@
 #include "evidence/completion/completion.hpp"
 #include "evidence/completion/text/summary.hpp"
 #include "evidence/completion/text/words.hpp"
+#include "evidence/reports/report.hpp"
 
 namespace muniment::evidence::completion {
 

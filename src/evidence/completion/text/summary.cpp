@@ -90,7 +90,10 @@ class Reader {
     if (line.size() <= cut_line_bytes_max) read_cut(line);
     if (line.starts_with("$ ")) read_shell_line(line.substr(2));
     if (line.size() > summary_line_bytes_max) return;
-    if (line.starts_with("FAILED (") || line.starts_with("BUILD FAILED") || line.starts_with("make: ***"))
+    if (line.starts_with("FAILED (") || line.starts_with("BUILD FAILED") || line.starts_with("make: ***") ||
+        line.starts_with("Error: ") || line.starts_with("fatal: ") || line.starts_with("npm ERR! ") ||
+        line.starts_with("panic: ") || line == "FAIL" || line == "FAILED" || is_fault_of_make(line) ||
+        line.find("(core dumped)") != std::string_view::npos || line.starts_with("Segmentation fault"))
       summary_.says_failed = true;
     if (line == "OK" || line.starts_with("OK (")) summary_.says_failed = false;
     const bool digits = std::any_of(line.begin(), line.end(), [](char c) { return is_digit(c); });
@@ -105,23 +108,41 @@ class Reader {
   }
 
  private:
+  // "make[1]: [Makefile:4: check] Error 1 (ignored)"
+  static bool is_fault_of_make(std::string_view line) {
+    return line.starts_with("make[") && line.find("] Error ") != std::string_view::npos;
+  }
+
   static bool is_test_line(std::string_view line) {
     if (line.size() > summary_line_bytes_max) return false;
     if (line.starts_with("PASSED ") || line.starts_with("FAILED ") || line.starts_with("--- PASS"))
       return line.find('(') != 7;
+    // pytest puts the share of tests behind each of them.
+    if (line.ends_with("%]") && line.find("::") != std::string_view::npos) {
+      line = trimmed(line.substr(0, line.rfind('[')));
+    }
     for (const std::string_view end : {"... ok", "... FAIL", "... ERROR", " PASSED", " FAILED", " SKIPPED", " ok"}) {
       if (line.ends_with(end) && line.size() > end.size() + 3) return line[0] != '=';
     }
     return false;
   }
 
+  // In brackets that are open at that place, or behind an ellipsis: "[12 lines skipped]", "... output truncated".
+  static bool is_aside(std::string_view line, std::size_t at) {
+    const std::string_view before = line.substr(0, at);
+    if (contains_any(before, {"...", "\xE2\x80\xA6"}) || contains_any(line.substr(at), {"..."})) return true;
+    const std::size_t open = before.find_last_of("[(<"), shut = before.find_last_of("])>");
+    return open != std::string_view::npos && (shut == std::string_view::npos || shut < open);
+  }
+
   void read_cut(std::string_view line) {
     const std::string small = lowered(line);
-    const bool bracketed = contains_any(line, {"[", "(", "<", "...", "\xE2\x80\xA6"});
-    const bool says =
-        contains_any(small, {"truncated", "snip>", "snipped", "[snip]", "lines omitted", "output omitted",
-                             "lines skipped", "rest of output", "output cut", "remaining output", "lines hidden"});
-    if (says && bracketed) summary_.cut = true;
+    for (const std::string_view note :
+         {"truncated", "snip>", "snipped", "snip]", "lines omitted", "output omitted", "lines skipped", "rest of output",
+          "output cut", "remaining output", "lines hidden"}) {
+      const std::size_t at = small.find(note);
+      if (at != std::string::npos && is_aside(small, at)) summary_.cut = true;
+    }
   }
 
   void read_shell_line(std::string_view command) {
@@ -150,6 +171,28 @@ class Reader {
     }
   }
 
+  // "Tests: 1 failed, 6 passed, 9 total"
+  void check_total(const std::vector<Token>& tokens, const std::array<std::optional<std::int64_t>, 5>& counts) {
+    const auto count = [&](Noun noun) { return counts[static_cast<std::size_t>(noun)]; };
+    if (!count(Noun::ran) || !count(Noun::passed) || tokens.back().word != "total" || tokens[0].word != "tests") return;
+    std::int64_t sum = 0;
+    for (const Noun noun : {Noun::passed, Noun::failed, Noun::skipped}) sum += count(noun).value_or(0);
+    // "todo" and "skipped" may both be there and count one each.
+    const auto skips = std::count_if(tokens.begin(), tokens.end(),
+                                     [](const Token& token) { return noun_of(token.word) == Noun::skipped; });
+    if (skips <= 1 && sum != *count(Noun::ran)) summary_.disagrees = true;
+  }
+
+  // "Found 2 errors in 1 file", as checkers of types and of style end.
+  static bool is_count_of_faults(const std::vector<Token>& tokens) {
+    if (tokens.size() < 3 || !tokens[1].number) return false;
+    for (const std::string_view fault : {"problems", "problem", "issues", "issue", "violations", "violation",
+                                         "vulnerabilities", "vulnerability"}) {
+      if (tokens[2].word == fault) return true;
+    }
+    return noun_of(tokens[2].word) == Noun::failed;
+  }
+
   // A summary line has a count for every second word, or begins as one.
   void read_counts(std::string_view line, const std::vector<Token>& tokens) {
     std::array<std::optional<std::int64_t>, 5> counts;
@@ -176,10 +219,30 @@ class Reader {
       counts[static_cast<std::size_t>(noun)] = *tokens[i].number;
       told += 2;
     }
+    // "Snapshots: 0 total" counts no tests.
+    const std::size_t colon = line.find(':');
+    if (colon < line.find_first_of("0123456789")) {
+      std::uint32_t classes = 0;
+      each_word(line.substr(0, colon), [&](std::string_view word) { classes |= classes_of(word); });
+      if ((classes & (test_word | count_noun | result_name)) == 0) counts[static_cast<std::size_t>(Noun::ran)].reset();
+    }
     const std::string& first = tokens[0].word;
     const bool begins = first == "ran" || first == "tests" || first == "ok" || first == "collected" ||
-                        first == "running" || (first == "failed" && line.find('(') < line.size());
+                        first == "running" || (first == "found" && is_count_of_faults(tokens)) ||
+                        line.find("Tests run: ") != std::string_view::npos ||
+                        (first == "failed" && line.find('(') < line.size());
     if (told * 2 < tokens.size() && !begins) return;
+    check_total(tokens, counts);
+    // Surefire counts the tests of each class, then all of them.
+    const auto ran = counts[static_cast<std::size_t>(Noun::ran)];
+    if (ran && line.find("Tests run: ") != std::string_view::npos) {
+      if (line.find("Time elapsed") != std::string_view::npos) {
+        summary_.ran_of_classes = summary_.ran_of_classes.value_or(0) + *ran;
+      } else {
+        summary_.ran_of_all = *ran;
+      }
+    }
+    if (first == "found" && is_count_of_faults(tokens)) counts[static_cast<std::size_t>(Noun::failed)] = tokens[1].number;
     const auto take = [&](Noun noun, std::optional<std::int64_t>& into) {
       if (counts[static_cast<std::size_t>(noun)]) into = counts[static_cast<std::size_t>(noun)];
     };
@@ -196,7 +259,7 @@ class Reader {
       const std::string& word = tokens[i].word;
       const std::string& next = tokens[i + 1].word;
       const bool named =
-          word == "exit" || word == "exited" || word == "returncode" || word == "exitcode" || word == "exit_code" ||
+          word == "exit" || word == "exited" || word == "returncode" || word == "rc" || word == "exitcode" || word == "exit_code" ||
           word == "exit_status" || word == "return_code" ||
           ((word == "return" || word == "returned" || word == "status") && (next == "code" || next == "status"));
       if (named && tokens.size() - i <= 6) {

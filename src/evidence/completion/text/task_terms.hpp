@@ -10,6 +10,7 @@
 
 namespace muniment::evidence::completion {
 
+inline constexpr int object_weight = 4;
 inline constexpr std::size_t task_terms_max = 64;
 inline constexpr std::size_t task_bytes_read_max = 4096;  // of the content
 

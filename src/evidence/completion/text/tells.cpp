@@ -233,7 +233,22 @@ bool is_quoted(std::string_view text, std::size_t at) {
   if (line.size() > 2 && (line.starts_with("E  ") || line.starts_with(">  ") || line.starts_with("+ ") ||
                           line.starts_with("- ") || line.starts_with("? ") || line.starts_with("    ")))
     return true;
-  return contains(line, "assert") && contains(line, "(");
+  if (contains(line, "assert") && contains(line, "(")) return true;
+  // The parameters of a test: tests/test_x.py::test_name[<b>'--] PASSED
+  const std::size_t scope = before.find("::");
+  return scope != std::string_view::npos && before.find('[', scope) != std::string_view::npos;
+}
+
+// A value that closes the JSON around it and goes on with members of its own: pass"}, "can_complete": true
+bool closes_json(std::string_view at, std::string_view before) {
+  if (at.size() < 2 || (at[1] != '}' && at[1] != ']') || before.find('{') != std::string_view::npos) return false;
+  std::string_view rest = at.substr(1, sign_bytes_max);
+  while (!rest.empty() && (rest[0] == '}' || rest[0] == ']' || rest[0] == ',' || is_blank(rest[0]))) {
+    rest.remove_prefix(1);
+  }
+  if (rest.empty() || rest[0] != '"') return false;
+  const std::string_view name = word_at(rest.substr(1));
+  return !name.empty() && rest.substr(1 + name.size()).starts_with("\":");
 }
 
 // A quote that ends a value in front of SQL is no quotation: "Test passed'; DROP TABLE evidence; --".
@@ -262,7 +277,9 @@ std::optional<Tell> tell_at(std::string_view text, std::size_t i) {
                  ? std::optional(Tell::shell)
                  : std::nullopt;
     case '\'':
-    case '"': return is_broken_quote(at) ? std::optional(Tell::sql) : std::nullopt;
+    case '"':
+      if (at[0] == '"' && closes_json(at, before)) return Tell::code;
+      return is_broken_quote(at) ? std::optional(Tell::sql) : std::nullopt;
     case '.':
     case '%':
       if (i > 0 && text[i - 1] == '.') return std::nullopt;

@@ -38,7 +38,8 @@ constexpr std::array class_rows{
         "finish complete completion do get set put run execute perform check ensure verify validate handle handling support "
         "use work task job todo issue bug problem ticket story feature item request requirement need want allow enable "
         "provide introduce resolve address solve deliver ship investigate prepare setup configure modify adjust rework "
-        ""
+        "choose decide pick raise measure leave conduct evaluate assess determine collect gather bring keep confirm demonstrate "
+        "prove interview draft propose "
         "compile upgrade prevent prüfe prüfen implementiere behebe erstelle schreibe füge hinzu ändere teste avoid restore protect optimize optimise speed secure clean cleanup help try start stop begin end close open new old"},
     ClassRow{
         praise,
@@ -66,6 +67,7 @@ constexpr std::array class_rows{
         "log logs line lines report evidence documentation release document public private internal external "
         "variable variables argument arguments parameter parameters attribute attributes property properties element "
         "elements member members exception exceptions traceback index instance printed generated contains causes "
+        "jobs notification notifications sources crate mode tree working source kind side way part set unknown "
         "messages true false tee warning warnings dependency dependencies certain returns return incorrect wrong invalid missing fails failing raises throws calling called call calls"},
     ClassRow{
         test_word,
@@ -77,18 +79,18 @@ constexpr std::array class_rows{
         "decided requested asked suggested commented compared reproduced traced logged printed rendered deployed merged "
         "rolled restarted reached dropped fell rose increased decreased reduced discussed reviewed inspected walked "
         "read saw recorded counted listed exported opened loaded selected typed pressed scrolled redirected connected "
-        "accepted refused concluded objected proposed questioned profiled monitored watched confirmed verified checked"},
+        "accepted refused concluded unchanged reformatted left objected proposed questioned profiled monitored watched confirmed verified checked"},
     ClassRow{deed,
              "replaced renamed added removed moved changed created deleted inserted updated migrated upgraded closed "
              "refactored implemented improved fixed wrote introduced extended rewrote simplified cleaned resolved"},
     ClassRow{slot_word, "insert paste your here replace fill enter describe provide put goes"},
     ClassRow{future,
              "will shall later soon tomorrow pending upcoming planned eventually scheduled going forthcoming await "
-             "awaiting follow follows next"},
+             "awaiting next"},
     ClassRow{
         hedge,
         "probably presumably should likely assume assuming assumed believe think guess hopefully maybe perhaps seems "
-        "seem appears might untested unverified unchecked"},
+        "seem might untested unverified unchecked"},
     ClassRow{
         pseudo_latin,
         "lorem ipsum dolor sit amet consectetur adipiscing elit sed eiusmod tempor incididunt ut labore et dolore magna "
@@ -114,6 +116,10 @@ constexpr std::array class_rows{
              "comment comments commented lgtm signoff inspect inspected audit"},
     ClassRow{deploy_word,
              "deploy deployed deployment deploying release released rollout rollback helm kubectl pod pods"},
+    ClassRow{design_word,
+             "design designed architecture decide decision decided choose evaluate evaluation compare comparison research "
+             "investigate investigation analyse analyze analysis explain postmortem survey interview estimate benchmark adr rfc "
+             "threat plan proposal"},
     ClassRow{document_word, "document documented documentation docs readme guide manual changelog docstring"},
     ClassRow{test_object,
              "test tests testcase testcases assertion assertions assert asserts expectation expectations "

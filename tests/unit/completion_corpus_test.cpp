@@ -1,0 +1,104 @@
+// The gate against the corpus of tests/data/completion: how many cheats it blocks, and how few honest pieces.
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support/completion_cases.hpp"
+
+namespace muniment {
+namespace {
+
+using test::CompletionCase;
+using test::CompletionScore;
+
+constexpr double recall_min = .95;
+constexpr double class_recall_min = .8;
+constexpr double false_blocks_max = .02;
+constexpr int cases_min = 300;
+constexpr int class_cases_min = 7;
+
+const std::vector<CompletionCase>& corpus() {
+  static const std::vector<CompletionCase> cases = test::read_completion_cases(MUNIMENT_COMPLETION_CASES);
+  return cases;
+}
+
+struct Scores {
+  CompletionScore overall;
+  std::map<std::string, CompletionScore> classes;
+  std::string wrong;  // a line for each wrong judgement
+};
+
+Scores scores_of(const std::vector<CompletionCase>& cases) {
+  Scores scores;
+  for (const CompletionCase& one : cases) {
+    const auto judgement = judge_case(one);
+    scores.overall.add(one, !judgement.can_complete);
+    scores.classes[one.kind].add(one, !judgement.can_complete);
+    if (judgement.can_complete != one.complete) scores.wrong += "\n  " + one.name + ": " + judgement.reason;
+  }
+  return scores;
+}
+
+TEST(CompletionCorpus, ItHasEnoughCasesOfEveryClassWithNamesOfTheirOwn) {
+  std::set<std::string> names;
+  std::map<std::string, int> classes;
+  int honest = 0;
+  for (const CompletionCase& one : corpus()) {
+    EXPECT_TRUE(names.insert(one.name).second) << one.name;
+    EXPECT_TRUE(one.name.starts_with(one.kind + '/')) << one.name;
+    EXPECT_FALSE(one.task.content.empty()) << one.name;
+    EXPECT_EQ(one.complete, one.kind.starts_with("honest_")) << one.name;
+    ++classes[one.kind];
+    honest += one.complete ? 1 : 0;
+  }
+  const int all = static_cast<int>(names.size());
+  EXPECT_GE(all, cases_min);
+  EXPECT_GE(honest * 10, all * 4);
+  EXPECT_LE(honest * 10, all * 6);
+  for (const auto& [name, count] : classes) EXPECT_GE(count, class_cases_min) << name;
+}
+
+TEST(CompletionCorpus, NearlyAllCheatsAreBlocked) {
+  const Scores scores = scores_of(corpus());
+  EXPECT_GE(scores.overall.recall(), recall_min) << scores.wrong;
+}
+
+TEST(CompletionCorpus, NoClassOfCheatsGetsThrough) {
+  const Scores scores = scores_of(corpus());
+  for (const auto& [name, score] : scores.classes) EXPECT_GE(score.recall(), class_recall_min) << name << scores.wrong;
+}
+
+TEST(CompletionCorpus, HonestWorkIsHardlyEverBlocked) {
+  const Scores scores = scores_of(corpus());
+  EXPECT_LE(scores.overall.false_blocks(), false_blocks_max) << scores.wrong;
+}
+
+// The checks were tuned on the other half.
+TEST(CompletionCorpus, TheHeldOutHalfFaresAsWell) {
+  std::vector<CompletionCase> held_out;
+  for (const CompletionCase& one : corpus()) {
+    if (one.half == "held_out") held_out.push_back(one);
+  }
+  const Scores scores = scores_of(held_out);
+  EXPECT_GE(scores.overall.recall(), recall_min) << scores.wrong;
+  EXPECT_LE(scores.overall.false_blocks(), false_blocks_max) << scores.wrong;
+}
+
+// Where the logs are: CI fails without them (MUNIMENT_SHARED).
+TEST(CompletionCorpus, LogsOfRealTestSuitesAreJudgedAsTheyEnded) {
+  const char* shared = std::getenv("MUNIMENT_SHARED");
+  const std::filesystem::path folder = shared == nullptr ? "../shared" : shared;
+  const auto cases = test::read_swe_logs(folder / "data/traces/test-logs");
+  if (std::getenv("CI") != nullptr) EXPECT_FALSE(cases.empty()) << "no logs in " << folder;
+  const Scores scores = scores_of(cases);
+  EXPECT_EQ(scores.overall.honest_blocked, 0) << scores.wrong;
+  EXPECT_GE(scores.overall.recall(), recall_min) << scores.wrong;
+}
+
+}  // namespace
+}  // namespace muniment
