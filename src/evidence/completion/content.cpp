@@ -33,8 +33,8 @@ constexpr std::array<std::string_view, 11> bad_verdicts{
     "fail",   "failed", "failure",           "error",     "rejected", "denied",
     "broken", "red",    "changes_requested", "cancelled", "aborted"};
 constexpr std::array<std::string_view, 10> daemon_names{
-    "command_id", "nonce",  "tree_digest",  "tree_before",    "tree_after", "environment_digest",
-    "recorded_by", "strong", "can_complete", "evidence_status"};
+    "command_id",         "nonce",       "tree_digest", "tree_before",  "tree_after",
+    "environment_digest", "recorded_by", "strong",      "can_complete", "evidence_status"};
 
 class Flattener {
  public:

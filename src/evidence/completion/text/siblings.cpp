@@ -12,12 +12,14 @@ namespace {
 
 // Alternatives of one another: who says one means none of the others. Members are separated by '|', forms by a space.
 constexpr std::array contrasts{
-    std::string_view("import imports importer importing imported importable|export exports exporter exporting exported"),
+    std::string_view(
+        "import imports importer importing imported importable|export exports exporter exporting exported"),
     std::string_view("upload uploads uploader uploading uploaded|download downloads downloader downloading downloaded"),
     std::string_view("encode encoder encoding encodes encoded|decode decoder decoding decodes decoded"),
     std::string_view("encrypt encryption encrypts encrypted|decrypt decryption decrypts decrypted"),
     std::string_view("compress compression compressed|decompress decompression decompressed"),
-    std::string_view("serialize serializer serialization serialized|deserialize deserializer deserialization deserialized"),
+    std::string_view(
+        "serialize serializer serialization serialized|deserialize deserializer deserialization deserialized"),
     std::string_view("staging stage|production prod|development dev|canary|preprod preproduction|qa"),
     std::string_view("login signin|logout signout|signup registration register"),
     std::string_view("hourly|daily nightly|weekly|monthly|quarterly|yearly annual annually"),
@@ -110,7 +112,8 @@ struct Label {
 Label label_of(std::string_view before, std::string_view core) {
   const std::size_t dash = core.find_last_of("-#");
   if (dash != std::string_view::npos && dash >= 2 && core.size() - dash <= 8) {
-    const bool letters = std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(dash), [](char c) { return is_letter(c) || c == '-'; });
+    const bool letters = std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(dash),
+                                     [](char c) { return is_letter(c) || c == '-'; });
     const std::string_view number = label_number(core.substr(dash + 1));
     if (letters && !number.empty()) return {lowered(core.substr(0, dash)), std::string(number), false};
   }
@@ -146,8 +149,8 @@ void each_token(std::string_view text, Take&& take) {
 // Lines in which a runner or curl describe themselves.
 bool describes_tool(std::string_view line) {
   line = trimmed(line);
-  for (const std::string_view name : {"platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "% Total", "Dload",
-                                      "Internal ctest"}) {
+  for (const std::string_view name :
+       {"platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "% Total", "Dload", "Internal ctest"}) {
     if (line.starts_with(name)) return true;
   }
   return false;
