@@ -324,5 +324,22 @@ TEST(Structure, AnUnknownProgramThatNamesARunnerAndShowsNoTestDidNotRunIt) {
   EXPECT_EQ(blocked_by(judged(piece)), "not_run");
 }
 
+TEST(Structure, FailuresOfTheStateBeforeAreNone) {
+  EXPECT_EQ(
+      blocked_by(judged(piece_of_json(R"({"suite":"authentication","before":{"errors":12},"after":{"errors":0}})"))),
+      "");
+  EXPECT_EQ(
+      blocked_by(judged(piece_of_json(R"({"suite":"authentication","before":{"errors":12},"after":{"errors":1}})"))),
+      "tests_failed");
+}
+
+TEST(Structure, AnotherTypeThanTestsMayShowARunnersPackage) {
+  Piece piece = recorded({"pip", "show", "pytest"});
+  piece.type = "artifact";
+  piece.command->report.reset();
+  piece.text = "Name: pytest\nVersion: 9.2.0\nauthentication plugin: none";
+  EXPECT_EQ(blocked_by(judged(piece)), "");
+}
+
 }  // namespace
 }  // namespace muniment::evidence::completion

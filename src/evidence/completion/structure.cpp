@@ -118,7 +118,9 @@ class Structure {
 
   void check_program(const Command& command, const CommandKind& kind) {
     const bool tests = is_test_evidence(exhibit_);
-    const bool mentions = kind.mentions_runner && kind.program != Program::runner && kind.program != Program::unknown;
+    const bool asked = tests || (case_.terms.classes & (test_word | runner_name)) != 0;
+    const bool mentions =
+        asked && kind.mentions_runner && kind.program != Program::runner && kind.program != Program::unknown;
     if (kind.program == Program::printer || mentions ||
         (tests && kind.program != Program::runner && kind.program != Program::unknown)) {
       add(Code::not_run,
