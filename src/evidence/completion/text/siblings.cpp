@@ -68,6 +68,7 @@ constexpr std::uint32_t members_of_row_max = 16;
 constexpr std::size_t short_number_digits = 2;
 constexpr std::size_t extension_bytes_max = 6;
 constexpr std::size_t words_of_beginning = 8;
+constexpr std::size_t lines_of_prose = 8;  // logs, reports and diffs set words beside each other by chance
 constexpr std::size_t attached_letters_max = 12, attached_digits_max = 8;
 
 // Hash of a form → its row and its member.
@@ -166,7 +167,7 @@ class Siblings {
         wanted_[row] = static_cast<std::uint16_t>(wanted_[row] | (1U << member));
         any_ = true;
       }
-      add_compound(before, word, terms, profile);
+      if (profile.lines <= lines_of_prose) add_compound(before, word, terms, profile);
       before = word;
     });
     each_token(task, [&](std::string_view prior, std::string_view core, std::string_view after) {
