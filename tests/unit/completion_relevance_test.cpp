@@ -102,29 +102,35 @@ TEST(Relevance, TheFrameOfARunnerNamesNoSubject) {
 TEST(Relevance, ASiblingInThePlaceOfTheSubjectIsAMismatch) {
   EXPECT_EQ(code_for("Add CSV export", "tests/test_csv_import.py::test_import_reads_rows PASSED\n1 passed in 0.2s"),
             "mismatch");
-  EXPECT_EQ(code_for("Add CSV export", "tests/test_csv.py::test_export_quotes PASSED\n1 passed in 0.2s, import untouched"),
-            "");
-  EXPECT_EQ(code_for("Review the authentication module",
-                     "Reviewed the scheduling module: 14 calls traced, two tests added for nested roles, approved by Ann",
-                     "code_review"),
-            "mismatch");
+  EXPECT_EQ(
+      code_for("Add CSV export", "tests/test_csv.py::test_export_quotes PASSED\n1 passed in 0.2s, import untouched"),
+      "");
+  EXPECT_EQ(
+      code_for("Review the authentication module",
+               "Reviewed the scheduling module: 14 calls traced, two tests added for nested roles, approved by Ann",
+               "code_review"),
+      "mismatch");
 }
 
 TEST(Relevance, AnotherNumberOfTheSameNameIsAMismatch) {
-  EXPECT_EQ(code_for("Review PR 418 (rename Customer)", "PR 481: rename of Customer in 12 files, compiled by 3 jobs, approved",
-                     "code_review"),
+  EXPECT_EQ(code_for("Review PR 418 (rename Customer)",
+                     "PR 481: rename of Customer in 12 files, compiled by 3 jobs, approved", "code_review"),
             "mismatch");
-  EXPECT_EQ(code_for("Review PR 418 (rename Customer)", "PR 418: rename of Customer in 12 files, compiled by 3 jobs, approved",
-                     "code_review"),
+  EXPECT_EQ(code_for("Review PR 418 (rename Customer)",
+                     "PR 418: rename of Customer in 12 files, compiled by 3 jobs, approved", "code_review"),
             "");
-  EXPECT_EQ(code_for("Replace the disk in node 3", "Disk sdf in node 5 replaced at 14:10, rebuild took 3 h 52 min", "log"),
-            "mismatch");
-  EXPECT_EQ(code_for("Replace the disk in node 3", "Disk sdf in node3 replaced at 14:10, rebuild took 2 h 52 min", "log"), "");
+  EXPECT_EQ(
+      code_for("Replace the disk in node 3", "Disk sdf in node 5 replaced at 14:10, rebuild took 3 h 52 min", "log"),
+      "mismatch");
+  EXPECT_EQ(
+      code_for("Replace the disk in node 3", "Disk sdf in node3 replaced at 14:10, rebuild took 2 h 52 min", "log"),
+      "");
 }
 
 TEST(Relevance, ANumberThatMeasuresNamesNothing) {
-  EXPECT_EQ(code_for("Make search answer in under 200 ms", "search answered 1,000 requests in 180 ms p95, max 190 ms", "log"),
-            "");
+  EXPECT_EQ(
+      code_for("Make search answer in under 200 ms", "search answered 1,000 requests in 180 ms p95, max 190 ms", "log"),
+      "");
 }
 
 TEST(Relevance, TheVerbAtTheHeadOfATaskNamesNothing) {
@@ -157,6 +163,26 @@ TEST(TaskTerms, AtMostSixtyFourTermsAreKept) {
 TEST(TaskTerms, NoTermIsReadBehindTheLimitOfBytes) {
   EXPECT_TRUE(terms_of(std::string(task_bytes_read_max, ' ') + "payment").terms.empty());
   EXPECT_EQ(terms_of(std::string(task_bytes_read_max - 7, ' ') + "payment").terms.size(), 1U);
+}
+
+TEST(Relevance, TheRunOfAWholeSuiteIsAboutEveryTask) {
+  EXPECT_EQ(code_for("Drop support of old clients",
+                     "tests/test_a.py ..\ntests/test_b.py ...\ntests/test_c.py .\n6 passed in 0.2s"),
+            "");
+}
+
+TEST(Relevance, FiguresWithoutASubjectAreOfNoOther) {
+  EXPECT_EQ(blocked_by(
+                judged(task_of("Benchmark the serializer"), {piece_of_json(R"({"before_ms":41.2,"runs":50})", "log")})),
+            "");
+  EXPECT_EQ(blocked_by(judged(task_of("Measure payments"),
+                              {piece_of_json(R"({"module":"slug","p95":41.2,"runs":50})", "log")})),
+            "mismatch");
+}
+
+TEST(Relevance, TheExtensionOfAFileIsNoSibling) {
+  EXPECT_EQ(code_for("JSON export of orders", "configfile: pyproject.toml\ntests/test_orders.py ..\n2 passed in 0.2s"),
+            "");
 }
 
 }  // namespace

@@ -198,7 +198,8 @@ TEST(Structure, AReasonForChangedTestsNamesSomething) {
 }
 
 TEST(Structure, ADiffThatSkipsATestOrAssertsNothingWeakensIt) {
-  const std::string head = "diff --git a/t/test_auth.py b/t/test_auth.py\n--- a/t/test_auth.py\n+++ b/t/test_auth.py\n@@ -1,4 +1,4 @@\n";
+  const std::string head =
+      "diff --git a/t/test_auth.py b/t/test_auth.py\n--- a/t/test_auth.py\n+++ b/t/test_auth.py\n@@ -1,4 +1,4 @@\n";
   EXPECT_EQ(code_of_text(head + "+@pytest.mark.skip\n def test_login():\n     assert login(1)\n"), "tests_weakened");
   EXPECT_EQ(code_of_text(head + " def test_login():\n-    assert login(1) == 2\n+    assert True\n"), "tests_weakened");
   EXPECT_EQ(code_of_text(head + "-def test_login():\n-    assert login(1) == 2\n+# moved\n"), "tests_weakened");
@@ -270,6 +271,74 @@ TEST(Summary, AnExitStatusIsReadAtTheEndOfAShortLine) {
   EXPECT_EQ(summary_of("[x] Return Code: 0").exit_status, 0);
   EXPECT_FALSE(
       summary_of("the tool answers invalid input with exit code 2 and a message on standard error").exit_status);
+}
+
+TEST(Structure, TheCountsOfJsonAddUp) {
+  EXPECT_EQ(
+      blocked_by(judged(piece_of_json(R"({"suite":"authentication","total":60,"passed":6,"failed":0,"skipped":0})"))),
+      "counts_disagree");
+  EXPECT_EQ(
+      blocked_by(judged(piece_of_json(R"({"suite":"authentication","total":6,"passed":5,"failed":0,"skipped":1})"))),
+      "");
+}
+
+TEST(Structure, TheCountsOfClassesAddUpToTheTotal) {
+  const std::string one =
+      "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.4 s - in AuthenticationTest\n";
+  EXPECT_EQ(code_of_text(one + "[INFO] Tests run: 41, Failures: 0, Errors: 0, Skipped: 0\n"), "counts_disagree");
+  EXPECT_EQ(code_of_text(one + "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0\n"), "");
+}
+
+TEST(Structure, ASummaryOfSnapshotsCountsNoTests) {
+  const std::string head = "authentication: src/auth.test.js\n";
+  EXPECT_EQ(code_of_text(head + "Tests:       2 passed, 2 total\nSnapshots:   0 total\n"), "");
+  EXPECT_EQ(code_of_text(head + "Tests:       6 passed, 9 total\nSnapshots:   0 total\n"), "counts_disagree");
+}
+
+TEST(Structure, FaultsThatACheckerCountsAreFailures) {
+  EXPECT_EQ(code_of_text("src/auth.py:12: authentication returns None\nFound 2 errors in 1 file"), "tests_failed");
+  EXPECT_EQ(code_of_text("authentication 2.1 and 14 modules: found 0 vulnerabilities in 812 packages"), "");
+}
+
+TEST(Structure, LinesThatWereSkippedAreNoCutOutsideOfAnAside) {
+  EXPECT_EQ(code_of_text("Authentication scan, 17 files:\nTotal lines skipped (#nosec): 0"), "");
+  EXPECT_EQ(code_of_text("Authentication scan, 17 files:\n[12 lines skipped]\n14 modules in 3 s"), "truncated");
+}
+
+TEST(Structure, ATestThatWasDisabledBeforeIsNotWeakened) {
+  EXPECT_EQ(code_of_text("authentication/login_test: 14 tests passed\n\n  YOU HAVE 1 DISABLED TEST\n"), "");
+}
+
+TEST(Structure, AnotherTypeIsStrongByAProgramThatShowsIt) {
+  Piece piece = recorded({"git", "show", "--stat", "HEAD"});
+  piece.type = "diff";
+  piece.command->report.reset();
+  piece.text = "authentication: shop/auth.py | 2 +-";
+  EXPECT_TRUE(judged(piece).evidence_status[0].strong);
+}
+
+TEST(Structure, AnUnknownProgramThatNamesARunnerAndShowsNoTestDidNotRunIt) {
+  Piece piece = recorded({"pipx", "install", "pytest"});
+  piece.command->report.reset();
+  piece.text = "done";
+  EXPECT_EQ(blocked_by(judged(piece)), "not_run");
+}
+
+TEST(Structure, FailuresOfTheStateBeforeAreNone) {
+  EXPECT_EQ(
+      blocked_by(judged(piece_of_json(R"({"suite":"authentication","before":{"errors":12},"after":{"errors":0}})"))),
+      "");
+  EXPECT_EQ(
+      blocked_by(judged(piece_of_json(R"({"suite":"authentication","before":{"errors":12},"after":{"errors":1}})"))),
+      "tests_failed");
+}
+
+TEST(Structure, AnotherTypeThanTestsMayShowARunnersPackage) {
+  Piece piece = recorded({"pip", "show", "pytest"});
+  piece.type = "artifact";
+  piece.command->report.reset();
+  piece.text = "Name: pytest\nVersion: 9.2.0\nauthentication plugin: none";
+  EXPECT_EQ(blocked_by(judged(piece)), "");
 }
 
 }  // namespace

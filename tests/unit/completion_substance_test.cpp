@@ -223,5 +223,51 @@ TEST(Words, FormsOfAWordHaveOneStem) {
   EXPECT_NE(stem_of("authorization"), stem_of("authentication"));
 }
 
+TEST(Substance, HeadingsWithoutTextAreNoEvidence) {
+  EXPECT_NE(code_of_text("# Authentication\n\n## Context\n\n## Options\n\n## Decision\n\n## Risks\n"), "");
+}
+
+TEST(Substance, TheAlphabetIsPadding) {
+  EXPECT_EQ(code_of_text("authentication a b c d e f g h i j k l m n o p q r s t 0 1 2 3 4 5 6"), "padded");
+}
+
+TEST(Substance, NumbersWithoutANounOrAUnitAreMash) {
+  EXPECT_EQ(code_of_text("9283749 8237498 2374982 7349 82374 authentication 92837 49823 7498237"), "keyboard_mash");
+}
+
+TEST(Substance, ALogWhoseLinesHaveDataOfTheirOwnIsNotRepetitive) {
+  std::string log;
+  for (int i = 10; i < 60; ++i) {
+    log += "2026-11-26T21:00:" + std::to_string(i) + "Z authentication: user " + std::to_string(40'000 + i * 7) +
+           " migrated, " + std::to_string(i) + " rows, took 0." + std::to_string(i) + " s\n";
+  }
+  EXPECT_EQ(code_of_text(log), "");
+}
+
+TEST(Substance, ACleanLinterHasLittleToPrint) {
+  const auto code = [](const char* text) { return blocked_by(judged(task_of("Lint"), {piece_of(text, "lint")})); };
+  EXPECT_EQ(code("Success: no issues found in 1 source file"), "");
+  EXPECT_EQ(code("gofmt -l queue: nothing listed"), "");
+  EXPECT_EQ(code("No issues found."), "generic");
+  EXPECT_EQ(code("All good."), "generic");
+}
+
+TEST(Substance, WorkThatWentOnAfterTheRunIsUnchecked) {
+  EXPECT_EQ(code_of_text("tests/test_auth.py: 3 passed in 0.01s. After that run I rewrote the login."), "unchecked");
+  EXPECT_EQ(code_of_text("tests/test_auth.py: 3 passed in 0.01s after I rewrote the login."), "");
+}
+
+TEST(Substance, AReviewMaySayWhatTheWorkShouldBe) {
+  EXPECT_EQ(
+      blocked_by(judged(piece_of("Two remarks on the authentication, both fixed in 3c1e88d: the timeout should be "
+                                 "monotonic, and `reset_token` was never called.",
+                                 "code_review"))),
+      "");
+}
+
+TEST(Substance, AUnitBehindANumberIsNoBlank) {
+  EXPECT_EQ(code_of_text("Authentication table: 12 M rows migrated in 40 s, 3 indexes built."), "");
+}
+
 }  // namespace
 }  // namespace muniment::evidence::completion

@@ -99,11 +99,11 @@ const CodeRow& row_of(Code code);
 
 // A number or a truth value of the evidence's JSON that states how something ended.
 struct StatedOutcome {
-  bool failed = false;    // "approved": false, "failures": 2, "exit_code": 1
-  bool no_tests = false;  // "total": 0
+  bool failed = false;     // "approved": false, "failures": 2, "exit_code": 1
+  bool no_tests = false;   // "total": 0
   bool disagrees = false;  // "total": 60, "passed": 6, "failed": 0, "skipped": 0
-  bool poses = false;     // has members that only the daemon sets: command_id, nonce, tree_digest
-  std::string member;     // the first one that says failed
+  bool poses = false;      // has members that only the daemon sets: command_id, nonce, tree_digest
+  std::string member;      // the first one that says failed
   std::size_t half_facts = 0;
 };
 

@@ -33,8 +33,8 @@ constexpr std::array<std::string_view, 11> bad_verdicts{
     "fail",   "failed", "failure",           "error",     "rejected", "denied",
     "broken", "red",    "changes_requested", "cancelled", "aborted"};
 constexpr std::array<std::string_view, 10> daemon_names{
-    "command_id", "nonce",  "tree_digest",  "tree_before",    "tree_after", "environment_digest",
-    "recorded_by", "strong", "can_complete", "evidence_status"};
+    "command_id",         "nonce",       "tree_digest", "tree_before",  "tree_after",
+    "environment_digest", "recorded_by", "strong",      "can_complete", "evidence_status"};
 
 class Flattener {
  public:
@@ -92,7 +92,16 @@ class Flattener {
     exhibit_.flat += '\n';
   }
 
+  // {"before": {"errors": 12}, "after": {"errors": 0}}
+  bool is_past() const {
+    for (const std::string_view past : {"before", "previous", "baseline", "old"}) {
+      if (parent_.starts_with(past)) return true;
+    }
+    return false;
+  }
+
   void failed(std::string_view name) {
+    if (is_past()) return;
     if (!exhibit_.outcome.failed) exhibit_.outcome.member = name;
     exhibit_.outcome.failed = true;
   }

@@ -1,4 +1,5 @@
 // Injection: evidence is data, and text that tries to be more is an attack, unless the task is about such text.
+#include <algorithm>
 #include <array>
 
 #include "evidence/completion/checks.hpp"
@@ -42,12 +43,20 @@ constexpr std::array<TellRow, tells_count> tell_rows{{
      " ansi terminal tty escape escapes cursor console ncurses "},
 }};
 
+// In any of its forms: "escaped" for "escape".
+bool is_named(const TaskTerms& task, std::string_view word) {
+  if (task.has(word)) return true;
+  const std::uint64_t concept_hash = hash_of(concept_of(stem_of(word)));
+  return std::any_of(task.terms.begin(), task.terms.end(),
+                     [&](const Term& term) { return term.concept_hash == concept_hash; });
+}
+
 std::string_view subject_of(const TaskTerms& task, std::string_view subjects) {
   std::string_view rest = subjects;
   while (!rest.empty()) {
     rest.remove_prefix(1);
     const std::string_view word = rest.substr(0, std::min(rest.find(' '), rest.size()));
-    if (!word.empty() && task.has(word)) return word;
+    if (!word.empty() && is_named(task, word)) return word;
     rest.remove_prefix(word.size());
   }
   return {};

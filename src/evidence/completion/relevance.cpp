@@ -48,8 +48,9 @@ bool is_answer(const Case& c, const Exhibit& exhibit) {
 // Members of JSON that name what the figures beside them are of.
 bool names_subject(std::string_view flat) {
   constexpr std::array<std::string_view, 22> names{
-      "module",   "suite",   "file",       "path",    "target",  "component", "service", "page",     "endpoint", "url", "package",
-      "function", "project", "repository", "feature", "subject", "topic",     "document", "title",   "image",    "app", "test"};
+      "module",   "suite",    "file",    "path",     "target",  "component",  "service", "page",
+      "endpoint", "url",      "package", "function", "project", "repository", "feature", "subject",
+      "topic",    "document", "title",   "image",    "app",     "test"};
   while (!flat.empty()) {
     const std::size_t end = std::min(flat.find('\n'), flat.size());
     const std::string_view line = flat.substr(0, end);
@@ -100,13 +101,14 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
   // Without a name of its own, the output of a whole suite is about every task of testing.
   if (report && profile.subject_words <= 2 && is_test_task(terms)) return true;
   const bool long_run = report && profile.subject_words >= subjects_of_long_run;
-  if (long_run && profile.covered_by_names_specific >= std::min((terms.specific + 1) / 2, enough_in_report)) return true;
+  if (long_run && profile.covered_by_names_specific >= std::min((terms.specific + 1) / 2, enough_in_report))
+    return true;
   if (long_run) return files_of_tests(exhibit.text) >= files_of_whole_suite;
   if (profile.covered_specific > 0) {
     // Names of files and tests are chosen once, and a long text has words of its own; a short text without them names
     // more than the surroundings.
-    const bool own_words = report || exhibit.structured || profile.covered_by_names_specific > 0 ||
-                           profile.specific >= words_of_long_text;
+    const bool own_words =
+        report || exhibit.structured || profile.covered_by_names_specific > 0 || profile.specific >= words_of_long_text;
     return own_words || profile.covered_specific * 5 > terms.specific * 2;
   }
   if (report) return files_of_tests(exhibit.text) >= files_of_whole_suite;
@@ -126,7 +128,8 @@ std::string sibling_of(const Case& c, const Exhibit& exhibit) {
     words += exhibit.text;
     return sibling_in(words, c.task.content, c.terms, exhibit.profile);
   }
-  if (exhibit.structured || exhibit.flat.empty()) return sibling_in(exhibit.text, c.task.content, c.terms, exhibit.profile);
+  if (exhibit.structured || exhibit.flat.empty())
+    return sibling_in(exhibit.text, c.task.content, c.terms, exhibit.profile);
   return sibling_in(exhibit.flat + std::string(exhibit.text), c.task.content, c.terms, exhibit.profile);
 }
 

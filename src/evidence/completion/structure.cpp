@@ -6,8 +6,8 @@
 
 #include "base/text.hpp"
 #include "evidence/completion/checks.hpp"
+#include "evidence/completion/diff.hpp"
 #include "evidence/completion/text/blanks.hpp"
-#include "evidence/completion/text/diff.hpp"
 #include "evidence/completion/text/words.hpp"
 
 namespace muniment::evidence::completion {
@@ -21,8 +21,8 @@ using reports::Counts;
 using reports::Report;
 
 bool is_excuse(std::string_view word) {
-  for (const std::string_view excuse : {"flaky", "slow", "broken", "outdated", "obsolete", "unnecessary", "irrelevant", "unrelated",
-                                        "temporary", "temporarily", "refactoring", "unstable"}) {
+  for (const std::string_view excuse : {"flaky", "slow", "broken", "outdated", "obsolete", "unnecessary", "irrelevant",
+                                        "unrelated", "temporary", "temporarily", "refactoring", "unstable"}) {
     if (word == excuse) return true;
   }
   return false;
@@ -31,8 +31,8 @@ bool is_excuse(std::string_view word) {
 // A reason names something: "needed", "flaky tests" and "updated the tests" do not.
 bool is_reason(std::string_view text) {
   if (blank_kind(text) != Blank::no) return false;
-  constexpr std::uint32_t names_nothing = stop_word | work_verb | praise | test_word | preposition | blank | soft_blank |
-                                          deed | hedge | future | result_name | weakening;
+  constexpr std::uint32_t names_nothing = stop_word | work_verb | praise | test_word | preposition | blank |
+                                          soft_blank | deed | hedge | future | result_name | weakening;
   std::size_t words = 0, specific = 0;
   each_word(text, [&](std::string_view word) {
     ++words;
@@ -66,7 +66,8 @@ class Structure {
                                   "\". Correct the fault and run the check again.");
     }
     if (exhibit_.outcome.disagrees) {
-      add(Code::counts_disagree, "The counts of the evidence do not add up to its total. Record what the tool reported.");
+      add(Code::counts_disagree,
+          "The counts of the evidence do not add up to its total. Record what the tool reported.");
     }
     if (exhibit_.outcome.no_tests) add(Code::zero_tests, no_tests_text);
     decide_strength();
@@ -117,7 +118,9 @@ class Structure {
 
   void check_program(const Command& command, const CommandKind& kind) {
     const bool tests = is_test_evidence(exhibit_);
-    const bool mentions = kind.mentions_runner && kind.program != Program::runner && kind.program != Program::unknown;
+    const bool asked = tests || (case_.terms.classes & (test_word | runner_name)) != 0;
+    const bool mentions =
+        asked && kind.mentions_runner && kind.program != Program::runner && kind.program != Program::unknown;
     if (kind.program == Program::printer || mentions ||
         (tests && kind.program != Program::runner && kind.program != Program::unknown)) {
       add(Code::not_run,
@@ -131,8 +134,9 @@ class Structure {
       const bool shown = exhibit_.has_whole_report();
       const Summary& summary = exhibit_.summary;
       if (kind.mentions_runner && !exhibit_.report && !summary.passed && !summary.ran && summary.test_lines == 0) {
-        add(Code::not_run, fmt::format("`{}` names a test runner and shows no test. Record the command that runs the tests.",
-                                       preview(shell_word(kind.name), 100)));
+        add(Code::not_run,
+            fmt::format("`{}` names a test runner and shows no test. Record the command that runs the tests.",
+                        preview(shell_word(kind.name), 100)));
         return;
       }
       add(Code::unknown_program,
@@ -253,13 +257,16 @@ class Structure {
     } else if (summary.disagrees) {
       add(Code::counts_disagree, "The counts do not add up to the total of their line.");
     } else if (summary.ran_of_classes && summary.ran_of_all && *summary.ran_of_classes != *summary.ran_of_all) {
-      add(Code::counts_disagree, fmt::format("The counts do not add up: the classes ran {} tests, the summary states {}.",
-                                             *summary.ran_of_classes, *summary.ran_of_all));
+      add(Code::counts_disagree,
+          fmt::format("The counts do not add up: the classes ran {} tests, the summary states {}.",
+                      *summary.ran_of_classes, *summary.ran_of_all));
     }
     if (exhibit_.recorded()) {
       if (summary.exit_status.value_or(0) != 0 && exhibit_.piece->command->exit_code == 0) {
-        add(Code::exit_contradicts, fmt::format("The output states exit status {}, and that of the command is 0. Run the "
-                                                "check as the last command.", *summary.exit_status));
+        add(Code::exit_contradicts,
+            fmt::format("The output states exit status {}, and that of the command is 0. Run the "
+                        "check as the last command.",
+                        *summary.exit_status));
       }
       return;
     }

@@ -9,7 +9,7 @@
 namespace muniment::evidence::completion {
 namespace {
 
-constexpr std::size_t half_facts_min = 3;        // of a self-reported text
+constexpr std::size_t half_facts_min = 3;  // of a self-reported text
 constexpr std::size_t half_facts_of_lint_min = 2;
 constexpr std::size_t half_facts_per_blank = 6;  // that outweigh a blank
 constexpr std::size_t half_facts_per_blank_result = 24;
@@ -117,8 +117,8 @@ std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
   }
   const std::size_t half_facts = profile.half_facts + (exhibit.structured ? exhibit.outcome.half_facts : 0);
   const bool remarks = is_review(exhibit) && half_facts >= half_facts_min;
-  const bool unsure = !remarks && profile.hedges + profile.promises > 0 &&
-                      (profile.hedges + profile.promises) * 3 >= profile.sentences;
+  const bool unsure =
+      !remarks && profile.hedges + profile.promises > 0 && (profile.hedges + profile.promises) * 3 >= profile.sentences;
   if (unsure && half_facts < half_facts_min * 4 && exhibit.summary.test_lines == 0) {
     return std::pair(
         Code::unchecked,
@@ -126,8 +126,9 @@ std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
                     "run) and shows none. Run the check and record its output."));
   }
   if (profile.edited_after && !is_review(exhibit)) {
-    return std::pair(Code::unchecked, std::string("Weak evidence: the text says that the work went on after the check. Run "
-                                                  "the check again and record its output."));
+    return std::pair(Code::unchecked,
+                     std::string("Weak evidence: the text says that the work went on after the check. Run "
+                                 "the check again and record its output."));
   }
   if (half_facts < (is_of_lint(exhibit) ? half_facts_of_lint_min : half_facts_min)) return thin(profile);
   return std::nullopt;

@@ -63,14 +63,13 @@ constexpr std::array<std::string_view, 8> runner_modules{"pytest", "unittest", "
 constexpr std::array<std::string_view, 11> printers{"echo", "printf", "true",   "false",  ":",   "yes",
                                                     "seq",  "sleep",  "banner", "figlet", "exit"};
 constexpr std::array<std::string_view, 38> readers{
-    "cat",   "head", "tail", "tee",   "grep",    "rg",   "sed", "awk",  "ls",   "find",
-    "less",  "more", "man",  "which", "whereis", "type", "pip", "pip3", "apt",  "apt-get",
-    "touch", "cp",   "mv",   "git",   "wc",      "sort", "tac", "nl",   "curl", "wget",
-    "bat",   "jq",   "zcat", "stat",  "tree",    "date", "ps",  "xmllint"};
+    "cat",   "head",    "tail", "tee",  "grep", "rg",  "sed",     "awk",   "ls",   "find", "less", "more",   "man",
+    "which", "whereis", "type", "pip",  "pip3", "apt", "apt-get", "touch", "cp",   "mv",   "git",  "wc",     "sort",
+    "tac",   "nl",      "curl", "wget", "bat",  "jq",  "zcat",    "stat",  "tree", "date", "ps",   "xmllint"};
 constexpr std::array<std::string_view, 7> shells{"sh", "bash", "zsh", "dash", "ksh", "ash", "busybox"};
 constexpr std::array<std::string_view, 18> listing_flags{
-    "--version",   "--help",      "-h",          "--collect-only", "--co",      "--list",
-    "--show-only", "--no-run",    "--listTests", "--fixtures",     "--markers", "--gtest_list_tests",
+    "--version",   "--help",       "-h",           "--collect-only", "--co",        "--list",
+    "--show-only", "--no-run",     "--listTests",  "--fixtures",     "--markers",   "--gtest_list_tests",
     "--dry-run",   "--list-tests", "--setup-plan", "--setup-only",   "-DskipTests", "-Dmaven.test.skip"};
 
 // What a wrapper takes before the command that it runs.
@@ -316,7 +315,9 @@ Program program_of_python(std::span<const std::string> words, std::string& name)
         return inner[1] == "-m" && inner.size() > 2 && holds(runner_modules, inner[2]) ? Program::runner
                                                                                        : Program::unknown;
       }
-      return holds(runner_modules, name) ? Program::runner : name == "pip" || name == "json.tool" ? Program::reader : Program::unknown;
+      return holds(runner_modules, name)            ? Program::runner
+             : name == "pip" || name == "json.tool" ? Program::reader
+                                                    : Program::unknown;
     }
     if (word == "-W" || word == "-X") {
       ++i;

@@ -77,7 +77,8 @@ bool begins_item(std::string_view line) {
 bool names_command(std::string_view line) {
   line = trimmed(line);
   const std::size_t space = line.find(' ');
-  if (space == std::string_view::npos || space < 2 || space > word_bytes_max || line[0] < 'a' || line[0] > 'z') return false;
+  if (space == std::string_view::npos || space < 2 || space > word_bytes_max || line[0] < 'a' || line[0] > 'z')
+    return false;
   std::uint32_t classes = 0;
   each_word(line.substr(0, space), [&](std::string_view word) { classes |= classes_of(word); });
   if ((classes & ~static_cast<std::uint32_t>(runner_name)) != 0) return false;
@@ -86,10 +87,11 @@ bool names_command(std::string_view line) {
   rest.remove_prefix(std::min(first.size() + 1, rest.size()));
   const std::string_view second = rest.substr(0, rest.find(' '));
   const auto is_argument = [](std::string_view token) {
-    return (token.size() >= 2 && token[0] == '-' && is_letter(token[1])) ||
-           token.find('/') != std::string_view::npos || is_identifier(core_of(token));
+    return (token.size() >= 2 && token[0] == '-' && is_letter(token[1])) || token.find('/') != std::string_view::npos ||
+           is_identifier(core_of(token));
   };
-  return is_argument(first) || (is_argument(second) && first.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos);
+  return is_argument(first) ||
+         (is_argument(second) && first.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos);
 }
 
 // A command behind a prompt: "$ make", "sqlite> SELECT 1;", ">>> f(2)", "shop=# \d orders".
@@ -101,7 +103,8 @@ bool is_typed(std::string_view line) {
   const std::string_view name = line.substr(0, end - 1);
   // "#", "##" and ">" begin a heading or a quotation.
   if (last != '$' && name != ">>" && std::none_of(name.begin(), name.end(), is_letter)) return false;
-  return name.find_first_of("<[({\"'") == std::string_view::npos && is_letter(lower(line[end + 1] == '\\' ? 'd' : line[end + 1]));
+  return name.find_first_of("<[({\"'") == std::string_view::npos &&
+         is_letter(lower(line[end + 1] == '\\' ? 'd' : line[end + 1]));
 }
 
 // Runners that also build, install and list: their name alone speaks of no tests.
@@ -287,7 +290,8 @@ class Profiler {
     }
     if (edit_ == Edit::no) return;
     const bool at_once = edit_ == Edit::after && edit_reach_ == 0 && (classes & deed) != 0;
-    if (at_once && (profile_.classes & test_word) != 0 && since_) profile_.edited_after = true;  // "I have since replaced it"
+    if (at_once && (profile_.classes & test_word) != 0 && since_)
+      profile_.edited_after = true;  // "I have since replaced it"
     if (again && edit_ != Edit::after) edit_ = Edit::no;
     if (edit_ == Edit::after) {
       if (word == "run" || word == "runs" || word == "test" || word == "tests" || word == "check" || word == "passed") {

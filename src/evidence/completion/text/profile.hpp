@@ -21,8 +21,8 @@ struct Profile {
   std::size_t numbers = 0;
   std::size_t bare_numbers = 0;    // whole, without a noun or a unit, and next to another number
   std::size_t single_letters = 0;  // words of one letter
-  std::size_t distinct = 0;  // words
-  std::size_t specific = 0;  // distinct words that are in no class and not in the task
+  std::size_t distinct = 0;        // words
+  std::size_t specific = 0;        // distinct words that are in no class and not in the task
   std::size_t pseudo_latin = 0, pseudo_latin_distinct = 0;
   std::size_t blank_words = 0;  // of the classes blank and soft_blank
   std::size_t half_facts = 0;   // concrete statements, two each; a weak one counts one
@@ -35,7 +35,7 @@ struct Profile {
   std::size_t names_of_tests = 0;  // distinct identifiers in lines with a status
   bool runner_named = false;
   bool edited_after = false;  // "after that run I rewrote the cache"
-  bool weakened = false;  // "removed the failing assertion"
+  bool weakened = false;      // "removed the failing assertion"
   Likeness likeness;
   std::vector<bool> covered;           // by index of the task's terms
   std::vector<bool> covered_by_names;  // those that an identifier, a path or a line of a test names

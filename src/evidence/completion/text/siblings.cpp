@@ -12,12 +12,14 @@ namespace {
 
 // Alternatives of one another: who says one means none of the others. Members are separated by '|', forms by a space.
 constexpr std::array contrasts{
-    std::string_view("import imports importer importing imported importable|export exports exporter exporting exported"),
+    std::string_view(
+        "import imports importer importing imported importable|export exports exporter exporting exported"),
     std::string_view("upload uploads uploader uploading uploaded|download downloads downloader downloading downloaded"),
     std::string_view("encode encoder encoding encodes encoded|decode decoder decoding decodes decoded"),
     std::string_view("encrypt encryption encrypts encrypted|decrypt decryption decrypts decrypted"),
     std::string_view("compress compression compressed|decompress decompression decompressed"),
-    std::string_view("serialize serializer serialization serialized|deserialize deserializer deserialization deserialized"),
+    std::string_view(
+        "serialize serializer serialization serialized|deserialize deserializer deserialization deserialized"),
     std::string_view("staging stage|production prod|development dev|canary|preprod preproduction|qa"),
     std::string_view("login signin|logout signout|signup registration register"),
     std::string_view("hourly|daily nightly|weekly|monthly|quarterly|yearly annual annually"),
@@ -66,6 +68,7 @@ constexpr std::uint32_t members_of_row_max = 16;
 constexpr std::size_t short_number_digits = 2;
 constexpr std::size_t extension_bytes_max = 6;
 constexpr std::size_t words_of_beginning = 8;
+constexpr std::size_t lines_of_prose = 8;  // logs, reports and diffs set words beside each other by chance
 constexpr std::size_t attached_letters_max = 12, attached_digits_max = 8;
 
 // Hash of a form → its row and its member.
@@ -110,7 +113,8 @@ struct Label {
 Label label_of(std::string_view before, std::string_view core) {
   const std::size_t dash = core.find_last_of("-#");
   if (dash != std::string_view::npos && dash >= 2 && core.size() - dash <= 8) {
-    const bool letters = std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(dash), [](char c) { return is_letter(c) || c == '-'; });
+    const bool letters = std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(dash),
+                                     [](char c) { return is_letter(c) || c == '-'; });
     const std::string_view number = label_number(core.substr(dash + 1));
     if (letters && !number.empty()) return {lowered(core.substr(0, dash)), std::string(number), false};
   }
@@ -146,8 +150,8 @@ void each_token(std::string_view text, Take&& take) {
 // Lines in which a runner or curl describe themselves.
 bool describes_tool(std::string_view line) {
   line = trimmed(line);
-  for (const std::string_view name : {"platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "% Total", "Dload",
-                                      "Internal ctest"}) {
+  for (const std::string_view name :
+       {"platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "% Total", "Dload", "Internal ctest"}) {
     if (line.starts_with(name)) return true;
   }
   return false;
@@ -163,7 +167,7 @@ class Siblings {
         wanted_[row] = static_cast<std::uint16_t>(wanted_[row] | (1U << member));
         any_ = true;
       }
-      add_compound(before, word, terms, profile);
+      if (profile.lines <= lines_of_prose) add_compound(before, word, terms, profile);
       before = word;
     });
     each_token(task, [&](std::string_view prior, std::string_view core, std::string_view after) {

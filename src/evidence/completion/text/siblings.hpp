@@ -18,6 +18,7 @@ std::string sibling_in(std::string_view text, std::string_view task_content, con
                        const Profile& profile);
 
 // Whether `text` names a number of the task that is no short one: "1.4.0", "404", "PR 418".
-bool names_number_of(std::string_view text, std::string_view task_content, const TaskTerms& terms, const Profile& profile);
+bool names_number_of(std::string_view text, std::string_view task_content, const TaskTerms& terms,
+                     const Profile& profile);
 
 }  // namespace muniment::evidence::completion

@@ -138,8 +138,8 @@ class Reader {
   void read_cut(std::string_view line) {
     const std::string small = lowered(line);
     for (const std::string_view note :
-         {"truncated", "snip>", "snipped", "snip]", "lines omitted", "output omitted", "lines skipped", "rest of output",
-          "output cut", "remaining output", "lines hidden"}) {
+         {"truncated", "snip>", "snipped", "snip]", "lines omitted", "output omitted", "lines skipped",
+          "rest of output", "output cut", "remaining output", "lines hidden"}) {
       const std::size_t at = small.find(note);
       if (at != std::string::npos && is_aside(small, at)) summary_.cut = true;
     }
@@ -186,8 +186,8 @@ class Reader {
   // "Found 2 errors in 1 file", as checkers of types and of style end.
   static bool is_count_of_faults(const std::vector<Token>& tokens) {
     if (tokens.size() < 3 || !tokens[1].number) return false;
-    for (const std::string_view fault : {"problems", "problem", "issues", "issue", "violations", "violation",
-                                         "vulnerabilities", "vulnerability"}) {
+    for (const std::string_view fault :
+         {"problems", "problem", "issues", "issue", "violations", "violation", "vulnerabilities", "vulnerability"}) {
       if (tokens[2].word == fault) return true;
     }
     return noun_of(tokens[2].word) == Noun::failed;
@@ -242,7 +242,8 @@ class Reader {
         summary_.ran_of_all = *ran;
       }
     }
-    if (first == "found" && is_count_of_faults(tokens)) counts[static_cast<std::size_t>(Noun::failed)] = tokens[1].number;
+    if (first == "found" && is_count_of_faults(tokens))
+      counts[static_cast<std::size_t>(Noun::failed)] = tokens[1].number;
     const auto take = [&](Noun noun, std::optional<std::int64_t>& into) {
       if (counts[static_cast<std::size_t>(noun)]) into = counts[static_cast<std::size_t>(noun)];
     };
@@ -259,8 +260,8 @@ class Reader {
       const std::string& word = tokens[i].word;
       const std::string& next = tokens[i + 1].word;
       const bool named =
-          word == "exit" || word == "exited" || word == "returncode" || word == "rc" || word == "exitcode" || word == "exit_code" ||
-          word == "exit_status" || word == "return_code" ||
+          word == "exit" || word == "exited" || word == "returncode" || word == "rc" || word == "exitcode" ||
+          word == "exit_code" || word == "exit_status" || word == "return_code" ||
           ((word == "return" || word == "returned" || word == "status") && (next == "code" || next == "status"));
       if (named && tokens.size() - i <= 6) {
         summary_.exit_status = tokens.back().number;

@@ -15,7 +15,7 @@ struct Summary {
   std::optional<std::int64_t> exit_status;                   // the last one stated
   bool no_tests = false;                                     // "no tests ran", "no test files"
   bool says_failed = false;                                  // "FAILED (failures=2)", "BUILD FAILED"
-  bool disagrees = false;  // "Tests: 6 passed, 9 total"
+  bool disagrees = false;                                    // "Tests: 6 passed, 9 total"
   bool cut = false;                                          // "[output truncated]", "<snip>"
   std::size_t test_lines = 0;                                // lines that state how one test ended
   std::size_t other_lines = 0;

@@ -12,13 +12,13 @@ constexpr int surroundings_weight = 2, kind_weight = 1;
 constexpr std::size_t shared_prefix_min = 4;
 constexpr std::size_t abbreviation_min = 5;  // of a term that is no long word
 constexpr std::size_t shared_stem_min = 6;
-constexpr std::size_t contained_min = 5;  // "port" is in "report"
+constexpr std::size_t contained_min = 5;     // "port" is in "report"
 constexpr std::size_t abbreviated_min = 10;  // letters of a long word
 
 bool is_quantity(std::string_view word) {
-  constexpr std::array<std::string_view, 18> quantities{"two",  "three",  "four",  "five",    "six",   "seven",
-                                                        "eight", "nine",  "ten",   "twelve",  "twenty", "fifty",
-                                                        "hundred", "above", "below", "least", "most",  "than"};
+  constexpr std::array<std::string_view, 18> quantities{"two",     "three", "four",  "five",   "six",    "seven",
+                                                        "eight",   "nine",  "ten",   "twelve", "twenty", "fifty",
+                                                        "hundred", "above", "below", "least",  "most",   "than"};
   return std::find(quantities.begin(), quantities.end(), word) != quantities.end();
 }
 

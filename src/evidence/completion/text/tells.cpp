@@ -234,6 +234,8 @@ bool is_quoted(std::string_view text, std::size_t at) {
                           line.starts_with("- ") || line.starts_with("? ") || line.starts_with("    ")))
     return true;
   if (contains(line, "assert") && contains(line, "(")) return true;
+  // The names of subtests, as go prints them.
+  if (line.starts_with("=== RUN ") || skip_blanks(line).starts_with("--- PASS: ")) return true;
   // The parameters of a test: tests/test_x.py::test_name[<b>'--] PASSED
   const std::size_t scope = before.find("::");
   return scope != std::string_view::npos && before.find('[', scope) != std::string_view::npos;

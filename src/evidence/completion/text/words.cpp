@@ -116,10 +116,11 @@ constexpr std::array class_rows{
              "comment comments commented lgtm signoff inspect inspected audit"},
     ClassRow{deploy_word,
              "deploy deployed deployment deploying release released rollout rollback helm kubectl pod pods"},
-    ClassRow{design_word,
-             "design designed architecture decide decision decided choose evaluate evaluation compare comparison research "
-             "investigate investigation analyse analyze analysis explain postmortem survey interview estimate benchmark adr rfc "
-             "threat plan proposal"},
+    ClassRow{
+        design_word,
+        "design designed architecture decide decision decided choose evaluate evaluation compare comparison research "
+        "investigate investigation analyse analyze analysis explain postmortem survey interview estimate benchmark adr rfc "
+        "threat plan proposal"},
     ClassRow{document_word, "document documented documentation docs readme guide manual changelog docstring"},
     ClassRow{test_object,
              "test tests testcase testcases assertion assertions assert asserts expectation expectations "

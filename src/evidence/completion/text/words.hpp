@@ -37,9 +37,9 @@ enum WordClass : std::uint32_t {
   runner_name = 1U << 18,  // pytest, ctest, cargo
   deploy_word = 1U << 19,
   document_word = 1U << 20,
-  deed = 1U << 21,       // added, renamed, refactored: work that was done, which is no check of it
+  deed = 1U << 21,         // added, renamed, refactored: work that was done, which is no check of it
   design_word = 1U << 23,  // design, decide, investigate: the answer is a text of its own
-  slot_word = 1U << 22,  // insert, paste, your, here: a template's instruction
+  slot_word = 1U << 22,    // insert, paste, your, here: a template's instruction
 };
 
 std::uint32_t classes_of(std::string_view lower_word);

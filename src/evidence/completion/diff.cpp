@@ -1,4 +1,4 @@
-#include "evidence/completion/text/diff.hpp"
+#include "evidence/completion/diff.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,9 +14,9 @@ bool has(std::string_view line, std::string_view part) { return line.find(part) 
 
 // Marks that keep a test from running: @pytest.mark.skip, #[ignore], t.Skip(, it.skip(, xit(, @Disabled, DISABLED_.
 bool skips(std::string_view line) {
-  for (const std::string_view mark : {"mark.skip", "mark.xfail", "unittest.skip", "@skip", "#[ignore", "t.Skip(", "t.SkipNow(",
-                                      ".skip(", "xit(", "xdescribe(", "@Disabled", "@Ignore", "DISABLED_", "GTEST_SKIP",
-                                      "pytest.skip(", "skipTest(", ".todo("}) {
+  for (const std::string_view mark :
+       {"mark.skip", "mark.xfail", "unittest.skip", "@skip", "#[ignore", "t.Skip(", "t.SkipNow(", ".skip(", "xit(",
+        "xdescribe(", "@Disabled", "@Ignore", "DISABLED_", "GTEST_SKIP", "pytest.skip(", "skipTest(", ".todo("}) {
     if (has(line, mark)) return true;
   }
   return false;
@@ -24,8 +24,8 @@ bool skips(std::string_view line) {
 
 // A definition of one test.
 bool defines_test(std::string_view line) {
-  for (const std::string_view mark :
-       {"def test_", "func Test", "#[test]", "@Test", "TEST(", "TEST_F(", "TEST_P(", "it('", "it(\"", "test('", "test(\""}) {
+  for (const std::string_view mark : {"def test_", "func Test", "#[test]", "@Test", "TEST(", "TEST_F(", "TEST_P(",
+                                      "it('", "it(\"", "test('", "test(\""}) {
     if (has(line, mark)) return true;
   }
   return false;
@@ -38,7 +38,8 @@ bool asserts(std::string_view line) {
   return false;
 }
 
-// An assertion without anything that is computed: assert True, assert!(true), expect(true).toBe(true), EXPECT_TRUE(true).
+// An assertion without anything that is computed: assert True, assert!(true), expect(true).toBe(true),
+// EXPECT_TRUE(true).
 bool asserts_nothing(std::string_view line) {
   bool constant = false, other = false;
   each_word(line, [&](std::string_view word) {
@@ -78,8 +79,7 @@ bool weakens_tests(std::string_view text) {
       in_tests = tests || (in_tests && line.starts_with("+++ /dev/null"));
       continue;
     }
-    if (line.size() < 2 || (line[0] != '+' && line[0] != '-'))
-      continue;
+    if (line.size() < 2 || (line[0] != '+' && line[0] != '-')) continue;
     const bool added = line[0] == '+';
     line = line.substr(1, changed_line_bytes_max);
     if (in_tests && asserts(line)) ++(added ? changes.asserts_new : changes.asserts_gone);
