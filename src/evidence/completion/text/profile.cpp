@@ -279,6 +279,8 @@ class Profiler {
 
   // "after that run I rewrote …", "since the tests passed I changed …"; not "after the change 9 tests passed".
   void follow_edit(std::string_view word, std::uint32_t classes) {
+    const bool begins = word[0] == 'a' || word[0] == 's' || word[0] == 't';
+    if (edit_ == Edit::no && !begins && !profile_.edited_after) return;  // most words
     const bool again = word == "again" || word == "rerun" || word == "reran" || word == "passed" || word == "pass";
     if (again && profile_.edited_after && (sentence_classes_ & negation) == 0) profile_.edited_after = false;
     if (word == "after" || word == "since") since_ = word == "since";
@@ -352,6 +354,7 @@ class Profiler {
   // "could not run the tests", "haven't tested it": a negation, then a word of testing.
   void follow_unrun(std::string_view word, std::uint32_t classes) {
     if ((classes & negation) != 0) since_negation_ = 0;
+    if (since_negation_ > weakening_reach_words) return;
     const bool running = (classes & test_word) != 0
                              ? (classes & (praise | count_noun)) == 0
                              : word == "run" || word == "executed" || word == "tried" || word == "checked";
@@ -363,6 +366,7 @@ class Profiler {
 
   // "no output", "no issues found", "nothing listed": that a check found nothing is what it observed.
   void follow_none(std::string_view word, std::uint32_t classes) {
+    if (none_ == None::unsaid && word[0] != 'n' && word[0] != 'z') return;  // most words
     const bool counts = (classes & count_noun) != 0 || word == "output" || word == "problems" || word == "diff";
     if (none_ == None::said && (counts || (nothing_ && (classes & observation) != 0))) {
       add_none();
