@@ -1,5 +1,5 @@
-// import: traces of other systems, as runs. What a format means is said by its own file (import_*.hpp);
-// here files are walked, and what went wrong is said for each.
+// import: traces of other systems, as runs. What a format means is in its own file (import/formats/, import/otlp/,
+// import/claude_code/); this file walks the files and reports what went wrong with each.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
