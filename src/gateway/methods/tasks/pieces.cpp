@@ -143,7 +143,8 @@ class PieceReader {
     ASSIGN_OR_RETURN(const auto twins, call_.reader->evidence_with_hash(use.row.hash, use.row.seq, twins_max));
     for (const store::EvidenceUse& twin : twins) {
       if (twin.actor != use.row.actor) continue;
-      if (task_.opened_at && twin.created_at < *task_.opened_at) piece.copied_from = twin.evidence_id.text();
+      if (task_.opened_at && !piece.recorded_before_task && twin.created_at < *task_.opened_at)
+        piece.copied_from = twin.evidence_id.text();
     }
     return success();
   }
