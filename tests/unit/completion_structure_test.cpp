@@ -333,6 +333,14 @@ TEST(Structure, FailuresOfTheStateBeforeAreNone) {
       "tests_failed");
 }
 
+TEST(Structure, AFailureBesideAnObjectOfALongNameIsSeen) {
+  std::string members = R"("a":0)";
+  for (int i = 0; i < 100'000; ++i) members += ",\"a" + std::to_string(i) + "\":0";
+  EXPECT_TRUE(
+      has_finding(judged(piece_of_json("{\"failures\":2,\"" + std::string(1 << 20, 'n') + "\":{" + members + "}}")),
+                  "tests_failed"));
+}
+
 TEST(Structure, AnotherTypeThanTestsMayShowARunnersPackage) {
   Piece piece = recorded({"pip", "show", "pytest"});
   piece.type = "artifact";

@@ -1,6 +1,9 @@
 // SARIF, GoogleTest JSON and the events of go.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 #include "unit/reports_golden.hpp"
 
 namespace muniment::evidence::reports {
@@ -58,6 +61,56 @@ TEST(Sarif, ARunThatStatesItsFailureIsNotComplete) {
 
 TEST(Sarif, ALogWithoutRunsIsAProblem) {
   EXPECT_EQ(read_text("{\"$schema\":\"sarif-2.1.0\",\"runs\":[]}").problem, "the SARIF log holds no run");
+}
+
+constexpr std::size_t half_bytes = 1 << 20;  // of a hostile report: a long text, and as many bytes that refer to it
+
+// `item` as often as half_bytes hold it, with commas between.
+std::string repeated(std::string_view item, std::size_t& times) {
+  times = half_bytes / (item.size() + 1);
+  std::string text;
+  for (std::size_t i = 0; i < times; ++i) text.append(i == 0 ? "" : ",").append(item);
+  return text;
+}
+
+std::string sarif_of_rule(const std::string& rule, const std::string& results) {
+  return R"({"version":"2.1.0","runs":[{"tool":{"driver":{"rules":[)" + rule + R"(]}},"results":[)" + results + "]}]}";
+}
+
+TEST(Sarif, ALongLevelOfARuleThatManyResultsReferToIsNoError) {
+  std::size_t times = 0;
+  const std::string results = repeated(R"({"ruleIndex":0})", times), level(half_bytes, 'e');
+  const Report report =
+      read_text(sarif_of_rule(R"({"id":"R","defaultConfiguration":{"level":")" + level + "\"}}", results));
+  EXPECT_EQ(report.counts, counts_of(static_cast<std::int64_t>(times), 0, 0));
+  EXPECT_EQ(report.problem, "");
+}
+
+TEST(Sarif, ALongIdOfARuleNamesItsResults) {
+  std::size_t times = 0;
+  const std::string id(half_bytes, 'i'), error = R"(","defaultConfiguration":{"level":"error"}})";
+  const std::string results = R"({"ruleId":")" + id + "\"}," + repeated(R"({"ruleId":"i"})", times);
+  const Report report = read_text(sarif_of_rule(R"({"id":")" + id + error, results));
+  EXPECT_EQ(report.counts, counts_of(static_cast<std::int64_t>(times), 1, 0));
+  ASSERT_EQ(report.failures.size(), 1U);
+  EXPECT_LE(report.failures[0].size(), test_name_bytes_max);
+}
+
+std::string gtest_of_failures(const std::string& suite, std::size_t& times) {
+  const std::string tests = repeated(R"({"name":"A","status":"RUN","failures":[{}]})", times);
+  const std::string count = std::to_string(times);
+  return R"({"tests":)" + count + R"(,"failures":)" + count + R"(,"testsuites":[{"name":")" + suite + R"(","tests":)" +
+         count + R"(,"testsuite":[)" + tests + "]}]}";
+}
+
+TEST(GTestJson, ALongNameOfASuiteWithManyFailuresIsCut) {
+  std::size_t times = 0;
+  const Report report = read_text(gtest_of_failures(std::string(half_bytes, 's'), times));
+  EXPECT_EQ(report.counts, counts_of(0, static_cast<std::int64_t>(times), 0));
+  EXPECT_EQ(report.problem, "");
+  ASSERT_EQ(report.failures.size(), failures_kept_max);
+  EXPECT_TRUE(report.failures.back().starts_with("sss"));
+  EXPECT_LE(report.failures.back().size(), test_name_bytes_max);
 }
 
 TEST(GTestJson, ADisabledTestAndOneThatSkipsItselfAreSkipped) {
