@@ -164,6 +164,28 @@ TEST(GoEvents, OtherJsonAmongTheEventsIsOutput) {
   EXPECT_EQ(read_text(text).problem, "");
 }
 
+TEST(GoEvents, EventsOfMoreThanAJsonReportMayHaveAreRead) {
+  std::string text = golden_report("go_events.json");
+  const std::string output =
+      R"({"Time":"t","Action":"output","Package":"a","Output":")" + std::string(half_bytes, 'x') + "\"}\n";
+  for (int i = 0; i < 15; ++i) text.insert(0, output);
+  text.insert(text.size(), R"({"Time":"t","Action":"pass","Package":"a"})"
+                           "\n");
+  ASSERT_GT(text.size(), json_report_bytes_max);
+  ASSERT_LE(text.size(), report_bytes_max);
+  EXPECT_EQ(read_text(text).problem, "");
+  EXPECT_GE(read_text(text).counts.passed, 8);
+}
+
+TEST(GoEvents, AnEventOverTheLimitOfOneJsonTextIsNotRead) {
+  const std::string events = golden_report("go_events.json"), head = R"({"Action":"output","Output":")", end = "\"}";
+  const auto with_event_of = [&](std::size_t bytes) {
+    return read_text(events + head + std::string(bytes - head.size() - end.size(), 'x') + end + "\n");
+  };
+  EXPECT_EQ(with_event_of(json_report_bytes_max).problem, "");
+  EXPECT_EQ(with_event_of(json_report_bytes_max + 1).problem, "an event has 4.0 MiB; at most 4.0 MiB are read of one");
+}
+
 TEST(GoEvents, AnOpenPackageAtTheEndIsTruncated) { EXPECT_FALSE(read_golden("go_events_truncated.json").complete); }
 
 }  // namespace
