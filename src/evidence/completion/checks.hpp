@@ -162,6 +162,9 @@ void check_structure(Case& c, Findings& findings);
 // content.cpp: reads the piece's text and JSON. `exhibit.piece` is set.
 void read_content(Exhibit& exhibit);
 
+// freshness.cpp: when the piece was recorded, or its command ended, which is earlier.
+Time made_at(const Piece& piece);
+
 std::string_view required_type_of(const Case& c);
 bool is_test_evidence(const Exhibit& exhibit);
 
