@@ -203,6 +203,53 @@ class Enforcement(GateCase):
         self.assertEqual(sum(won), 1)
         self.assertEqual([self.status(task) for task in tasks].count("completed"), 1)
 
+    def test_two_copies_that_complete_at_once_complete_one_task(self) -> None:
+        tasks = [self.open(task_id=f"t{i}") for i in range(4)]
+        copies = [self.evidence() for _ in tasks]
+
+        def one(task: str, evidence: str) -> bool:
+            with self.daemon.client() as client:
+                return client.call("task.complete", run_id=self.run_id, task_id=task, evidence_ids=[evidence])["completed"]
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            won = list(pool.map(one, tasks, copies))
+        self.assertEqual(sum(won), 1)
+
+    def test_an_older_copy_is_a_copy_too(self) -> None:
+        first, second = self.open(task_id="a"), self.open(task_id="b")
+        older, newer = self.evidence(), self.evidence()
+        self.assertTrue(self.complete(first, newer)["completed"])
+        self.assertFalse(self.complete(second, older)["completed"])
+
+    def test_evidence_of_an_artifact_completes_one_task(self) -> None:
+        stored = self.client.put(self.run_id, f"{TESTED} ({self.run_id})".encode(), mime_type="text/plain")
+        pointer, other = f"artifact://{self.run_id}/{stored['artifact_id']}", self.new_run("other")
+        record = [self.call("evidence.record", run_id=run_id, type="test_output", pointer=pointer)["evidence_id"]
+                  for run_id in (self.run_id, other)]
+        self.assertTrue(self.complete(self.open(task_id="a"), record[0])["completed"])
+        task = self.call("task.open", run_id=other, content="Fix the off-by-one in pagination")["task_id"]
+        answer = self.call("task.complete", run_id=other, task_id=task, evidence_ids=[record[1]])
+        self.assert_refused(answer, "recycled")
+
+    def test_one_id_in_two_spellings_is_given_twice(self) -> None:
+        evidence = self.evidence()
+        self.assert_refused(self.complete(self.open(), evidence, evidence.upper()), "given_twice")
+
+    def test_any_text_may_be_sent_as_an_id(self) -> None:
+        with self.refused("denied"):
+            self.client.append(self.run_id, "task.completed", {"task_id": "x" * 300, "verdict": "pass", "evidence_ids": []})
+        self.assertEqual(self.settled_violations(), ["direct_change"])
+        task = self.open()
+        answer = self.complete(task, *("\x01" * 240 + str(i) for i in range(100)))
+        self.assert_refused(answer, "unknown")
+        self.assertEqual(self.events(types=["task.validated"])[-1]["body"]["evidence_ids"], [])
+
+    def test_a_plan_of_many_items_hides_no_task(self) -> None:
+        task = self.open(task_id="t3")
+        items = [{"id": f"made-up-{i}", "text": "x", "status": "done"} for i in range(200)]
+        self.client.append(self.run_id, "plan.updated", {"items": [*items, {"id": task, "text": "y", "status": "done"}]})
+        self.assertEqual(self.violations(), ["direct_change"])
+
     def test_one_task_completes_once(self) -> None:
         task = self.open()
         evidence = [self.evidence(TESTED + f" on machine {name}") for name in ("alpha", "beta", "gamma", "delta")]
@@ -284,6 +331,33 @@ class Commands(GateCase):
                 self.assertFalse(made["passed"], made)
                 task = self.open("Make the tests pass", task_id=why)
                 self.assertFalse(self.complete(task, made["evidence_id"])["completed"])
+
+    def test_one_run_of_the_tests_completes_one_task(self) -> None:
+        command = self.command("pytest")
+        made = [self.call("evidence.record", run_id=self.run_id, type="test_output", command_id=command, **more)["evidence_id"]
+                for more in ({}, {}, {"tests_changed": ["tests/test_a.py"], "tests_changed_reason": "the old test asserted the bug of page 0"})]
+        self.assertTrue(self.complete(self.open("Make the tests pass", task_id="a"), made[1], strict=True)["completed"])
+        for number, evidence in enumerate((made[0], made[2])):
+            answer = self.complete(self.open("Make the tests pass", task_id=f"b{number}"), evidence, strict=True)
+            self.assert_refused(answer, "recycled")
+
+    def test_an_edit_before_the_evidence_is_recorded_counts(self) -> None:
+        task, command = self.open("Make the tests pass"), self.command("pytest")
+        self.client.append(self.run_id, "file.changed", {"path": "/src/app/page.py", "change": "modified"})
+        made = self.call("evidence.record", run_id=self.run_id, type="test_output", command_id=command)["evidence_id"]
+        self.assert_refused(self.complete(task, made), "edited_after")
+        self.assert_refused(self.complete(task, made, self.evidence()), "edited_after")
+
+    def test_a_request_that_is_sent_again_is_answered_as_the_first(self) -> None:
+        command, meta = self.command("pytest"), {"idempotency_key": self.run_id}
+        first, again = (self.call("evidence.record", run_id=self.run_id, type="test_output", command_id=command, _meta=meta) for _ in range(2))
+        self.assertTrue(again.pop("duplicate"))
+        first.pop("duplicate")
+        self.assertEqual(first, again)
+
+    def test_output_of_control_characters_fits(self) -> None:
+        made = self.recorded("pytest", output="\x01" * 16_384 + PYTEST)
+        self.assertIn("passed", made)
 
     def test_a_reason_admits_changed_tests(self) -> None:
         self.assertTrue(self.recorded("pytest", tests_changed=["tests/test_a.py"],
@@ -382,7 +456,7 @@ class Policies(GateCase):
         validator.chmod(validator.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
         policy = folder / "completion.toml"
         policy.write_text(f'[task.review]\nvalidators = ["approval"]\n[task.hasty]\nat_least_seconds = 3600\n'
-                          f'[task.checked]\nother_actor = true\n[task.broken]\nvalidators = ["broken"]\n'
+                          f'[task.checked]\nother_actor = true\n[task.guarded]\nstrict = true\n[task.broken]\nvalidators = ["broken"]\n'
                           f'[validator.approval]\ncommand = ["{validator}"]\n[validator.broken]\ncommand = ["/bin/false"]\n')
         (folder / "muniment.toml").write_text(f'completion_policy = "{policy}"\n')
         cls.daemon.arguments += ["--config", str(folder / "muniment.toml")]
@@ -407,6 +481,10 @@ class Policies(GateCase):
 
     def test_another_actor_can_be_demanded(self) -> None:
         self.assert_refused(self.complete(self.open(type="checked"), self.evidence()), "same_actor")
+
+    def test_a_client_cannot_open_its_way_out_of_the_file(self) -> None:
+        task = self.open(type="guarded", requires_evidence=False)
+        self.assert_refused(self.complete(task), "no_evidence")
 
     def test_a_policy_that_is_wrong_stops_the_start(self) -> None:
         daemon = Daemon()

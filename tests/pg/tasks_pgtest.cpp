@@ -198,13 +198,19 @@ TEST_F(TaskTest, UsesOfTheSameContentAreListedInOrder) {
   EXPECT_EQ(uses->back().run_id, "r2");
   EXPECT_EQ(uses->back().actor, "uid:1000");
   EXPECT_EQ(reader->evidence_with_hash(sha256("the same"), INT64_MAX, 1)->size(), 1u);
-  EXPECT_FALSE(*reader->content_spent(sha256("the same")));
+  EXPECT_FALSE(*reader->spent_on_another(third, true, "r1", "t9"));
   open(other_run, "t1");
   complete(other_run, "t1", {second});
-  const auto spent = reader->content_spent(sha256("the same"));
+  const auto spent = reader->spent_on_another(third, true, "r1", "t9");
   ASSERT_TRUE(spent && *spent);
   EXPECT_EQ((*spent)->run_id, "r2");
   EXPECT_EQ((*spent)->evidence_seq, second.seq);
+  EXPECT_FALSE(*reader->spent_on_another(third, false, "r1", "t9"));  // other evidence, whose content is not asked for
+  EXPECT_TRUE(*reader->spent_on_another(second, false, "r1", "t9"));
+  EXPECT_FALSE(*reader->spent_on_another(second, true, "r2", "t1"));  // the task itself
+  EvidenceRow stranger = third;
+  stranger.actor = "uid:2000";
+  EXPECT_FALSE(*reader->spent_on_another(stranger, true, "r1", "t9"));
 }
 
 TEST_F(TaskTest, EvidenceIsListedByTaskAndByValidator) {

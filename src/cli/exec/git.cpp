@@ -109,9 +109,19 @@ bool is_test_configuration(const std::string& path) {
 
 std::vector<std::string> changed_tests(const std::string& folder, const std::string& commit, std::size_t paths_max) {
   if (commit.empty()) return {};
-  const auto changed = git_output(folder, {"diff", "--no-ext-diff", "--no-renames", "--name-status", "-z", commit});
+  if (!git_output(folder, {"rev-parse", "--git-dir"})) return {};
+  const auto changed = git_output(folder, {"-c", "diff.relative=false", "diff", "--no-ext-diff", "--no-textconv",
+                                           "--no-renames", "--name-status", "-z", commit});
   const auto added = git_output(folder, {"ls-files", "-z", "--others", "--exclude-standard", "--full-name", ":/"});
+  const auto tagged = git_output(folder, {"ls-files", "-z", "-v", "--full-name", ":/"});
   std::vector<std::string> found;
+  if (!changed && commit != "HEAD") found.push_back("(git cannot compare with " + commit + ")");
+  for (const std::string& line : split_at_nul(tagged.value_or(""))) {
+    // "h path": assume-unchanged, "S path": skip-worktree. git does not look at either.
+    const bool hidden = line.size() > 2 && (line[0] == 'S' || (line[0] >= 'a' && line[0] <= 'z'));
+    if (hidden && (is_test_path(line.substr(2)) || is_test_configuration(line.substr(2))))
+      found.push_back(line.substr(2));
+  }
   const std::vector<std::string> words = split_at_nul(changed.value_or(""));
   for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
     const std::string& path = words[i + 1];

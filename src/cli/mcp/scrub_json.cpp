@@ -39,7 +39,8 @@ std::size_t scrub_json(std::string& json) {
   std::size_t count = 0;
   std::string out;
   std::size_t depth = 0;
-  std::optional<std::size_t> secret_at;  // depth of the object with a member whose name says that it is secret
+  constexpr std::size_t none = SIZE_MAX;
+  std::size_t secret_at = none;  // depth of the object with a member whose name says that it is secret
   for (std::size_t at = 0; at < json.size();) {
     const char c = json[at];
     const bool is_string = c == '"';
@@ -47,7 +48,7 @@ std::size_t scrub_json(std::string& json) {
       if (c == '{' || c == '[') ++depth;
       if ((c == '}' || c == ']') && depth > 0) --depth;
       const bool member_ends = c == ',' || c == '}' || c == ']';
-      if (secret_at && member_ends && depth < *secret_at + (c == ',' ? 1 : 0)) secret_at.reset();
+      if (secret_at != none && member_ends && depth < secret_at + (c == ',' ? 1 : 0)) secret_at = none;
       out += c;
       ++at;
       continue;
@@ -57,10 +58,10 @@ std::size_t scrub_json(std::string& json) {
     const std::size_t after = skip_blanks(json, end);
     at = end;
     if (is_string && after < json.size() && json[after] == ':') {
-      if (!secret_at && is_secret_member(string_of(literal).value_or(literal))) secret_at = depth;
+      if (secret_at == none && is_secret_member(string_of(literal).value_or(literal))) secret_at = depth;
     } else if (is_string) {
-      count += scrub_literal(literal, secret_at.has_value());
-    } else if (secret_at) {
+      count += scrub_literal(literal, secret_at != none);
+    } else if (secret_at != none) {
       literal = json::quote(scrubbed_text);
       ++count;
     }

@@ -176,8 +176,10 @@ class Reader {
                                        std::size_t limit);
   // Which of these evidence.recorded events completed a task, and which, in order of evidence_seq.
   Result<std::vector<TaskEvidenceRow>> evidence_spent(const std::vector<std::int64_t>& evidence_seqs);
-  // The first task that was completed with evidence of this content, whoever recorded it.
-  Result<std::optional<TaskEvidenceRow>> content_spent(const Hash& hash);
+  // The first other task that was completed with this evidence, by any of its uses, with evidence of the same recorded
+  // command, or, where `by_content`, with evidence of the same hash; all of it of the same actor.
+  Result<std::optional<TaskEvidenceRow>> spent_on_another(const EvidenceRow& evidence, bool by_content,
+                                                          std::string_view run_id, std::string_view task_id);
 
   // All rows of a run whose events are in `span`, in the order of their events.
   Result<std::vector<ArtifactRow>> artifacts_in(std::string_view run_id, SeqSpan span, std::size_t limit);

@@ -78,15 +78,28 @@ Result<std::vector<TaskEvidenceRow>> Reader::evidence_spent(const std::vector<st
   });
 }
 
-Result<std::optional<TaskEvidenceRow>> Reader::content_spent(const Hash& hash) {
-  return guarded(impl_->connection, "looking for a task that the same content completed",
+Result<std::optional<TaskEvidenceRow>> Reader::spent_on_another(const EvidenceRow& evidence, bool by_content,
+                                                                std::string_view run_id, std::string_view task_id) {
+  return guarded(impl_->connection, "looking for another task that the evidence completed",
                  [&]() -> std::optional<TaskEvidenceRow> {
+                   const auto hash = by_content ? std::optional(to_hex(evidence.hash)) : std::nullopt;
+                   Params params = impl_->params();
+                   params.text(evidence.actor)
+                       .uuid(evidence.evidence_id)
+                       .text_or_null(hash)
+                       .text(evidence.run_id)
+                       .uuid_or_null(evidence.command_id)
+                       .text(run_id)
+                       .text(task_id)
+                       .integer(impl_->place.size);
                    const pqxx::result rows =
-                       query(impl_->connection, "content_spent",
+                       query(impl_->connection, "spent_on_another",
                              "SELECT " MUNIMENT_TASK_EVIDENCE_COLUMNS
                              " FROM evidence e JOIN task_evidence t ON t.log_no = $1 AND t.evidence_seq = e.seq"
-                             " WHERE e.log_no = $1 AND e.hash = $2 AND t.seq < $3 ORDER BY t.seq LIMIT 1",
-                             impl_->params().text(to_hex(hash)).integer(impl_->place.size));
+                             " WHERE e.log_no = $1 AND e.actor = $2 AND (e.evidence_id = $3::uuid OR e.hash = $4"
+                             " OR (e.run_id = $5 AND e.command_id = $6::uuid))"
+                             " AND NOT (t.run_id = $7 AND t.task_id = $8) AND t.seq < $9 ORDER BY t.seq LIMIT 1",
+                             params);
                    if (rows.empty()) return {};
                    return task_evidence_of(rows[0]);
                  });

@@ -25,6 +25,20 @@ Status check_body_size(const std::string& body) {
   return events::check_body_size(body.size(), "the event", "Put the text into an artifact and point at it.");
 }
 
+// The members of the reply that say what a command's evidence is worth, with a comma in front.
+std::string command_members(Call& call, const evidence::completion::Command& command, const std::string& type) {
+  const auto policy = call.services.policies.of_type("");
+  const CommandResult result = judge_command(command, type, policy, call.services.clock.now());
+  json::Writer out;
+  out.begin_object().member("passed", result.passed).member("reason", result.reason);
+  if (const auto& report = command.report) {
+    out.key("report").begin_object().member("format", report->format).member("total", report->counts.total);
+    out.member("passed", report->counts.passed).member("failed", report->counts.failed);
+    out.member("skipped", report->counts.skipped).end_object();
+  }
+  return "," + std::move(out).text().substr(1);
+}
+
 // What the same request was answered when it was recorded: whatever became of the run and of what it points at since
 // then. nullopt: it was not. `sent`: the members of the event's body that the request says itself. Errors: conflict
 // where it says something else now.
@@ -48,8 +62,10 @@ Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, 
   if (!same || !same_step) return used_key(*known);
   const auto id = parse_uuid(body[id_name].string_or(""));
   const auto hash = hash_from_hex(body["hash"].string_or(""));
+  const std::string more =
+      body["command_id"] ? command_members(call, command_of(body["content"]), body["type"].string_or("")) : "";
   return std::optional(
-      Reply{recorded_json(id_name, id.value_or(ids.id), hash ? &*hash : nullptr, known->seq, true), {}});
+      Reply{recorded_json(id_name, id.value_or(ids.id), hash ? &*hash : nullptr, known->seq, true, more), {}});
 }
 
 // Where evidence goes: the run that is named, or the pointer's; empty: the log's own.
@@ -338,16 +354,7 @@ Status fill_row(Call& call, const std::shared_ptr<store::Run>& run, store::Evide
   row.command_id = parse_uuid(params["command_id"].string_or(""));
   ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
   row.hash = hash_of_content(content.root());
-  const auto policy = call.services.policies.of_type("");
-  const CommandResult result = judge_command(made.command, row.type, policy, call.services.clock.now());
-  json::Writer out;
-  out.begin_object().member("passed", result.passed).member("reason", result.reason);
-  if (const auto& report = made.command.report) {
-    out.key("report").begin_object().member("format", report->format).member("total", report->counts.total);
-    out.member("passed", report->counts.passed).member("failed", report->counts.failed);
-    out.member("skipped", report->counts.skipped).end_object();
-  }
-  source.reply_members = "," + std::move(out).text().substr(1);
+  source.reply_members = command_members(call, made.command, row.type);
   return success();
 }
 

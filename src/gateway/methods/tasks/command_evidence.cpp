@@ -16,7 +16,8 @@ namespace {
 namespace completion = evidence::completion;
 namespace reports = evidence::reports;
 
-constexpr std::size_t text_bytes_max = 16 * 1024;  // of the output, in the evidence itself
+constexpr std::size_t text_bytes_max = 16 * 1024;     // of the output, in the evidence itself
+constexpr std::size_t content_bytes_max = 48 * 1024;  // of the evidence, within an event's body
 
 // What an artifact of the run holds; of a long one its last `bytes_max` bytes.
 Result<std::string> read_artifact(Call& call, const store::Run& run, const std::string& id, std::size_t bytes_max) {
@@ -156,6 +157,9 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
       const events::Event ended,
       event_of(call, run, make_uuid_v8("command.end/" + start_id.text()), "command.ended",
                Error(Errc::conflict, fmt::format("command {} has not ended. Send command.end first", id))));
+  if (started.actor != call.caller.actor || ended.actor != call.caller.actor)
+    return Error(Errc::denied,
+                 fmt::format("command {} was recorded by {}, who alone makes evidence of it", id, started.actor));
   ASSIGN_OR_RETURN(const json::Document start_body, json::parse(*started.body));
   ASSIGN_OR_RETURN(const json::Document end_body, json::parse(*ended.body));
   CommandEvidence made;
@@ -170,7 +174,12 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
   for (const json::Value path : call.params["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
   command.tests_changed_reason = call.params["tests_changed_reason"].string_or("");
   RETURN_IF_ERROR(look_up_earlier(call, command));
-  made.content = content_json(command, start_id.text(), tail_of(out.empty() ? err : out));
+  std::string tail = tail_of(out.empty() ? err : out);
+  made.content = content_json(command, start_id.text(), tail);
+  while (made.content.size() > content_bytes_max && !tail.empty()) {  // control characters are written as six bytes
+    tail.erase(0, tail.size() / 2 + 1);
+    made.content = content_json(command, start_id.text(), tail);
+  }
   return made;
 }
 

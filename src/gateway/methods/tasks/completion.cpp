@@ -23,7 +23,11 @@ namespace completion = evidence::completion;
 
 std::vector<std::string> ids_of(const json::Value& params) {
   std::vector<std::string> ids;
-  for (const json::Value id : params["evidence_ids"]) ids.push_back(id.string_or(""));
+  for (const json::Value item : params["evidence_ids"]) {
+    const std::string id = item.string_or("");
+    const auto parsed = parse_uuid(id);
+    ids.push_back(parsed ? parsed->text() : id);  // one spelling for one piece
+  }
   return ids;
 }
 
@@ -34,6 +38,7 @@ struct Judged {
   completion::Task task{};
   Pieces pieces{};
   completion::Judgement judgement{};
+  std::int64_t log_size = 0;  // before the evidence was read
 };
 
 void write_judgement(json::Writer& out, const Judged& judged) {
@@ -60,16 +65,33 @@ void write_judgement(json::Writer& out, const Judged& judged) {
   write_halted(out, judged.pieces.outcome);
 }
 
-// Whether a file.changed event of the run follows the newest piece.
+// The seq of the command's end; of the evidence, where that cannot be found.
+Result<std::int64_t> end_of_command(Call& call, const store::EvidenceRow& row) {
+  ASSIGN_OR_RETURN(const auto run, load_run(call, row.run_id));
+  if (!run) return row.seq;
+  ASSIGN_OR_RETURN(const auto ended,
+                   call.reader->event_by_id(run->view().run_no, make_uuid_v8("command.end/" + row.command_id->text())));
+  return ended ? ended->seq : row.seq;
+}
+
+// Whether a file.changed event of the run follows the check: the first end of a recorded command, or else the newest
+// piece.
 Result<bool> files_changed_since(Call& call, const store::Run& run, const Pieces& pieces) {
   store::EventFilter filter;
   filter.run_no = run.view().run_no;
   filter.types = {"file.changed"};
   filter.archived_bodies = false;
-  for (const auto& use : pieces.uses) {
-    if (use) filter.from_seq = std::max(filter.from_seq, use->row.seq + 1);
+  std::optional<std::int64_t> ended, newest;
+  for (std::size_t i = 0; i < pieces.uses.size(); ++i) {
+    const auto& use = pieces.uses[i];
+    if (!use || use->reader != call.reader) continue;
+    newest = std::max(newest.value_or(-1), use->row.seq);
+    if (!use->row.command_id) continue;
+    ASSIGN_OR_RETURN(const std::int64_t seq, end_of_command(call, use->row));
+    ended = std::min(ended.value_or(seq), seq);
   }
-  if (filter.from_seq == 0) return false;
+  if (!newest) return false;
+  filter.from_seq = ended.value_or(*newest) + 1;
   ASSIGN_OR_RETURN(const auto events, call.reader->events(filter, 1));
   return !events.empty();
 }
@@ -128,6 +150,7 @@ void hold_requirement(Judged& judged, const json::Value& params) {
 Result<Judged> judge(Call& call, std::shared_ptr<store::Run> run, std::optional<TaskRecord> record) {
   Judged judged{.run = std::move(run), .record = std::move(record)};
   judged.task = task_of(judged, call.params);
+  judged.log_size = call.services.appender.status().size;
   const std::string run_id = judged.run ? judged.run->run_id : "";
   ASSIGN_OR_RETURN(judged.pieces,
                    read_pieces(call, ids_of(call.params), {run_id, judged.task.task_id, judged.task.opened_at}));
@@ -136,6 +159,9 @@ Result<Judged> judge(Call& call, std::shared_ptr<store::Run> run, std::optional<
   }
   const bool strict = call.params["strict"].as_bool().value_or(false);
   const completion::Policy policy = call.services.policies.of_type(judged.task.type, strict);
+  // A client cannot open its way out of what the file demands.
+  const completion::Policy file = call.services.policies.of_type(judged.task.type);
+  if (file.strict || !file.required_type.empty()) judged.task.requires_evidence = true;
   judged.judgement = completion::judge(judged.task, judged.pieces.pieces, policy, call.services.clock.now());
   hold_requirement(judged, call.params);
   require_same_run(judged, policy);
@@ -149,7 +175,8 @@ void write_ids(json::Writer& body, const Judged& judged) {
   body.key("evidence_ids").begin_array();
   std::set<std::string> written;
   for (const completion::Piece& piece : judged.pieces.pieces) {
-    if (!piece.evidence_id.empty() && written.insert(piece.evidence_id).second) body.string(piece.evidence_id);
+    // An id that names nothing may be any text: it is left out.
+    if (parse_uuid(piece.evidence_id) && written.insert(piece.evidence_id).second) body.string(piece.evidence_id);
   }
   body.end_array();
 }
@@ -227,6 +254,16 @@ Result<TaskRecord> task_named(Call& call, const std::string& run_id) {
   return std::move(*task);
 }
 
+// Two completions of the run that spend the same content or command are judged one after the other.
+void name_what_is_spent(const Judged& judged, store::AppendRequest& request) {
+  request.names_known_upto = judged.log_size;
+  for (const auto& use : judged.pieces.uses) {
+    if (!use) continue;
+    request.names.push_back("spends " + to_hex(use->row.hash));
+    if (use->row.command_id) request.names.push_back("spends " + use->row.command_id->text());
+  }
+}
+
 Answer complete(Call& call, const Judged& judged) {
   json::Writer body;
   body.begin_object().member("task_id", judged.record->task_id);
@@ -235,6 +272,7 @@ Answer complete(Call& call, const Judged& judged) {
   store::AppendRequest request;
   request.actor = call.caller.actor;
   request.erasures_seen = call.erasures_seen;
+  name_what_is_spent(judged, request);
   std::vector<store::TaskEvidenceRow> spent;
   std::set<std::int64_t> seqs;
   body.key("evidence_seqs").begin_array();

@@ -114,6 +114,8 @@ Result<bool> says_the_same(const EvidenceUse& use, const FileRecord& file) {
 // The ledger has the id: the file must say what an export of one of its uses would.
 Result<Answer> import_again(Call& call, const std::shared_ptr<store::Run>& run, const FileRecord& file,
                             const std::vector<EvidenceUse>& uses) {
+  if (is_erased(uses.front().row))
+    return Error(Errc::conflict, fmt::format("evidence {} was erased, and is not recorded again.", file.id.text()));
   for (const EvidenceUse& use : uses) {
     ASSIGN_OR_RETURN(const bool same, says_the_same(use, file));
     if (same) return Answer(Reply{recorded_json("evidence_id", file.id, &use.row.hash, use.row.seq, true), {}});
@@ -143,9 +145,11 @@ Result<Answer> evidence_check(Call& call) {
   const bool intact = exists && piece.damage.empty();
   const Time now = call.services.clock.now();
   const auto policy = call.services.policies.of_type("");
-  const Time from = piece.stated_at ? std::min(*piece.stated_at, piece.recorded_at) : piece.recorded_at;
+  Time from = piece.stated_at ? std::min(*piece.stated_at, piece.recorded_at) : piece.recorded_at;
+  if (piece.command) from = std::min(from, piece.command->ended_at);
+  const bool from_the_future = piece.recorded_at > now || (piece.stated_at && *piece.stated_at > now);
   const bool fresh =
-      exists && from <= now && now.micros - from.micros <= std::chrono::microseconds(policy.fresh_for).count();
+      exists && !from_the_future && now.micros - from.micros < std::chrono::microseconds(policy.fresh_for).count();
   json::Writer out;
   out.begin_object().member("evidence_id", id).member("exists", exists);
   out.member("intact", intact).member("fresh", fresh);

@@ -25,6 +25,13 @@ class PieceReader {
 
   Result<Pieces> read(const std::vector<std::string>& ids) {
     for (const std::string& id : ids) {
+      if (call_.services.clock.monotonic() > call_.deadline)
+        return Error(Errc::deadline_exceeded, "the evidence was not read in time. Send fewer pieces.");
+      if (const auto again = std::ranges::find(ids, id) - ids.begin(); again < std::ssize(read_.pieces)) {
+        read_.pieces.push_back(read_.pieces[static_cast<std::size_t>(again)]);  // it is read once
+        read_.uses.push_back(read_.uses[static_cast<std::size_t>(again)]);
+        continue;
+      }
       Piece piece;
       piece.evidence_id = id;
       ASSIGN_OR_RETURN(std::optional<EvidenceUse> use, find(id));
@@ -128,20 +135,15 @@ class PieceReader {
 
   // A task that was completed with it, or with a copy of it; and an earlier copy that is older than the task.
   Status look_up_reuse(Piece& piece, const EvidenceUse& use) {
-    if (use.reader != call_.reader) return success();
-    ASSIGN_OR_RETURN(const auto spent, call_.reader->evidence_spent({use.row.seq}));
-    for (const auto& one : spent) {
-      if (one.run_id != task_.run_id || one.task_id != task_.task_id) piece.spent_on = one.task_id;
-    }
-    if (use.row.pointer || says_little(piece)) return success();
+    const bool little = says_little(piece);
+    ASSIGN_OR_RETURN(const auto spent, use.reader->spent_on_another(use.row, !little, task_.run_id, task_.task_id));
+    if (spent) piece.spent_on = spent->task_id;
+    if (use.reader != call_.reader || use.row.pointer || little) return success();
     RETURN_IF_ERROR(look_up_resembling(piece, use));
     ASSIGN_OR_RETURN(const auto twins, call_.reader->evidence_with_hash(use.row.hash, use.row.seq, twins_max));
     for (const store::EvidenceUse& twin : twins) {
       if (twin.actor != use.row.actor) continue;
-      ASSIGN_OR_RETURN(const auto twin_spent, call_.reader->evidence_spent({twin.seq}));
-      if (!twin_spent.empty() && piece.spent_on.empty()) piece.spent_on = twin_spent.front().task_id;
-      const bool older = task_.opened_at && twin.created_at < *task_.opened_at;
-      if (older || !twin_spent.empty()) piece.copied_from = twin.evidence_id.text();
+      if (task_.opened_at && twin.created_at < *task_.opened_at) piece.copied_from = twin.evidence_id.text();
     }
     return success();
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -14,9 +15,9 @@ namespace {
 constexpr std::array<std::string_view, 5> finished = {"completed", "complete", "done", "finished", "closed"};
 constexpr std::array<std::string_view, 5> of_the_gate = {"task.opened", "task.validated", "task.completed",
                                                          "evidence.recorded", "violation.detected"};
-constexpr std::size_t items_looked_up_max = 100;  // of one request
+constexpr std::size_t open_tasks_max = 1000;  // of a run, the oldest
 
-// The ids of the finished items, each once.
+// The ids of the finished items.
 std::vector<std::string> finished_items(const AdmittedAppend& admitted, std::size_t at_most) {
   std::vector<std::string> ids;
   for (const AdmittedEvent& event : admitted.events) {
@@ -24,8 +25,7 @@ std::vector<std::string> finished_items(const AdmittedAppend& admitted, std::siz
     for (const json::Value item : event.body["items"]) {
       if (ids.size() == at_most) return ids;
       if (std::ranges::find(finished, item["status"].string_or("")) == finished.end()) continue;
-      std::string id = item["id"].string_or("");
-      if (std::ranges::find(ids, id) == ids.end()) ids.push_back(std::move(id));
+      ids.push_back(item["id"].string_or(""));
     }
   }
   return ids;
@@ -38,9 +38,13 @@ bool finishes_plan_items(const AdmittedAppend& admitted) { return !finished_item
 Result<std::vector<events::NewEvent>> plan_violations(Call& call, const store::Run& run,
                                                       const AdmittedAppend& admitted) {
   std::vector<events::NewEvent> violations;
-  for (const std::string& id : finished_items(admitted, items_looked_up_max)) {
-    ASSIGN_OR_RETURN(const auto task, call.reader->task(run.run_id, id));
-    if (!task || task->completed_seq) continue;
+  const std::vector<std::string> ids = finished_items(admitted, SIZE_MAX);
+  if (ids.empty()) return violations;
+  ASSIGN_OR_RETURN(const auto open, call.reader->tasks(run.run_id, false, -1, open_tasks_max));
+  const std::set<std::string_view> finished_ids(ids.begin(), ids.end());
+  for (const store::TaskPlace& task : open) {
+    const std::string& id = task.task_id;
+    if (!finished_ids.contains(id)) continue;
     violations.push_back(violation_event(
         call, run, {"direct_change", fmt::format("plan.updated calls task {} done, and it is open", id), id, ""}));
   }

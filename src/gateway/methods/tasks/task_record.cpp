@@ -8,6 +8,7 @@ namespace muniment::gateway::methods {
 namespace {
 
 constexpr std::size_t detail_bytes_max = 2000;
+constexpr std::size_t id_bytes_max = 256;
 
 Result<events::Event> event_at(store::Reader& reader, std::int64_t seq, std::string_view type) {
   ASSIGN_OR_RETURN(auto event, reader.event_at(seq));
@@ -78,8 +79,11 @@ Result<std::vector<TaskRecord>> list_tasks(store::Reader& reader, std::string_vi
 events::NewEvent violation_event(Call& call, const store::Run& run, const Violation& violation) {
   json::Writer body;
   body.begin_object().member("kind", violation.kind).member("detail", preview(violation.detail, detail_bytes_max));
-  if (!violation.task_id.empty()) body.member("task_id", violation.task_id);
-  if (!violation.evidence_id.empty()) body.member("evidence_id", violation.evidence_id);
+  const auto add_id = [&](std::string_view name, const std::string& id) {  // the client may have sent anything as an id
+    if (!id.empty() && id.size() <= id_bytes_max) body.member(name, id);
+  };
+  add_id("task_id", violation.task_id);
+  add_id("evidence_id", violation.evidence_id);
   return make_event(call, run, "violation.detected", std::move(body.end_object()).text(),
                     call.params["step_id"].string_or(""));
 }
