@@ -213,6 +213,58 @@ TEST(Structure, OtherTypesThanTestOutputAreStrongByTheirExitStatus) {
   EXPECT_TRUE(judged(piece).evidence_status[0].strong);
 }
 
+// A log of a recorded command without a report.
+Piece recorded_log(std::vector<std::string> argv, std::string text) {
+  Piece piece = recorded(std::move(argv));
+  piece.type = "log";
+  piece.text = std::move(text);
+  piece.command->report.reset();
+  return piece;
+}
+
+const std::vector<std::string> test_tasks{"Make the login tests pass", "Get pytest green for the login",
+                                          "Fix the login until jest is happy"};
+
+TEST(Structure, ALogOfAnotherCommandCompletesNoTaskOfTestsUnderTheStrictPolicy) {
+  for (const auto& argv : std::vector<std::vector<std::string>>{{"make", "all"}, {"./x"}, {"sh", "-c", "./login"}}) {
+    const Piece piece = recorded_log(argv, "login: cc -o login login.c\nlogin: linked 14 objects in 3.1 s");
+    for (const std::string& content : test_tasks) {
+      const Judgement judgement = judged(task_of(content), {piece}, strict_policy());
+      EXPECT_EQ(blocked_by(judgement), "self_reported") << content << ": " << argv[0];
+      EXPECT_FALSE(judgement.evidence_status[0].strong) << content << ": " << argv[0];
+      EXPECT_NE(judgement.reason.find("speaks of tests"), std::string::npos) << judgement.reason;
+    }
+    EXPECT_TRUE(judged(task_of("Build the login"), {piece}, strict_policy()).can_complete) << argv[0];
+  }
+}
+
+TEST(Structure, ARunOfTestsCompletesATaskOfTestsUnderTheStrictPolicyWhateverItsType) {
+  Piece reported = recorded_piece(), counted = recorded_log({"pytest"}, "tests/test_login.py: 12 passed in 3.21s");
+  for (const char* type : {"test_output", "log"}) {
+    reported.type = counted.type = type;
+    reported.text = "tests/test_login.py ... 3 passed in 0.05s";
+    for (const Piece& piece : {reported, counted}) {
+      const Judgement judgement = judged(task_of("Make the login tests pass"), {piece}, strict_policy());
+      EXPECT_TRUE(judgement.can_complete) << type << ": " << judgement.reason;
+    }
+  }
+}
+
+TEST(Structure, ARunnerThatShowsNoCountCompletesNoTaskOfTestsUnderTheStrictPolicy) {
+  const Piece piece = recorded_log({"pytest"}, "login 14 modules collected in 3.1 s from shop/login.py");
+  EXPECT_FALSE(judged(task_of("Make the login tests pass"), {piece}, strict_policy()).can_complete);
+}
+
+TEST(Structure, OnlyThePolicySaysThatOtherEvidenceShowsATaskOfTests) {
+  const Piece piece = recorded_log({"./login-fixtures"}, "login: wrote 14 fixtures of shop/login.py in 3.1 s");
+  Task task = task_of("Write fixtures for the login tests");
+  task.required_type = "log";
+  EXPECT_EQ(blocked_by(judged(task, {piece}, strict_policy())), "self_reported");
+  Policy policy = strict_policy();
+  policy.required_type = "log";
+  EXPECT_EQ(blocked_by(judged(task, {piece}, policy)), "");
+}
+
 TEST(Structure, ATextThatReportsNoTestsOrSkippedTestsOrFailuresIsRefused) {
   EXPECT_EQ(code_of_text("auth\nRan 0 tests in 0.000s\n\nOK"), "zero_tests");
   EXPECT_EQ(code_of_text("auth tests/auth.py 2026-11-26\nno tests ran in 0.01s"), "zero_tests");
@@ -331,6 +383,14 @@ TEST(Structure, FailuresOfTheStateBeforeAreNone) {
   EXPECT_EQ(
       blocked_by(judged(piece_of_json(R"({"suite":"authentication","before":{"errors":12},"after":{"errors":1}})"))),
       "tests_failed");
+}
+
+TEST(Structure, AFailureBesideAnObjectOfALongNameIsSeen) {
+  std::string members = R"("a":0)";
+  for (int i = 0; i < 100'000; ++i) members += ",\"a" + std::to_string(i) + "\":0";
+  EXPECT_TRUE(
+      has_finding(judged(piece_of_json("{\"failures\":2,\"" + std::string(1 << 20, 'n') + "\":{" + members + "}}")),
+                  "tests_failed"));
 }
 
 TEST(Structure, AnotherTypeThanTestsMayShowARunnersPackage) {

@@ -120,6 +120,26 @@ TEST(Timing, EvidenceFromLongBeforeTheTaskIsReplayed) {
   EXPECT_TRUE(has_finding(judged(task, {piece}), "replayed"));
 }
 
+TEST(Timing, ACommandThatEndedLongBeforeTheTaskIsReplayedHoweverLateItIsRecorded) {
+  Task task = authentication();
+  Piece piece = recorded_piece();
+  piece.command->ended_at = Time{task.opened_at->micros - 1'800 * second + 1};
+  EXPECT_EQ(blocked_by(judged(task, {piece})), "");
+  piece.command->ended_at = Time{task.opened_at->micros - 1'800 * second};
+  const Judgement judgement = judged(task, {piece});
+  EXPECT_EQ(blocked_by(judgement), "replayed");
+  EXPECT_NE(judgement.reason.find("command of the evidence ended 30 min"), std::string::npos) << judgement.reason;
+}
+
+TEST(Timing, ACommandThatEndedAfterTheRecordingDoesNotMakeItNewer) {
+  Task task = authentication();
+  Piece piece = recorded_piece();
+  piece.recorded_at = Time{task.opened_at->micros - 1'800 * second};
+  EXPECT_EQ(blocked_by(judged(task, {piece})), "replayed");
+  piece.command->ended_at = Time{};  // unknown
+  EXPECT_EQ(blocked_by(judged(task, {piece})), "replayed");
+}
+
 TEST(Timing, APolicyCanDemandAnotherActorWhateverTheValidatorIdSays) {
   Policy policy;
   policy.other_actor = true;

@@ -1,6 +1,9 @@
 // SARIF, GoogleTest JSON and the events of go.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 #include "unit/reports_golden.hpp"
 
 namespace muniment::evidence::reports {
@@ -60,6 +63,56 @@ TEST(Sarif, ALogWithoutRunsIsAProblem) {
   EXPECT_EQ(read_text("{\"$schema\":\"sarif-2.1.0\",\"runs\":[]}").problem, "the SARIF log holds no run");
 }
 
+constexpr std::size_t half_bytes = 1 << 20;  // of a hostile report: a long text, and as many bytes that refer to it
+
+// `item` as often as half_bytes hold it, with commas between.
+std::string repeated(std::string_view item, std::size_t& times) {
+  times = half_bytes / (item.size() + 1);
+  std::string text;
+  for (std::size_t i = 0; i < times; ++i) text.append(i == 0 ? "" : ",").append(item);
+  return text;
+}
+
+std::string sarif_of_rule(const std::string& rule, const std::string& results) {
+  return R"({"version":"2.1.0","runs":[{"tool":{"driver":{"rules":[)" + rule + R"(]}},"results":[)" + results + "]}]}";
+}
+
+TEST(Sarif, ALongLevelOfARuleThatManyResultsReferToIsNoError) {
+  std::size_t times = 0;
+  const std::string results = repeated(R"({"ruleIndex":0})", times), level(half_bytes, 'e');
+  const Report report =
+      read_text(sarif_of_rule(R"({"id":"R","defaultConfiguration":{"level":")" + level + "\"}}", results));
+  EXPECT_EQ(report.counts, counts_of(static_cast<std::int64_t>(times), 0, 0));
+  EXPECT_EQ(report.problem, "");
+}
+
+TEST(Sarif, ALongIdOfARuleNamesItsResults) {
+  std::size_t times = 0;
+  const std::string id(half_bytes, 'i'), error = R"(","defaultConfiguration":{"level":"error"}})";
+  const std::string results = R"({"ruleId":")" + id + "\"}," + repeated(R"({"ruleId":"i"})", times);
+  const Report report = read_text(sarif_of_rule(R"({"id":")" + id + error, results));
+  EXPECT_EQ(report.counts, counts_of(static_cast<std::int64_t>(times), 1, 0));
+  ASSERT_EQ(report.failures.size(), 1U);
+  EXPECT_LE(report.failures[0].size(), test_name_bytes_max);
+}
+
+std::string gtest_of_failures(const std::string& suite, std::size_t& times) {
+  const std::string tests = repeated(R"({"name":"A","status":"RUN","failures":[{}]})", times);
+  const std::string count = std::to_string(times);
+  return R"({"tests":)" + count + R"(,"failures":)" + count + R"(,"testsuites":[{"name":")" + suite + R"(","tests":)" +
+         count + R"(,"testsuite":[)" + tests + "]}]}";
+}
+
+TEST(GTestJson, ALongNameOfASuiteWithManyFailuresIsCut) {
+  std::size_t times = 0;
+  const Report report = read_text(gtest_of_failures(std::string(half_bytes, 's'), times));
+  EXPECT_EQ(report.counts, counts_of(0, static_cast<std::int64_t>(times), 0));
+  EXPECT_EQ(report.problem, "");
+  ASSERT_EQ(report.failures.size(), failures_kept_max);
+  EXPECT_TRUE(report.failures.back().starts_with("sss"));
+  EXPECT_LE(report.failures.back().size(), test_name_bytes_max);
+}
+
 TEST(GTestJson, ADisabledTestAndOneThatSkipsItselfAreSkipped) {
   const Report report = read_golden("gtest.json");
   EXPECT_EQ(report.counts, counts_of(2, 1, 2));
@@ -109,6 +162,28 @@ TEST(GoEvents, OtherJsonAmongTheEventsIsOutput) {
   const std::string text = "{\"level\":\"info\" broken\n" + golden_report("go_events.json");
   EXPECT_EQ(read_text(text).counts, counts_of(8, 0, 1));
   EXPECT_EQ(read_text(text).problem, "");
+}
+
+TEST(GoEvents, EventsOfMoreThanAJsonReportMayHaveAreRead) {
+  std::string text = golden_report("go_events.json");
+  const std::string output =
+      R"({"Time":"t","Action":"output","Package":"a","Output":")" + std::string(half_bytes, 'x') + "\"}\n";
+  for (int i = 0; i < 15; ++i) text.insert(0, output);
+  text.insert(text.size(), R"({"Time":"t","Action":"pass","Package":"a"})"
+                           "\n");
+  ASSERT_GT(text.size(), json_report_bytes_max);
+  ASSERT_LE(text.size(), report_bytes_max);
+  EXPECT_EQ(read_text(text).problem, "");
+  EXPECT_GE(read_text(text).counts.passed, 8);
+}
+
+TEST(GoEvents, AnEventOverTheLimitOfOneJsonTextIsNotRead) {
+  const std::string events = golden_report("go_events.json"), head = R"({"Action":"output","Output":")", end = "\"}";
+  const auto with_event_of = [&](std::size_t bytes) {
+    return read_text(events + head + std::string(bytes - head.size() - end.size(), 'x') + end + "\n");
+  };
+  EXPECT_EQ(with_event_of(json_report_bytes_max).problem, "");
+  EXPECT_EQ(with_event_of(json_report_bytes_max + 1).problem, "an event has 4.0 MiB; at most 4.0 MiB are read of one");
 }
 
 TEST(GoEvents, AnOpenPackageAtTheEndIsTruncated) { EXPECT_FALSE(read_golden("go_events_truncated.json").complete); }

@@ -31,7 +31,28 @@ TEST(ReportTable, ATextOverTheLimitIsNotCounted) {
   const Report report = read_text(text);
   EXPECT_FALSE(report.complete);
   EXPECT_EQ(report.counts, Counts{});
-  EXPECT_EQ(report.problem, "the report has 16.0 MiB; at most 16.0 MiB are read");
+  EXPECT_EQ(report.problem, "the report has 16.0 MiB; at most 16.0 MiB are read of this format");
+}
+
+TEST(ReportTable, AJsonReportAtItsOwnLimitIsRead) {
+  for (const std::string_view name : {"sarif_error.sarif", "gtest.json"}) {
+    std::string text = golden_report(name);
+    const Counts counts = read_text(text).counts;
+    text.append(json_report_bytes_max - text.size(), '\n');
+    EXPECT_EQ(read_text(text).problem, "") << name;
+    EXPECT_EQ(read_text(text).counts, counts) << name;
+  }
+}
+
+TEST(ReportTable, AJsonReportOverItsOwnLimitIsNotCounted) {
+  for (const std::string_view name : {"sarif_error.sarif", "gtest.json"}) {
+    std::string text = golden_report(name);
+    text.append(json_report_bytes_max + 1 - text.size(), '\n');
+    const Report report = read_text(text);
+    EXPECT_FALSE(report.complete) << name;
+    EXPECT_EQ(report.counts, Counts{}) << name;
+    EXPECT_EQ(report.problem, "the report has 4.0 MiB; at most 4.0 MiB are read of this format") << name;
+  }
 }
 
 TEST(ReportTable, TwentyFailuresAreNamed) {

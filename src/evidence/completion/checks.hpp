@@ -162,7 +162,16 @@ void check_structure(Case& c, Findings& findings);
 // content.cpp: reads the piece's text and JSON. `exhibit.piece` is set.
 void read_content(Exhibit& exhibit);
 
+// freshness.cpp: when the piece was recorded, or its command ended, which is earlier.
+Time made_at(const Piece& piece);
+
 std::string_view required_type_of(const Case& c);
 bool is_test_evidence(const Exhibit& exhibit);
+
+// structure.cpp: the task speaks of tests or names a runner.
+bool asks_for_tests(const Case& c);
+// And no type that the policy requires says that other evidence shows it. The type that the task requires is the
+// client's word, which cannot loosen the policy.
+bool needs_test_run(const Case& c);
 
 }  // namespace muniment::evidence::completion

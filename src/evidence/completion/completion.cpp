@@ -127,6 +127,14 @@ void demand_strength(const Case& c, Findings& findings) {
   const bool strong =
       std::any_of(c.exhibits.begin(), c.exhibits.end(), [](const Exhibit& exhibit) { return exhibit.strong; });
   if (strong) return;
+  if (needs_test_run(c)) {
+    findings.add(
+        Code::self_reported, "",
+        "Weak evidence: the task speaks of tests, and the strict policy accepts a recorded run of a test runner "
+        "whose report or output counts tests that passed; no piece is one. Record it with `muniment exec "
+        "--evidence test_output --task ID -- COMMAND`.");
+    return;
+  }
   findings.add(
       Code::self_reported, "",
       "Weak evidence: the strict policy accepts a recorded command that passed, and no piece is one. Record it with `muniment "

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int content_depth_max = 16;
 constexpr std::size_t flat_bytes_max = 256 * 1024;
+constexpr std::size_t parent_bytes_max = 256;  // of its name, which is copied for each member
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& list, std::string_view name) {
@@ -49,7 +50,8 @@ class Flattener {
           const std::string key = member.key();
           if (depth == 0 && !exhibit_.structured && key == "text") continue;
           // A member of a member is named with its parent, which may be the subject: "links": {"broken": 0}.
-          if (!name.empty() && !member.is(json::Kind::object)) parent_ = std::string(name) + ' ';
+          if (!name.empty() && !member.is(json::Kind::object))
+            parent_ = std::string(name.substr(0, parent_bytes_max)) + ' ';
           add(key, member, depth + 1);
         }
         parent_.clear();

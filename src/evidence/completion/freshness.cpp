@@ -16,6 +16,11 @@ constexpr std::int64_t stated_skew_seconds_max = 120;
 
 }  // namespace
 
+Time made_at(const Piece& piece) {
+  if (!piece.command || piece.command->ended_at.micros <= 0) return piece.recorded_at;
+  return std::min(piece.recorded_at, piece.command->ended_at);
+}
+
 void check_freshness(Case& c, Findings& findings) {
   const std::int64_t limit = c.policy.fresh_for.count() * micros_per_second;
   for (const Exhibit& exhibit : c.exhibits) {
@@ -29,7 +34,7 @@ void check_freshness(Case& c, Findings& findings) {
               format_time(piece.recorded_at), format_time(c.now)));
       continue;
     }
-    Time since = piece.recorded_at;
+    Time since = made_at(piece);
     if (piece.stated_at && piece.stated_at->micros > c.now.micros + stated_skew_seconds_max * micros_per_second) {
       findings.add(Code::from_the_future, piece.evidence_id,
                    fmt::format("The evidence states a time in the future, {}. Record it again with its true time.",
@@ -37,7 +42,6 @@ void check_freshness(Case& c, Findings& findings) {
     } else if (piece.stated_at) {
       since = std::min(since, *piece.stated_at);
     }
-    if (piece.command && piece.command->ended_at.micros > 0) since = std::min(since, piece.command->ended_at);
     if (c.now.micros - since.micros >= limit) {
       findings.add(
           Code::stale, piece.evidence_id,

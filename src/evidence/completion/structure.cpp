@@ -118,7 +118,7 @@ class Structure {
 
   void check_program(const Command& command, const CommandKind& kind) {
     const bool tests = is_test_evidence(exhibit_);
-    const bool asked = tests || (case_.terms.classes & (test_word | runner_name)) != 0;
+    const bool asked = tests || asks_for_tests(case_);
     const bool mentions =
         asked && kind.mentions_runner && kind.program != Program::runner && kind.program != Program::unknown;
     if (kind.program == Program::printer || mentions ||
@@ -319,7 +319,7 @@ class Structure {
     const Command& command = *exhibit_.piece->command;
     const bool ended_well = command.exit_code == 0 && !command.interrupted && !command.output_lost;
     if (!ended_well || findings_.blocked(id_)) return;
-    if (is_test_evidence(exhibit_)) {
+    if (is_test_evidence(exhibit_) || needs_test_run(case_)) {
       exhibit_.strong =
           exhibit_.command->program == Program::runner &&
           (exhibit_.has_whole_report() ? !exhibit_.report->analysis : !exhibit_.report && summary_shows_run());
@@ -339,6 +339,12 @@ class Structure {
 }  // namespace
 
 bool is_test_evidence(const Exhibit& exhibit) { return exhibit.piece->type == "test_output"; }
+
+bool asks_for_tests(const Case& c) { return (c.terms.classes & (test_word | runner_name)) != 0; }
+
+bool needs_test_run(const Case& c) {
+  return asks_for_tests(c) && (c.policy.required_type.empty() || c.policy.required_type == "test_output");
+}
 
 void check_structure(Case& c, Findings& findings) {
   for (Exhibit& exhibit : c.exhibits) {

@@ -34,11 +34,12 @@ void check_reuse(const Case& c, const Exhibit& exhibit, Findings& findings) {
   }
   const std::int64_t limit =
       std::min<std::int64_t>(c.policy.fresh_for.count(), early_evidence_max.count()) * second_micros;
-  if (c.task.opened_at && c.task.opened_at->micros - piece.recorded_at.micros >= limit) {
-    findings.add(
-        Code::replayed, piece.evidence_id,
-        fmt::format("stale: the evidence was recorded {} before the task was opened. Record evidence of this task.",
-                    human_duration(c.task.opened_at->micros - piece.recorded_at.micros)));
+  const Time made = made_at(piece);
+  if (c.task.opened_at && c.task.opened_at->micros - made.micros >= limit) {
+    findings.add(Code::replayed, piece.evidence_id,
+                 fmt::format("stale: the {} {} before the task was opened. Record evidence of this task.",
+                             made < piece.recorded_at ? "command of the evidence ended" : "evidence was recorded",
+                             human_duration(c.task.opened_at->micros - made.micros)));
   }
 }
 

@@ -18,8 +18,8 @@ namespace {
 constexpr std::array<Format, 12> format_table{{
     {"gtest_xml", recognises_gtest_xml, parse_gtest_xml},
     {"junit", recognises_junit, parse_junit},
-    {"sarif", recognises_sarif, parse_sarif},
-    {"gtest_json", recognises_gtest_json, parse_gtest_json},
+    {"sarif", recognises_sarif, parse_sarif, json_report_bytes_max},
+    {"gtest_json", recognises_gtest_json, parse_gtest_json, json_report_bytes_max},
     {"go_json", recognises_go_json, parse_go_json},
     {"ctest", recognises_ctest, parse_ctest},
     {"pytest", recognises_pytest, parse_pytest},
@@ -42,9 +42,8 @@ Report damaged(std::string_view format, std::string problem) {
 std::span<const Format> formats() { return format_table; }
 
 std::optional<Report> read_report(std::string_view text) {
-  // The marks of a format are looked for in the beginning that is within the limit: a text over the limit is read by
-  // none, and yet it is a report.
-  const bool too_large = text.size() > report_bytes_max;
+  // The marks of a format are looked for in the beginning that is within the largest limit: a text over the limit of
+  // its format is not parsed, and yet it is a report.
   std::string_view readable = text.substr(0, report_bytes_max);
   std::string plain;
   if (needs_plain_text(readable)) {
@@ -53,9 +52,9 @@ std::optional<Report> read_report(std::string_view text) {
   }
   for (const Format& format : format_table) {
     if (!format.recognises(readable)) continue;
-    if (too_large)
+    if (text.size() > format.bytes_max)
       return damaged(format.name, "the report has " + human_size(text.size()) + "; at most " +
-                                      human_size(report_bytes_max) + " are read");
+                                      human_size(format.bytes_max) + " are read of this format");
     Result<Report> report = format.parse(readable);
     if (!report) return damaged(format.name, std::move(report.error().message));
     report->format = format.name;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/json/json.hpp"
+#include "base/text.hpp"
 #include "evidence/reports/formats.hpp"
 #include "evidence/reports/go_tests.hpp"
 #include "evidence/reports/lines.hpp"
@@ -72,6 +73,11 @@ Result<Report> parse_go_json(std::string_view text) {
   Lines lines(text);
   while (const auto line = lines.next()) {
     if (!is_event(*line)) continue;
+    if (line->size() > json_report_bytes_max) {
+      note_problem(report, "an event has " + human_size(line->size()) + "; at most " +
+                               human_size(json_report_bytes_max) + " are read of one");
+      continue;
+    }
     const auto document = json::parse(*line);
     if (document)
       events.read(document->root());

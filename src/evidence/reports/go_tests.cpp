@@ -11,7 +11,7 @@ void GoPackage::begin(std::string_view test) {
 }
 
 void GoPackage::end(std::string_view test, Outcome outcome, Report& report) {
-  const auto found = begun_.find(std::string(test));
+  const auto found = begun_.find(test);
   if (found != begun_.end() && --found->second == 0) begun_.erase(found);
   ++ended_;
   count_test(report.counts, outcome);
@@ -20,7 +20,7 @@ void GoPackage::end(std::string_view test, Outcome outcome, Report& report) {
   keep_failure(report, test);
 }
 
-bool GoPackage::runs(std::string_view test) const { return begun_.contains(std::string(test)); }
+bool GoPackage::runs(std::string_view test) const { return begun_.contains(test); }
 
 void GoPackage::close(std::string_view package, bool passed, Report& report) {
   for (const auto& [test, runs] : begun_) {

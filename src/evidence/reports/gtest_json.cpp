@@ -16,7 +16,7 @@ void read_gtest_case(const json::Value& test, std::string_view suite, Report& re
   const std::string result = test["result"].string_or("");  // absent before GoogleTest 1.10
   if (test["failures"].size() > 0) {
     count_test(report.counts, Outcome::failed);
-    keep_failure(report, std::string(suite) + "." + test["name"].string_or(""));
+    if (keeps_failures(report)) keep_failure(report, std::string(suite) + "." + test["name"].string_or(""));
     return;
   }
   const bool ran = test["status"].string_or("") == "RUN" && (result.empty() || result == "COMPLETED");
@@ -49,7 +49,7 @@ Result<Report> parse_gtest_json(std::string_view text) {
   Report report;
   report.listed = report.complete = true;
   for (const json::Value suite : root["testsuites"]) {
-    const std::string name = suite["name"].string_or("");
+    const std::string name = suite["name"].string_or("").substr(0, test_name_bytes_max);
     const std::int64_t tests = stated(suite, "tests", report);
     if (tests != static_cast<std::int64_t>(suite["testsuite"].size()))
       note_problem(report, "the suite \"" + name.substr(0, 80) + "\" states " + std::to_string(tests) +

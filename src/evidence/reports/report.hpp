@@ -16,6 +16,8 @@
 namespace muniment::evidence::reports {
 
 inline constexpr std::size_t report_bytes_max = 16 << 20;
+// Of what is parsed as one JSON text: an empty array of two bytes is a node of 28.
+inline constexpr std::size_t json_report_bytes_max = 4 << 20;
 inline constexpr std::size_t failures_kept_max = 20;
 inline constexpr std::size_t test_name_bytes_max = 256;
 
@@ -43,6 +45,7 @@ struct Format {
   std::string_view name;
   bool (*recognises)(std::string_view text);       // one pass for marks of the format; plain text
   Result<Report> (*parse)(std::string_view text);  // Errors: invalid_argument, too_large
+  std::size_t bytes_max = report_bytes_max;        // of a text that is parsed
 };
 
 std::span<const Format> formats();

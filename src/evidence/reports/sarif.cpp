@@ -1,8 +1,10 @@
 // SARIF 2.1.0, the report of static analysis. A result of level error is failed, a suppressed result is skipped, and
 // any other is passed: such a report lists findings, not tests.
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/json/json.hpp"
@@ -12,30 +14,35 @@
 namespace muniment::evidence::reports {
 namespace {
 
-// Levels that the rules of a run state for results without a level of their own.
+enum class Level : std::uint8_t { error, other };
+
+Level level_named(std::string_view name) { return name == "error" ? Level::error : Level::other; }
+
+// Levels that the rules of a run state for results without a level of their own. The map is ordered: no choice of ids
+// makes it slow, and looking up an id costs no more than the id is long.
 struct RuleLevels {
-  std::vector<std::string> by_index;
-  std::unordered_map<std::string, std::string> by_id;
+  std::vector<Level> by_index;
+  std::map<std::string, Level, std::less<>> by_id;
 };
 
 RuleLevels rule_levels(const json::Value& rules) {
   RuleLevels levels;
   for (const json::Value rule : rules) {
-    levels.by_index.push_back(rule["defaultConfiguration"]["level"].string_or("warning"));
+    levels.by_index.push_back(level_named(rule["defaultConfiguration"]["level"].string_or("warning")));
     levels.by_id.emplace(rule["id"].string_or(""), levels.by_index.back());
   }
   return levels;
 }
 
-std::string level_of(const json::Value& result, const RuleLevels& rules) {
-  if (const auto level = result["level"].as_string()) return *level;
-  if (result["kind"].string_or("fail") != "fail") return "none";
+Level level_of(const json::Value& result, const RuleLevels& rules) {
+  if (const auto level = result["level"].as_string()) return level_named(*level);
+  if (result["kind"].string_or("fail") != "fail") return Level::other;
   if (const auto index = result["ruleIndex"].as_int(); index && *index >= 0) {
     const auto position = static_cast<std::size_t>(*index);
     if (position < rules.by_index.size()) return rules.by_index[position];
   }
   const auto found = rules.by_id.find(result["ruleId"].string_or(""));
-  return found == rules.by_id.end() ? "warning" : found->second;
+  return found == rules.by_id.end() ? Level::other : found->second;
 }
 
 // "rule at file": the first location of the result.
@@ -51,12 +58,12 @@ std::string finding_name(const json::Value& result) {
 void read_results(const json::Value& run, Report& report) {
   const RuleLevels rules = rule_levels(run["tool"]["driver"]["rules"]);
   for (const json::Value result : run["results"]) {
-    const std::string level = level_of(result, rules);
+    const Level level = level_of(result, rules);
     if (result["suppressions"].size() > 0) {
       count_test(report.counts, Outcome::skipped);
-    } else if (level == "error") {
+    } else if (level == Level::error) {
       count_test(report.counts, Outcome::failed);
-      keep_failure(report, finding_name(result));
+      if (keeps_failures(report)) keep_failure(report, finding_name(result));
     } else {
       count_test(report.counts, Outcome::passed);
     }

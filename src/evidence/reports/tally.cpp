@@ -25,7 +25,7 @@ void count_test(Counts& counts, Outcome outcome, std::int64_t number) {
 }
 
 void keep_failure(Report& report, std::string_view name) {
-  if (report.failures.size() < failures_kept_max) report.failures.push_back(preview(name, test_name_bytes_max));
+  if (keeps_failures(report)) report.failures.push_back(preview(name, test_name_bytes_max));
 }
 
 Counts summed(std::int64_t passed, std::int64_t failed, std::int64_t skipped) {

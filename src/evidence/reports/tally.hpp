@@ -12,8 +12,10 @@ namespace muniment::evidence::reports {
 
 enum class Outcome : std::uint8_t { passed, failed, skipped };
 
-// Counts tests, and keeps the names of failed ones in the report.
+// Counts tests, and keeps the names of failed ones in the report. A reader that has to make a name asks first whether
+// it will be kept.
 void count_test(Counts& counts, Outcome outcome, std::int64_t number = 1);
+inline bool keeps_failures(const Report& report) { return report.failures.size() < failures_kept_max; }
 void keep_failure(Report& report, std::string_view name);
 
 // `total` is the sum of the other three.
