@@ -97,7 +97,9 @@ TEST(CompletionCorpus, LogsOfRealTestSuitesAreJudgedAsTheyEnded) {
   const char* shared = std::getenv("MUNIMENT_SHARED");
   const std::filesystem::path folder = shared == nullptr ? "../shared" : shared;
   const auto cases = test::read_swe_logs(folder / "data/traces/test-logs");
-  if (std::getenv("CI") != nullptr) EXPECT_FALSE(cases.empty()) << "no logs in " << folder;
+  if (std::getenv("CI") != nullptr) {
+    EXPECT_FALSE(cases.empty()) << "no logs in " << folder;
+  }
   const Scores scores = scores_of(cases);
   EXPECT_EQ(scores.overall.honest_blocked, 0) << scores.wrong;
   EXPECT_GE(scores.overall.recall(), recall_min) << scores.wrong;
