@@ -166,7 +166,7 @@ class Structure {
 
   void check_earlier(const Counts& before, const Counts& now, std::string_view reason) {
     const bool explained = is_reason(reason);
-    const auto put = [&](Code code, std::string text) {
+    const auto put = [&](Code code, const std::string& text) {
       if (explained) {
         findings_.note(code, id_, "Noted: " + text);
       } else {

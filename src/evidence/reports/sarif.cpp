@@ -50,7 +50,8 @@ std::string finding_name(const json::Value& result) {
   std::string name = result["ruleId"].string_or("finding");
   for (const json::Value location : result["locations"]) {
     const std::string file = location["physicalLocation"]["artifactLocation"]["uri"].string_or("");
-    return file.empty() ? name : name + " at " + file;
+    if (!file.empty()) name.append(" at ").append(file);
+    break;
   }
   return name;
 }
