@@ -399,48 +399,6 @@ class Commands(GateCase):
         self.assertFalse(answer["completed"])
 
 
-class Files(GateCase):
-    def checksum(self, record: dict[str, Any]) -> str:
-        covered = {name: record[name] for name in ("id", "type", "content", "timestamp", "validator_id")}
-        text = json.dumps(covered, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-
-    def record(self, **more: Any) -> dict[str, Any]:
-        record = {"id": str(uuid.uuid4()), "type": "test_output", "content": {"text": TESTED, "metadata": {"tests_passed": 3}},
-                  "timestamp": "2026-11-01T12:00:00.000000", "validator_id": "pytest", **more}
-        return {**record, "checksum": self.checksum(record)}
-
-    def test_a_record_goes_out_and_comes_in_again(self) -> None:
-        evidence = self.evidence(validator_id="pytest")
-        record = self.call("evidence.export", evidence_id=evidence)["record"]
-        self.assertEqual(record["checksum"], self.checksum(record))
-        self.assertEqual((record["id"], record["type"], record["validator_id"]), (evidence, "test_output", "pytest"))
-        self.assertTrue(self.call("evidence.import", record=record, run_id=self.run_id)["duplicate"])
-
-    def test_a_file_that_was_edited_is_a_violation(self) -> None:
-        record = self.call("evidence.export", evidence_id=self.evidence())["record"]
-        record["content"]["text"] += " and more"
-        with self.refused("conflict"):
-            self.call("evidence.import", record=record, run_id=self.run_id)
-        record["checksum"] = self.checksum(record)   # the editor also mended the checksum
-        with self.refused("conflict"):
-            self.call("evidence.import", record=record, run_id=self.run_id)
-        self.note(after="it")
-        self.assertEqual(self.violations(), ["evidence_edited", "evidence_edited"])
-
-    def test_a_foreign_record_keeps_its_age(self) -> None:
-        record = self.record()
-        made = self.call("evidence.import", record=record, run_id=self.run_id)
-        self.assertEqual(made["evidence_id"], record["id"])
-        self.assertFalse(self.call("evidence.check", evidence_id=record["id"])["fresh"])
-        self.assert_refused(self.complete(self.open(), record["id"]), "stale")
-
-    def test_what_is_no_record_is_refused(self) -> None:
-        for damage in ({"id": "x"}, {"type": ""}, {"content": "text"}, {"more": 1}, {"timestamp": "yesterday"}):
-            with self.refused("invalid_argument"):
-                self.call("evidence.import", record=self.record(**damage), run_id=self.run_id)
-
-
 class Policies(GateCase):
     shared = False
 
