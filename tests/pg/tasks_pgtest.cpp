@@ -298,7 +298,7 @@ TEST_F(TaskTest, ChangedRowsAreFoundAndPutRight) {
   EXPECT_TRUE(report.equal());
   EXPECT_EQ(report.tables[1].rows, 3);
   EXPECT_EQ(report.tables[2].rows, 2);
-  for (const std::string& change :
+  for (const std::string change :
        {"UPDATE task_change SET task_id = 't3' WHERE task_id = 't2'", "DELETE FROM task_change",
         "UPDATE task_change SET change = 'opened', task_id = 't4' WHERE change = 'completed'",
         "UPDATE task_evidence SET evidence_seq = evidence_seq + 100", "DELETE FROM task_evidence",
