@@ -3,6 +3,8 @@ things that nobody has, and says the same. A new method fails here until it has 
 """
 from __future__ import annotations
 
+import datetime
+import hashlib
 import json
 import os
 import re
@@ -69,6 +71,13 @@ def output_of(t: Things) -> Json:
     return {"artifact_id": t.artifact}
 
 
+def record_of(evidence: str) -> Json:
+    """The object of a file with evidence of that id."""
+    record: Json = {"id": evidence, "type": "quote", "content": {"text": "x"}, "timestamp": datetime.datetime.now(datetime.timezone.utc).isoformat(), "validator_id": "x"}
+    covered = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    return {**record, "checksum": "sha256:" + hashlib.sha256(covered.encode()).hexdigest()}
+
+
 METHODS: dict[str, Union[str, Requests]] = {
     "artifact.get": lambda t, own: [{"artifact_id": t.artifact}, {"artifact_id": t.artifact, "offset": 9_999}, {"artifact_id": t.artifact, "encoding": "raw"},
                                     {"artifact_id": t.kept}, *of_run(artifact_id=own.artifact)(t, own), {"artifact_id": t.artifact, "run_id": own.run}],
@@ -108,12 +117,16 @@ METHODS: dict[str, Union[str, Requests]] = {
     "event.list": of_run(),
     "event.subscribe": lambda t, own: [*of_run()(t, own), *({"pointer": f"log://runs/{run}/events"} for run in (t.run, t.halted, t.ended))],
     "event.unsubscribe": lambda t, own: [{"subscription": t.subscription}],
+    "evidence.check": lambda t, own: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}, {"evidence_id": t.evidence, "run_id": own.run}],
+    "evidence.export": lambda t, own: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}, {"evidence_id": t.evidence, "run_id": own.run}],
     "evidence.get": lambda t, own: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}, {"evidence_id": t.evidence, "run_id": own.run}],
+    "evidence.import": lambda t, own: [*of_run(record=record_of(t.evidence))(t, own), {"run_id": own.run, "record": record_of(t.evidence)}],
     "evidence.link": lambda t, own: [{"claim_id": claim, "evidence_id": evidence, "relation": "supports"}
                                      for claim, evidence in ((t.claim, t.evidence), (t.claim, own.evidence), (own.claim, t.evidence))],
     "evidence.list": of_run(),
     "evidence.record": lambda t, own: [*of_run(type="quote", content={"text": "x"})(t, own), *each_pointer(lambda pointer, _: {"type": "quote", "pointer": pointer})(t, own),
-                                       *each_pointer(lambda pointer, _: {"run_id": own.run, "type": "quote", "pointer": pointer})(t, own)],
+                                       *each_pointer(lambda pointer, _: {"run_id": own.run, "type": "quote", "pointer": pointer})(t, own), *of_run(type="quote", command_id=t.command)(t, own),
+                                       {"run_id": own.run, "type": "quote", "command_id": t.command}],
     "evidence.retrieve": lambda t, own: [*({"queries": [query]} for query in asked(t)), {"queries": asked(t), "explain": True},
                                          {"queries": [{"query": "harbour"}], "filters": {"documents": [t.document]}}, {"queries": [{"query": "harbour"}], "filters": {"sources": [t.source]}}],
     "evidence.verify": lambda t, own: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}, {"evidence_id": t.evidence, "run_id": own.run}],
@@ -130,6 +143,7 @@ METHODS: dict[str, Union[str, Requests]] = {
     "run.annotate": of_run(note="x"),
     "run.end": of_run(outcome="success"),
     "run.get": of_run(),
+    "run.judge": of_run(),
     "run.list": lambda t, own: [{"parent": t.run}, {"external_id": t.external}],
     "run.recover": lambda t, own: [*of_run()(t, own), {"run_id": own.run, "repair": {"pointer": f"artifact://{t.run}/{t.artifact}", "file": "/none"}},
                                    {"run_id": own.run, "repair": {"pointer": t.card, "file": "/none"}},
@@ -146,10 +160,16 @@ METHODS: dict[str, Union[str, Requests]] = {
     "snapshot.list": of_run(),
     "snapshot.take": of_run(),
     "source.revoke": lambda t, own: [{"source": t.source, "reason": "x"}, {"source": f"run://{t.run}", "reason": "x"}],
+    "task.complete": lambda t, own: [*of_run(task_id=t.task, evidence_ids=[])(t, own), {"run_id": own.run, "task_id": t.task, "evidence_ids": []},
+                                     {"run_id": own.run, "task_id": own.task, "evidence_ids": [t.evidence]}],
+    "task.list": lambda t, own: [*of_run()(t, own), *of_run(task_id=t.task)(t, own)],
+    "task.open": of_run(content="x"),
+    "task.validate": lambda t, own: [{"content": "x", "evidence_ids": [t.evidence]}, *of_run(content="x", evidence_ids=[])(t, own),
+                                     *of_run(task_id=t.task, evidence_ids=[t.evidence])(t, own), {"run_id": own.run, "task_id": own.task, "evidence_ids": [t.evidence]}],
 }
 # A read by whom the thing belongs to, which must find it: what a row asks for is there.
-READS = ("artifact.get", "artifact.list", "artifact.stat", "audit.prove", "claim.list", "document.get", "event.get", "event.list", "evidence.get", "evidence.list", "evidence.verify", "manifest.get", "pointer.validate",
-         "run.get", "run.rehydrate", "snapshot.latest")
+READS = ("artifact.get", "artifact.list", "artifact.stat", "audit.prove", "claim.list", "document.get", "event.get", "event.list", "evidence.check", "evidence.export", "evidence.get", "evidence.list", "evidence.verify", "manifest.get", "pointer.validate",
+         "run.get", "run.judge", "run.rehydrate", "snapshot.latest", "task.list")
 
 
 @unittest.skipUnless(os.geteuid() == 0, "two other users connect: only root can be them")
@@ -188,6 +208,7 @@ class Existence(DaemonCase):
         manifest = self.well(raw, "manifest.put", run_id=run, manifest={"items": [pointer]})["manifest_id"]
         self.well(raw, "evidence.record", run_id=run, type="quote", pointer=f"manifest://{manifest}")
         evidence = self.well(raw, "evidence.record", run_id=run, type="quote", pointer=pointer)["evidence_id"]
+        task = self.well(raw, "task.open", run_id=run, task_id=f"{name}-task", content="Watch the harbour light")["task_id"]
         snapshot = self.well(raw, "snapshot.take", run_id=run)["seq"]
         corpus, document, source = f"{name}-notes", f"{name}.md", f"https://{name}.example/"
         ingested = self.well(raw, "corpus.ingest", corpus=corpus, documents=[{"id": document, "text": f"# {name}\n\nThe harbour light is green.\n", "source": source}], wait=True)["documents"][0]
@@ -203,7 +224,7 @@ class Existence(DaemonCase):
         file.write_text("of root alone")
         file.chmod(0o600)
         return Things(**runs, file=str(file), external=f"{name}.external.run", seq=said["seq"], event=said["event_id"], event_revision=said["body_hash"][:16], artifact=artifact, command=command, claim=claim,
-                      evidence=evidence, manifest=manifest, snapshot=snapshot, corpus=corpus, document=document, revision=ingested["revision"], card=ingested["uri"], source=source,
+                      evidence=evidence, task=task, manifest=manifest, snapshot=snapshot, corpus=corpus, document=document, revision=ingested["revision"], card=ingested["uri"], source=source,
                       kept=kept, subscription=self.well(raw, "event.subscribe", run_id=run)["subscription"])
 
     def nobodys(self, t: Things) -> Things:
@@ -222,12 +243,13 @@ class Existence(DaemonCase):
         run = self.well(raw, "run.start", agent={"name": "a"})["run_id"]
         claim = self.well(raw, "claim.record", run_id=run, text="mine", pointers=[])["claim_id"]
         evidence = self.well(raw, "evidence.record", run_id=run, type="quote", content={"text": "mine"})["evidence_id"]
-        return Things(run=run, corpus="stranger-notes", claim=claim, evidence=evidence, artifact=self.well(raw, "artifact.put", run_id=run, text="mine")["artifact_id"], command=self.well(raw, "command.start", run_id=run, **COMMAND)["command_id"])
+        task = self.well(raw, "task.open", run_id=run, content="Watch the harbour light")["task_id"]
+        return Things(run=run, task=task, corpus="stranger-notes", claim=claim, evidence=evidence, artifact=self.well(raw, "artifact.put", run_id=run, text="mine")["artifact_id"], command=self.well(raw, "command.start", run_id=run, **COMMAND)["command_id"])
 
     def told(self, value: Any, names: dict[str, str]) -> Any:
         """A reply without what the request named, and without what two equal requests differ in."""
         if isinstance(value, dict):
-            return {key: self.told(item, names) for key, item in value.items() if key not in PASSING and not (key == "run_id" and item not in names and key != "error")}
+            return {self.told(key, names): self.told(item, names) for key, item in value.items() if key not in PASSING and not (key == "run_id" and item not in names and key != "error")}
         if isinstance(value, list):
             return [self.told(item, names) for item in value]
         if isinstance(value, str):
@@ -251,7 +273,7 @@ class Existence(DaemonCase):
                     return f"{method} {json.dumps(params)} tells more than it was asked for: {json.dumps(reply)}"
                 told.append(self.told(reply, {**t.names(), **{value: f"own {kind}" for value, kind in own.names().items()}}))
             answers.append(told)
-        asked_for = requests(theirs, Things(run="own", corpus="own", command="own", artifact="own", claim="own", evidence="own"))
+        asked_for = requests(theirs, Things(run="own", corpus="own", command="own", artifact="own", claim="own", evidence="own", task="own"))
         differ = [f"{method} {json.dumps(asked_for[at])}:\n    another's: {json.dumps(there)}\n    nobody's:  {json.dumps(absent)}"
                   for at, (there, absent) in enumerate(zip(*answers)) if there != absent]
         return "\n".join(differ) or None
