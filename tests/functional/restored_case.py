@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import test_existence
 from support import BUILD, Raw, wait_until
-from test_existence import METHODS, OWNER, STRANGER, Json, Things
+from test_existence import METHODS, OWNER, STRANGER, Json, Things, record_of
 
 # Answered as before the backup, from the closed log; the reply says which.
 READ, READ_IN_PARTS = "read", "read, and every part says of which log it is"
@@ -21,12 +21,14 @@ PRESENT = "present"
 CARRIED = "carried"
 EXPECTED: dict[str, str] = {
     **{method: READ for method in (
-        "artifact.get", "artifact.list", "artifact.stat", "audit.prove", "bundle.read", "claim.list", "event.get", "event.list", "evidence.get",
-        "evidence.list", "evidence.verify", "manifest.get", "run.get", "run.rehydrate", "snapshot.latest", "snapshot.list")},
+        "artifact.get", "artifact.list", "artifact.stat", "audit.prove", "bundle.read", "claim.list", "event.get", "event.list", "evidence.check",
+        "evidence.export", "evidence.get", "evidence.list", "evidence.verify", "manifest.get", "run.get", "run.judge", "run.rehydrate", "snapshot.latest", "snapshot.list", "task.list")},
     **{method: READ_IN_PARTS for method in ("pointer.render", "pointer.resolve", "pointer.validate", "run.list")},
     **{method: CLOSED for method in (
-        "artifact.put", "audit.redact", "claim.decide", "claim.record", "command.end", "command.start", "event.append", "event.subscribe", "evidence.link",
-        "evidence.record", "manifest.put", "run.annotate", "run.end", "run.recover", "run.start", "snapshot.take")},
+        "artifact.put", "audit.redact", "claim.decide", "claim.record", "command.end", "command.start", "event.append", "event.subscribe", "evidence.import",
+        "evidence.link",
+        "evidence.record", "manifest.put", "run.annotate", "run.end", "run.recover", "run.start", "snapshot.take",
+        "task.complete", "task.open", "task.validate")},
     **{method: PRESENT for method in (
         "audit.archive", "audit.checkpoint", "audit.key", "audit.verified", "bundle.close", "bundle.nodes", "event.unsubscribe", "server.health",
         "server.metrics", "server.rebuild", "server.status",
@@ -42,9 +44,12 @@ ASK: dict[str, Callable[[Things], list[Json]]] = {
                                     {"queries": [{"query": "harbour"}], "filters": {"sources": [t.source]}}],
     "audit.prove": lambda t: [{"run_id": t.run}, {"run_id": t.run, "event_id": t.event}, {"seq": t.seq, "log_no": 1}],
     "event.get": lambda t: [{"run_id": t.run, "run_seq": 1}, {"seq": t.seq, "log_no": 1}],
+    "evidence.check": lambda t: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}],
+    "evidence.export": lambda t: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}],
     "evidence.get": lambda t: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}],
     "evidence.verify": lambda t: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}],
     "run.list": lambda t: [{"external_id": t.external}, {}],
+    "task.list": lambda t: [{"run_id": t.run}, {"run_id": t.run, "task_id": t.task}],
     "run.rehydrate": lambda t: [{"run_id": t.run}, {"run_id": t.run, "asof": t.seq}, {"run_id": t.run, "messages": {}}, {"run_id": t.ended}, {"run_id": t.halted}],
 }
 WRITE: dict[str, Callable[[Things, Things], list[Json]]] = {
@@ -53,10 +58,14 @@ WRITE: dict[str, Callable[[Things, Things], list[Json]]] = {
     "claim.record": lambda t, own: [{"run_id": t.run, "text": "x", "pointers": []}],
     "command.end": lambda t, own: [{"run_id": t.run, "command_id": t.command, "exit_code": 0}],
     "event.append": lambda t, own: [{"run_id": t.run, "type": "x.test.noted", "body": {}}, {"run_id": t.run, "type": "x.test.noted", "body": {}, "event_id": t.event}],
+    "evidence.import": lambda t, own: [{"run_id": t.run, "record": record_of(t.evidence)}],
     "evidence.link": lambda t, own: [{"claim_id": t.claim, "evidence_id": t.evidence, "relation": "supports"}],
     "evidence.record": lambda t, own: [{"run_id": t.run, "type": "quote", "content": {"text": "x"}}],
     "manifest.put": lambda t, own: [{"run_id": t.run, "manifest": {}}],
     "run.recover": lambda t, own: [{"run_id": t.run}],
+    "task.complete": lambda t, own: [{"run_id": t.run, "task_id": t.task, "evidence_ids": [t.evidence]}],
+    "task.open": lambda t, own: [{"run_id": t.run, "content": "x"}],
+    "task.validate": lambda t, own: [{"run_id": t.run, "task_id": t.task, "evidence_ids": [t.evidence]}],
     "run.start": lambda t, own: [{"run_id": t.run, "agent": {"name": "a"}}, {"run_id": t.ended, "agent": {"name": "a"}, "reopen": True},
                                  {"agent": {"name": "a"}, "parent": {"run_id": t.run}}],
 }

@@ -225,7 +225,7 @@ class Settings(DaemonCase):
         self.assertIn("http_certificate_file", self.refused_with('http_listen = "0.0.0.0:18765"\n'))
 
     def test_an_unknown_toolset_is_refused(self) -> None:
-        self.assertIn("Known: runs, ledger, documents.", self.refused_with('mcp_toolsets = ["nosuch"]\n'))
+        self.assertIn("Known: runs, ledger, tasks, documents.", self.refused_with('mcp_toolsets = ["nosuch"]\n'))
 
     def test_an_address_that_is_none_is_refused(self) -> None:
         self.assertIn("http_listen", self.refused_with('http_listen = "nowhere"\n'))

@@ -78,14 +78,17 @@ class Runs(HttpCase):
 
     def test_a_run_ends_with_the_daemon_unless_its_id_came_from_the_host(self) -> None:
         known = self.runs()
-        self.begin()
+        call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "status", "arguments": {}}}   # the first call starts the run
+        self.send(call, Mcp_Session_Id=self.begin())
         over_http = self.new_session_run(known)
         on_socket_host = Host(self.daemon)
         self.addCleanup(on_socket_host.close)
+        on_socket_host.tool("status")
         on_socket = self.new_session_run(known | {over_http})
         named = self.raw()
         named.send(b'{"jsonrpc":"2.0","method":"muniment/session","params":{"record":true,"run_id":"named-by-host"}}\n')
         named.ask(json.dumps(INITIALIZE).encode())
+        named.ask(json.dumps(call).encode())
         self.new_session_run(known | {over_http, on_socket}, "named-by-host")
         self.assertEqual(self.daemon.stop(), 0)
         self.restart()
