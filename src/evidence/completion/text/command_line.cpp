@@ -228,10 +228,10 @@ std::vector<Simple> split_script(std::string_view script) {
         c == '&' && i > 0 && (script[i - 1] == '>' || (i + 1 < script.size() && script[i + 1] == '>'));
     if (found != operators.end() && !redirection) {
       end_word();
-      commands.back().after = *found == "\n" ? ";" : *found;
-      commands.emplace_back().before = commands.back().after;
-      const std::size_t last = commands.size() - 2;
-      commands.back().before = commands[last].after;
+      const std::string_view joint = *found == "\n" ? ";" : *found;
+      commands.back().after = joint;
+      commands.emplace_back();
+      commands.back().before = joint;
       i += found->size() - 1;
     } else if (is_blank(c)) {
       end_word();
