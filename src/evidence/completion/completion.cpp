@@ -91,10 +91,10 @@ static_assert(in_order);
 constexpr std::array checks{check_existence, check_integrity, check_type,   check_substance, check_injection,
                             check_freshness, check_relevance, check_timing, check_structure};
 
-Exhibit exhibit_of(const Piece& piece, const TaskTerms& terms, const Policy& policy) {
-  Exhibit exhibit;
+// In place: the exhibit's text is a view into its own members.
+void read_exhibit(Exhibit& exhibit, const Piece& piece, const TaskTerms& terms, const Policy& policy) {
   exhibit.piece = &piece;
-  if (piece.erased || !piece.damage.empty()) return exhibit;  // no byte of it is judged
+  if (piece.erased || !piece.damage.empty()) return;  // no byte of it is judged
   read_content(exhibit);
   exhibit.profile = profile_of(exhibit.text, terms);
   exhibit.summary = summary_of(exhibit.text);
@@ -107,7 +107,6 @@ Exhibit exhibit_of(const Piece& piece, const TaskTerms& terms, const Policy& pol
   } else {
     exhibit.report = reports::read_report(piece.text);
   }
-  return exhibit;
 }
 
 int rank_of(Verdict verdict) {
@@ -227,8 +226,10 @@ void refuse(Judgement& judgement, Finding finding) {
 Judgement judge(const Task& task, std::span<const Piece> pieces, const Policy& policy, Time now) {
   Case c{task, policy, now, terms_of(task.content), {}, pieces};
   WordTable seen;
+  c.exhibits.reserve(pieces.size());  // none of them is moved
   for (const Piece& piece : pieces) {
-    if (piece.found && seen.add(hash_of(piece.evidence_id))) c.exhibits.push_back(exhibit_of(piece, c.terms, policy));
+    if (piece.found && seen.add(hash_of(piece.evidence_id)))
+      read_exhibit(c.exhibits.emplace_back(), piece, c.terms, policy);
   }
   Findings findings(policy);
   for (const auto check : checks) check(c, findings);
