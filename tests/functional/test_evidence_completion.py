@@ -1,4 +1,4 @@
-"""muniment.evidence: the seed's flows and examples, validators, the enforcer and issues, against a real daemon."""
+"""muniment.evidence: flows and examples, validators, the enforcer and issues, against a real daemon."""
 from __future__ import annotations
 
 import json
@@ -16,7 +16,7 @@ from muniment.evidence.tree import tree_digest
 
 
 class Seed(EvidenceCase):
-    """The seed's flows and examples, with the import changed."""
+    """The two flows and the examples of the interface."""
 
     def test_evidence_creation_flow(self) -> None:
         evidence = self.store.add_evidence(type="test_output", content={"text": TESTED, "metadata": {"tests_passed": 3}}, validator_id="pytest")

@@ -1,4 +1,4 @@
-"""muniment exec --evidence: a command is run, recorded and judged; the seed's promise from end to end."""
+"""muniment exec --evidence: a command is run, recorded and judged; from the shell to the closed task."""
 from __future__ import annotations
 
 import os

@@ -64,7 +64,7 @@ struct Config {
   std::vector<std::string> http_hosts;  // names that clients may call it by
   std::vector<std::string> mcp_toolsets;
   bool mcp_session_runs = false;  // of the sessions that do not say it themselves
-  std::string completion_policy;  // a TOML file; empty: the seed's policy for all tasks
+  std::string completion_policy;  // a TOML file; empty: the default policy for all tasks
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::int64_t required_standbys = 0;

@@ -161,7 +161,7 @@ Result<Policies> Policies::parse(std::string_view text) {
     if (name == "policy") {
       std::string which;
       RETURN_IF_ERROR(read_text(node, name, which));
-      if (which != "seed" && which != "strict") return error_at(node, name, "expected \"seed\" or \"strict\"");
+      if (which != "default" && which != "strict") return error_at(node, name, "expected \"default\" or \"strict\"");
       base.strict = which == "strict";
     } else if (name == "task") {
       ASSIGN_OR_RETURN(tasks, table_of(node, name));

@@ -1,4 +1,4 @@
-// The policies of completion: the seed's, the strict one, and what a TOML file says for each type of task.
+// The policies of completion: the default one, the strict one, and what a TOML file says for each type of task.
 #pragma once
 
 #include <chrono>
@@ -32,10 +32,10 @@ struct Validator {
 
 class Policies {
  public:
-  Policies();  // the seed's policy for every type of task
+  Policies();  // the default policy for every type of task
 
   // From the text of a TOML file:
-  //   policy = "seed" | "strict"
+  //   policy = "default" | "strict"
   //   [task.default]  [task.deploy]  required_type, fresh_for_seconds, at_least_seconds, other_actor, same_run, strict,
   //                                  allow, runners, validators
   //   [validator.NAME]  command = ["/abs/path", …], limit_ms
