@@ -16,8 +16,8 @@ struct EvidenceRequest {
   std::string reason;  // why tests were changed
 };
 
-// Of the task: the digest of the working tree when it was opened. Errors: not_found for a task that the run does not
-// have.
+// Returns the digest of the working tree at which the task was opened. Errors: not_found for a task that the run does
+// not have.
 Result<std::string> tree_of_task(Session& session, const std::string& run_id, const std::string& task_id);
 
 // Records the evidence and says on standard error what came of it. False: the command does not count as passed.

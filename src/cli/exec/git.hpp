@@ -1,4 +1,4 @@
-// What git says of a working tree. Every function answers nullopt or nothing where there is no git or no tree.
+// Questions to git about a working tree. Every function returns nullopt or nothing if there is no git or no tree.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace muniment::cli {
 
-// What `git -C <folder> <words…>` prints; nullopt where git is missing or fails.
+// Runs `git -C <folder> <words…>` and returns its output; nullopt if git is missing or fails.
 std::optional<std::string> git_output(const std::string& folder, std::vector<std::string> words);
 
 // The parts of a text that ends or separates them with NUL.

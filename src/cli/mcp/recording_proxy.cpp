@@ -120,7 +120,7 @@ std::string RecordingProxy::doubt_about_ids(std::string_view line, Direction dir
   return {};
 }
 
-// Whoever awaits an answer because of the line gets an error.
+// Answers each request of the line with an error.
 void RecordingProxy::withhold(std::string_view line, Direction direction, std::string_view doubt) {
   const std::string why = fmt::format("the message cannot be recorded and was not passed on: {}", doubt);
   for (std::size_t at = skip_blanks(line, 0); at < line.size();) {

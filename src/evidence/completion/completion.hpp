@@ -71,7 +71,7 @@ struct Piece {
 enum class Verdict : std::uint8_t { pass, weak, fail, tampered, inconclusive };
 std::string_view name_of(Verdict verdict);
 
-// What one check says of one piece, or of the task as a whole (empty evidence_id).
+// One result of a check about one piece, or about the task as a whole (empty evidence_id).
 struct Finding {
   std::string_view check{};  // "substance"
   std::string_view code{};   // "placeholder"; the table of codes is in completion.cpp

@@ -119,7 +119,7 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
   return profile.specific >= words_of_long_text && profile.half_facts >= half_facts_of_answer && is_answer(c, exhibit);
 }
 
-// What the evidence names in the place of the task's subject; empty: nothing.
+// Returns the subject that the evidence names instead of the task's; empty: none.
 std::string sibling_of(const Case& c, const Exhibit& exhibit) {
   if (exhibit.tells_subject) return {};
   if (exhibit.recorded()) {

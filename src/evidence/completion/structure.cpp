@@ -324,7 +324,7 @@ class Structure {
           exhibit_.command->program == Program::runner &&
           (exhibit_.has_whole_report() ? !exhibit_.report->analysis : !exhibit_.report && summary_shows_run());
     } else {
-      // Of a deployment, a diff or a request, the output of a program that shows it is the evidence.
+      // A deployment, a diff or a request is shown by the output of a program.
       exhibit_.strong = exhibit_.command->program != Program::printer && exhibit_.command->program != Program::lister;
     }
     if (exhibit_.command->masked && !exhibit_.has_whole_report()) exhibit_.strong = false;

@@ -14,7 +14,7 @@ enum class Blank : std::uint8_t {
   hard,
 };
 
-// Of the value of a field, or of a whole text.
+// Classifies the value of a field, or a whole text.
 Blank blank_kind(std::string_view value);
 
 // A line's field; `name` is empty where the line has none.
