@@ -1,3 +1,4 @@
+// The command's process, its pipes or terminal, the signals that reach it and the stops that it makes.
 #include "cli/exec/child_command.hpp"
 
 #include <fcntl.h>
@@ -16,17 +17,22 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "cli/connect/upload.hpp"
+#include "cli/exec/session.hpp"
 
 namespace muniment::cli {
 namespace {
 
-// How long output is still awaited after the command has ended: what it left running may hold its
-// pipes open for ever.
+// Time to wait for more output after the command has ended. Processes that it left behind may hold its pipes open
+// for ever.
 constexpr int drain_ms = 200;
+
+// Time in which a stop of the whole job is followed by its continuation, when the shell has resumed us already.
+constexpr int resumed_ms = 20;
 
 constexpr int handed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
@@ -59,11 +65,12 @@ sigset_t watched_signals() {
   sigemptyset(&watched);
   for (const int number : handed_on) sigaddset(&watched, number);
   sigaddset(&watched, SIGCHLD);
+  sigaddset(&watched, SIGCONT);
   sigaddset(&watched, SIGWINCH);
   return watched;
 }
 
-// Is a file of this name in a folder of PATH, whether or not it can be executed?
+// True if a folder of PATH has a file of this name, executable or not.
 bool is_in_path(const std::string& name) {
   const char* const path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "" : path;
@@ -79,7 +86,7 @@ bool is_in_path(const std::string& name) {
   return false;
 }
 
-// One of the command's two outputs: where it comes from, goes to, and is kept.
+// One of the command's two outputs: its source, its destination and the file that keeps a copy.
 struct Stream {
   int source = -1;
   int target = -1;
@@ -92,8 +99,8 @@ class Runner {
 
   ~Runner() {
     restore_terminal();
-    for (int* descriptor : {&out_.source, &err_.source, &pty_slave_, &signals_, &out_write_, &err_write_,
-                            &failure_read_, &failure_write_}) {
+    for (int* descriptor : {&out_.source, &err_.source, &pty_slave_, &terminal_, &signals_, &out_write_, &err_write_,
+                            &failure_read_, &failure_write_, &reports_read_, &reports_write_}) {
       close_one(*descriptor);
     }
     if (signals_blocked_) ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
@@ -103,7 +110,7 @@ class Runner {
     RETURN_IF_ERROR(prepare());
     RETURN_IF_ERROR(start());
     if (const auto failure = start_failure()) return unstarted(*failure);
-    if (pty_ && ::isatty(STDIN_FILENO) != 0) enter_raw();
+    if (pty_) enter_raw();
     pump();
     restore_terminal();
     CommandOutcome outcome;
@@ -134,7 +141,8 @@ class Runner {
     }
     RETURN_IF_ERROR(pty_ ? make_terminal() : make_pipe(out_.source, out_write_));
     RETURN_IF_ERROR(make_pipe(failure_read_, failure_write_));
-    pipe_before_ = ::signal(SIGPIPE, SIG_IGN);  // a reader of ours that goes away is seen by write()
+    if (pty_) RETURN_IF_ERROR(make_pipe(reports_read_, reports_write_));
+    pipe_before_ = ::signal(SIGPIPE, SIG_IGN);  // write() reports a reader that has gone away
     const sigset_t watched = watched_signals();
     if (::sigprocmask(SIG_BLOCK, &watched, &mask_before_) != 0) return no_way("cannot block signals");
     signals_blocked_ = true;
@@ -174,14 +182,15 @@ class Runner {
     close_one(out_write_);
     close_one(err_write_);
     close_one(failure_write_);
+    close_one(reports_write_);
+    if (pty_) read_report();
     return success();
   }
 
   // In the child, between fork and exec.
   [[noreturn]] void become_command(char* const* arguments) {
     if (pty_) {
-      ::setsid();
-      ::ioctl(pty_slave_, TIOCSCTTY, 0);
+      if (!enter_session(pty_slave_, reports_write_)) exit_unstarted();
       if (::isatty(STDIN_FILENO) != 0) ::dup2(pty_slave_, STDIN_FILENO);
       ::dup2(pty_slave_, STDOUT_FILENO);
       if (!err_apart_) ::dup2(pty_slave_, STDERR_FILENO);
@@ -192,12 +201,16 @@ class Runner {
     ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
     ::signal(SIGPIPE, pipe_before_);
     ::execvp(arguments[0], arguments);
+    exit_unstarted();
+  }
+
+  [[noreturn]] void exit_unstarted() {
     const int failure = errno;
     if (::write(failure_write_, &failure, sizeof failure) < 0) ::_exit(126);
     ::_exit(127);
   }
 
-  // exec closes the pipe; what comes through it is why there was no exec.
+  // exec closes the pipe; otherwise the pipe carries the reason for which exec failed.
   std::optional<int> start_failure() {
     int failure = 0;
     ssize_t got = 0;
@@ -210,8 +223,8 @@ class Runner {
   CommandOutcome unstarted(int failure) {
     ::waitpid(pid_, &status_, 0);
     const std::string& name = arguments_.front();
-    const bool named = name.find('/') == std::string::npos;  // and no path
-    // A folder of PATH that cannot be read says EACCES, too.
+    const bool named = name.find('/') == std::string::npos;  // to be looked up in PATH
+    // execvp also fails with EACCES for an unreadable folder of PATH.
     if (failure == EACCES && named && !is_in_path(name)) failure = ENOENT;
     fmt::print(stderr, "muniment: {}: {}\n", name,
                named && failure == ENOENT ? "command not found" : std::strerror(failure));
@@ -221,8 +234,11 @@ class Runner {
     return outcome;
   }
 
+  // Hands the keys of the terminal to the command. Only the foreground job may do that.
   void enter_raw() {
     termios settings{};
+    forward_input_ = false;
+    if (terminal_before_ || ::tcgetpgrp(STDIN_FILENO) != ::getpgrp()) return;
     if (::tcgetattr(STDIN_FILENO, &settings) != 0) return;
     terminal_before_ = settings;
     ::cfmakeraw(&settings);
@@ -233,44 +249,52 @@ class Runner {
   void restore_terminal() {
     if (terminal_before_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &*terminal_before_);
     terminal_before_.reset();
+    forward_input_ = false;
   }
 
-  // Copies until the command has ended and its output is at an end, or silent for a moment.
+  // Copies until the command has ended and its output has ended or pauses for drain_ms.
   void pump() {
     while (!ended_ || out_.source >= 0 || err_.source >= 0) {
       pollfd waits[] = {{signals_, POLLIN, 0},
                         {out_.source, POLLIN, 0},
                         {err_.source, POLLIN, 0},
-                        {forward_input_ ? STDIN_FILENO : -1, POLLIN, 0}};
-      const int ready = ::poll(waits, 4, ended_ ? drain_ms : -1);
+                        {forward_input_ ? STDIN_FILENO : -1, POLLIN, 0},
+                        {reports_read_, POLLIN, 0}};
+      const int ready = ::poll(waits, std::size(waits), ended_ ? drain_ms : -1);
       if (ready < 0 && errno == EINTR) continue;
       if (ready == 0) return;
       if (waits[1].revents != 0) copy(out_);
       if (waits[2].revents != 0) copy(err_);
       if (waits[3].revents != 0) forward_input();
+      if (waits[4].revents != 0) read_report();
       if (waits[0].revents != 0) take_signals();
     }
   }
 
-  // The copy that is kept comes first: what a reader of ours misses is recorded all the same.
+  // Writes the copy that is kept first, so that a reader that goes away costs no record.
   void copy(Stream& stream) {
     char piece[32 * 1024];
     const ssize_t got = ::read(stream.source, piece, sizeof piece);
     if (got < 0 && errno == EINTR) return;
-    if (got <= 0) {  // a terminal ends with EIO
-      close_one(stream.source);
-      return;
-    }
+    if (got <= 0) return end_of(stream);  // a terminal ends with EIO
     const auto size = static_cast<std::size_t>(got);
     if (!output_lost_ && !write_fully(stream.file.get(), piece, size)) {
       output_lost_ = true;
       fmt::print(stderr, "muniment: the output cannot be kept any further: {}\n", std::strerror(errno));
     }
-    // Nobody reads us any more: the command meets the same end as it would without us.
+    // The reader has gone away: the command gets the signal that it would get without us.
     if (!write_fully(stream.target, piece, size)) {
-      if (pty_) ::kill(-pid_, SIGHUP);
-      close_one(stream.source);
+      if (pty_) ::kill(target(), SIGHUP);
+      end_of(stream);
     }
+  }
+
+  // A closed terminal would hang up the monitor before its last report, so it stays open until the destructor.
+  void end_of(Stream& stream) {
+    if (pty_ && &stream == &out_)
+      terminal_ = std::exchange(stream.source, -1);
+    else
+      close_one(stream.source);
   }
 
   void forward_input() {
@@ -284,15 +308,85 @@ class Runner {
     while (::read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       const int number = static_cast<int>(info.ssi_signo);
       if (number == SIGCHLD) {
-        if (!ended_ && ::waitpid(pid_, &status_, WNOHANG) == pid_) note_end();
+        if (!pty_) wait_for_change();
+      } else if (number == SIGCONT) {
+        resume();
       } else if (number == SIGWINCH) {
         winsize size{};
-        if (pty_ && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) ::ioctl(out_.source, TIOCSWINSZ, &size);
+        if (pty_ && out_.source >= 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+          ::ioctl(out_.source, TIOCSWINSZ, &size);
       } else if (!ended_ && (pty_ || info.ssi_code != SI_KERNEL)) {
-        // A key of the terminal reaches a command that shares it without us.
-        ::kill(pty_ ? -pid_ : pid_, number);
+        // The kernel sends a key's signal to every process of the terminal, also to a command that shares it.
+        ::kill(target(), number);
+        if (stopped_ && number != SIGUSR1 && number != SIGUSR2) ::kill(target(), SIGCONT);  // else it stays pending
       }
     }
+  }
+
+  // The process that signals are for; on a terminal, the command's process group.
+  pid_t target() const { return pty_ ? -command_ : pid_; }
+
+  // Without a terminal the command is our child.
+  void wait_for_change() {
+    int status = 0;
+    while (!ended_ && ::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_) note_change(status);
+  }
+
+  // With one it is the monitor's. A monitor that was killed takes the terminal, and with it the command, away.
+  void read_report() {
+    SessionReport report;
+    ssize_t got = 0;
+    do got = ::read(reports_read_, &report, sizeof report);
+    while (got < 0 && errno == EINTR);
+    if (got == sizeof report) {
+      command_ = report.command;
+      if (report.status != session_started) note_change(report.status);
+      return;
+    }
+    close_one(reports_read_);
+    int status = 0;
+    if (command_ > 0 && ::waitpid(pid_, &status, 0) == pid_ && !ended_) note_change(status);
+  }
+
+  void note_change(int status) {
+    if (WIFSTOPPED(status)) {
+      stop_too(WSTOPSIG(status));
+    } else if (WIFCONTINUED(status)) {
+      stopped_ = false;
+    } else {
+      status_ = status;
+      note_end();
+    }
+  }
+
+  // The command has stopped: this process stops as well, so that the shell takes the terminal back and can continue
+  // both. Where no shell can, the kernel ignores the signal: a key then stops nothing.
+  void stop_too(int number) {
+    stopped_ = true;
+    if (!pty_ && is_resumed()) return;
+    restore_terminal();
+    ::raise(SIGTSTP);
+    sigset_t pending;
+    ::sigpending(&pending);
+    const bool by_key = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+    if (::sigismember(&pending, SIGCONT) == 0 && pty_ && by_key) resume();
+  }
+
+  // Without a terminal of its own, the command is stopped and continued together with us.
+  bool is_resumed() {
+    pollfd wait{signals_, POLLIN, 0};
+    ::poll(&wait, 1, resumed_ms);
+    int status = 0;
+    if (::waitpid(pid_, &status, WNOHANG | WCONTINUED) != pid_) return false;
+    note_change(status);
+    return true;
+  }
+
+  void resume() {
+    if (ended_) return;
+    if (pty_) enter_raw();
+    ::kill(target(), SIGCONT);
+    stopped_ = false;
   }
 
   void note_end() {
@@ -307,17 +401,22 @@ class Runner {
   Stream out_;
   Stream err_;
   int pty_slave_ = -1;
+  int terminal_ = -1;  // our end of the terminal after the end of its output
   int out_write_ = -1;
   int err_write_ = -1;
   int failure_read_ = -1;
   int failure_write_ = -1;
+  int reports_read_ = -1;
+  int reports_write_ = -1;
   int signals_ = -1;
   sigset_t mask_before_{};
   sighandler_t pipe_before_ = SIG_DFL;
   bool signals_blocked_ = false;
   std::optional<termios> terminal_before_;
   bool forward_input_ = false;
-  pid_t pid_ = -1;
+  pid_t pid_ = -1;      // our child: the command or, on a terminal, the monitor
+  pid_t command_ = -1;  // on a terminal: the command
+  bool stopped_ = false;
   int status_ = 0;
   bool ended_ = false;
   std::chrono::steady_clock::time_point started_at_;

@@ -1,5 +1,5 @@
-// Runs a command as if nobody watched, and keeps what it writes: standard output and error go on to
-// ours and into files. Where our standard output is a terminal, so is the command's.
+// Runs a command and keeps a copy of its output: its standard output and error go to ours and into files. If our
+// standard output is a terminal, so is the command's. Signals and job control (^Z, fg, bg) reach the command.
 #pragma once
 
 #include <signal.h>
@@ -13,12 +13,12 @@
 
 namespace muniment::cli {
 
-// While it lives, the signals that would end us wait, and with it they go: the command is over, and what
-// they would cut off is the recording of its end.
+// Blocks the signals that would end this process and discards them at its destruction: the command has ended, and
+// they would only cut off the recording of its end.
 class HeldSignals {
  public:
   HeldSignals() = default;
-  // They are blocked already; `before` is the mask from before that.
+  // The signals are blocked already; `before` is the mask to restore.
   explicit HeldSignals(const sigset_t& before) : before_(before), holding_(true) {}
   ~HeldSignals();
   HeldSignals(HeldSignals&& other) noexcept;
@@ -32,16 +32,16 @@ class HeldSignals {
 struct CommandOutcome {
   int exit_code = 0;  // when `signal` is 0
   int signal = 0;
-  bool not_found = false;        // could not be started: exit_code is 127 or 126, as a shell says it
+  bool not_found = false;        // could not be started: exit_code is 127 or 126, as in a shell
   std::int64_t duration_us = 0;  // from its start to its end
-  bool output_lost = false;      // the disk was full: what is kept ends before the output did
-  Fd stdout_file;                // unnamed files
-  Fd stderr_file;                // not open: went the same way as standard output (a terminal)
+  bool output_lost = false;      // the disk was full: the copy is shorter than the output
+  Fd stdout_file;                // an unnamed file
+  Fd stderr_file;                // not open on a terminal, where both share standard output
   HeldSignals held;
 };
 
-// Blocks until the command has ended. Signals that this process gets are handed on. Errors:
-// unavailable when there is no way to run anything; the command was then not started.
+// Blocks until the command has ended. Forwards the signals that this process receives. Errors: unavailable if no
+// process can be started.
 Result<CommandOutcome> run_command(const std::vector<std::string>& arguments);
 
 std::string signal_name(int signal);  // "SIGTERM"
