@@ -11,7 +11,8 @@ import os
 import sys
 from typing import NoReturn, Optional, Sequence
 
-from ..client import ConnectionLost, Json, MunimentError
+from ..client import Json
+from ..errors import ConnectionLost, MunimentError
 from .agent_interface import AgentAPI
 from .errors import EvidenceError
 from .evidence_system import Evidence, EvidenceStore

@@ -19,7 +19,9 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, Optional, Union
 
-from ..client import Client, Json, MunimentError, Path, connect
+from ..client import Client, Json, connect
+from ..errors import MunimentError
+from ..place import Path
 from ..recording import current_run
 from .errors import EvidenceNotFound, FileNotWritten, InvalidEvidence
 from .results import check_text
@@ -98,7 +100,7 @@ class EvidenceStore:
     def client(self) -> Client:
         with self._connecting:
             if self._client is None:
-                self._client = connect(self._data)
+                self._client = connect(self._data, start=False)
             return self._client
 
     @property
