@@ -40,11 +40,12 @@ def connect(path: Optional[Path] = None, *, deadline_s: float = 30.0, retry_for_
     client = Client(place.socket, deadline_s, retry_for_s)
     try:
         client.wire()
+        return client
     except NoDaemon:
         if not start or not place.startable:
             raise
-        start_daemon(place)
-        client.wire()
+    start_daemon(place)
+    client.wire()
     return client
 
 

@@ -81,7 +81,7 @@ class EvidenceStore:
     def __init__(self, base_path: Optional[Path] = None, *, data: Optional[Path] = None, client: Optional[Client] = None,
                  run_id: Optional[str] = None, files: bool = True):
         """`base_path`: the folder with `.beads` (default: the current one). `data`: the socket or the data folder (default:
-        MUNIMENT_DATA). `run_id`: the run that evidence belongs to (default: that of the innermost `muniment.run`, otherwise
+        where the command line finds the daemon). `run_id`: the run that evidence belongs to (default: that of the innermost `muniment.run`, otherwise
         MUNIMENT_RUN, otherwise none). `files`: whether files are written."""
         self.base_path = pathlib.Path(base_path) if base_path is not None else pathlib.Path.cwd()
         self.files = files
