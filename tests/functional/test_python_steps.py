@@ -149,11 +149,15 @@ class Results(StepCase):
 
     def test_an_erased_result_is_not_made_again(self) -> None:
         with self.open() as run:
-            run.step("secret", Calls("secret word"))
-            self.call("audit.redact", seq=self.steps("step.ended")[0]["seq"], reason="asked")
-            with self.assertRaisesRegex(muniment.MunimentError, "step 'secret' is complete, and its result was erased") as caught:
-                self.again().step("secret", Calls())
-            self.assertEqual(caught.exception.code, "not_found")
+            for n, word in enumerate(("secret word", "secret word " * 1_000)):
+                run.step(f"secret-{n}", Calls(word))
+                ended = self.steps("step.ended")[n]
+                self.call("audit.redact", seq=ended["seq"], reason="asked")
+                with self.assertRaisesRegex(muniment.MunimentError, f"step 'secret-{n}' is complete, and its result was erased") as caught:
+                    self.again().step(f"secret-{n}", Calls())
+                self.assertEqual(caught.exception.code, "not_found")
+            with self.assertRaises(muniment.MunimentError):
+                self.client.get(ended["body"]["ref"]["artifact_id"])
 
     def test_a_result_cannot_be_changed_through_what_was_returned(self) -> None:
         with self.open() as run:
