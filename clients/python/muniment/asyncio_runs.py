@@ -87,7 +87,7 @@ class AsyncRun:
 
 
 class AsyncStepBlock:
-    """What `run.step(key)` answers: an asynchronous context manager, and a decorator of a function that is the step."""
+    """The result of `run.step(key)`: an asynchronous context manager, and a decorator for a function that is the step."""
 
     def __init__(self, run: Run, key: str, kind: str = "task", step_id: Optional[str] = None):
         self._run, self._opening = run, (key, kind, step_id)
@@ -110,7 +110,7 @@ class AsyncStepBlock:
         await asyncio.shield(asyncio.to_thread(self._run.end_step, step, raised))
 
     def __call__(self, function: Callable[P, Any]) -> Callable[P, Awaitable[Any]]:
-        """The function, run once for the key in this run: its arguments are no part of the key."""
+        """Returns a function that runs once for the key in this run; its arguments are not part of the key."""
 
         @functools.wraps(function)
         async def once(*args: Any, **kwargs: Any) -> Any:

@@ -57,8 +57,8 @@ class run:
 
     def __init__(self, agent: str, goal: Optional[str] = None, *, run_id: Optional[str] = None, data: Optional[Path] = None,
                  deadline_s: float = 30.0, retry_for_s: float = 30.0, **more: Any):
-        """`data`: the socket or the data folder, as in `connect` (default: where the command line finds the daemon). `more`, as in run.start: labels, external_id, cwd,
-        reopen, parent. Inside another run, that one is the parent."""
+        """`data`: the socket or the data folder, as in `connect` (default: where the command line finds the daemon). `more`, as in
+        run.start: labels, external_id, cwd, reopen, parent. Inside another run, that one is the parent."""
         self._connect = functools.partial(connect, data, deadline_s=deadline_s, retry_for_s=retry_for_s)
         self._start = {"agent": {"name": content.word(agent)}, "client": "muniment (Python)", **more}
         if goal is not None:

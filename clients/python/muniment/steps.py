@@ -12,7 +12,8 @@
 
 The result is in step.ended, as JSON. The ids of both events are made of the run's id and the key, so that the daemon records one
 beginning and one result for a key, whichever process sends them. A function whose process dies between its return and that
-record runs again: what it does outside has to bear that, or be asked for under the step's id, which is the same at each try.
+record runs again. Its outside effects have to tolerate a repetition, or use the step's id as an idempotency key: each attempt has
+the same id.
 """
 from __future__ import annotations
 
@@ -45,8 +46,8 @@ _current: contextvars.ContextVar[Optional[Step]] = contextvars.ContextVar("munim
 
 
 class Step(str):
-    """A step's id, which events of the step carry, with the result of its key. `done`: an earlier step with this key is
-    complete, and `result` is what that one returned. A done step records nothing unless something is recorded in it."""
+    """A step: the id that its events carry, with the result of its key. `done`: an earlier step with this key is complete, and
+    `result` is the recorded one. A done step leaves no event, unless something is recorded inside it."""
 
     key: str
     done = False
@@ -59,12 +60,12 @@ class Step(str):
 
     @property
     def result(self) -> Any:
-        """What the step has returned; None where it has returned nothing yet."""
+        """The step's result; None if it has none, or none yet."""
         return self._result[0] if self._result else None
 
     @result.setter
     def result(self, value: Any) -> None:
-        """Raises ValueError if the step is done, TypeError or ValueError if JSON has no word for the value."""
+        """Raises ValueError if the step is done, TypeError or ValueError if JSON cannot hold the value."""
         if self.done:
             raise ValueError(f"step {self.key!r} is done: it keeps its first result")
         self._result = (json.loads(encoded(self.key, value)),)
@@ -79,7 +80,7 @@ class Step(str):
 
 
 class Steps:
-    """What is known of the steps of one run: which keys are open here, and which are complete in the log. Threads may share it."""
+    """The steps of one run: the keys that are open in this process, and those that are complete in the log. Threads may share it."""
 
     def __init__(self, run: Run):
         self._run, self._lock = run, threading.Lock()
@@ -124,7 +125,7 @@ class Steps:
             self._open.discard(key)
 
     def _complete(self, step: Step) -> None:
-        """Another process may have ended the step first: that result stays."""
+        """Records the end. If another process has ended the step first, its result stays."""
         if step.done or step._result is None and not step._keyed:
             if step._begun:
                 self._run.append(ENDED, {"status": "ok"}, step_id=str(step))
@@ -177,13 +178,13 @@ class Steps:
         return False
 
     def _done(self, step: Step, own: str) -> Step:
-        """The step as one that is done, under an id that it has in case that something is recorded in it."""
+        """The step with the recorded result, and with the id `own` for what may be recorded inside it."""
         done = Step(own)
         done.__dict__.update(step.__dict__, done=True, _begun=False, _result=(self._result_of(step.key, self._id(step.key, "ended")),))
         return done
 
     def _read_until(self, event_id: str) -> bool:
-        """Reads what the log has of steps beyond what was read before; whether the event is among all of it."""
+        """Reads the steps that the log has gained since the last reading, up to the event; whether the log has the event."""
         with self._lock:
             more = True
             while more and event_id not in self._results:
@@ -228,7 +229,7 @@ class Steps:
 
 
 class StepBlock:
-    """What `run.step(key)` answers: a context manager, and a decorator of a function that is the step."""
+    """The result of `run.step(key)`: a context manager, and a decorator for a function that is the step."""
 
     def __init__(self, run: Run, key: str, kind: str = "task", step_id: Optional[str] = None):
         self._run, self._key, self._kind, self._step_id = run, key, kind, step_id
@@ -250,7 +251,7 @@ class StepBlock:
         self._run.end_step(step, raised)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """The function, run once for the key in this run: its arguments are no part of the key."""
+        """Returns a function that runs once for the key in this run; its arguments are not part of the key."""
         refuse_coroutine(function)
 
         def once(*args: Any, **kwargs: Any) -> Any:
