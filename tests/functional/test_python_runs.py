@@ -326,14 +326,47 @@ class Gone(PythonCase):
                 run.message("user", "is somebody there?")
 
 
+TYPED_AGENT = """
+import muniment
+
+def charge(order: str, *, kind: int = 1) -> dict[str, int]:
+    return {order: kind}
+
+async def later(n: int) -> str:
+    return str(n)
+
+async def agent() -> None:
+    async with muniment.run(agent="a") as run:
+        text: str = await run.step("later", later, 1)
+        plain: dict[str, int] = await run.step("plain", charge, "x", kind=2)
+        async with run.step("block") as step:
+            step.result = [text, plain]
+        now = muniment.current_run()
+        if isinstance(now, muniment.AsyncRun):
+            await now.message("user", "hello")
+
+with muniment.run(agent="a") as run:
+    receipt: dict[str, int] = run.step("charge", charge, "order", kind=3)
+    with run.step("mail", kind="node") as step:
+        step_id: str = step
+    @run.step("decorated")
+    def decorated(n: int) -> str:
+        return str(n)
+    text: str = decorated(3)
+    found: muniment.Json = muniment.recall("where", budget=100)
+"""
+
+
 class Typing(unittest.TestCase):
     def test_the_package_is_typed(self) -> None:
         found = subprocess.run([sys.executable, "-c", "import shutil, sys; sys.exit(not shutil.which('mypy'))"], check=False).returncode == 0
         if not found:
             self.skipTest("mypy is not installed: apt-get install mypy")
-        done = subprocess.run(["mypy", "--strict", "--no-incremental", "--cache-dir", os.devnull, ROOT / "clients" / "python" / "muniment"],
-                              capture_output=True, text=True, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        env = {**os.environ, "MYPYPATH": str(ROOT / "clients" / "python")}
+        for checked in (["-p", "muniment"], ["-c", TYPED_AGENT]):
+            done = subprocess.run(["mypy", "--strict", "--no-incremental", "--cache-dir", os.devnull, *checked], env=env, capture_output=True, text=True,
+                                  timeout=300)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

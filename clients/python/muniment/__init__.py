@@ -5,19 +5,30 @@
     with muniment.run(agent="coder", goal="fix the tests") as run:
         with run.tool("pytest", {"k": "parser"}, kind="command") as call:
             call.returns("12 passed")
+        paid = run.step("charge", charge, order)    # once in this run: a resumed run has the recorded result
 
     @muniment.tool                      # recorded in whichever run is open, and plainly called in none
     def search(text: str) -> list[str]: ...
 
+    muniment.remember("home", "Kim lives in Porto.", source="run://chat-1")
+    print(muniment.recall("where does Kim live")["text"])
+
     async with muniment.run(agent="coder") as run:
         await run.message("user", "fix the tests")
 
-`client.py` speaks the protocol, `runs.py` is the helpers above, `asyncio_runs.py` the same for asyncio, `content.py` what
-becomes of a Python value in an event.
+`client.py` speaks the protocol, `place.py` finds and starts the daemon, `runs.py` and `steps.py` are the helpers above,
+`asyncio_runs.py` the same for asyncio, `memory.py` remembers and recalls, `content.py` says what becomes of a Python value in an event.
 """
-from .client import Client, ConnectionLost, Json, MunimentError, Subscription, connect, socket_path
+from .asyncio_runs import AsyncRun
+from .client import Client, Json, Subscription, connect
+from .errors import ConnectionLost, MunimentError, NoDaemon
+from .memory import recall, remember
+from .place import socket_path
 from .recording import current_run, run, tool
 from .runs import Call, Run
+from .steps import Step
 
-__all__ = ["Call", "Client", "ConnectionLost", "Json", "MunimentError", "Run", "Subscription", "connect", "current_run", "run",
-           "socket_path", "tool"]
+__version__ = "0.1.0"
+
+__all__ = ["AsyncRun", "Call", "Client", "ConnectionLost", "Json", "MunimentError", "NoDaemon", "Run", "Step", "Subscription", "connect",
+           "current_run", "recall", "remember", "run", "socket_path", "tool"]

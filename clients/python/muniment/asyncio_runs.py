@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import inspect
 from types import TracebackType
-from typing import Any, AsyncIterator, Mapping, Optional
+from typing import Any, Awaitable, Callable, Mapping, Optional, ParamSpec, TypeVar, overload
 
-from .client import Json
-from .runs import Call, Run, within
+from .client import Client, Json
+from .runs import Call, Run
+from .steps import Step, within
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class AsyncRun:
@@ -19,6 +25,11 @@ class AsyncRun:
 
     def __init__(self, run: Run):
         self.run, self.run_id, self.resumed = run, run.run_id, run.resumed
+
+    @property
+    def client(self) -> Client:
+        """The blocking client of the run."""
+        return self.run.client
 
     async def append(self, type: str, body: Mapping[str, Any], **more: Any) -> Json:
         return await asyncio.to_thread(self.run.append, type, body, **more)
@@ -44,6 +55,12 @@ class AsyncRun:
     async def claim(self, text: str, *pointers: str) -> Json:
         return await asyncio.to_thread(self.run.claim, text, *pointers)
 
+    async def remember(self, subject: str, text: str, **more: Any) -> Json:
+        return await asyncio.to_thread(self.run.remember, subject, text, **more)
+
+    async def recall(self, question: str, **more: Any) -> Json:
+        return await asyncio.to_thread(self.run.recall, question, **more)
+
     async def end(self, outcome: str = "unknown", **more: Any) -> Json:
         return await asyncio.to_thread(self.run.end, outcome, **more)
 
@@ -54,16 +71,56 @@ class AsyncRun:
     def model(self, provider: str, model: str, **more: Any) -> AsyncCall:
         return AsyncCall(self.run.model, provider, model, **more)
 
-    @contextlib.asynccontextmanager
-    async def step(self, name: str, **more: Any) -> AsyncIterator[str]:
-        own = await asyncio.to_thread(self.run.begin_step, name, **more)
-        with within(own):
-            try:
-                yield own
-            except BaseException as raised:
-                await asyncio.shield(asyncio.to_thread(self.run.end_step, own, raised))
-                raise
-            await asyncio.to_thread(self.run.end_step, own)
+    @overload
+    def step(self, key: str, /, *, kind: str = "task", step_id: Optional[str] = None) -> AsyncStepBlock: ...
+    @overload
+    def step(self, key: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
+    @overload
+    def step(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
+
+    def step(self, key: str, function: Optional[Callable[..., Any]] = None, /, *args: Any, **kwargs: Any) -> Any:
+        """As `Run.step`: `await run.step("charge", charge, order)`, `async with run.step("charge") as step`, and a decorator. The function
+        is a coroutine function, or a plain one that does not block the loop."""
+        if function is None:
+            return AsyncStepBlock(self.run, key, **kwargs)
+        return AsyncStepBlock(self.run, key)(function)(*args, **kwargs)
+
+
+class AsyncStepBlock:
+    """The result of `run.step(key)`: an asynchronous context manager, and a decorator for a function that is the step."""
+
+    def __init__(self, run: Run, key: str, kind: str = "task", step_id: Optional[str] = None):
+        self._run, self._opening = run, (key, kind, step_id)
+        self._inside: Optional[contextlib.ExitStack] = None
+        self._step: Optional[Step] = None
+
+    async def __aenter__(self) -> Step:
+        if self._step is not None:
+            raise ValueError("this step is open already: run.step(…) makes another one")
+        self._step = await asyncio.to_thread(self._run.begin_step, *self._opening)
+        self._inside = contextlib.ExitStack()
+        self._inside.enter_context(within(self._step))
+        return self._step
+
+    async def __aexit__(self, kind: Optional[type[BaseException]], raised: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        assert self._step is not None and self._inside is not None, "left without being entered"
+        self._inside.close()
+        step, self._step = self._step, None
+        await asyncio.shield(asyncio.to_thread(self._run.end_step, step, raised))
+
+    def __call__(self, function: Callable[P, Any]) -> Callable[P, Awaitable[Any]]:
+        """Returns a function that runs once for the key in this run; its arguments are not part of the key."""
+
+        @functools.wraps(function)
+        async def once(*args: Any, **kwargs: Any) -> Any:
+            async with AsyncStepBlock(self._run, *self._opening) as step:
+                if not step.done:
+                    result = function(*args, **kwargs)
+                    step.result = await result if inspect.isawaitable(result) else result
+            return step.result
+
+        return once
 
 
 class AsyncCall:

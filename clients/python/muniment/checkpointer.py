@@ -20,7 +20,9 @@ import re
 import uuid
 from typing import Any, AsyncIterator, Iterator, NamedTuple, Optional, Sequence
 
-from .client import Client, Json, MunimentError, Path, connect
+from .client import Client, Json, connect
+from .errors import MunimentError
+from .place import Path
 
 INLINE_BYTES_MAX = 16 * 1024   # of a channel's value within the state, which has 4 MiB; a longer one is an artifact
 CONFLICTS_MAX = 20             # how often a checkpoint is tried again while others write into the same run

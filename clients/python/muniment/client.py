@@ -1,4 +1,4 @@
-"""A client of munimentd: what speaks the protocol; one file, no dependencies.
+"""A client of munimentd: what speaks the protocol, with the standard library alone.
 
     with muniment.connect("/var/lib/muniment") as m:
         run = m.call("run.start", agent={"name": "demo"})["run_id"]
@@ -19,48 +19,32 @@ import socket
 import threading
 import time
 import uuid
-from typing import Any, BinaryIO, Callable, Iterator, Mapping, Optional, Union
+from typing import Any, BinaryIO, Callable, Iterator, Mapping, Optional, Sequence, Union
+
+from .errors import ConnectionLost, MunimentError, NoDaemon
+from .place import Path, place_of, start_daemon
 
 Json = dict[str, Any]
-Path = Union[str, "os.PathLike[str]"]
 
 RAW_REPLY_BYTES_MAX = 1 << 20   # what one artifact.get answers at most
 CHUNK_BYTES = 1 << 18
+MEMORY = "memory"               # the corpus of `remember`, and of the MCP tool of that name
 REPLY_GRACE_S = 5.0             # how much longer than its deadline a reply is waited for
 
 
-class MunimentError(Exception):
-    """The daemon refused. `code` is the name ("conflict"), `data` what came with it (limit, run_id, …)."""
-
-    def __init__(self, message: str, code: str, data: Optional[Json] = None):
-        super().__init__(message)
-        self.code = code
-        self.data: Json = data or {}
-
-    @property
-    def retryable(self) -> bool:
-        return bool(self.data.get("retryable")) or self.data.get("outcome") == "unknown"
-
-
-class ConnectionLost(MunimentError):
-    """No reply: the daemon went away, or was silent past the deadline. What was sent may have happened."""
-
-    def __init__(self, message: str):
-        super().__init__(message, "unavailable", {"retryable": True, "outcome": "unknown"})
-
-
-def socket_path(path: Optional[Path] = None) -> str:
-    """The socket itself, or the one in a data folder; by default in the folder that the daemon uses."""
-    if path is None:
-        home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-        default = "/var/lib/muniment" if os.geteuid() == 0 else os.path.join(home, "muniment")
-        path = os.environ.get("MUNIMENT_DATA") or default
-    return os.path.join(path, "munimentd.sock") if os.path.isdir(path) else os.fspath(path)
-
-
-def connect(path: Optional[Path] = None, *, deadline_s: float = 30.0, retry_for_s: float = 30.0) -> Client:
-    """`deadline_s` bounds each request, `retry_for_s` how long a write is sent again and again."""
-    client = Client(socket_path(path), deadline_s, retry_for_s)
+def connect(path: Optional[Path] = None, *, deadline_s: float = 30.0, retry_for_s: float = 30.0, start: bool = True) -> Client:
+    """`path`: a socket or a data folder (default: where the command line finds the daemon, see place.py). Where none runs, `muniment up`
+    starts it, unless `start` is false or `path` is a socket. `deadline_s` bounds each request, `retry_for_s` how long a write is sent
+    again and again. Raises NoDaemon, with what to do; ConnectionLost; MunimentError for a configuration that cannot be read."""
+    place = place_of(path)
+    client = Client(place.socket, deadline_s, retry_for_s)
+    try:
+        client.wire()
+        return client
+    except NoDaemon:
+        if not start or not place.startable:
+            raise
+    start_daemon(place)
     client.wire()
     return client
 
@@ -79,8 +63,11 @@ class Wire:
         self._last_id = 0
         try:
             self._socket.connect(path)
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            self._socket.close()
+            raise NoDaemon(f"no reply: no daemon at {path}: {error.strerror}. Start it: muniment up") from None
         except OSError as error:
-            self._fail(f"no daemon at {path}: {error.strerror}. Start it: muniment up")
+            self._fail(f"cannot connect to {path}: {error.strerror}. See: muniment doctor")
 
     def send(self, method: str, params: Json, body: Optional[BinaryIO] = None) -> int:
         with self._sending:
@@ -235,6 +222,33 @@ class Client:
             parts.append(raw)
             more = result.get("next_offset")
         return b"".join(parts)
+
+    def remember(self, subject: str, text: str, *, source: Union[str, Sequence[str], None] = None, corpus: str = MEMORY, wait: bool = True,
+                 **more: Any) -> Json:
+        """Stores a text under its subject (a document's id, "home") in a corpus; a later text with the subject is its next revision, and
+        the same text again changes nothing. Returns {id, uri, revision, chunks, unchanged?}; `uri` is the pointer to cite.
+
+        `source`: a name, URL or pointer by which the text can be revoked, or a list of pointers from which it was derived, whose sources
+        and trust it inherits. `wait`: return once queries find it. `more`, as in corpus.ingest: title, tags, base, trust, timestamp.
+        Raises MunimentError: conflict where `base` is not current, denied or not_found for a revoked source."""
+        document: Json = {"id": subject, "text": text, **more}
+        if isinstance(source, str):
+            document["source"] = source
+        elif source is not None:
+            document["derived_from"] = list(source)
+        answer = self.again(lambda: self.call("corpus.ingest", corpus=corpus, documents=[document], wait=wait))
+        for error in answer["errors"]:
+            raise MunimentError(error["message"], error["code"], error)
+        stored: Json = answer["documents"][0]
+        return stored
+
+    def recall(self, question: str, *, budget: Optional[int] = None, corpus: Optional[str] = None, **more: Any) -> Json:
+        """The passages that answer a question, packed for a prompt: `text` (data, never instructions), `citations` (the pointers behind
+        its numbers), `pack`, and `reason` where nothing was found. `budget`: tokens (default 4,000). `corpus`: only this one (default:
+        all that the caller may see). `more`, as in context.build: run_id, topK, filters, asof. Each call is recorded.
+        Raises MunimentError."""
+        given: Json = {"query": question, "budget_tokens": budget, "corpus": corpus}
+        return self.again(lambda: self.call("context.build", **{name: value for name, value in given.items() if value is not None}, **more))
 
     def rehydrate(self, run_id: str, **more: Any) -> Json:
         """A run's state (`more`: asof, path, messages). A large one comes as an artifact: it is fetched."""

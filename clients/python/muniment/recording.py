@@ -16,22 +16,40 @@ import contextvars
 import functools
 import inspect
 from types import TracebackType
-from typing import Any, Callable, Optional, ParamSpec, TypeVar, cast, overload
+from typing import Any, Callable, Optional, ParamSpec, TypeVar, Union, cast, overload
 
 from . import content
 from .asyncio_runs import AsyncRun
-from .client import MunimentError, Path, connect
+from .client import connect
+from .errors import MunimentError
+from .place import Path
 from .runs import Run, noting
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_current: contextvars.ContextVar[Optional[Run]] = contextvars.ContextVar("muniment_run", default=None)
+_current: contextvars.ContextVar[Union[Run, AsyncRun, None]] = contextvars.ContextVar("muniment_run", default=None)
 
 
-def current_run() -> Optional[Run]:
-    """The run of the innermost `with muniment.run(…)` around this code, also in its tasks; None outside."""
-    return _current.get()
+def current_run() -> Union[Run, AsyncRun, None]:
+    """The run of the innermost `with muniment.run(…)` around this code, also in its tasks; None outside. In an `async with` it is the
+    AsyncRun, whose methods are awaited; in a thread of that block, which has no loop (asyncio.to_thread), the blocking Run."""
+    now = _current.get()
+    return now.run if isinstance(now, AsyncRun) and not _has_loop() else now
+
+
+def blocking_run() -> Optional[Run]:
+    """The same run, as one whose methods block."""
+    now = _current.get()
+    return now.run if isinstance(now, AsyncRun) else now
+
+
+def _has_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class run:
@@ -39,8 +57,8 @@ class run:
 
     def __init__(self, agent: str, goal: Optional[str] = None, *, run_id: Optional[str] = None, data: Optional[Path] = None,
                  deadline_s: float = 30.0, retry_for_s: float = 30.0, **more: Any):
-        """`data`: the socket or the data folder (default: MUNIMENT_DATA). `more`, as in run.start: labels, external_id, cwd,
-        reopen, parent. Inside another run, that one is the parent."""
+        """`data`: the socket or the data folder, as in `connect` (default: where the command line finds the daemon). `more`, as in
+        run.start: labels, external_id, cwd, reopen, parent. Inside another run, that one is the parent."""
         self._connect = functools.partial(connect, data, deadline_s=deadline_s, retry_for_s=retry_for_s)
         self._start = {"agent": {"name": content.word(agent)}, "client": "muniment (Python)", **more}
         if goal is not None:
@@ -48,7 +66,7 @@ class run:
         if run_id is not None:
             self._start["run_id"] = run_id
         self._run: Optional[Run] = None
-        self._token: Optional[contextvars.Token[Optional[Run]]] = None
+        self._token: Optional[contextvars.Token[Union[Run, AsyncRun, None]]] = None
 
     def __enter__(self) -> Run:
         opened = self._open(_current.get())
@@ -60,9 +78,9 @@ class run:
         self._close(raised)
 
     async def __aenter__(self) -> AsyncRun:
-        opened = await asyncio.to_thread(self._open, _current.get())
+        opened = AsyncRun(await asyncio.to_thread(self._open, _current.get()))
         self._token = _current.set(opened)
-        return AsyncRun(opened)
+        return opened
 
     async def __aexit__(self, kind: Optional[type[BaseException]], raised: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:
@@ -87,7 +105,7 @@ class run:
         wrapper = awaited if inspect.iscoroutinefunction(function) else plainly
         return cast(Callable[P, R], functools.wraps(function)(wrapper))
 
-    def _open(self, outer: Optional[Run]) -> Run:
+    def _open(self, outer: Union[Run, AsyncRun, None]) -> Run:
         if self._run is not None:
             raise ValueError("this run is open already: muniment.run(…) makes another one")
         client = self._connect()
@@ -154,13 +172,13 @@ def tool(function: Optional[Callable[..., Any]] = None, *, name: Optional[str] =
     async def awaited(*args: Any, **kwargs: Any) -> Any:
         if (now := _current.get()) is None:
             return await inner(*args, **kwargs)
-        async with AsyncRun(now).tool(called, arguments(args, kwargs), kind=kind) as call:
+        async with (now if isinstance(now, AsyncRun) else AsyncRun(now)).tool(called, arguments(args, kwargs), kind=kind) as call:
             result = await inner(*args, **kwargs)
             await call.returns(result)
             return result
 
     def plainly(*args: Any, **kwargs: Any) -> Any:
-        if (now := _current.get()) is None:
+        if (now := blocking_run()) is None:
             return inner(*args, **kwargs)
         with now.tool(called, arguments(args, kwargs), kind=kind) as call:
             result = inner(*args, **kwargs)

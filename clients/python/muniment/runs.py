@@ -1,7 +1,7 @@
 """A run to record into. Every method returns when what it recorded is durable, or raises MunimentError.
 
     run.message("user", "the parser drops the last line")
-    with run.step("look"):
+    with run.step("look"):                            # steps.py: once for its key
         with run.tool("read_file", {"path": "parser.py"}) as call:
             call.returns(open("parser.py").read())
     with run.model("acme", "model-1", parameters={"temperature": 0}) as call:
@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import time
 import uuid
 from types import TracebackType
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Callable, Iterator, Mapping, Optional, ParamSpec, Sequence, TypeVar, Union, overload
 
 from . import content
-from .client import Client, Json, MunimentError
+from .client import Client, Json
+from .errors import MunimentError
+from .steps import Step, StepBlock, Steps, current_step, refuse_coroutine
 
-_step: contextvars.ContextVar[Optional[str]] = contextvars.ContextVar("muniment_step", default=None)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # What an exception says of the call that it ended; the first that fits.
 STATUS_OF: tuple[tuple[type[BaseException], str], ...] = (
@@ -39,12 +41,11 @@ class Run:
 
     def __init__(self, client: Client, run_id: str, resumed: bool = False):
         self.client, self.run_id, self.resumed = client, run_id, resumed
+        self._steps = Steps(self)
 
     def append(self, type: str, body: Mapping[str, Any], **more: Any) -> Json:
         """Any event, in the current step. The body is sent as it is. `more`: step_id, event_id, occurred_at."""
-        if step := _step.get():
-            more.setdefault("step_id", step)
-        return self.client.append(self.run_id, type, body, **more)
+        return self.client.append(self.run_id, type, body, **_in_step(more))
 
     def message(self, role: str, text: Any, **more: Any) -> Json:
         """`role`: system, developer, user, assistant or tool. `more`: name, reply_to."""
@@ -67,15 +68,21 @@ class Run:
 
     def put(self, source: Any, **more: Any) -> Json:
         """Bytes, a path or an open binary file, as an artifact. `more`: mime_type, metadata."""
-        if step := _step.get():
-            more.setdefault("step_id", step)
-        return self.client.put(self.run_id, source, **more)
+        return self.client.put(self.run_id, source, **_in_step(more))
 
     def claim(self, text: str, *pointers: str) -> Json:
         """What is asserted, and what it rests on: from now on these pointers must resolve."""
         key = {"idempotency_key": str(uuid.uuid4())}
         return self.client.again(lambda: self.client.call("claim.record", run_id=self.run_id, text=text, pointers=list(pointers),
                                                           _meta=key))
+
+    def remember(self, subject: str, text: str, *, source: Union[str, Sequence[str], None] = None, **more: Any) -> Json:
+        """As `Client.remember`: a corpus belongs to no run."""
+        return self.client.remember(subject, text, source=source, **more)
+
+    def recall(self, question: str, *, budget: Optional[int] = None, corpus: Optional[str] = None, **more: Any) -> Json:
+        """As `Client.recall`, recorded in this run and the current step."""
+        return self.client.recall(question, budget=budget, corpus=corpus, run_id=self.run_id, **_in_step(more))
 
     def tool(self, name: str, arguments: Any = None, *, kind: str = "function", call_id: Optional[str] = None) -> Call:
         """A call of a tool, recorded before it is made. `kind`: function, mcp, extension, datastore or command."""
@@ -94,32 +101,32 @@ class Run:
                                      "model": content.word(model), "parameters": content.plain(parameters or {}), **more})
         return call
 
-    @contextlib.contextmanager
-    def step(self, name: str, *, kind: str = "task", step_id: Optional[str] = None) -> Iterator[str]:
-        """What is recorded inside belongs to the step. `kind`: turn, node, task or command."""
-        own = self.begin_step(name, kind, step_id)
-        with within(own):
-            try:
-                yield own
-            except BaseException as raised:
-                self.end_step(own, raised)
-                raise
-            self.end_step(own)
+    @overload
+    def step(self, key: str, /, *, kind: str = "task", step_id: Optional[str] = None) -> StepBlock: ...
+    @overload
+    def step(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
-    def begin_step(self, name: str, kind: str = "task", step_id: Optional[str] = None) -> str:
-        own = step_id or str(uuid.uuid4())
-        body: Json = {"name": content.word(name), "kind": kind}
-        if outer := _step.get():
-            body["parent_step_id"] = outer
-        self.append("step.started", body, step_id=own)
-        return own
+    def step(self, key: str, function: Optional[Callable[..., Any]] = None, /, *args: Any, **kwargs: Any) -> Any:
+        """With a function: calls it once for the key in this run and returns its result, which is JSON; where the step is complete,
+        returns the recorded result without a call. A function that raises is called again by the next `step` with the key.
 
-    def end_step(self, step_id: str, raised: Optional[BaseException] = None) -> None:
+        Without one: a context manager that gives the `Step` (`done`, `result`), and a decorator. What is recorded inside belongs to
+        the step. `kind`: turn, node, task or command. Raises MunimentError; TypeError or ValueError for a result that is not JSON."""
+        if function is None:
+            return StepBlock(self, key, **kwargs)
+        refuse_coroutine(function)
+        return StepBlock(self, key)(function)(*args, **kwargs)
+
+    def begin_step(self, name: str, kind: str = "task", step_id: Optional[str] = None) -> Step:
+        """`step` without a block: `end_step` ends it. What is recorded meanwhile names it by `step_id`, or belongs to none."""
+        return self._steps.begin(name, kind, step_id)
+
+    def end_step(self, step: Step, raised: Optional[BaseException] = None) -> None:
         if raised is None:
-            self.append("step.ended", {"status": "ok"}, step_id=step_id)
+            self._steps.end(step)
         else:
             with noting(raised):
-                self.append("step.ended", {"status": status_of(raised), "error": content.error(raised)}, step_id=step_id)
+                self._steps.end(step, {"status": status_of(raised), "error": content.error(raised)})
 
     def end(self, outcome: str = "unknown", *, summary: Optional[str] = None, error: Optional[Json] = None) -> Json:
         """`outcome`: success, failure, cancelled, abandoned, or unknown where nobody says. Ending twice is refused by the daemon."""
@@ -165,14 +172,12 @@ class Call:
                 self.fails(raised)
 
 
-@contextlib.contextmanager
-def within(step_id: str) -> Iterator[None]:
-    """What this task or thread records inside belongs to the step."""
-    token = _step.set(step_id)
-    try:
-        yield
-    finally:
-        _step.reset(token)
+def _in_step(more: Json) -> Json:
+    """What an event or an artifact of this task or thread has beside its own: the step that is open around it."""
+    if "step_id" not in more and (step := current_step()) is not None:
+        step.begin()
+        more["step_id"] = str(step)
+    return more
 
 
 @contextlib.contextmanager

@@ -25,6 +25,7 @@ class BodyShrinker {
       const std::string name = member.key();
       const bool may_refer = name == (event_.type == "tool.called"     ? "arguments"
                                       : event_.type == "state.patched" ? "patch"
+                                      : event_.type == "step.ended"    ? "result"
                                                                        : "");
       if (may_refer && is_long(member)) {
         RETURN_IF_ERROR(write_reference(out.key("ref"), member, json::Value()));

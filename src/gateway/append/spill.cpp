@@ -51,6 +51,7 @@ std::string_view payload_of(std::string_view part_type) {
 std::string_view referable_member(std::string_view event_type) {
   if (event_type == "tool.called") return "arguments";
   if (event_type == "state.patched") return "patch";
+  if (event_type == "step.ended") return "result";
   return "";
 }
 

@@ -11,7 +11,8 @@ import os
 import sys
 from typing import NoReturn, Optional, Sequence
 
-from ..client import ConnectionLost, Json, MunimentError
+from ..client import Json
+from ..errors import ConnectionLost, MunimentError
 from .agent_interface import AgentAPI
 from .errors import EvidenceError
 from .evidence_system import Evidence, EvidenceStore
@@ -33,7 +34,7 @@ def parser() -> Parser:
     whole = Parser(prog="python -m muniment.evidence", description="Checks evidence and what it completes.")
     common = Parser(add_help=False)
     common.add_argument("--json", action="store_true", help="print JSON")
-    common.add_argument("--data", metavar="DIR", help="the data folder or the socket (default: MUNIMENT_DATA)")
+    common.add_argument("--data", metavar="DIR", help="the data folder or the socket (default: as for muniment)")
     common.add_argument("--base", metavar="DIR", help="the folder with .beads (default: the current one)")
     common.add_argument("--run", metavar="RUN", help="the run's id (default: MUNIMENT_RUN, otherwise none)")
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)

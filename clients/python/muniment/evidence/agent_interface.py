@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Optional
 
-from ..client import Json, Path
+from ..client import Json
+from ..place import Path
 from .evidence_system import EvidenceStore
 from .todowrite_integration import CompletionValidator
 

@@ -19,7 +19,9 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, Optional, Union
 
-from ..client import Client, Json, MunimentError, Path, connect
+from ..client import Client, Json, connect
+from ..errors import MunimentError
+from ..place import Path
 from ..recording import current_run
 from .errors import EvidenceNotFound, FileNotWritten, InvalidEvidence
 from .results import check_text
@@ -79,7 +81,7 @@ class EvidenceStore:
     def __init__(self, base_path: Optional[Path] = None, *, data: Optional[Path] = None, client: Optional[Client] = None,
                  run_id: Optional[str] = None, files: bool = True):
         """`base_path`: the folder with `.beads` (default: the current one). `data`: the socket or the data folder (default:
-        MUNIMENT_DATA). `run_id`: the run that evidence belongs to (default: that of the innermost `muniment.run`, otherwise
+        where the command line finds the daemon). `run_id`: the run that evidence belongs to (default: that of the innermost `muniment.run`, otherwise
         MUNIMENT_RUN, otherwise none). `files`: whether files are written."""
         self.base_path = pathlib.Path(base_path) if base_path is not None else pathlib.Path.cwd()
         self.files = files
@@ -98,7 +100,7 @@ class EvidenceStore:
     def client(self) -> Client:
         with self._connecting:
             if self._client is None:
-                self._client = connect(self._data)
+                self._client = connect(self._data, start=False)
             return self._client
 
     @property

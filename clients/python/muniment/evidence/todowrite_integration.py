@@ -19,7 +19,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
-from ..client import ConnectionLost, Json, MunimentError
+from ..client import Json
+from ..errors import ConnectionLost, MunimentError
 from .errors import CompletionBlocked, EvidenceRefused, InvalidEvidence
 from .evidence_system import EvidenceStore
 from .results import COMPLETED, CompletionResult, Todo, TodoLike, ids_of, todo_of

@@ -8,7 +8,7 @@ import stat
 import subprocess
 from typing import Optional
 
-from ..client import Path
+from ..place import Path
 
 PIECE_BYTES = 1 << 18
 

@@ -1,0 +1,292 @@
+"""The steps of a run. A step that has ended with status ok is complete: its key names its result in this run, also after a crash.
+
+    value = run.step("charge", charge, order)      # calls charge(order) once; afterwards it returns the recorded result
+
+    with run.step("charge") as step:
+        if not step.done:
+            step.result = charge(order)
+        value = step.result
+
+    @run.step("charge")
+    def charge() -> dict: ...
+
+The result is in step.ended, as JSON. The ids of both events are made of the run's id and the key, so that the daemon records one
+beginning and one result for a key, whichever process sends them. A function whose process dies between its return and that
+record runs again. Its outside effects have to tolerate a repetition, or use the step's id as an idempotency key: each attempt has
+the same id.
+"""
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import copy
+import functools
+import inspect
+import json
+import threading
+import uuid
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, ParamSpec, TypeVar, cast
+
+from . import content
+from .client import Json
+from .errors import MunimentError
+
+if TYPE_CHECKING:
+    from .runs import Run
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+INLINE_BYTES_MAX = 8 * 1024   # of a result in the event; a longer one is an artifact (docs/protocol.md, spill)
+PAGE_EVENTS = 1000
+STARTED, ENDED = "step.started", "step.ended"
+
+_current: contextvars.ContextVar[Optional[Step]] = contextvars.ContextVar("muniment_step", default=None)
+
+
+class Step(str):
+    """A step: the id that its events carry, with the result of its key. `done`: an earlier step with this key is complete, and
+    `result` is the recorded one. A done step leaves no event, unless something is recorded inside it."""
+
+    key: str
+    done = False
+    _run: Run
+    _opening: Json
+    _outer: Optional[Step]
+    _begun: bool
+    _keyed: bool   # the first that is open here with its key
+    _result: Optional[tuple[Any]] = None
+
+    @property
+    def result(self) -> Any:
+        """The step's result; None if it has none, or none yet."""
+        return self._result[0] if self._result else None
+
+    @result.setter
+    def result(self, value: Any) -> None:
+        """Raises ValueError if the step is done, TypeError or ValueError if JSON cannot hold the value."""
+        if self.done:
+            raise ValueError(f"step {self.key!r} is done: it keeps its first result")
+        self._result = (json.loads(encoded(self.key, value)),)
+
+    def begin(self) -> None:
+        """Records that a done step goes on after all; otherwise it has begun already."""
+        if not self._begun:
+            self._begun = True
+            if self._outer is not None:
+                self._outer.begin()
+            self._run.append(STARTED, self._opening, step_id=str(self))
+
+
+class Steps:
+    """The steps of one run: the keys that are open in this process, and those that are complete in the log. Threads may share it."""
+
+    def __init__(self, run: Run):
+        self._run, self._lock = run, threading.Lock()
+        self._open: set[str] = set()
+        self._results: dict[str, Json] = {}    # the event_id of each step.ended with status ok → its body
+        self._attempts: dict[str, int] = {}    # step_id → how often it has begun
+        self._next_run_seq = 0
+
+    def begin(self, key: str, kind: str, step_id: Optional[str]) -> Step:
+        """Raises MunimentError."""
+        with self._lock:
+            first = key not in self._open
+            self._open.add(key)
+        try:
+            step = Step(step_id or (self._id(key, "step") if first else str(uuid.uuid4())))
+            step.key, step._run, step._outer = key, self._run, _current.get()
+            step._opening = {"name": content.word(key), "kind": kind}
+            if step._outer is not None:
+                step._opening["parent_step_id"] = str(step._outer)
+            step._begun, step._keyed = False, first
+            if self._is_complete(step):
+                step = self._done(step, step_id or str(uuid.uuid4()))
+        except BaseException:
+            if first:
+                self._leave(key)
+            raise
+        return step
+
+    def end(self, step: Step, failure: Optional[Json] = None) -> None:
+        """`failure`: status and error of a step that has failed. Raises MunimentError."""
+        try:
+            if failure is None:
+                self._complete(step)
+            elif step._begun:
+                self._run.append(ENDED, failure, step_id=str(step))
+        finally:
+            if step._keyed:
+                self._leave(step.key)
+
+    def _leave(self, key: str) -> None:
+        with self._lock:
+            self._open.discard(key)
+
+    def _complete(self, step: Step) -> None:
+        """Records the end. If another process has ended the step first, its result stays."""
+        if step.done or step._result is None and not step._keyed:
+            if step._begun:
+                self._run.append(ENDED, {"status": "ok"}, step_id=str(step))
+            return
+        body: Json = {"status": "ok", **self._recordable(step)}
+        event_id = self._id(step.key, "ended")
+        try:
+            self._run.append(ENDED, body, step_id=str(step), event_id=event_id)
+            with self._lock:
+                self._results[event_id] = copy.deepcopy(body)
+        except MunimentError as error:
+            if error.code != "conflict" or not self._read_until(event_id):
+                raise
+            self._run.append(ENDED, {"status": "ok"}, step_id=str(step))
+            step._result = (self._result_of(step.key, event_id),)
+
+    def _is_complete(self, step: Step) -> bool:
+        """Whether the step's key is complete. If it is not, the step has begun when this returns."""
+        ended, outer = self._id(step.key, "ended"), step._outer
+        with self._lock:
+            if ended in self._results:
+                return True
+        if not step._keyed or outer is not None and not outer._begun:
+            if self._read_until(ended):
+                return True
+        if not step._keyed:
+            step.begin()
+            return False
+        if outer is not None:
+            outer.begin()
+        step._begun, sent = True, 0
+
+        def once() -> Json:
+            nonlocal sent
+            sent += 1
+            return self._run.client.call("event.append", run_id=self._run.run_id, type=STARTED, body=step._opening, step_id=str(step),
+                                         event_id=self._id(step.key, "started"))
+
+        try:
+            if not self._run.client.again(once)["duplicate"]:
+                return False
+        except MunimentError as error:
+            if error.code != "conflict":   # begun before as part of another step, or as another kind
+                raise
+        if self._read_until(ended):
+            return True
+        begun = self._attempts.get(str(step), 0)
+        if begun != 1 or sent == 1:   # what was sent twice may be the duplicate of itself
+            self._run.append(STARTED, {**step._opening, "attempt": begun + 1}, step_id=str(step))
+        return False
+
+    def _done(self, step: Step, own: str) -> Step:
+        """The step with the recorded result, and with the id `own` for what may be recorded inside it."""
+        done = Step(own)
+        done.__dict__.update(step.__dict__, done=True, _begun=False, _result=(self._result_of(step.key, self._id(step.key, "ended")),))
+        return done
+
+    def _read_until(self, event_id: str) -> bool:
+        """Reads the steps that the log has gained since the last reading, up to the event; whether the log has the event."""
+        with self._lock:
+            more = True
+            while more and event_id not in self._results:
+                page = self._run.client.again(lambda: self._run.client.call(
+                    "event.list", run_id=self._run.run_id, types=[STARTED, ENDED], from_run_seq=self._next_run_seq, limit=PAGE_EVENTS,
+                    fields=["run_seq", "event_id", "step_id", "type", "body"]))
+                for event in page["events"]:
+                    self._take(event)
+                more = "cursor" in page
+            return event_id in self._results
+
+    def _take(self, event: Json) -> None:
+        self._next_run_seq = event["run_seq"] + 1
+        body = event.get("body") or {}
+        if event["type"] == STARTED:
+            own = event.get("step_id", "main")
+            self._attempts[own] = self._attempts.get(own, 0) + 1
+        elif not body or body.get("status") == "ok":   # an erased event has no body
+            self._results[event["event_id"]] = body
+
+    def _recordable(self, step: Step) -> Json:
+        if step._result is None:
+            return {}
+        text = encoded(step.key, step.result)
+        if len(text.encode("utf-8", "surrogatepass")) <= INLINE_BYTES_MAX and content.plain(step.result) == step.result:
+            return {"result": step.result}
+        # The escapes carry lone surrogates, which a body may not have.
+        stored = self._run.client.put(self._run.run_id, json.dumps(step.result).encode(), mime_type="application/json", step_id=str(step))
+        return {"ref": {name: stored[name] for name in ("artifact_id", "hash", "size_bytes", "mime_type")}}
+
+    def _result_of(self, key: str, event_id: str) -> Any:
+        body = self._results[event_id]
+        if not body:
+            raise MunimentError(f"step {key!r} is complete, and its result was erased", "not_found", {"run_id": self._run.run_id})
+        if "ref" not in body:
+            return copy.deepcopy(body.get("result"))
+        data = self._run.client.get(body["ref"]["artifact_id"])
+        return data.decode() if body["ref"]["mime_type"].startswith("text/plain") else json.loads(data)
+
+    def _id(self, key: str, what: str) -> str:
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(["muniment", self._run.run_id, key, what])))
+
+
+class StepBlock:
+    """The result of `run.step(key)`: a context manager, and a decorator for a function that is the step."""
+
+    def __init__(self, run: Run, key: str, kind: str = "task", step_id: Optional[str] = None):
+        self._run, self._key, self._kind, self._step_id = run, key, kind, step_id
+        self._inside: Optional[contextlib.ExitStack] = None
+        self._step: Optional[Step] = None
+
+    def __enter__(self) -> Step:
+        if self._step is not None:
+            raise ValueError("this step is open already: run.step(…) makes another one")
+        step = self._run.begin_step(self._key, self._kind, self._step_id)
+        self._step, self._inside = step, contextlib.ExitStack()
+        self._inside.enter_context(within(step))
+        return step
+
+    def __exit__(self, kind: Optional[type[BaseException]], raised: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        assert self._step is not None and self._inside is not None, "left without being entered"
+        self._inside.close()
+        step, self._step = self._step, None
+        self._run.end_step(step, raised)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Returns a function that runs once for the key in this run; its arguments are not part of the key."""
+        refuse_coroutine(function)
+
+        def once(*args: Any, **kwargs: Any) -> Any:
+            with StepBlock(self._run, self._key, self._kind, self._step_id) as step:
+                if not step.done:
+                    step.result = cast(Any, function)(*args, **kwargs)
+            return step.result
+
+        return cast(Callable[P, R], functools.wraps(function)(once))
+
+
+def refuse_coroutine(function: Callable[..., Any]) -> None:
+    if inspect.iscoroutinefunction(function):
+        raise TypeError(f"{function.__name__} is a coroutine function: open the run with async with muniment.run(…)")
+
+
+def current_step() -> Optional[Step]:
+    """The step of the innermost `with run.step(…)` around this code, also in its tasks; None outside."""
+    return _current.get()
+
+
+@contextlib.contextmanager
+def within(step: Step) -> Iterator[None]:
+    """What this task or thread records inside belongs to the step."""
+    token = _current.set(step)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def encoded(key: str, value: Any) -> str:
+    """Raises TypeError or ValueError for a value that JSON cannot hold."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise type(error)(f"the result of step {key!r} is not JSON: {error}. Return JSON, or keep the value with run.put and return its "
+                          "artifact_id") from None
