@@ -148,10 +148,8 @@ ReportData small_run() {
               {"goal", "find the <bug>"},
               {"started_at", "2026-11-22T06:00:00.000000Z"},
               {"ended_at", "2026-11-22T06:05:00.000000Z"}};
-  data.started = {{"agent", "name demo, version 2"},
-                  {"client", "muniment.py 0.1.0"},
-                  {"cwd", "/src"},
-                  {"vcs", "commit 12ab, dirty true"}};
+  data.started = {
+      {"agent", "demo 2"}, {"client", "muniment.py 0.1.0"}, {"cwd", "/src"}, {"vcs", "commit 12ab, dirty true"}};
   data.labels = {{"team", "a|b"}};
   data.chain.emplace(Uuid{}, 1);
   for (const std::int64_t n : {0, 1}) add_event(*data.chain, 3 + 2 * n, n);
@@ -172,6 +170,14 @@ ReportData small_run() {
        Mark::none},
       {{"2", "2026-11-22T06:00:02.000000Z", "", "reported", "tool.returned", "s1", "error"}, Mark::bad}};
   data.tools["rm"] = {2, 0, 1};
+  data.models["large-1"] = {.answers = 2,
+                            .failed = 1,
+                            .without_usage = 1,
+                            .input = 1200,
+                            .cached = 1000,
+                            .output = 34,
+                            .cost = {{"USD", 0.0125}}};
+  data.commands_started = 1;
   data.commands.add({"3", "$ make test", "c1", "started in /src"});
   data.approvals.add({"4", "asked", "May I delete everything?", "uid:1000", ""});
   data.claims.add({"9", "open", "The tests pass.", "artifact://r1/a"});
@@ -201,6 +207,16 @@ TEST(Report, OfASmallRunIsTheGoldenOne) {
   const ReportDocument report = report_document(small_run());
   expect_golden("small.html", report_html(report));
   expect_golden("small.md", report_markdown(report));
+}
+
+// A word of a name is never broken, in contrast to a name of 24 characters and more without punctuation.
+TEST(ReportHtml, ANameBreaksAfterPunctuationOnly) {
+  ReportDocument report = document_with("x");
+  report.sections = {
+      {"one", "t", {ReportTable{{{"type", Cell::name}}, {{{"x.claude_code.unreadable"}}, {{std::string(30, 'a')}}}}}}};
+  const std::string html = report_html(report);
+  EXPECT_NE(html.find("x.<wbr>claude_<wbr>code.<wbr>unreadable<"), std::string::npos);
+  EXPECT_NE(html.find(std::string(24, 'a') + "<wbr>aaaaaa<"), std::string::npos);
 }
 
 TEST(Report, SaysWhatIsNotProven) {

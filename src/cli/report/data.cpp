@@ -1,3 +1,4 @@
+// Reads a run from the daemon, page by page, and collects what its report shows.
 #include "cli/report/data.hpp"
 
 #include <fmt/format.h>
@@ -83,7 +84,7 @@ class Collector {
     const std::int64_t run_no = run["run_no"].as_int().value_or(0);
     if (run_no == 0)
       return Error(Errc::invalid_argument,
-                   "a report is of a run; _log is the log's own. See: muniment event list --run _log");
+                   "_log is the log's own run and has no report; list its events with: muniment event list --run _log");
     data_.chain.emplace(parse_uuid(data_.log_id).value_or(Uuid{}), run_no);
     return success();
   }
@@ -108,6 +109,7 @@ class Collector {
     if (event["body"]["late"].as_bool().value_or(false)) data_.late.add({place(event), type, occurred(event)});
     if (type == "run.started") return note_start(event);
     note_calls(event, type);
+    if (type == "model.answered") note_model(event);
     note_spans(event, type);
     note_files(event, type);
     note_stops(event, type);
@@ -135,7 +137,7 @@ class Collector {
     if (!data_.occurred_last || *data_.occurred_last < *happened) data_.occurred_last = happened;
   }
 
-  // The first rows and the last: a long run is cut in its middle.
+  // Keeps the first rows and the last; the report omits the middle of a long run.
   void note_line(const json::Value& event, const std::string& type) {
     Description line = describe(event);
     interrupted_steps_.follow(event, line);
@@ -154,6 +156,10 @@ class Collector {
 
   void note_start(const json::Value& event) {
     for (const json::Value member : event["body"]) data_.started[member.key()] = spelled(member);
+    const json::Value agent = event["body"]["agent"];
+    if (!agent["name"].string_or("").empty())
+      data_.started["agent"] =
+          shown(agent["name"]) + (agent["version"] ? " " + shown(agent["version"]) : std::string());
   }
 
   void note_calls(const json::Value& event, const std::string& type) {
@@ -176,6 +182,7 @@ class Collector {
       if (body["interrupted"].as_bool().value_or(false))
         data_.interrupted.add({place(event), recorded(event), "command " + call});
     } else if (type == "command.started") {
+      ++data_.commands_started;
       data_.commands.add({place(event), summary_of(event), call, "started in " + body["cwd"].string_or("")});
     } else if (type == "approval.requested") {
       data_.approvals.add({place(event), "asked", shown(body["question"]), event["actor"].string_or(""), ""},
@@ -186,7 +193,26 @@ class Collector {
     }
   }
 
-  // What begins, and how what ended went.
+  void note_model(const json::Value& event) {
+    const json::Value body = event["body"];
+    const json::Value usage = body["usage"];
+    const std::string status = body["status"].string_or("unknown");
+    ModelUse one;
+    one.answers = 1;
+    one.failed = status != "ok" && status != "unknown";
+    one.without_usage = !usage.is(json::Kind::object);
+    one.input = usage["input_tokens"].as_int().value_or(0);
+    one.cached = usage["cached_input_tokens"].as_int().value_or(0);
+    one.output = usage["output_tokens"].as_int().value_or(0);
+    one.reasoning = usage["reasoning_tokens"].as_int().value_or(0);
+    if (const json::Value cost = usage["cost"]; cost.is(json::Kind::object)) {
+      const std::string amount = shown(cost["amount"]);
+      one.cost[cost["currency"].string_or("")] = std::strtod(amount.c_str(), nullptr);
+    }
+    data_.models[is_erased(event) ? "(erased)" : body["model"].string_or("")].add(one);
+  }
+
+  // Counts what began and what failed.
   void note_spans(const json::Value& event, const std::string& type) {
     constexpr std::string_view beginnings[] = {"model.called",       "tool.called",   "command.started",
                                                "approval.requested", "child.started", "step.started"};
@@ -207,7 +233,7 @@ class Collector {
     if (type == "step.ended") open_steps_.erase(step);
   }
 
-  // Steps are told apart by a column, which stays; the others by what their bodies say.
+  // An erased event keeps its step_id, so steps still match their ends; the other spans match by their bodies.
   void note_erased_span(const std::string& type) {
     constexpr std::string_view beginnings[] = {"model.called", "tool.called", "command.started", "approval.requested",
                                                "child.started"};
@@ -258,7 +284,7 @@ class Collector {
     ReportCustody& custody = data_.custody;
     const std::int64_t seq = data_.chain->last_seq();
     if (seq < 0 && data_.chain->broken()) {
-      custody.unproven = "no event of it holds from which a proof could lead to a checkpoint";
+      custody.unproven = "the chain is broken before its first event, so no proof can start from it";
       return success();
     }
     const auto answer = client_.call("audit.prove", fmt::format("{{\"seq\":{}{}}}", seq, log_no_));
@@ -274,13 +300,13 @@ class Collector {
     for (const json::Value hash : proof["hashes"]) hashes.push_back(hash_from_hex(hash.string_or("")).value_or(Hash{}));
     const auto root = hash_from_hex(custody.root);
     if (!root || !events::proves_inclusion(data_.chain->leaf_hash(), seq, custody.size, *root, hashes)) {
-      custody.unproven = "the daemon's proof does not lead from the last event to the checkpoint's root";
+      custody.unproven = "the daemon's inclusion proof does not connect the last event to the checkpoint's root";
       return success();
     }
     return check_note(proof["proof"].string_or(""), *root);
   }
 
-  // The note must be of this log, this size and this root, and signed by a key that the log claims.
+  // Checks that the note names this log, size and root, and that a key which the log claims signed it.
   Status check_note(const std::string& file, const Hash& root) {
     ReportCustody& custody = data_.custody;
     const std::size_t blank = file.find("\n\n");
@@ -296,7 +322,7 @@ class Collector {
     const auto signers = note ? signers_of(*note, keys) : Result<std::vector<Signed>>(note.error());
     if (!checkpoint || !signers || signers->empty() || checkpoint->origin != custody.origin_line ||
         checkpoint->size != custody.size || checkpoint->root != root) {
-      custody.unproven = "the signed checkpoint is not one of this log's, or its signature does not verify";
+      custody.unproven = "the signed checkpoint belongs to another log, or its signature does not verify";
       return success();
     }
     for (const Signed& one : *signers) custody.signed_by.push_back(one.key->text());
@@ -325,7 +351,7 @@ class Collector {
   Status read_pending() {
     const auto answer = client_.call("run.rehydrate", asked(",\"path\":\"/pending\""));
     if (!answer) {
-      data_.pending.add({"", "the state cannot be had: " + answer.error().message, ""}, Mark::bad);
+      data_.pending.add({"", "the run's state cannot be read: " + answer.error().message, ""}, Mark::bad);
       data_.pending_known = false;
       return success();
     }
@@ -349,8 +375,7 @@ class Collector {
     return name.empty() ? shown(call["call_id"]) : name + " (" + shown(call["call_id"]) + ")";
   }
 
-  // Steps of the daemon's clock while the run went on are events of the log's own run, which not
-  // everyone may read.
+  // Reads the steps of the daemon's clock during the run: events of the log's own run, which only some users may read.
   Status read_clock_steps() {
     const std::string request =
         fmt::format(R"({{"run_id":"_log","types":["clock.stepped","log.started"],"from_seq":{},"limit":1000}})",
@@ -380,6 +405,17 @@ class Collector {
 };
 
 }  // namespace
+
+void ModelUse::add(const ModelUse& other) {
+  answers += other.answers;
+  failed += other.failed;
+  without_usage += other.without_usage;
+  input += other.input;
+  cached += other.cached;
+  output += other.output;
+  reasoning += other.reasoning;
+  for (const auto& [currency, amount] : other.cost) cost[currency] += amount;
+}
 
 Result<ReportData> collect_report(Client& client, const std::string& run_id) { return Collector(client, run_id).run(); }
 

@@ -1,5 +1,5 @@
-// What a report says of a run, read from the daemon in one pass over the run's events. Lists are
-// bounded, and say how much they leave out: a report of a run of any length is a file that opens.
+// The data of a report, read from the daemon in one pass over the run's events. Lists are bounded and
+// count what they omit, so that the report of a run of any length can be opened.
 #pragma once
 
 #include <cstdint>
@@ -35,19 +35,33 @@ struct ToolUse {
   std::int64_t calls = 0;
   std::int64_t ok = 0;
   std::int64_t failed = 0;
-  std::int64_t unknown = 0;  // nobody says how it went
+  std::int64_t unknown = 0;  // the status was not reported
+};
+
+// The answers of one model, with the tokens and costs that the writers reported.
+struct ModelUse {
+  std::int64_t answers = 0;
+  std::int64_t failed = 0;
+  std::int64_t without_usage = 0;  // answers without a count of tokens
+  std::int64_t input = 0;
+  std::int64_t cached = 0;  // of the input tokens
+  std::int64_t output = 0;
+  std::int64_t reasoning = 0;          // of the output tokens
+  std::map<std::string, double> cost;  // by currency
+
+  void add(const ModelUse& other);
 };
 
 // The run's checkpoint and the proof that its last event is below it.
 struct ReportCustody {
   std::string origin_line;
-  std::int64_t size = -1;  // of the checkpoint; -1: there is none
+  std::int64_t size = -1;  // of the checkpoint; -1: no checkpoint
   std::string root;
   std::string note;
   bool is_signed = false;
   std::vector<std::string> keys;        // vkeys, as the log claims them
-  std::vector<std::string> signed_by;   // of them, those whose signatures verify
-  std::optional<std::string> unproven;  // why the last event is not proven; nullopt: it is
+  std::vector<std::string> signed_by;   // the keys whose signatures verify
+  std::optional<std::string> unproven;  // the reason; nullopt: the last event is proven
 };
 
 struct ReportData {
@@ -55,41 +69,43 @@ struct ReportData {
   std::string run_id;
   std::string log_id;
   std::map<std::string, std::string> run;      // run.get, as text
-  std::map<std::string, std::string> started;  // of run.started: client, cwd, vcs, import …
+  std::map<std::string, std::string> started;  // members of run.started: client, cwd, vcs, import …
   std::vector<std::pair<std::string, std::string>> labels;
   std::optional<ChainCheck> chain;
   ReportCustody custody;
 
   std::map<std::string, std::int64_t> origins, actors, types;
-  std::int64_t events = 0;  // that are there, whether the chain holds or not
+  std::int64_t events = 0;  // in the log, also if the chain is broken
   std::int64_t first_seq = -1;
   std::int64_t last_seq = -1;
   std::vector<ReportRow> timeline_first;
   std::deque<ReportRow> timeline_last;
   std::map<std::string, ToolUse> tools;
+  std::map<std::string, ModelUse> models;
   ReportRows commands, files, approvals, claims, evidence, halts, redactions, artifacts;
   ReportRows late, interrupted, pending;
   std::set<std::int64_t> erased;  // run_seq of events without a body
   std::int64_t pending_dropped = 0;
-  bool pending_known = true;        // false: the run's state could not be had
+  bool pending_known = true;        // false: the run's state could not be read
+  std::int64_t commands_started = 0;
   std::int64_t begun = 0;           // calls, commands, approvals, children and steps
   std::int64_t failed_calls = 0;    // answers, results, commands and steps that failed
   std::int64_t erased_spans = 0;    // events without a body that begin or end a call, a command, an approval or a child
-  std::int64_t erased_results = 0;  // of them, those that said how it went
+  std::int64_t erased_results = 0;  // the erased ones that held a status
 
   Time recorded_first, recorded_last;
   std::optional<Time> occurred_first, occurred_last;
   std::int64_t with_occurred = 0;
-  std::int64_t backwards = 0;  // recorded before the event before it
+  std::int64_t backwards = 0;  // events recorded earlier than their predecessors
   ReportRows clock_steps;
   std::optional<std::string> clock_steps_unknown;
-  std::int64_t starts = 0;  // of the daemon between the run's first event and its last
+  std::int64_t starts = 0;  // starts of the daemon between the run's first event and its last
 };
 
-// Errors: not_found; those of the daemon.
+// Errors: not_found, and those of the daemon.
 Result<ReportData> collect_report(Client& client, const std::string& run_id);
 
-// What the data says, in its sections.
+// The sections of the report.
 ReportDocument report_document(const ReportData& data);
 
 }  // namespace muniment::cli

@@ -1,5 +1,5 @@
-// A report as a tree of plain texts: what stands in it, not what it looks like. The text is as it was
-// recorded and may be hostile; report_html.cpp and report_markdown.cpp make it safe.
+// A report as a tree of plain texts, without layout. The texts are as they were recorded and may be
+// hostile; html.cpp and markdown.cpp escape them.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +25,32 @@ struct ReportText {
 struct ReportFacts {
   std::vector<std::pair<std::string, std::string>> facts;
 };
+// The layout of a column's cells: running text; a name that is not broken inside a word; a number; a
+// time (RFC 3339); a hash in hexadecimal digits.
+enum class Cell : std::uint8_t { text, name, number, time, hash };
+
+struct ReportColumn {
+  ReportColumn(std::string title_, Cell cell_ = Cell::text) : title(std::move(title_)), cell(cell_) {}
+  ReportColumn(const char* title_, Cell cell_ = Cell::text) : title(title_), cell(cell_) {}
+
+  std::string title;
+  Cell cell;
+};
 struct ReportTable {
-  std::vector<std::string> heading;
+  std::vector<ReportColumn> heading;
   std::vector<ReportRow> rows;
 };
 struct ReportList {
   std::vector<std::string> items;
 };
-// Lines to be copied as they are: commands, a signed note.
+// Lines that a reader copies: commands, a signed note.
 struct ReportCommands {
   std::vector<std::string> lines;
 };
 using ReportBlock = std::variant<ReportText, ReportFacts, ReportTable, ReportList, ReportCommands>;
 
 struct ReportSection {
-  std::string id;  // a word, ours
+  std::string id;  // a word of this program, unique in the report
   std::string title;
   std::vector<ReportBlock> blocks;
 };

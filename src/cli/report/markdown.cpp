@@ -1,5 +1,5 @@
-// A report as Markdown (CommonMark with tables). Recorded text stands in cells and after labels only,
-// on one line, with everything escaped that Markdown, HTML in it or an automatic link could read.
+// Writes a report as Markdown (CommonMark with tables). Recorded text appears only in cells and after
+// labels, on one line; every character that Markdown, HTML or an automatic link could interpret is escaped.
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -8,15 +8,15 @@
 namespace muniment::cli {
 namespace {
 
-// Where a text would begin a list: "- item", "1. item".
+// True if the character at `at` would begin a list item: "- item", "1. item".
 bool is_list_mark(const std::string& text, std::size_t at) {
   if (text[at] == '-') return at == 0;
   const bool numbered = text[at] == '.' && at > 0 && text.find_first_not_of("0123456789") == at;
   return numbered && (at + 1 == text.size() || text[at + 1] == ' ');
 }
 
-// A backslash takes any ASCII punctuation's meaning away; dots, dashes and colons have one only in
-// links and at the start.
+// A backslash escapes any ASCII punctuation. Dots, dashes and colons need one only in links and at the
+// start of a line.
 std::string markdown(std::string_view text) {
   constexpr std::string_view special = "\\`*_{}[]()<>#+!|~&@$^=";
   std::string out;
@@ -65,9 +65,9 @@ class MarkdownBlock {
   void operator()(const ReportTable& block) const {
     std::string rule = "|";
     out_ += "|";
-    for (const std::string& name : block.heading) {
-      out_ += fmt::format(" {} |", markdown(name));
-      rule += "---|";
+    for (const ReportColumn& column : block.heading) {
+      out_ += fmt::format(" {} |", markdown(column.title));
+      rule += column.cell == Cell::number ? "---:|" : "---|";
     }
     out_ += "\n" + rule + "\n";
     for (const ReportRow& row : block.rows) {
@@ -85,7 +85,7 @@ class MarkdownBlock {
     out_ += "\n";
   }
 
-  // An indented block cannot be ended from within: every line of it is indented.
+  // Each line of an indented block is indented, so that no text can end the block.
   void operator()(const ReportCommands& block) const {
     for (const std::string& line : block.lines) {
       out_ += "    ";

@@ -1,13 +1,10 @@
-// What a report says, section by section, and just as much what it cannot say.
+// The sections of a report after its summary, among them the one that lists what the report does not prove.
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "cli/report/data.hpp"
+#include "cli/report/sections.hpp"
 
 namespace muniment::cli {
-namespace {
-
-using Facts = std::vector<std::pair<std::string, std::string>>;
 
 std::string many(std::int64_t count, std::string_view one, std::string_view more) {
   return fmt::format("{} {}", grouped(static_cast<std::uint64_t>(count)), count == 1 ? one : more);
@@ -30,8 +27,7 @@ std::string counted(const std::map<std::string, std::int64_t>& counts) {
   return text;
 }
 
-// A table, or the sentence that there is nothing; and how much was left out.
-void add_table(ReportSection& section, std::vector<std::string> heading, const ReportRows& rows,
+void add_table(ReportSection& section, std::vector<ReportColumn> heading, const ReportRows& rows,
                std::string_view none) {
   if (rows.total == 0) {
     if (!none.empty()) section.blocks.emplace_back(ReportText{std::string(none)});
@@ -39,12 +35,13 @@ void add_table(ReportSection& section, std::vector<std::string> heading, const R
   }
   section.blocks.emplace_back(ReportTable{std::move(heading), rows.rows});
   if (rows.total > rows.rows.size()) {
-    section.blocks.emplace_back(
-        ReportText{fmt::format("{} more are not shown here; they are in the log and in the bundle.",
-                               grouped(rows.total - rows.rows.size())),
-                   Mark::warning});
+    section.blocks.emplace_back(ReportText{fmt::format("{} more are not shown here; the log and the bundle have them.",
+                                                       grouped(rows.total - rows.rows.size())),
+                                           Mark::warning});
   }
 }
+
+namespace {
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
@@ -56,7 +53,7 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-// That which the proof is of: where the chain breaks, the last one before.
+// The event that the proof covers: the last one, or the last one before the chain breaks.
 std::string last_event(const ReportData& data) {
   return data.chain->broken() ? fmt::format("The last event before the break (seq {})", data.chain->last_seq())
                               : "The last event";
@@ -65,7 +62,7 @@ std::string last_event(const ReportData& data) {
 void add_events(Facts& facts, const ReportData& data) {
   add_fact(facts, "Events in the log", fmt::format("seq {} to {}", data.first_seq, data.last_seq));
   if (!data.chain->broken()) return add_fact(facts, "Last run_hash", to_hex(data.chain->run_hash()));
-  add_fact(facts, "Of them before the break", grouped(static_cast<std::uint64_t>(data.chain->events())));
+  add_fact(facts, "Events before the break", grouped(static_cast<std::uint64_t>(data.chain->events())));
   if (data.chain->events() > 0) add_fact(facts, "Last run_hash before the break", to_hex(data.chain->run_hash()));
 }
 
@@ -74,28 +71,28 @@ ReportSection custody_section(const ReportData& data) {
   const ReportCustody& custody = data.custody;
   if (data.chain->broken()) {
     section.blocks.emplace_back(ReportText{"The run's chain does not hold: " + *data.chain->broken() +
-                                               ". Nothing from there on is vouched for. Run muniment-verify.",
+                                               ". No event from there on is proven. Run muniment-verify.",
                                            Mark::bad});
   } else {
     section.blocks.emplace_back(ReportText{
         fmt::format(
-            "The chain of all {} was recomputed while this report was written: every body{} gives its hash, and every entry the next.",
-            many(data.chain->events(), "event", "events"), data.erased.empty() ? "" : " that is still there"),
+            "This report recomputed the hash chain of {}: each body{} matches its hash, and each entry links to the next.",
+            many(data.chain->events(), "event", "events"), data.erased.empty() ? "" : " that was not erased"),
         Mark::good});
   }
   if (custody.unproven) {
     section.blocks.emplace_back(ReportText{"The run is NOT proven to be in the log: " + *custody.unproven, Mark::bad});
   } else if (!custody.is_signed) {
     section.blocks.emplace_back(ReportText{
-        fmt::format("{} is in the log's tree, but {}, and whoever holds the database could have made all of this.",
-                    last_event(data),
-                    custody.keys.empty() ? "the log has no key: nothing is signed"
-                                         : "the checkpoint that was had is not signed"),
+        fmt::format(
+            "{} is in the log's tree, but {}. An owner of the database could have made all of this up.",
+            last_event(data),
+            custody.keys.empty() ? "the log has no key: nothing is signed" : "the newest checkpoint is not signed"),
         Mark::warning});
   } else {
     section.blocks.emplace_back(ReportText{
         fmt::format(
-            "{}, and by its chain every event before it, is in the log whose checkpoint at {} events is signed; inclusion proof and signature were checked.",
+            "{}, and by its chain every event before it, is in the log whose checkpoint at {} events is signed. This report checked the inclusion proof and the signature.",
             last_event(data), grouped(static_cast<std::uint64_t>(custody.size))),
         Mark::good});
   }
@@ -105,7 +102,7 @@ ReportSection custody_section(const ReportData& data) {
   add_events(facts, data);
   if (custody.size >= 0) add_fact(facts, "Checkpoint", fmt::format("{} events, root {}", custody.size, custody.root));
   for (const std::string& key : custody.signed_by) add_fact(facts, "Signed by", key);
-  for (const std::string& key : custody.keys) add_fact(facts, "Key that the log claims", key);
+  for (const std::string& key : custody.keys) add_fact(facts, "Key of the log", key);
   section.blocks.emplace_back(ReportFacts{std::move(facts)});
   if (!custody.note.empty()) section.blocks.emplace_back(ReportCommands{lines_of(custody.note)});
   return section;
@@ -124,7 +121,7 @@ ReportSection who_section(const ReportData& data) {
   add_fact(facts, "Parent", value_of(data.run, "parent"));
   add_fact(facts, "Forked from", value_of(data.started, "forked_from"));
   add_fact(facts, "Continues", value_of(data.started, "continues"));
-  add_fact(facts, "Id elsewhere", value_of(data.run, "external_id"));
+  add_fact(facts, "External id", value_of(data.run, "external_id"));
   add_fact(facts, "Imported from", value_of(data.started, "import"));
   for (const auto& [name, value] : data.labels) add_fact(facts, "Label " + name, value);
   section.blocks.emplace_back(ReportFacts{std::move(facts)});
@@ -141,8 +138,14 @@ void add_timeline(ReportSection& section, const ReportData& data) {
         {{"…", "", "", "", "", "", fmt::format("{} events are not shown here", grouped(total - seen))}, Mark::warning});
   }
   rows.insert(rows.end(), data.timeline_last.begin(), data.timeline_last.end());
-  section.blocks.emplace_back(ReportTable{
-      {"run_seq", "recorded (UTC)", "occurred (claimed)", "origin", "type", "step", "what"}, std::move(rows)});
+  section.blocks.emplace_back(ReportTable{{{"run_seq", Cell::number},
+                                           {"recorded (UTC)", Cell::time},
+                                           {"occurred (claimed)", Cell::time},
+                                           {"origin", Cell::name},
+                                           {"type", Cell::name},
+                                           {"step", Cell::name},
+                                           "event"},
+                                          std::move(rows)});
 }
 
 ReportSection what_section(const ReportData& data) {
@@ -169,21 +172,42 @@ ReportSection actions_section(const ReportData& data) {
                std::to_string(use.unknown), std::to_string(std::max<std::int64_t>(open, 0))},
               open > 0 ? Mark::warning : Mark::none);
   }
-  add_table(section, {"tool", "calls", "ok", "failed", "not known", "no result"}, tools, "No tool was called.");
-  add_table(section, {"run_seq", "command", "call", "how"}, data.commands, "No command was recorded by muniment exec.");
-  add_table(section, {"run_seq", "change", "path", "before (SHA-256)", "after (SHA-256)"}, data.files,
-            "No file change was reported.");
-  add_table(section, {"run_seq", "artifact", "type", "bytes", "SHA-256"}, data.artifacts, "No artifact was stored.");
+  add_table(section,
+            {{"tool", Cell::name},
+             {"calls", Cell::number},
+             {"ok", Cell::number},
+             {"failed", Cell::number},
+             {"unknown", Cell::number},
+             {"no result", Cell::number}},
+            tools, "The run called no tool.");
+  add_table(section, {{"run_seq", Cell::number}, "command", {"call", Cell::name}, "result"}, data.commands,
+            "muniment exec recorded no command.");
+  add_table(section,
+            {{"run_seq", Cell::number},
+             {"change", Cell::name},
+             "path",
+             {"before (SHA-256)", Cell::hash},
+             {"after (SHA-256)", Cell::hash}},
+            data.files, "The run reported no change of a file.");
+  add_table(
+      section,
+      {{"run_seq", Cell::number}, "artifact", {"type", Cell::name}, {"bytes", Cell::number}, {"SHA-256", Cell::hash}},
+      data.artifacts, "The run stored no artifact.");
   return section;
 }
 
 ReportSection approvals_section(const ReportData& data) {
   ReportSection section{"approvals", "Approvals", {}};
-  add_table(section, {"run_seq", "decision", "question or reason", "actor", "by (claimed)"}, data.approvals,
-            "Nobody was asked for an approval.");
+  add_table(section,
+            {{"run_seq", Cell::number},
+             {"decision", Cell::name},
+             "question or reason",
+             {"actor", Cell::name},
+             {"by (claimed)", Cell::name}},
+            data.approvals, "The run asked for no approval.");
   if (data.approvals.total > 0) {
     section.blocks.emplace_back(ReportText{
-        "\"by\" is what the writer says; the actor is the account that wrote it. Unless that account is a person's own, a person's decision is only reported.",
+        "\"by\" is the writer's statement; the actor is the account that wrote the event. A person's decision is proven only if the account is that person's own.",
         Mark::quiet});
   }
   return section;
@@ -191,9 +215,16 @@ ReportSection approvals_section(const ReportData& data) {
 
 ReportSection ledger_section(const ReportData& data) {
   ReportSection section{"ledger", "Claims and evidence", {}};
-  add_table(section, {"seq", "status", "claim", "what it points at"}, data.claims, "No claim was recorded.");
-  add_table(section, {"seq", "type", "evidence", "SHA-256", "validator (claimed)", "actor"}, data.evidence,
-            "No evidence was recorded.");
+  add_table(section, {{"seq", Cell::number}, {"status", Cell::name}, "claim", "pointers"}, data.claims,
+            "The run recorded no claim.");
+  add_table(section,
+            {{"seq", Cell::number},
+             {"type", Cell::name},
+             "evidence",
+             {"SHA-256", Cell::hash},
+             {"validator (claimed)", Cell::name},
+             {"actor", Cell::name}},
+            data.evidence, "The run recorded no evidence.");
   return section;
 }
 
@@ -208,15 +239,22 @@ ReportSection stops_section(const ReportData& data) {
                         grouped(static_cast<std::uint64_t>(data.failed_calls)));
   if (data.erased_results > 0)
     none +=
-        fmt::format(" {} erased: how it went is not known.", many(data.erased_results, "result was", "results were"));
-  add_table(section, {"run_seq", "recorded (UTC)", "type", "what"}, data.halts, none);
+        fmt::format(" {} erased, so the outcome is unknown.", many(data.erased_results, "result was", "results were"));
+  add_table(section, {{"run_seq", Cell::number}, {"recorded (UTC)", Cell::time}, {"type", Cell::name}, "event"},
+            data.halts, none);
   return section;
 }
 
 ReportSection erasure_section(const ReportData& data) {
   ReportSection section{"erasure", "Erasures", {}};
-  add_table(section, {"run_seq", "recorded (UTC)", "what", "reason", "legal basis", "by"}, data.redactions,
-            data.erased.empty() ? "Nothing of this run was erased." : "");
+  add_table(section,
+            {{"run_seq", Cell::number},
+             {"recorded (UTC)", Cell::time},
+             "erased",
+             "reason",
+             "legal basis",
+             {"by", Cell::name}},
+            data.redactions, data.erased.empty() ? "Nothing of this run was erased." : "");
   if (!data.erased.empty()) {
     std::string list;
     std::size_t count = 0;
@@ -226,7 +264,7 @@ ReportSection erasure_section(const ReportData& data) {
     }
     if (count > report_rows_max) list += fmt::format(" and {} more", grouped(data.erased.size() - report_rows_max));
     section.blocks.emplace_back(ReportText{
-        fmt::format("Events without a body (run_seq): {}. Their hashes stand, and with them every proof.", list),
+        fmt::format("Events without a body (run_seq): {}. Their hashes remain, so every proof still holds.", list),
         Mark::warning});
   }
   return section;
@@ -235,45 +273,47 @@ ReportSection erasure_section(const ReportData& data) {
 ReportSection gaps_section(const ReportData& data) {
   ReportSection section{"gaps", "Gaps", {}};
   if (value_of(data.run, "status") == "open")
-    section.blocks.emplace_back(ReportText{"The run is open: what comes later is not in this report.", Mark::warning});
+    section.blocks.emplace_back(ReportText{"The run is open: later events are not in this report.", Mark::warning});
   const bool all_ended = data.pending_known && data.pending_dropped == 0;
   const std::string ended = data.erased_spans > 0
-                                ? "What was begun by events that still have their bodies has its end."
-                                : "Every call, command, approval, child and step that was begun has its end.";
-  add_table(section, {"run_seq", "what", "which"}, data.pending,
+                                ? "Everything that began in an event with a body has its end."
+                                : "Every call, command, approval, child run and step that began has its end.";
+  add_table(section, {{"run_seq", Cell::number}, "without an end", "name"}, data.pending,
             !all_ended        ? ""
-            : data.begun == 0 ? "No call, command, approval, child or step was begun."
+            : data.begun == 0 ? "No call, command, approval, child run or step began."
                               : ended);
   if (data.erased_spans > 0) {
     section.blocks.emplace_back(ReportText{
         fmt::format(
-            "{} or ended a call, a command, an approval or a child and {} erased: whether these have their ends is not known.",
+            "{} or ended a call, a command, an approval or a child run and {} erased: whether each has its end is unknown.",
             many(data.erased_spans, "event that began", "events that began"), data.erased_spans == 1 ? "is" : "are"),
         Mark::warning});
   }
   if (data.pending_dropped > 0) {
-    section.blocks.emplace_back(ReportText{
-        fmt::format("{} older ones without an end are counted, not listed.", data.pending_dropped), Mark::warning});
+    section.blocks.emplace_back(
+        ReportText{fmt::format("{} older ones without an end are not listed.", data.pending_dropped), Mark::warning});
   }
-  add_table(section, {"run_seq", "recorded (UTC)", "recording that was interrupted"}, data.interrupted, "");
-  add_table(section, {"run_seq", "sent late", "occurred (claimed)"}, data.late, "");
+  add_table(section, {{"run_seq", Cell::number}, {"recorded (UTC)", Cell::time}, "interrupted recording"},
+            data.interrupted, "");
+  add_table(section, {{"run_seq", Cell::number}, {"sent late", Cell::name}, {"occurred (claimed)", Cell::time}},
+            data.late, "");
   return section;
 }
 
 std::string without_steps(const ReportData& data) {
   std::string text =
-      "No step of the daemon's clock of over a second is in the log between the run's first event and its last.";
+      "Between the run's first event and its last, the log has no step of the daemon's clock of more than a second.";
   if (data.backwards > 0)
-    text += fmt::format(" All the same {} recorded earlier than the one before: it was set back.",
+    text += fmt::format(" However, {} recorded earlier than its predecessor: the clock was set back.",
                         many(data.backwards, "event is", "events are"));
   return text;
 }
 
-// The daemon looks at its clock with each append, and not while it does not run.
+// The daemon checks its clock at each append, so it misses steps while it is stopped.
 void add_starts(ReportSection& section, const ReportData& data) {
   if (data.starts == 0) return;
   section.blocks.emplace_back(ReportText{
-      fmt::format("The daemon was started {} in between: what the clock did while it did not run is not seen here.",
+      fmt::format("The daemon was started {} in between. It does not see steps of the clock while it is stopped.",
                   many(data.starts, "time", "times"))});
 }
 
@@ -281,21 +321,22 @@ ReportSection time_section(const ReportData& data) {
   ReportSection section{"time", "Times", {}};
   Facts facts;
   add_fact(facts, "Recorded",
-           format_time(data.recorded_first) + " to " + format_time(data.recorded_last) + ", the daemon's clock");
+           format_time(data.recorded_first) + " to " + format_time(data.recorded_last) + " (the daemon's clock)");
   if (data.occurred_first) {
-    add_fact(facts, "Occurred",
-             format_time(*data.occurred_first) + " to " + format_time(*data.occurred_last) + ", as the writers say");
+    add_fact(
+        facts, "Occurred",
+        format_time(*data.occurred_first) + " to " + format_time(*data.occurred_last) + " (reported by the writers)");
   }
-  add_fact(facts, "With a time of their own", many(data.with_occurred, "event", "events"));
-  add_fact(facts, "Recorded earlier than the one before", many(data.backwards, "event", "events"));
+  add_fact(facts, "With a reported time", many(data.with_occurred, "event", "events"));
+  add_fact(facts, "Recorded earlier than its predecessor", many(data.backwards, "event", "events"));
   section.blocks.emplace_back(ReportFacts{std::move(facts)});
   section.blocks.emplace_back(ReportText{
-      "Order is the log's (seq), not a clock's. recorded_at is the wall clock of the daemon's host and is never corrected; occurred_at is a claim."});
-  add_table(section, {"seq", "the clock before", "after"}, data.clock_steps,
-            data.clock_steps_unknown ? "" : without_steps(data));
+      "The order of events is the log's (seq), not a clock's. recorded_at is the wall clock of the daemon's host and is never corrected; occurred_at is a claim."});
+  add_table(section, {{"seq", Cell::number}, {"clock before", Cell::time}, {"clock after", Cell::time}},
+            data.clock_steps, data.clock_steps_unknown ? "" : without_steps(data));
   if (data.clock_steps_unknown) {
     section.blocks.emplace_back(
-        ReportText{"Whether the clock stepped is not known here: " + *data.clock_steps_unknown, Mark::warning});
+        ReportText{"Whether the clock stepped is unknown: " + *data.clock_steps_unknown, Mark::warning});
   } else {
     add_starts(section, data);
   }
@@ -303,7 +344,7 @@ ReportSection time_section(const ReportData& data) {
 }
 
 ReportSection limits_section(const ReportData& data) {
-  ReportSection section{"limits", "What this does not prove", {}};
+  ReportSection section{"limits", "What this report does not prove", {}};
   ReportList list;
   const auto count = [&data](const std::string& origin) {
     const auto found = data.origins.find(origin);
@@ -311,17 +352,17 @@ ReportSection limits_section(const ReportData& data) {
   };
   if (count("reported") > 0) {
     list.items.push_back(fmt::format(
-        "That what {} say is true: the log proves when they were recorded, by which account, and that they were not changed since.",
+        "That the content of {} is true. The log proves when they were recorded, by which account, and that they have not changed since.",
         many(count("reported"), "reported event", "reported events")));
   }
   if (count("imported") > 0) {
     list.items.push_back(
-        fmt::format("Anything about the time before the import: {} were converted from a file and were not witnessed.",
+        fmt::format("Anything about the time before the import. {} came from a file; the daemon did not witness them.",
                     many(count("imported"), "event", "events")));
   }
-  list.items.emplace_back("That the agent reported everything it did. What was never sent is not here.");
-  list.items.emplace_back("Who sat at the account: an actor is a Unix account of the daemon's host, not a person.");
-  list.items.emplace_back("The times: they are what the host's clock and the writers said.");
+  list.items.emplace_back("That the agent reported everything it did.");
+  list.items.emplace_back("Which person used the account. An actor is a Unix account of the daemon's host.");
+  list.items.emplace_back("The times. They come from the host's clock and from the writers.");
   if (!data.custody.is_signed) {
     list.items.push_back(
         fmt::format("That the log was not rewritten as a whole: {}.",
@@ -329,23 +370,22 @@ ReportSection limits_section(const ReportData& data) {
   }
   if (data.custody.is_signed)
     list.items.emplace_back(
-        "That the key above is the right one. Compare it with the one that you were given on another way; a log that was rewritten with its key is seen only by a witness.");
-  list.items.emplace_back(
-      "The artifacts' bytes: this report reads their hashes. The bundle holds the bytes, and verifying it reads them.");
-  list.items.emplace_back("This file itself: it is not signed. Repeat it with the commands below.");
+        "That the key above is the right one. Compare it with a copy that you received in another way. Only a witness detects a log that was rewritten with its own key.");
+  list.items.emplace_back("The artifacts' bytes. This report has their hashes; verifying the bundle checks the bytes.");
+  list.items.emplace_back("This file itself. It is not signed; repeat it with the commands below.");
   section.blocks.emplace_back(std::move(list));
   return section;
 }
 
 ReportSection repeat_section(const ReportData& data) {
-  ReportSection section{"repeat", "To repeat it", {}};
+  ReportSection section{"repeat", "Repeating this report", {}};
   const std::string& run = data.run_id;
   section.blocks.emplace_back(ReportText{"With access to the log:"});
   section.blocks.emplace_back(ReportCommands{{fmt::format("muniment audit report {} -o report.html", run),
                                               fmt::format("muniment event list --run {} --limit 0 --json", run),
                                               fmt::format("muniment audit prove {} -o run.tlog-proof", run),
                                               fmt::format("muniment audit export {} -o run.muniment.tar.zst", run)}});
-  section.blocks.emplace_back(ReportText{"With nothing but the files and the log's public key:"});
+  section.blocks.emplace_back(ReportText{"With only the files and the log's public key:"});
   section.blocks.emplace_back(ReportCommands{{"muniment audit verify --proof run.tlog-proof --key log.pub",
                                               "muniment-verify --bundle run.muniment.tar.zst --key log.pub"}});
   return section;
@@ -379,9 +419,10 @@ ReportDocument report_document(const ReportData& data) {
   report.subtitle = fmt::format("{}, written {} by muniment " MUNIMENT_VERSION, many(data.events, "event", "events"),
                                 data.written_at);
   add_badges(report, data);
-  report.sections = {custody_section(data),   who_section(data),    what_section(data),   actions_section(data),
-                     approvals_section(data), ledger_section(data), stops_section(data),  erasure_section(data),
-                     gaps_section(data),      time_section(data),   limits_section(data), repeat_section(data)};
+  report.sections = {summary_section(data), custody_section(data), who_section(data),       what_section(data),
+                     models_section(data),  actions_section(data), approvals_section(data), ledger_section(data),
+                     stops_section(data),   erasure_section(data), gaps_section(data),      time_section(data),
+                     limits_section(data),  repeat_section(data)};
   return report;
 }
 

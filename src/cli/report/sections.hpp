@@ -1,0 +1,29 @@
+// Parts that the sections of a report share: counts with their nouns, facts that are left out when empty, and
+// tables that say how many rows they omit.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/report/data.hpp"
+
+namespace muniment::cli {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+std::string many(std::int64_t count, std::string_view one, std::string_view more);                // 2 → "2 events"
+std::string value_of(const std::map<std::string, std::string>& values, const std::string& name);  // "": absent
+void add_fact(Facts& facts, std::string name, std::string value);                                 // "" adds nothing
+std::string counted(const std::map<std::string, std::int64_t>& counts);  // "2 observed, 5 reported"
+
+// The table, or `none` if it has no rows; then the number of rows that are not shown.
+void add_table(ReportSection& section, std::vector<ReportColumn> heading, const ReportRows& rows,
+               std::string_view none);
+
+ReportSection summary_section(const ReportData& data);
+ReportSection models_section(const ReportData& data);
+
+}  // namespace muniment::cli
