@@ -1,4 +1,4 @@
-// See reporter_login.hpp. libpq itself, since libpqxx 6 hashes passwords for md5 alone.
+// Implements reporter_login.hpp with libpq, because libpqxx 6 hashes passwords only for md5.
 #include "store/postgres/reporter_login.hpp"
 
 #include <fmt/format.h>
@@ -19,9 +19,8 @@ struct Closer {
   void operator()(char* text) const { PQfreemem(text); }
 };
 
-// The limits of a login that is made: nets against mistakes, since whoever may log in may set most of them anew. The
-// rights, the number of connections and the room for a query's files are walls (temp_file_limit is a superuser's to
-// change).
+// Limits of the login. Most of them only protect against mistakes, because a user can change them after login. The
+// rights, the number of connections and the limit on temporary files cannot be changed by the user.
 constexpr const char* make_login = R"(
 DO $$
 BEGIN
@@ -70,7 +69,7 @@ Result<std::string> read_reporter_password(const std::string& path) {
   auto opened = open_regular(path);
   if (!opened) return std::move(opened).error().within("reporter_password_file");
   struct stat about {};
-  if (::fstat(opened->fd.get(), &about) != 0) return Error(Errc::system_error, setting + "cannot be looked at");
+  if (::fstat(opened->fd.get(), &about) != 0) return Error(Errc::system_error, setting + "cannot be examined");
   if ((about.st_mode & 077) != 0) {
     return Error(Errc::denied, fmt::format("{}others can read it (mode {:03o}); close it: chmod 600 {}.{}", setting,
                                            about.st_mode & 0777, path, runbook));
