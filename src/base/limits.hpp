@@ -24,7 +24,7 @@ inline constexpr std::size_t unread_bytes_per_connection_max =
     8 << 20;  // of replies; beyond it the connection's requests wait
 inline constexpr std::size_t unread_bytes_max = std::size_t{512}
                                                 << 20;  // of all connections; beyond it the largest are closed
-// after which a client that reads none of these bytes is closed
+// After which a client that reads none of these bytes is closed
 inline constexpr std::int64_t unread_ms_max = 30'000;
 inline constexpr std::size_t connections_max = 10'000;        // fewer if the limit of open files is low
 inline constexpr std::size_t descriptors_per_connection = 2;  // its socket, and a file to send or receive
@@ -63,7 +63,7 @@ inline constexpr std::size_t config_file_bytes_max = 1 << 20;
 inline constexpr std::int64_t daemon_log_bytes_max = 64 << 20;    // of munimentd.log, and half of it in munimentd.log.1
 inline constexpr std::int64_t postgres_shutdown_ms_max = 20'000;  // after which Postgres is stopped immediately
 inline constexpr std::int64_t postgres_log_bytes_max = 8 << 20;   // of postgres/server.log, likewise
-// statements, followers; further ones count as "other"
+// Statements, followers; further ones count as "other"
 inline constexpr std::size_t metric_names_max = 512;
 inline constexpr std::size_t files_examined_max = 200'000;  // number of artifact files that doctor examines
 
@@ -146,11 +146,11 @@ inline constexpr std::size_t document_title_bytes_max = 200;
 inline constexpr std::size_t document_levels_max = 64;    // of headings and of nested containers
 inline constexpr std::size_t chunk_bytes_target = 1'400;  // if the text permits a choice
 inline constexpr std::size_t chunk_whole_bytes_max =
-    // up to this size a document, a section or a paragraph stays one chunk
+    // Up to this size a document, a section or a paragraph stays one chunk
     2'000;
-// up to this size a function, a table or a record stays one chunk
+// Up to this size a function, a table or a record stays one chunk
 inline constexpr std::size_t chunk_bytes_max = 4'000;
-// up to this size a chunk absorbs a neighbour that is tiny
+// Up to this size a chunk absorbs a neighbour that is tiny
 inline constexpr std::size_t chunk_tolerated_bytes_max = 2'500;
 inline constexpr std::size_t chunk_tiny_bytes_max = 400;  // merged with its neighbour
 inline constexpr std::size_t chunk_heading_bytes_max = 300;
@@ -158,7 +158,7 @@ inline constexpr std::size_t heading_bytes_max = 120;
 inline constexpr std::size_t language_sample_bytes_max = 8 * 1024;
 inline constexpr std::size_t encoding_sample_bytes_max = 64 * 1024;
 inline constexpr std::size_t corpus_name_bytes_max = 64;
-// when percent-encoded three times as long, and still a valid pointer
+// When percent-encoded three times as long, and still a valid pointer
 inline constexpr std::size_t document_id_bytes_max = 600;
 inline constexpr std::size_t document_tag_bytes_max = 100;
 inline constexpr std::size_t document_tags_max = 32;

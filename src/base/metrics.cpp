@@ -27,8 +27,6 @@ Process& process() {
   return the_process;
 }
 
-// ---- text ---------------------------------------------------------------------------------------
-
 std::string decimal_of(std::int64_t value, std::int64_t unit) {
   std::string text = std::to_string(value / unit);
   std::int64_t rest = value % unit;

@@ -136,7 +136,7 @@ struct Process {
   Histogram passage_seconds{time_bounds};   // reading a passage and checking its hash
   Histogram pointer_seconds{time_bounds};   // the pointers of one request
   Histogram query_seconds{time_bounds};     // one evidence.retrieve
-  // queries answered but not recorded in the log, because the answer does not wait for it
+  // Queries answered but not recorded in the log, because the answer does not wait for it
   Counter uses_unrecorded;
   Family<Histogram> statements{Bounds(coarse_time_bounds)};
   Family<Gauge> followers;  // the next seq of each
@@ -148,8 +148,6 @@ struct Process {
 };
 
 Process& process();
-
-// ---- Prometheus' text format, version 0.0.4 -----------------------------------------------------
 
 enum class Type : std::uint8_t { counter, gauge, histogram };
 

@@ -110,7 +110,7 @@ class Meanwhile(Redacting):
                 elsewhere = threads.submit(self.verified, "--database", uri, "--artifacts", self.daemon.data / "artifacts")
                 code, report = self.verified()
             self.assertEqual((code, report["verdict"], report["findings"]), (5, "incomplete", []), report)
-            self.assertIn("an erasure is under way: 1 files", report["problem"])
+            self.assertIn("an erasure is in progress: 1 files", report["problem"])
             code, report = elsewhere.result()
             self.assertEqual((code, report["findings"]), (5, []), report)
             damaged.chmod(0o600)
@@ -147,7 +147,7 @@ class Meanwhile(Redacting):
         self.meanwhile(go_on, "audit.redact", {"seq": seq, "reason": "asked for", "_meta": {"deadline_ms": 120_000}}, ask)
         [(code, report)] = found
         self.assertEqual((code, [finding["run_id"] for finding in report["findings"]]), (1, [runs[1]]), report)
-        self.assertIn("something was erased while this verify read, and 1 findings", report["problem"])
+        self.assertIn("content was erased during this verify, and 1 findings", report["problem"])
         for path, run_id in zip(paths, runs):
             path.write_text(f"a stork of {run_id}")
         self.assertEqual(self.verified()[0], 0)

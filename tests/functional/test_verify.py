@@ -442,7 +442,7 @@ class Verify(unittest.TestCase):
                 done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts, "--unsigned-ok", "--save", place],
                                       capture_output=True, text=True, check=False)
                 self.assertEqual((done.returncode, done.stdout), (3, ""))
-                self.assertIn(f"muniment-verify: --save {place}: {said}, and a regular file is wanted", done.stderr)
+                self.assertIn(f"muniment-verify: --save {place}: {said}; a regular file is required", done.stderr)
         self.assertTrue(fifo.is_fifo() and link.is_symlink())
         self.assertEqual(file.read_text(), "old")
         done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts, "--unsigned-ok", "--save", file], check=False, capture_output=True)

@@ -84,7 +84,7 @@ class BundleTest(unittest.TestCase):
         self.bundle.note = self.log.text_at(self.bundle.index["size"]) + "\n"
         report = self.expect(2)
         self.assertEqual((report["verdict"], report["findings"]), ("wrong_key", []), report)
-        self.assertIn("signed by nobody (the log had no key yet, or the signatures were taken away)", report["wrong_key"])
+        self.assertIn("signed by no key (the log had no key yet, or the signatures were removed)", report["wrong_key"])
 
     def test_another_key_is_named(self) -> None:
         self.bundle.note = notes.note(self.log.text_at(self.bundle.index["size"]), self.log.signer(9))

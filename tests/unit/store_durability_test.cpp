@@ -47,7 +47,7 @@ TEST(Durability, WhatActsOnWhatIsAppendedIsNamedAndRemovedByACommandThatAShellTa
                                    0, uri, "d", "u");
   ASSERT_TRUE(trigger);
   EXPECT_EQ(trigger->why,
-            "the trigger zz on event_1_0 acts on what is appended: what is acknowledged may not be what is stored");
+            "the trigger zz on event_1_0 acts on appended rows: stored events may differ from acknowledged ones");
   EXPECT_TRUE(trigger->mend.ends_with(" -c 'DROP TRIGGER zz ON event_1_0'")) << trigger->mend;
   EXPECT_EQ(trigger->mend.find("secret"), std::string::npos) << trigger->mend;
   const auto rule =

@@ -105,8 +105,6 @@ Result<NoteSignature> parse_signature(std::string_view line) {
 
 }  // namespace
 
-// ---- keys ---------------------------------------------------------------------------------------
-
 VerifierKey::VerifierKey(std::string name_, KeyType type_, const PublicKey& key_)
     : name(std::move(name_)), id(key_id(name, type_, key_)), type(type_), key(key_) {}
 
@@ -156,8 +154,6 @@ NoteSignature NoteSigner::sign(std::string_view text, std::uint64_t time_s) cons
   const std::string time = verifier_.type == KeyType::cosignature ? big_endian(time_s, 8) : std::string();
   return {verifier_.name, verifier_.id, time + std::string(view_of(signature))};
 }
-
-// ---- notes --------------------------------------------------------------------------------------
 
 std::string NoteSignature::line() const {
   return fmt::format("{}{} {}\n", dash, name, to_base64(big_endian(id, 4) + bytes));
@@ -216,8 +212,6 @@ Result<std::vector<Signed>> signers_of(const Note& note, std::span<const Verifie
   }
   return signers;
 }
-
-// ---- checkpoints --------------------------------------------------------------------------------
 
 std::string Checkpoint::text() const { return fmt::format("{}\n{}\n{}\n", origin, size, to_base64(view(root))); }
 

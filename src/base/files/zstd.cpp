@@ -19,7 +19,7 @@ std::string compress(std::string_view bytes) {
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
   std::string frame(ZSTD_compressBound(bytes.size()), '\0');
   const std::size_t size = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());
-  // only memory allocation can fail, because the buffer suffices
+  // Only memory allocation can fail, because the buffer suffices
   if (ZSTD_isError(size)) throw std::runtime_error(ZSTD_getErrorName(size));
   frame.resize(size);
   return frame;

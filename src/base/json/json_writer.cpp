@@ -1,3 +1,4 @@
+// Implements json::Writer, json::quote and json::canonical (json.hpp), and the string functions of json_walk.hpp.
 #include <fmt/format.h>
 
 #include <algorithm>

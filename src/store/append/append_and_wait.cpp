@@ -1,3 +1,4 @@
+// Implements append_and_wait (appender.hpp): blocks the calling thread until the append is answered.
 #include <future>
 #include <memory>
 

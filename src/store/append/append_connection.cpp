@@ -49,8 +49,6 @@ Error AppendConnection::unavailable(std::string_view doing) const {
   return Error(Errc::unavailable, std::string(doing) + ": " + text);
 }
 
-// ---- waiting ------------------------------------------------------------------------------------
-
 namespace {
 
 // Returns the milliseconds until `deadline` for poll, at least 0.
@@ -137,8 +135,6 @@ void AppendConnection::note_warning(const pg_result* notice) {
   warning_ = text ? text : "a warning";
   log_warning("Postgres warns", {{"message", warning_}});
 }
-
-// ---- taking a log over --------------------------------------------------------------------------
 
 Status AppendConnection::connect(milliseconds at_most) {
   disconnect();
@@ -260,8 +256,6 @@ Result<events::MerkleEdge> AppendConnection::last_checkpoint(std::int64_t size_m
   }
   return *std::move(edge);
 }
-
-// ---- committing ---------------------------------------------------------------------------------
 
 CommitResult AppendConnection::silence() const {
   return {CommitOutcome::unknown, "", timed_out_ ? "Postgres does not answer" : PQerrorMessage(connection_)};

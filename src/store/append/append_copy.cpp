@@ -46,7 +46,7 @@ CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t e
     append_copy(log_no_, rows, buffer_);
     return std::string_view(buffer_);
   };
-  // while the server processes the statements up to its COPY
+  // While the server processes the statements up to its COPY
   const std::string_view events = stream_of(batch.events);
   std::optional<CommitResult> failed = await(PGRES_COMMAND_OK);  // BEGIN
   if (!failed) failed = await_fence();

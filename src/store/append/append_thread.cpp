@@ -192,8 +192,6 @@ void Appender::Impl::note_clock_step(AppendBatch& batch, Time now) {
             head_, now);
 }
 
-// ---- what becomes of a batch --------------------------------------------------------------------
-
 void Appender::Impl::commit(AppendBatch batch) {
   if (!batch.has_events()) return publish(batch);  // only refused requests
   takes_off(batch);

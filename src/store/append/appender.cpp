@@ -13,13 +13,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// for events whose sender does not wait: one commit for all that arrive in the meantime
+// For events whose sender does not wait: one commit for all that arrive in the meantime
 constexpr milliseconds patience{20};
 constexpr milliseconds connect_at_most{5'000};
 
 }  // namespace
-
-// ---- from other threads -------------------------------------------------------------------------
 
 Status Appender::Impl::submit(AppendRequest request) {
   std::size_t bytes = 0;
@@ -96,8 +94,6 @@ void Appender::Impl::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// ---- at start -----------------------------------------------------------------------------------
-
 Status Appender::Impl::open() {
   RETURN_IF_ERROR(connection_.connect(connect_at_most));
   ASSIGN_OR_RETURN(const bool locked, connection_.try_lock());
@@ -152,8 +148,6 @@ Status Appender::Impl::catch_up() {
   log_run->publish(view);
   return success();
 }
-
-// ---- Appender -----------------------------------------------------------------------------------
 
 Appender::Appender(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->owner = this; }
 Appender::~Appender() { stop(); }

@@ -90,7 +90,7 @@ struct AppenderOptions {
   std::string uri;
   std::int16_t log_no = 1;
   std::chrono::milliseconds commit_deadline{10'000};  // a server that does not answer within this time is unavailable
-  // without this many standbys that confirm every commit, nothing is appended
+  // Without this many standbys that confirm every commit, nothing is appended
   std::int64_t required_standbys = 0;
   std::vector<std::int64_t> roots_wanted;  // sizes of the log, for root_at_start
   WrittenEnd* written = nullptr;           // informed of committed events

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view magic = "muniment-end-1\n\n";
 constexpr std::size_t key_bytes = 32;
 constexpr std::string_view key_name = "/writer.key", record_name = "/last_written";
-// each of the two records has its own sector, so that a torn write leaves the other intact
+// Each of the two records has its own sector, so that a torn write leaves the other intact
 constexpr std::size_t place_bytes = 512;
 constexpr std::size_t record_bytes = magic.size() + 16 + 8 + 1 + 2 * (8 + sizeof(Hash));
 

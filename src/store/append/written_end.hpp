@@ -66,7 +66,7 @@ class WrittenEnd {
   Uuid log_id_;
   std::uint64_t count_ = 0;  // number of records; the next one goes to the other of two slots
   events::MerkleEdge
-      // the last intended end, which usually is the next committed one; its root costs one hash for each set bit
+      // The last intended end, which usually is the next committed one; its root costs one hash for each set bit
       noted_;
   Hash noted_root_ = noted_.root();
   bool begun_ = false;  // the found record is no longer needed

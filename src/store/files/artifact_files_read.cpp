@@ -120,8 +120,6 @@ Result<std::string> LocalArtifactFiles::read_hashed(std::string_view path, std::
   return bytes;
 }
 
-// ---- by pieces ----------------------------------------------------------------------------------
-
 std::optional<Hash> LocalArtifactFiles::root_of(const StoredFile& file) {
   if (file.pieces_root) return file.pieces_root;
   const std::lock_guard lock(roots_mutex_);

@@ -17,7 +17,7 @@ inline constexpr std::array<std::string_view, 3> durable_settings = {"fsync", "f
 
 struct ServerSetting {
   std::string name;
-  // the value of a session that sets nothing itself; for a trigger or rule: its name and its table's
+  // The value of a session that sets nothing itself; for a trigger or rule: its name and its table's
   std::string value;
   std::string source;  // as in pg_settings; for a trigger or rule: the statement that removes it
 };

@@ -38,7 +38,7 @@ constexpr const char* programs_root = "/usr/lib/postgresql";
 // These settings do not weaken durability: fsync, synchronous_commit and full_page_writes keep their defaults, and the
 // daemon refuses to start if one is off.
 constexpr std::string_view settings_text = R"(# Written by munimentd at each start: do not edit.
-# Your own settings go to postgresql.conf, below the line that includes this file.
+# Put your own settings into postgresql.conf, after the line that includes this file.
 unix_socket_permissions = 0700
 max_connections = 50
 shared_buffers = 128MB
@@ -48,7 +48,7 @@ max_wal_size = 4GB
 checkpoint_timeout = 15min
 timezone = 'UTC'
 log_timezone = 'UTC'
-# The log must not hold what events hold: no statements, no failing rows.
+# The log must not contain the content of events: no statements and no failing rows.
 log_error_verbosity = terse
 log_min_error_statement = panic
 log_checkpoints = off

@@ -36,9 +36,9 @@ BEGIN
     ALTER ROLE reporter SET max_parallel_workers_per_gather = 1;  -- agents append beside it
   END IF;
   EXECUTE format('GRANT %I TO reporter', public.muniment_role('reporter'));
-  -- What everybody may do in a new database, and what writes: temporary tables, large objects. Locks that the daemon waits for.
+  -- Revoke the default rights that write (temporary tables, large objects) or take locks that the daemon waits for.
   EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
-  -- Migration 0005 gave them this, but a restored database has none of the rights on databases.
+  -- Migration 0005 granted this, but a restore does not restore rights on databases.
   EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO %I, %I', current_database(), public.muniment_role('owner'), public.muniment_role('writer'));
   REVOKE EXECUTE ON FUNCTION lo_creat(int), lo_create(oid), lo_from_bytea(oid, bytea) FROM PUBLIC;
   REVOKE EXECUTE ON FUNCTION pg_advisory_lock(bigint), pg_advisory_lock(int, int), pg_try_advisory_lock(bigint), pg_try_advisory_lock(int, int),

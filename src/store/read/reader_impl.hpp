@@ -57,7 +57,7 @@ events::Event event_of(const pqxx::row& row);
 // Existing artifacts, unordered, with the roots of their pieces.
 std::vector<ArtifactRow> artifacts_by_id(Reader::Impl& impl, const std::vector<Uuid>& artifact_ids);
 
-// nullptr for an event without a body.
+// Returns nullptr for an event without a body.
 std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Event& event);
 
 template <typename Row>

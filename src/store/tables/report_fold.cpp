@@ -13,7 +13,7 @@ using json::Value;
 
 constexpr std::size_t name_bytes_max = 1'024;  // limit of each name and key in the table
 constexpr std::size_t currency_bytes_max = 64;
-// larger values are not valid token counts; sums of a batch fit
+// Larger values are not valid token counts; sums of a batch fit
 constexpr std::int64_t natural_max = 1'000'000'000'000'000;
 constexpr std::string_view several_currencies = "mixed";
 

@@ -174,7 +174,7 @@ Error closed_error(const Run& run) {
   Error error(Errc::conflict,
               "run " + run.run_id + " is in log " + std::to_string(run.closed_log) +
                   ", which was restored and is closed: it can be read, but "
-                  "not appended to. Start a run with another id with run.start, and name this one in `continues`");
+                  "not appended to. Start a run of another name with run.start, and name this one in `continues`");
   error.run_id = run.run_id;
   return error;
 }

@@ -59,7 +59,7 @@ class History {
   const HistoryCounts& counts() const { return counts_; }
   const std::set<std::string>& redacted_artifacts() const { return life_.redacted_artifacts(); }
   const std::set<std::int64_t>& announced() const { return life_.announced(); }  // seqs that event.redacted events name
-  // partitions that log.archived events name
+  // Partitions that log.archived events name
   const std::set<ArchivedSpan>& archived() const { return archived_; }
 
  private:

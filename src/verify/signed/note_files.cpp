@@ -42,7 +42,7 @@ Result<std::vector<std::string>> note_paths(const std::string& path) {
     if (entry.depth() > 1) entry.disable_recursion_pending();
     const std::string name = entry->path().filename();
     if (!entry->is_regular_file(error) || name.starts_with('.')) continue;
-    // the witness's key is not a note
+    // The witness's key is not a note
     if (entry.depth() == 1 ? name != "checkpoint" : name.starts_with("witness.")) continue;
     paths.push_back(entry->path());
     if (paths.size() > limits::notes_per_witness_max) {

@@ -37,7 +37,7 @@ struct NotePlaces {
 
 struct KeptFiles {
   std::vector<VerifierKey> keys;
-  // from <data>/keys/log.pub: they prove nothing against an attacker who can write the folder
+  // The keys are from <data>/keys/log.pub: they prove nothing against an attacker who can write the folder
   bool keys_are_the_logs_own = false;
   std::optional<Time> signs_since;  // time of the oldest key file or signature
   std::vector<KeptNote> notes;

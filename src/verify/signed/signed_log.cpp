@@ -259,7 +259,7 @@ Status SignedLog::finish(std::int64_t size) {
 }
 
 // Handles notes beyond the last trusted signature by a key that the log names but no trusted key confirmed. Either the
-// private key was lost before it could confirm, or an attacker with access to the database named a key of his own.
+// private key was lost before it could confirm, or an attacker with access to the database named its own key.
 // These notes count as unsigned.
 void SignedLog::note_unconfirmed(const std::vector<std::size_t>& signers, const Group& group) {
   if (outcome_.upto < 0) return found_untrusted(group);
@@ -340,7 +340,7 @@ void SignedLog::require_signature() {
     if (keys_are_anothers_) outcome_.wrong_key = wrong_key_text("log " + log_id_.text(), {}, given_);
     return;
   }
-  // an attacker with the folder can change file times
+  // An attacker with the folder can change file times
   Time since = its_key_given ? Time{} : signs_since_.value_or(Time{});
   if (!ring_.rotations().empty()) since = std::max(since, ring_.rotations().back().recorded_at);
   if (started_.micros - since.micros < first_signature_micros_max) {

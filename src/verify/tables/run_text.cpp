@@ -146,7 +146,7 @@ bool RunText::may_lack_row() const {
   return text->find("%PDF-") != std::string::npos || std::ranges::any_of(*text, is_odd) ||
          std::ranges::all_of(*text, is_blank) ||
          (beyond_ascii &&
-          // may be white space of other scripts
+          // May be white space of other scripts
           std::ranges::none_of(*text, [](char c) { return c > ' ' && c < 0x7f; }));
 }
 

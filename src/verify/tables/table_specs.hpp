@@ -50,7 +50,7 @@ struct TableSpec {
   bool follows(std::string_view type) const { return type == event_type || type == other_event_type; }
 };
 
-// artifact, manifest, snapshot, claim, evidence, evidence_link, task_change. A bundle has the first five.
+// The tables artifact, manifest, snapshot, claim, evidence, evidence_link, task_change. A bundle has the first five.
 inline constexpr std::size_t table_specs_count = 7;
 extern const std::array<TableSpec, table_specs_count> table_specs;
 
