@@ -109,7 +109,7 @@ Status AppendBatch::give_back(const AppendRequest& request, const LogHead& log) 
 namespace {
 
 // A run that was stopped while Postgres was unavailable counts as halted for all events except the halt itself.
-RunStatus standing_of(const Addressed& item, RunStatus status) {
+RunStatus status_in(const Addressed& item, RunStatus status) {
   return item.run->latched() && item.event.type != "run.halted" ? RunStatus::halted : status;
 }
 
@@ -117,7 +117,7 @@ bool is_left_out(const Addressed& item, RunStatus status, bool previous_is) {
   if (item.with_previous && previous_is) return true;
   if (item.run->run_id == log_run_id) return false;
   return (item.if_open && status != RunStatus::open) ||
-         (item.unless_halted && standing_of(item, status) == RunStatus::halted);
+         (item.unless_halted && status_in(item, status) == RunStatus::halted);
 }
 
 }  // namespace
@@ -147,7 +147,7 @@ Status AppendBatch::check(const AppendRequest& request, const LogHead& log) cons
     if (found == statuses.end()) found = statuses.insert(statuses.end(), {item.run.get(), item.run->head.status});
     is_out = is_left_out(item, found->second, is_out);
     if (is_out) continue;
-    RETURN_IF_ERROR(admit(*item.run, standing_of(item, found->second), admitted_as(request.events, i)));
+    RETURN_IF_ERROR(admit(*item.run, status_in(item, found->second), admitted_as(request.events, i)));
     found->second = status_after(found->second, item.event.type);
   }
   return success();

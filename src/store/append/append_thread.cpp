@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 constexpr std::int64_t checkpoint_every_events = 65'536;
 constexpr milliseconds checkpoint_every{10'000};
 constexpr milliseconds probe_at_most{5'000};
-constexpr milliseconds owed_pause{1'000};
+constexpr milliseconds unstored_pause{1'000};
 constexpr std::int64_t clock_step_micros = 1'000'000;
 
 Error not_accepted(const Error& why) { return Error(why.code, why.message + "; your event was not accepted"); }
@@ -51,7 +51,7 @@ void Appender::Impl::serve() {
     checkpoint_if_due(false);
     if (!idle) continue;
     std::lock_guard lock(mutex_);
-    if (stopping_ && queue_.empty() && pending_.empty() && owed_.empty()) break;
+    if (stopping_ && queue_.empty() && pending_.empty() && unstored_.empty()) break;
   }
   if (!ended_) return checkpoint_if_due(true);
   give_back(next_);  // a batch whose outcome is unknown stays unsettled
@@ -67,7 +67,7 @@ void Appender::Impl::wait_for_work() {
   while (pending_.empty() && !stopping_) {
     Monotonic next = std::min({due_.value_or(Monotonic::max()), heard_ + probe_every, looked_ + settings_every});
     if (committed_edge_.size() > checkpoint_size_) next = std::min(next, checkpoint_time_ + checkpoint_every);
-    if (!owed_.empty()) next = std::min(next, owed_due_);
+    if (!unstored_.empty()) next = std::min(next, unstored_due_);
     if (next <= steady_clock::now()) break;
     waiting_ = true;
     wake_.wait_until(lock, next);
@@ -110,9 +110,10 @@ void Appender::Impl::build(AppendBatch& batch) {
     if (due_ && (*due_ <= steady_clock::now() || stopping_)) take_queue();
     last_chance = stopping_;
   }
-  if (!owed_.empty() && (!pending_.empty() || last_chance || owed_due_ <= steady_clock::now())) {
-    pending_.insert(pending_.begin(), std::make_move_iterator(owed_.begin()), std::make_move_iterator(owed_.end()));
-    owed_.clear();
+  if (!unstored_.empty() && (!pending_.empty() || last_chance || unstored_due_ <= steady_clock::now())) {
+    pending_.insert(pending_.begin(), std::make_move_iterator(unstored_.begin()),
+                    std::make_move_iterator(unstored_.end()));
+    unstored_.clear();
   }
   if (pending_.empty()) return;
   const Time now = stamp();
@@ -134,7 +135,7 @@ Time Appender::Impl::stamp() {
 }
 
 // Marks the batch as in flight: from here on Postgres may commit it and readers may see it.
-void Appender::Impl::takes_off(const AppendBatch& batch) {
+void Appender::Impl::mark_in_flight(const AppendBatch& batch) {
   in_flight_from_ = batch.oldest();
   in_flight_events_ = std::ssize(batch.rows().events);
 }
@@ -146,17 +147,17 @@ void Appender::Impl::settled() {
   publish_unsettled();
 }
 
-AppendRequest Appender::Impl::owed_event(std::string_view type, std::string body) const {
+AppendRequest Appender::Impl::required_event(std::string_view type, std::string body) const {
   AppendRequest request = own_request(runs_, type, std::move(body), clock_.now());
-  request.owed = true;
+  request.must_be_stored = true;
   return request;
 }
 
 // Keeps the daemon's own events for a retry, because no client resends them. A stopping thread has made its last
 // attempt and logs them.
-void Appender::Impl::keep_owed(std::vector<AppendRequest>& requests) {
+void Appender::Impl::keep_unstored(std::vector<AppendRequest>& requests) {
   const auto first = std::stable_partition(requests.begin(), requests.end(),
-                                           [](const AppendRequest& request) { return !request.owed; });
+                                           [](const AppendRequest& request) { return !request.must_be_stored; });
   if (first == requests.end()) return;
   std::unique_lock lock(mutex_);
   const bool stopping = stopping_;
@@ -166,11 +167,11 @@ void Appender::Impl::keep_owed(std::vector<AppendRequest>& requests) {
       log_error("an event of the daemon's own is not in the log: it stops",
                 {{"type", request->events.front().event.type}});
     } else {
-      owed_.push_back(std::move(*request));
+      unstored_.push_back(std::move(*request));
     }
   }
   requests.erase(first, requests.end());
-  owed_due_ = steady_clock::now() + owed_pause;
+  unstored_due_ = steady_clock::now() + unstored_pause;
 }
 
 // recorded_at follows the wall clock; a step of the clock is recorded as an event.
@@ -182,19 +183,19 @@ void Appender::Impl::note_clock_step(AppendBatch& batch, Time now) {
   last_wall_ = now;
   last_monotonic_ = steady;
   if (std::abs(step) <= clock_step_micros) return;
-  batch.add(owed_event("clock.stepped", json::Writer()
-                                            .begin_object()
-                                            .member("before", format_time(expected))
-                                            .member("after", format_time(now))
-                                            .member("step_us", step)
-                                            .end_object()
-                                            .text()),
+  batch.add(required_event("clock.stepped", json::Writer()
+                                                .begin_object()
+                                                .member("before", format_time(expected))
+                                                .member("after", format_time(now))
+                                                .member("step_us", step)
+                                                .end_object()
+                                                .text()),
             head_, now);
 }
 
 void Appender::Impl::commit(AppendBatch batch) {
   if (!batch.has_events()) return publish(batch);  // only refused requests
-  takes_off(batch);
+  mark_in_flight(batch);
   const CommitResult result = write(batch, [&] { build(next_); });
   settle(std::move(batch), result);
 }
@@ -212,7 +213,7 @@ void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
       publish(alone);
       continue;
     }
-    takes_off(alone);
+    mark_in_flight(alone);
     const CommitResult result = write(alone, [] {});
     settle(std::move(alone), result);
   }
@@ -250,7 +251,7 @@ void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
   if (result.outcome == CommitOutcome::refused) {
     if (requests.size() > 1) return commit_one_by_one(std::move(requests));
     // A retry would be refused again and again.
-    if (requests.front().owed)
+    if (requests.front().must_be_stored)
       log_error("an event of the daemon's own is refused",
                 {{"type", requests.front().events.front().event.type}, {"error", result.message}});
     return refuse(std::move(requests), refusal_of(result));
@@ -259,7 +260,7 @@ void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
   Error error(Errc::unavailable, "Postgres refused to write: " + result.message +
                                      "; your event was not accepted. Retry with the same event_id.");
   error.retry_after_ms = 1'000;
-  keep_owed(requests);
+  keep_unstored(requests);
   refuse(std::move(requests), error);
 }
 

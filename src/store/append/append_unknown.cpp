@@ -31,7 +31,7 @@ CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function
     if (owner->on_fatal) owner->on_fatal(*ended_);
     return {CommitOutcome::fenced};
   }
-  if (ended_ || (!owned_ && recover_own_end() != Standing::ours)) return {CommitOutcome::fenced};
+  if (ended_ || (!owned_ && recover_own_end() != Recovery::ours)) return {CommitOutcome::fenced};
   // Recorded before the COMMIT is sent, because Postgres executes it even if the daemon is killed at that moment.
   const auto note_written = [&] {
     if (options_.written != nullptr) options_.written->note(committed_edge_, batch.edge());
@@ -71,8 +71,8 @@ CommitResult Appender::Impl::find_out(const AppendBatch& batch, CommitResult res
   // names the process that raised the epoch.
   for (;;) {
     owned_ = false;
-    const Standing standing = recover();
-    if (standing == Standing::lost) return result;
+    const Recovery recovery = recover();
+    if (recovery == Recovery::lost) return result;
     const Result<bool> in = is_in(batch);
     if (in) return {*in ? CommitOutcome::committed : CommitOutcome::fenced};
     if (ended_) return result;
@@ -114,20 +114,20 @@ Result<bool> Appender::Impl::is_in(const AppendBatch& batch) {
 
 // Retries until Postgres answers and this process holds the epoch again. Waiting requests were not sent, so that they
 // are refused with a certain outcome. The event of an earlier outage that is not in the log yet stays pending.
-Appender::Impl::Standing Appender::Impl::recover() {
+Appender::Impl::Recovery Appender::Impl::recover() {
   give_back(next_);
   for (milliseconds pause = retry_pause_least;; pause = std::min(pause * 2, retry_pause_most)) {
     const Obstacle obstacle = regain();
-    if (ended_) return Standing::taken;
+    if (ended_) return Recovery::taken;
     if (obstacle.why.empty()) {
       come_back();
-      return Standing::ours;
+      return Recovery::ours;
     }
     go_away(obstacle);
     std::unique_lock lock(mutex_);
     std::vector<AppendRequest> waiting = take_all();
     lock.unlock();
-    keep_owed(waiting);
+    keep_unstored(waiting);
     lock.lock();
     refused_requests_ += static_cast<std::int64_t>(waiting.size());
     for (const AppendRequest& request : waiting) refused_events_ += static_cast<std::int64_t>(request.events.size());
@@ -138,7 +138,7 @@ Appender::Impl::Standing Appender::Impl::recover() {
         Error(Errc::unavailable, obstacle.why + "; your event was not accepted. Retry in 2 s with the same event_id."));
     if (stopping) {
       end(Error(Errc::unavailable, "the daemon is stopping, and " + obstacle.why));
-      return Standing::lost;
+      return Recovery::lost;
     }
     lock.lock();
     wake_.wait_for(lock, pause, [&] { return stopping_; });
@@ -147,18 +147,18 @@ Appender::Impl::Standing Appender::Impl::recover() {
 
 // Recovers when no batch is in doubt. The server may be a different one than before, such as a standby without the last
 // commits.
-Appender::Impl::Standing Appender::Impl::recover_own_end() {
+Appender::Impl::Recovery Appender::Impl::recover_own_end() {
   for (;;) {
-    const Standing standing = recover();
-    if (standing != Standing::ours) return standing;
+    const Recovery recovery = recover();
+    if (recovery != Recovery::ours) return recovery;
     const auto last = connection_.last_row();
     if (!last) {
       owned_ = false;
       continue;
     }
-    if (*last == last_committed_) return standing;
+    if (*last == last_committed_) return recovery;
     latch(*last, committed_edge_);
-    return Standing::taken;
+    return Recovery::taken;
   }
 }
 
@@ -224,7 +224,7 @@ void Appender::Impl::come_back() {
     published_.since = now;
   }
   log_info("appends are accepted again", {{"epoch", epoch_}});
-  pending_.push_front(owed_event("log.resumed", std::move(body).text()));
+  pending_.push_front(required_event("log.resumed", std::move(body).text()));
 }
 
 // After this call, nothing is numbered and nothing is sent.

@@ -66,7 +66,7 @@ struct AppendRequest {
   std::shared_ptr<GivenBack> order;  // nullptr: its order does not count
   Monotonic queued{};                // set by the appender: time of submission, until the request is taken
   bool patient = false;              // its sender does not wait: it may be delayed by some milliseconds to join others
-  bool owed = false;                 // an event of the daemon: if Postgres refuses it, it is retried until it is stored
+  bool must_be_stored = false;       // an event of the daemon: if Postgres refuses it, it is retried until it is stored
 
   // Called once on the append thread after the commit or the refusal. It must not block, and need not wake the loop,
   // because Appender::on_answered follows. Receives one receipt for each event, in order; an event omitted by `if_open`

@@ -49,7 +49,7 @@ class Appender::Impl {
     std::string why;
     bool silent = false;  // Postgres does not answer
   };
-  enum class Standing {
+  enum class Recovery {
     ours,   // connected, and this process holds the epoch
     taken,  // another daemon has taken over the log: the thread has ended
     lost,   // the daemon stops before Postgres answers: the thread has ended
@@ -68,11 +68,11 @@ class Appender::Impl {
   void add_alone(AppendBatch& batch, AppendRequest request);
   std::vector<AppendRequest> undo(AppendBatch& batch);
   void note_clock_step(AppendBatch& batch, Time now);
-  AppendRequest owed_event(std::string_view type, std::string body) const;
-  void keep_owed(std::vector<AppendRequest>& requests);
+  AppendRequest required_event(std::string_view type, std::string body) const;
+  void keep_unstored(std::vector<AppendRequest>& requests);
   Time stamp();
   void publish_unsettled() { tail_.unsettled_from(std::min(in_flight_from_, next_.oldest())); }
-  void takes_off(const AppendBatch& batch);
+  void mark_in_flight(const AppendBatch& batch);
   void settled();
   void checkpoint_if_due(bool now);
 
@@ -92,8 +92,8 @@ class Appender::Impl {
   CommitResult refused(CommitResult result);
   CommitResult make_partition(const AppendBatch& batch, const CommitResult& result);
   Result<bool> is_in(const AppendBatch& batch);
-  Standing recover();
-  Standing recover_own_end();
+  Recovery recover();
+  Recovery recover_own_end();
   Obstacle regain();
   void hold_lock();
   void go_away(const Obstacle& obstacle);
@@ -135,8 +135,8 @@ class Appender::Impl {
   events::MerkleEdge committed_edge_;                      // written under mutex_
   AppendBatch next_;                                       // built while the preceding batch is in flight
   std::deque<AppendRequest> pending_;                      // taken from the queue, not yet in a batch
-  std::vector<AppendRequest> owed_;                        // the daemon's own events that Postgres refused, in order
-  Monotonic owed_due_{};                                   // latest time of their next attempt
+  std::vector<AppendRequest> unstored_;                    // the daemon's own events that Postgres refused, in order
+  Monotonic unstored_due_{};                               // latest time of their next attempt
   std::atomic<std::int64_t> in_flight_events_ = 0;         // of the batch in flight
   std::int64_t in_flight_from_ = Tail::nothing_unsettled;  // AppendBatch::oldest of the batch with unknown outcome
   std::int64_t epoch_ = 0;
