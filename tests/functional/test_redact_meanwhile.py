@@ -87,7 +87,7 @@ class Meanwhile(Redacting):
             done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], capture_output=True, text=True, timeout=120, check=False)
             report = json.loads(done.stdout)
             self.assertEqual((done.returncode, report["verdict"], report["findings"]), (5, "incomplete", []), report)
-            self.assertIn("an erasure is under way", report["problem"])
+            self.assertIn("an erasure is in progress", report["problem"])
 
         self.meanwhile(go_on, "audit.redact", {"seq": seq, "reason": "asked for", "_meta": {"deadline_ms": 120_000}}, ask)
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"], capture_output=True, text=True, timeout=120, check=False)
@@ -117,7 +117,7 @@ class Meanwhile(Redacting):
             damaged.write_bytes(b"a shark")
             code, report = self.verified()
             self.assertEqual((code, report["first_bad"]["check"], report["first_bad"]["run_id"]), (1, "artifact_hash", f"{self.run_id}.beside"), report)
-            self.assertIn("an erasure is under way", report["problem"])
+            self.assertIn("an erasure is in progress", report["problem"])
             damaged.write_bytes(b"a stork")
 
         self.meanwhile(go_on, "audit.redact", {"artifact_id": secret, "reason": "asked for", "_meta": {"deadline_ms": 120_000}}, ask)

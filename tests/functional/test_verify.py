@@ -424,7 +424,7 @@ class Verify(unittest.TestCase):
 
     def test_a_place_that_cannot_be_written_is_said_before_anything_is_read(self) -> None:
         for option in ("--save", "--report"):
-            for place, said in ((self.folder, "it is a folder"), (self.folder / "absent" / "state", "No such file or directory")):
+            for place, said in ((self.folder, "is a folder"), (self.folder / "absent" / "state", "No such file or directory")):
                 with self.subTest(option=option, place=place):
                     done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts, "--unsigned-ok", option, place],
                                           capture_output=True, text=True, check=False)

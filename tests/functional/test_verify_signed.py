@@ -30,14 +30,14 @@ class SignedLog(SignedCase):
         self.assertEqual([(key["key"], key["from"]) for key in report["keys"]],
                          [(self.log.signers[0].vkey, "given"), (self.log.signers[1].vkey, "key.rotated")])
         self.assertEqual(report["counts"]["signed_checkpoints"], len(self.log.notes) + 2)
-        self.assertFalse(any("data folder itself" in text for text in report["warnings"]))
+        self.assertFalse(any("read from the data folder" in text for text in report["warnings"]))
         self.assertFalse([text for text in report["not_checked"] if "tile" in text or "signature" in text])
 
     def test_the_newest_key_is_enough_too(self) -> None:
         self.assertEqual(self.expect_consistent("--key", self.second)["signed_upto"], self.signed - 1)
 
     def test_without_a_key_the_folders_own_is_used_with_a_warning(self) -> None:
-        self.assertTrue(any("data folder itself" in text for text in self.expect_consistent()["warnings"]))
+        self.assertTrue(any("read from the data folder" in text for text in self.expect_consistent()["warnings"]))
 
     def test_the_report_for_people(self) -> None:
         done = subprocess.run([VERIFY, "--data", self.data, "--key", self.first], stdout=subprocess.PIPE, check=False, text=True)

@@ -110,7 +110,7 @@ TEST_F(ConfigTest, ReportersComeInWhereItIsMeant) {
   }
   EXPECT_NE(listen("192.0.2.1:5433").find("other machines can reach this address"), std::string::npos);
   EXPECT_NE(listen("[::]:5433").find("other machines can reach this address"), std::string::npos);
-  EXPECT_NE(listen("127.0.0.1:5433", "", "").find("needs a password"), std::string::npos);
+  EXPECT_NE(listen("127.0.0.1:5433", "", "").find("requires a password"), std::string::npos);
   EXPECT_NE(listen("127.0.0.1:5433", "", "/p", "postgresql://db/log").find("requires the private Postgres"),
             std::string::npos);
   std::string many = "10.0.0.0/8";
