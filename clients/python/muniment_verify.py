@@ -210,7 +210,7 @@ class Verifier:
         for path in folder.rglob("*"):
             name = path.relative_to(folder).as_posix()
             if name == ".new":
-                self.report["not_checked"].append("tiles/.new (a write that had not been finished; nobody reads it)")
+                self.report["not_checked"].append("tiles/.new (an unfinished write, which is unused)")
             elif name != "checkpoint" and (path.is_symlink() or path.exists() and not path.is_dir()):
                 need("a tile, in a regular file", [name, bool(tile_of(name)), path.is_symlink()], [name, True, False])
                 level, end = tile_of(name)

@@ -1,5 +1,5 @@
-// A queue between threads that never grows beyond its limit: who pushes learns at once that it is
-// full, and may say so to its client, instead of waiting.
+// Implements a queue between threads with a fixed limit. A push to a full queue fails immediately instead of waiting,
+// so that the caller can report it to its client.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class BoundedQueue {
  public:
   explicit BoundedQueue(std::size_t items_max) : items_max_(items_max) {}
 
-  // False when the queue is full or closed; the item then stays the caller's, untouched.
+  // Returns false if the queue is full or closed; `item` is then unchanged.
   [[nodiscard]] bool try_push(T&& item) {
     {
       const std::lock_guard lock(mutex_);
@@ -28,7 +28,7 @@ class BoundedQueue {
     return true;
   }
 
-  // The oldest item; waits for one. nullopt when the queue is closed and empty.
+  // Returns the oldest item and waits for one; nullopt if the queue is closed and empty.
   std::optional<T> pop() {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [this] { return closed_ || !items_.empty(); });
@@ -38,22 +38,21 @@ class BoundedQueue {
     return item;
   }
 
-  // Everything that is queued, oldest first; waits for something. Empty when the queue is closed
-  // and drained.
+  // Returns all queued items, oldest first, and waits for at least one; empty if the queue is closed and drained.
   std::deque<T> pop_all() {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [this] { return closed_ || !items_.empty(); });
     return std::exchange(items_, {});
   }
 
-  // As pop_all, but gives up at `deadline`: empty then, too (see closed()).
+  // As pop_all, but also returns empty at `deadline` (see closed()).
   std::deque<T> pop_all_until(std::chrono::steady_clock::time_point deadline) {
     std::unique_lock lock(mutex_);
     ready_.wait_until(lock, deadline, [this] { return closed_ || !items_.empty(); });
     return std::exchange(items_, {});
   }
 
-  // Nothing is pushed any more; what is queued can still be popped, and waiters wake.
+  // Refuses further items and wakes waiters. Queued items can still be popped.
   void close() {
     {
       const std::lock_guard lock(mutex_);

@@ -10,12 +10,12 @@ constexpr std::int64_t micros_per_day = 86'400 * micros_per_second;
 constexpr std::int64_t year_1 = -62'135'596'800 * micros_per_second;      // 0001-01-01T00:00:00Z
 constexpr std::int64_t year_10000 = 253'402'300'800 * micros_per_second;  // one past the last
 
-// Reads RFC 3339 from left to right; the first thing that does not fit fails the whole.
+// Parses RFC 3339 from left to right; any mismatch fails the whole text.
 class TimeReader {
  public:
   explicit TimeReader(std::string_view text) : rest_(text) {}
 
-  // Exactly `width` digits.
+  // Parses exactly `width` digits.
   std::optional<int> digits(std::size_t width) {
     if (rest_.size() < width) return std::nullopt;
     int value = 0;
@@ -34,7 +34,7 @@ class TimeReader {
     return true;
   }
 
-  // One to nine digits, cut to microseconds.
+  // Parses one to nine digits, truncated to microseconds.
   std::optional<std::int64_t> fraction() {
     std::int64_t micros = 0;
     std::size_t count = 0;
@@ -75,7 +75,7 @@ std::optional<std::int64_t> read_time_of_day(TimeReader& reader) {
   const auto minute = reader.digits(2);
   if (!minute || *minute > 59 || !reader.one_of(":")) return std::nullopt;
   const auto second = reader.digits(2);
-  const int last_second = *minute == 59 ? 60 : 59;  // a leap second is the next minute's first
+  const int last_second = *minute == 59 ? 60 : 59;  // a leap second becomes the first second of the next minute
   if (!second || *second > last_second) return std::nullopt;
   std::int64_t micros = 0;
   if (reader.one_of(".")) {

@@ -1,5 +1,5 @@
-// Time: wall-clock microseconds since the Unix epoch for what is recorded, a monotonic clock for
-// deadlines. Code takes a Clock so that a test can set the time.
+// Provides time: wall-clock microseconds since the Unix epoch for recorded times, and a monotonic clock for deadlines.
+// Functions take a Clock, so that a test can set the time.
 #pragma once
 
 #include <chrono>
@@ -26,11 +26,11 @@ class Clock {
   virtual Monotonic monotonic() const;
 };
 
-// RFC 3339 in UTC with exactly six fractional digits: "2026-11-21T14:02:11.000123Z".
+// Formats RFC 3339 in UTC with exactly six fractional digits: "2026-11-21T14:02:11.000123Z".
 std::string format_time(Time time);
 
-// Accepts RFC 3339 with any offset and up to nine fractional digits (cut to micros), years 0001 to
-// 9999; nullopt for anything else.
+// Parses RFC 3339 with any offset and up to nine fractional digits (truncated to microseconds), years 0001 to 9999;
+// nullopt for any other text.
 std::optional<Time> parse_time(std::string_view text);
 
 }  // namespace muniment

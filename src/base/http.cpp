@@ -24,12 +24,12 @@ struct Taken {
 std::size_t take(char* bytes, std::size_t size, std::size_t count, void* into) {
   auto& taken = *static_cast<Taken*>(into);
   taken.too_large = taken.body.size() + size * count > taken.bytes_max;
-  if (taken.too_large) return 0;  // fails the request
+  if (taken.too_large) return 0;  // aborts the request
   taken.body.append(bytes, size * count);
   return size * count;
 }
 
-// 1 ends the request.
+// Returns 1 to abort the request.
 int look_up(void* given_up, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return (*static_cast<const std::function<bool()>*>(given_up))() ? 1 : 0;
 }

@@ -1,5 +1,5 @@
-// One HTTP request at a time, over TCP or a Unix socket (libcurl): how checkpoints reach witnesses
-// and buckets, and texts the servers that embed them.
+// Sends one HTTP request at a time over TCP or a Unix socket (libcurl): checkpoints to witnesses and buckets, and texts
+// to embedding servers.
 #pragma once
 
 #include <chrono>
@@ -13,15 +13,15 @@ namespace muniment {
 struct HttpRequest {
   std::string method = "GET";  // GET, POST, PUT
   std::string url;             // http:// or https://
-  std::string unix_socket;     // connects there, whatever the URL's host; empty: the host
+  std::string unix_socket;     // connects to this socket instead of the URL's host; empty: the host
   std::string body;
   std::string content_type;
   std::chrono::milliseconds timeout{10'000};
-  // Signs the request for S3 (AWS Signature Version 4) where a key is given.
+  // Signs the request for S3 (AWS Signature Version 4) if a key is set.
   std::string access_key, secret_key, region;
-  std::string bearer;  // a token to authorise with, where one is given
+  std::string bearer;  // bearer token; empty: none
   std::size_t answer_bytes_max = 1 << 20;
-  std::function<bool()> given_up;  // asked about once a second: true ends the request
+  std::function<bool()> given_up;  // called about once a second; true aborts the request
 };
 
 struct HttpAnswer {
@@ -29,8 +29,8 @@ struct HttpAnswer {
   std::string body;
 };
 
-// Whatever the server says, with its status. No redirect is followed. Errors: unavailable, too_large for an answer
-// beyond answer_bytes_max, which is not read on.
+// Returns the server's answer with any status. Follows no redirect. Errors: unavailable; too_large for an answer beyond
+// answer_bytes_max, whose rest is not read.
 Result<HttpAnswer> send_http(const HttpRequest& request);
 
 }  // namespace muniment

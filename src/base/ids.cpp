@@ -19,7 +19,7 @@ bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string
 
 void set_version(Uuid& id, std::uint8_t version) {
   id.bytes[6] = static_cast<std::uint8_t>((id.bytes[6] & 0x0F) | (version << 4));
-  id.bytes[8] = static_cast<std::uint8_t>((id.bytes[8] & 0x3F) | 0x80);  // RFC 9562's variant
+  id.bytes[8] = static_cast<std::uint8_t>((id.bytes[8] & 0x3F) | 0x80);  // variant of RFC 9562
 }
 
 std::string shown(char c) {
@@ -33,14 +33,13 @@ std::string spaced(std::string_view marks) {
   return text;
 }
 
-// Both kinds of id: a letter or digit first, then those and `others`.
+// Checks both kinds of ids: a letter or digit first, then these and `others`.
 Status check_id(std::string_view what, std::string_view id, std::string_view others) {
   if (id.empty()) return Error(Errc::invalid_argument, fmt::format("{} is empty", what));
   if (id.front() == '_') {
-    return Error(Errc::invalid_argument,
-                 fmt::format("{} starts with \"_\", which is kept for the daemon's own. Start it "
-                             "with a letter or a digit.",
-                             what));
+    return Error(Errc::invalid_argument, fmt::format("{} starts with \"_\", which is reserved for the daemon. Start it "
+                                                     "with a letter or a digit.",
+                                                     what));
   }
   if (!is_alphanumeric(id.front())) {
     return Error(Errc::invalid_argument,
@@ -49,8 +48,8 @@ Status check_id(std::string_view what, std::string_view id, std::string_view oth
   for (std::size_t i = 0; i < id.size(); ++i) {
     if (is_alphanumeric(id[i]) || is_one_of(id[i], others)) continue;
     return Error(Errc::invalid_argument,
-                 fmt::format("{} has {} at byte {}; letters, digits and {} are allowed. An id of "
-                             "another system goes to external_id.",
+                 fmt::format("{} has {} at byte {}; letters, digits and {} are allowed. Put an id of "
+                             "another system into external_id.",
                              what, shown(id[i]), i, spaced(others)));
   }
   return success();
@@ -63,7 +62,7 @@ struct Extension {
   std::string_view extension;
 };
 
-// What people meet in agents' outputs; it helps a person who looks into the folder, nothing else.
+// Common types of agents' outputs. The extension only helps users who browse the folder.
 constexpr Extension extensions[] = {
     {"application/gzip", ".gz"},   {"application/json", ".json"},
     {"application/pdf", ".pdf"},   {"application/x-ndjson", ".jsonl"},
@@ -100,7 +99,7 @@ Uuid make_uuid_v7(Time now) {
   for (std::size_t i = 0; i < 6; ++i) {
     id.bytes[i] = static_cast<std::uint8_t>(millis >> (40 - 8 * i));
   }
-  // RFC 9562, method 3: the fraction of the millisecond goes on with the order.
+  // RFC 9562, method 3: the fraction of the millisecond extends the order.
   const auto fraction = static_cast<unsigned>((now.micros % 1000) * 4096 / 1000);
   id.bytes[6] = static_cast<std::uint8_t>(fraction >> 8);
   id.bytes[7] = static_cast<std::uint8_t>(fraction);
@@ -135,7 +134,7 @@ std::optional<Uuid> parse_uuid(std::string_view text) {
 }
 
 std::size_t UuidHash::operator()(const Uuid& id) const {
-  // Clients choose their ids: both halves and a multiplication keep chosen ones from piling up.
+  // Clients choose their ids. Using both halves and a multiplication distributes chosen ids over the buckets.
   std::uint64_t high = 0;
   std::uint64_t low = 0;
   std::memcpy(&high, id.bytes.data(), 8);
@@ -147,7 +146,7 @@ std::size_t UuidHash::operator()(const Uuid& id) const {
 
 Status check_run_id(std::string_view id) {
   if (id.size() > limits::run_id_bytes_max) {
-    return Error(Errc::invalid_argument, fmt::format("run_id is {} bytes, limit {}. An id of another system goes to "
+    return Error(Errc::invalid_argument, fmt::format("run_id is {} bytes, limit {}. Put an id of another system into "
                                                      "external_id.",
                                                      id.size(), limits::run_id_bytes_max));
   }
@@ -155,7 +154,7 @@ Status check_run_id(std::string_view id) {
 }
 
 Status check_step_id(std::string_view id) {
-  // Each byte may become three: what is longer than the limit unencoded is not worth encoding.
+  // Each byte may become three, so that a text beyond the limit need not be encoded.
   const std::size_t size = id.size() > limits::step_id_encoded_bytes_max ? id.size() : percent_encode(id).size();
   if (size > limits::step_id_encoded_bytes_max) {
     return Error(Errc::invalid_argument, fmt::format("step_id is {} bytes percent-encoded, limit {}. Shorten it.", size,
@@ -165,7 +164,7 @@ Status check_step_id(std::string_view id) {
 }
 
 std::string percent_encode(std::string_view text) {
-  // These two names mean other folders.
+  // These two names refer to other folders.
   if (text == ".") return "%2E";
   if (text == "..") return "%2E%2E";
   std::string encoded;

@@ -1,4 +1,4 @@
-// Identifiers: UUIDs, run and step ids, and the path under which an artifact is kept.
+// Defines identifiers: UUIDs, run and step ids, and the path of an artifact.
 #pragma once
 
 #include <array>
@@ -29,21 +29,22 @@ struct UuidHash {
 
 inline constexpr std::string_view log_run_id = "_log";
 
-// [A-Za-z0-9][A-Za-z0-9._-]{0,127}: a client's run id. The error says what is wrong with it.
+// Checks a client's run id: [A-Za-z0-9][A-Za-z0-9._-]{0,127}. The error names the deviation.
 Status check_run_id(std::string_view id);
-// Those and : | @ + =, starting with a letter or digit, at most 200 bytes once percent-encoded.
+// Checks a step id: the characters of a run id and : | @ + =, starting with a letter or digit, at most 200 bytes when
+// percent-encoded.
 Status check_step_id(std::string_view id);
 
-// Bytes outside [A-Za-z0-9._-] as %XX, for a folder's name.
+// Encodes bytes outside [A-Za-z0-9._-] as %XX, for the name of a folder.
 std::string percent_encode(std::string_view text);
 std::optional<std::string> percent_decode(std::string_view text);
 
-// "runs/<run>/<step or main>/<artifact_id><extension>", relative to the artifact root.
+// Returns "runs/<run>/<step or main>/<artifact_id><extension>", relative to the artifact root.
 std::string artifact_path(std::string_view run_id, std::string_view step_id, const Uuid& artifact_id,
                           std::string_view mime_type);
 
-// The candidate nearest to `word` by edit distance, if it is near enough to be a typing slip;
-// empty otherwise. For "Did you mean …?".
+// Returns the candidate nearest to `word` by edit distance if a typing error could explain the difference; otherwise an
+// empty text. For "Did you mean …?".
 template <typename Range>
 std::string_view nearest(std::string_view word, const Range& candidates);
 std::size_t edit_distance(std::string_view a, std::string_view b);
@@ -51,8 +52,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 template <typename Range>
 std::string_view nearest(std::string_view word, const Range& candidates) {
   std::string_view best;
-  if (word.size() > 128) return best;  // not a slip, and the distance costs the product of sizes
-  // A slip changes at most a third of the word, or swaps two letters.
+  if (word.size() > 128) return best;  // too long, and the cost is the product of the sizes
+  // A typing error changes at most a third of the word, or swaps two letters.
   std::size_t best_distance = (word.size() < 6 ? 2 : word.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);

@@ -1,5 +1,5 @@
-// Every limit of Muniment, by name, its unit before `max`. What the database also holds has a
-// CHECK twin in migrations/, and every limit has a test at its edge.
+// Names every limit of Muniment, with its unit before `max`. Limits of stored values have a matching CHECK in
+// migrations/, and every limit has a test at its edge.
 #pragma once
 
 #include <cstddef>
@@ -7,74 +7,76 @@
 
 namespace muniment::limits {
 
-// Requests (docs/protocol.md)
+// Requests (docs/protocol.md).
 inline constexpr std::size_t request_line_bytes_max = 1 << 20;
 inline constexpr std::size_t json_depth_max = 64;
-inline constexpr std::size_t reply_depth_max = 2 * json_depth_max;  // what a client nested, and what is around it
+inline constexpr std::size_t reply_depth_max = 2 * json_depth_max;  // nesting of the client plus that of the reply
 inline constexpr std::size_t number_digits_max = 40;
 inline constexpr int number_exponent_max = 308;
 inline constexpr std::size_t requests_in_flight_per_connection_max = 256;
 inline constexpr std::size_t request_bytes_in_flight_per_connection_max =
-    8 << 20;  // of lines; then it is read on when some are answered
+    8 << 20;  // of lines; the rest is read after some requests are answered
 inline constexpr std::size_t request_bytes_in_flight_max =
-    std::size_t{512} << 20;  // of all lines, and of up to 4 MiB of the raw bytes behind each
+    std::size_t{512} << 20;  // of all lines, and of up to 4 MiB of raw bytes after each
 inline constexpr std::int64_t status_database_ms_max =
-    1'000;  // then the status is answered without what Postgres knows
+    1'000;  // after which the status is answered without Postgres' data
 inline constexpr std::size_t unread_bytes_per_connection_max =
     8 << 20;  // of replies; beyond it the connection's requests wait
 inline constexpr std::size_t unread_bytes_max = std::size_t{512}
-                                                << 20;        // of all connections; beyond it the largest are closed
-inline constexpr std::int64_t unread_ms_max = 30'000;         // then a client that reads nothing of that many is closed
+                                                << 20;  // of all connections; beyond it the largest are closed
+// After which a client that reads none of these bytes is closed
+inline constexpr std::int64_t unread_ms_max = 30'000;
 inline constexpr std::size_t connections_max = 10'000;        // fewer if the limit of open files is low
-inline constexpr std::size_t descriptors_per_connection = 2;  // its socket, and a file that it sends or reads
-inline constexpr std::size_t descriptors_per_thread = 2;      // of `workers` and `search_threads`
-inline constexpr std::size_t descriptors_of_daemon = 96;      // beside those
+inline constexpr std::size_t descriptors_per_connection = 2;  // its socket, and a file to send or receive
+inline constexpr std::size_t descriptors_per_thread = 2;      // for `workers` and `search_threads`
+inline constexpr std::size_t descriptors_of_daemon = 96;      // in addition to those
 inline constexpr std::size_t subscriptions_per_connection_max = 64;
-inline constexpr std::size_t subscriptions_max = 4'096;  // each is looked at after every commit
+inline constexpr std::size_t subscriptions_max = 4'096;  // each is checked after every commit
 inline constexpr std::int64_t deadline_ms_default = 30'000;
 inline constexpr std::int64_t deadline_ms_max = 600'000;
-inline constexpr std::size_t refusals_told_apart_max = 1'024;  // by run, between two minutes
+inline constexpr std::size_t refusals_told_apart_max = 1'024;  // distinguished by run, in two minutes
 inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
-// MCP (docs/mcp.md)
+// MCP (docs/mcp.md).
 inline constexpr std::size_t mcp_calls_per_session_max = 128;   // requests of a host in progress
-inline constexpr std::size_t mcp_handles_max = 1'024;           // of calls that take long, of all sessions
-inline constexpr std::size_t mcp_handles_bytes_max = 64 << 20;  // of their results; beyond it the oldest are forgotten
+inline constexpr std::size_t mcp_handles_max = 1'024;           // of long calls, in all sessions
+inline constexpr std::size_t mcp_handles_bytes_max = 64 << 20;  // of their results; beyond it the oldest are dropped
 inline constexpr std::size_t mcp_sessions_max = 1'000;          // over HTTP
 inline constexpr std::size_t http_token_bytes_min = 16;
 inline constexpr std::size_t http_token_bytes_max = 1'024;
 inline constexpr std::size_t mcp_listeners_per_session_max = 16;  // streams of GET
 
-// HTTP (src/http/server.hpp)
+// HTTP (src/http/server.hpp).
 inline constexpr std::size_t http_connections_max = 1'024;
 inline constexpr std::size_t http_head_bytes_max = 16 * 1024;  // the request line and the headers
 inline constexpr std::size_t http_parsing_bytes_per_connection =
-    12 * 1024;  // beside the head: its parsed headers, and the head of the answer
+    12 * 1024;  // in addition to the head: its parsed headers, and the head of the answer
 inline constexpr std::size_t http_body_bytes_max = 4 << 20;
-inline constexpr std::size_t http_bodies_bytes_max = 128 << 20;           // of all requests that are being served
-inline constexpr std::size_t http_unread_bytes_per_stream_max = 1 << 20;  // of events; the next one closes it
+inline constexpr std::size_t http_bodies_bytes_max = 128 << 20;           // of all requests in progress
+inline constexpr std::size_t http_unread_bytes_per_stream_max = 1 << 20;  // of events; the next event closes the stream
 inline constexpr std::size_t http_answers_bytes_max = 128 << 20;  // of all clients; beyond it the largest are closed
 inline constexpr std::int64_t http_idle_seconds = 60;
 inline constexpr std::size_t http_bytes_per_second_min = 1'024;  // of a body or a reply, on average
 
-// What the daemon is told, and what it says of itself (docs/operations.md)
+// Configuration, logs and metrics of the daemon (docs/operations.md).
 inline constexpr std::size_t config_file_bytes_max = 1 << 20;
 inline constexpr std::int64_t daemon_log_bytes_max = 64 << 20;    // of munimentd.log, and half of it in munimentd.log.1
-inline constexpr std::int64_t postgres_shutdown_ms_max = 20'000;  // then Postgres is told to end at once
+inline constexpr std::int64_t postgres_shutdown_ms_max = 20'000;  // after which Postgres is stopped immediately
 inline constexpr std::int64_t postgres_log_bytes_max = 8 << 20;   // of postgres/server.log, likewise
-inline constexpr std::size_t metric_names_max = 512;              // statements, followers; what is more is "other"
-inline constexpr std::size_t files_examined_max = 200'000;        // by doctor, of the artifacts
+// Statements, followers; further ones count as "other"
+inline constexpr std::size_t metric_names_max = 512;
+inline constexpr std::size_t files_examined_max = 200'000;  // number of artifact files that doctor examines
 
-// Ids (docs/glossary.md)
+// Ids (docs/glossary.md).
 inline constexpr std::size_t run_id_bytes_max = 128;
 inline constexpr std::size_t step_id_encoded_bytes_max = 200;
 inline constexpr std::size_t event_type_bytes_max = 100;
 inline constexpr std::size_t actor_bytes_max = 128;
 
-// Events
+// Events.
 inline constexpr std::size_t event_body_bytes_max = 60 * 1024;
 inline constexpr std::size_t events_per_request_max = 1'024;
-inline constexpr std::int64_t run_ids_loaded_max = 65'536;  // beyond it, Postgres is asked for each id
+inline constexpr std::int64_t run_ids_loaded_max = 65'536;  // beyond it, Postgres is queried for each id
 inline constexpr std::size_t events_per_commit_max = 1'024;
 inline constexpr std::size_t bytes_per_commit_max = 1 << 20;
 inline constexpr std::size_t append_queue_events_max = 65'536;
@@ -83,18 +85,18 @@ inline constexpr std::size_t spill_part_bytes_max = 8 * 1024;
 inline constexpr std::size_t preview_bytes_max = 500;
 inline constexpr std::size_t runs_in_memory_max = 20'000;
 inline constexpr std::int64_t partition_bits_max =
-    24;  // a partition is at most 2^24 events, a subtree of three levels of tiles
+    24;  // a partition has at most 2^24 events, a subtree of three levels of tiles
 inline constexpr std::int64_t partition_bits_min = 10;
 
-// State, snapshots, manifests
+// State, snapshots, manifests.
 inline constexpr std::size_t manifest_bytes_max = 60 * 1024;
 inline constexpr std::size_t snapshot_inline_bytes_max = 60 * 1024;
 inline constexpr std::size_t working_state_bytes_max = 4 << 20;
-inline constexpr std::size_t working_state_levels_max = 60;  // inside a state, within json_depth_max
+inline constexpr std::size_t working_state_levels_max = 60;  // within a state, below json_depth_max
 inline constexpr std::size_t state_reply_bytes_max = 512 * 1024;
 inline constexpr std::size_t state_list_items_max = 100;
 
-// Artifacts
+// Artifacts.
 inline constexpr std::int64_t artifact_bytes_default_max = std::int64_t{4} << 30;
 inline constexpr std::size_t artifact_inline_bytes_max = 512 * 1024;
 inline constexpr std::size_t artifact_raw_reply_bytes_max = 1 << 20;
@@ -102,22 +104,22 @@ inline constexpr std::size_t artifact_metadata_bytes_max = 8 * 1024;
 inline constexpr std::int64_t disk_reserve_bytes_default = std::int64_t{2} << 30;
 inline constexpr int disk_reserve_percent_default = 5;
 
-// Audit: notes and keys, tiles
+// Audit: notes and keys, tiles.
 inline constexpr std::size_t note_bytes_max = 64 * 1024;
 inline constexpr std::size_t key_file_bytes_max = 1 << 20;
 inline constexpr std::size_t proof_file_bytes_max = 1 << 20;
 inline constexpr std::size_t saved_state_bytes_max = std::size_t{1} << 30;
 inline constexpr std::size_t bundle_index_bytes_max = 64 << 20;
-inline constexpr std::int64_t bundle_text_bytes_max = std::int64_t{16} << 30;  // each of its texts
-inline constexpr std::int64_t bundle_bytes_max = std::int64_t{1} << 40;        // all of it, decompressed
+inline constexpr std::int64_t bundle_text_bytes_max = std::int64_t{16} << 30;  // of each of its texts
+inline constexpr std::int64_t bundle_bytes_max = std::int64_t{1} << 40;        // of the whole bundle, decompressed
 inline constexpr std::size_t bundle_line_bytes_max = 1 << 20;
 inline constexpr std::size_t bundle_files_max = 400'000;
 inline constexpr std::size_t bundle_events_max = 16 << 20;
 inline constexpr std::size_t bundle_nodes_max = 64 << 20;
 inline constexpr std::size_t notes_per_witness_max = 100'000;
-inline constexpr std::int64_t tile_index_max = std::int64_t{1} << 47;  // times 1,000 and 256 it still fits 64 bits
+inline constexpr std::int64_t tile_index_max = std::int64_t{1} << 47;  // its product with 1,000 and 256 fits in 64 bits
 
-// Embedders
+// Embedders.
 inline constexpr std::size_t lsa_terms_max = 60'000;
 inline constexpr std::size_t lsa_dimension_max = 1'024;
 inline constexpr std::size_t embedding_dimension_max = 4'096;  // of a server's vectors
@@ -125,10 +127,10 @@ inline constexpr std::size_t http_embed_batch_texts_max = 1'024;
 inline constexpr std::size_t http_embed_batch_bytes_max = 256 * 1024;
 inline constexpr std::size_t http_embed_answer_bytes_max = 32 << 20;
 inline constexpr std::size_t use_lite_file_bytes_max = 8 << 20;
-inline constexpr std::size_t use_lite_text_bytes_max = 16 * 1024;  // far beyond the 128 pieces that are read
+inline constexpr std::size_t use_lite_text_bytes_max = 16 * 1024;  // far more than the 128 pieces that are read
 
-// The search child and its channels (docs/retrieval.md)
-inline constexpr std::size_t search_request_bytes_max = 64 << 20;  // a batch to be indexed; the indexer stays far below
+// The search child and its channels (docs/retrieval.md).
+inline constexpr std::size_t search_request_bytes_max = 64 << 20;  // a batch to index; the indexer stays far below
 inline constexpr std::size_t search_answer_bytes_max = 16 << 20;
 inline constexpr std::size_t search_channels_max = 64;
 inline constexpr std::size_t searches_waiting_max = 4'096;
@@ -136,111 +138,114 @@ inline constexpr std::size_t child_task_bytes_max = std::size_t{1} << 30;  // te
 inline constexpr std::size_t child_result_bytes_max = std::size_t{256} << 20;
 inline constexpr std::size_t late_queue_bytes_max = std::size_t{256} << 20;  // texts that wait for a slow embedder
 
-// Documents and their chunks (docs/retrieval.md); a change of a chunk's sizes is a new chunker_identity()
+// Documents and their chunks (docs/retrieval.md). A change of a chunk's sizes requires a new chunker_identity().
 inline constexpr std::size_t document_text_bytes_max = 64 << 20;
 inline constexpr std::size_t document_pdf_bytes_max = 256 << 20;
 inline constexpr int document_pdf_pages_max = 20'000;
 inline constexpr std::size_t document_title_bytes_max = 200;
-inline constexpr std::size_t document_levels_max = 64;    // of headings, of containers that are looked into
-inline constexpr std::size_t chunk_bytes_target = 1'400;  // where there is a choice
+inline constexpr std::size_t document_levels_max = 64;    // of headings and of nested containers
+inline constexpr std::size_t chunk_bytes_target = 1'400;  // if the text permits a choice
 inline constexpr std::size_t chunk_whole_bytes_max =
-    2'000;                                             // up to here a document, a section, a paragraph stays one chunk
-inline constexpr std::size_t chunk_bytes_max = 4'000;  // up to here a function, a table, a record does
-inline constexpr std::size_t chunk_tolerated_bytes_max = 2'500;  // up to here a chunk takes in what would be tiny alone
-inline constexpr std::size_t chunk_tiny_bytes_max = 400;         // joined with its neighbour
+    // Up to this size a document, a section or a paragraph stays one chunk
+    2'000;
+// Up to this size a function, a table or a record stays one chunk
+inline constexpr std::size_t chunk_bytes_max = 4'000;
+// Up to this size a chunk absorbs a neighbour that is tiny
+inline constexpr std::size_t chunk_tolerated_bytes_max = 2'500;
+inline constexpr std::size_t chunk_tiny_bytes_max = 400;  // merged with its neighbour
 inline constexpr std::size_t chunk_heading_bytes_max = 300;
 inline constexpr std::size_t heading_bytes_max = 120;
 inline constexpr std::size_t language_sample_bytes_max = 8 * 1024;
 inline constexpr std::size_t encoding_sample_bytes_max = 64 * 1024;
 inline constexpr std::size_t corpus_name_bytes_max = 64;
-inline constexpr std::size_t document_id_bytes_max = 600;  // percent-encoded three times as long, and still a pointer
+// When percent-encoded three times as long, and still a valid pointer
+inline constexpr std::size_t document_id_bytes_max = 600;
 inline constexpr std::size_t document_tag_bytes_max = 100;
 inline constexpr std::size_t document_tags_max = 32;
 inline constexpr std::size_t revision_bytes_max = 64;
 inline constexpr std::size_t chunks_per_document_max = 100'000;
 inline constexpr std::size_t document_sources_max = 64;
 inline constexpr std::size_t documents_per_ingest_max = 256;
-inline constexpr std::int64_t document_bytes_max = std::int64_t{256} << 20;  // of a file that is ingested
+inline constexpr std::int64_t document_bytes_max = std::int64_t{256} << 20;  // of an ingested file
 
-// Answers to queries
+// Answers to queries.
 inline constexpr std::size_t cards_default = 10;
-inline constexpr std::size_t ranked_cards_max = 100;  // of a query, all its pages together
+inline constexpr std::size_t ranked_cards_max = 100;  // of a query, in all its pages
 inline constexpr std::size_t summary_bytes_max = 600;
 inline constexpr std::size_t explained_hits_max = 50;  // of each list
 inline constexpr std::size_t logged_query_bytes_max = 1'000;
-inline constexpr std::size_t logged_cards_max = 100;  // of all queries of a request
-inline constexpr std::size_t logged_pointers_bytes_max =
-    32 * 1024;                                                 // of the pointers of a request, as the log names them
-inline constexpr std::size_t logged_nonsense_bytes_max = 200;  // of a pointer that does not parse
-inline constexpr std::size_t pieces_per_reading_max = 8'192;   // of an artifact; further ones are another reading
+inline constexpr std::size_t logged_cards_max = 100;                 // of all queries of a request
+inline constexpr std::size_t logged_pointers_bytes_max = 32 * 1024;  // of the pointers of a request, as logged
+inline constexpr std::size_t logged_nonsense_bytes_max = 200;        // of a malformed pointer
+inline constexpr std::size_t pieces_per_reading_max = 8'192;  // of an artifact; further ones form another reading
 
-// Hooks and rerankers (docs/retrieval.md)
+// Hooks and rerankers (docs/retrieval.md).
 inline constexpr std::int64_t hook_ms_default = 2'000;
 inline constexpr std::int64_t hook_ms_max = 60'000;
 inline constexpr std::size_t hook_answer_bytes_max = 1 << 20;
 inline constexpr std::size_t hook_arguments_max = 64;  // of its command
-inline constexpr std::size_t hooks_at_once_max = 4;    // a query that finds none free goes on without
+inline constexpr std::size_t hooks_at_once_max = 4;    // a query that finds none free continues without
 inline constexpr std::size_t hook_expansions_max = 8;  // of each kind
 inline constexpr std::size_t hook_expansion_bytes_max = 2'000;
 inline constexpr std::size_t hook_warnings_max = 8;
 inline constexpr std::size_t hook_warning_bytes_max = 200;
 inline constexpr std::size_t rerank_candidates_default = 40;
-inline constexpr std::size_t rerank_candidates_max = 100;  // ranked_cards_max: what is not ranked is not shown
+inline constexpr std::size_t rerank_candidates_max = 100;  // ranked_cards_max: unranked cards are not shown
 inline constexpr std::size_t rerank_snippet_bytes_max = 2'000;
 
-// The embedding server's texts and vectors, between the search child and the daemon
+// Texts and vectors of the embedding server, between the search child and the daemon.
 inline constexpr std::size_t embed_channels = 2;  // one for documents, one for queries
 inline constexpr std::size_t embed_request_bytes_max = 1 << 20;
 inline constexpr std::size_t embed_answer_bytes_max = 32 << 20;
 
-// The shared cache
+// The shared cache.
 inline constexpr std::int64_t redis_ms_default = 50;  // of a command
 inline constexpr std::size_t redis_value_bytes_max = 512 * 1024;
-inline constexpr int redis_failures_max = 3;           // then it is left alone …
-inline constexpr std::int64_t redis_pause_ms = 5'000;  // … for so long
+inline constexpr int redis_failures_max = 3;           // after which the cache is not used …
+inline constexpr std::int64_t redis_pause_ms = 5'000;  // … for this time
 
-// Context packs; their manifest fits into manifest_bytes_max
+// Context packs. Their manifest must fit into manifest_bytes_max.
 inline constexpr std::size_t pack_tokens_default = 4'000;
-inline constexpr std::size_t pack_bytes_max = 128 * 1024;  // of a pack's text, whatever the budget
+inline constexpr std::size_t pack_bytes_max = 128 * 1024;  // of a pack's text, regardless of the budget
 inline constexpr std::size_t pack_passages_max = 64;
 inline constexpr std::size_t pack_pointer_bytes_max = 12 * 1024;  // of all its pointers
 inline constexpr std::size_t pack_cards_default = 20;             // candidates of each query
 inline constexpr std::size_t pack_candidates_max = 200;           // of all queries together
 inline constexpr std::size_t pack_logged_query_bytes_max = 300;
 
-// The vector shard (docs/retrieval.md)
+// The vector shard (docs/retrieval.md).
 inline constexpr std::size_t vector_dimensions_max = 4'096;
 inline constexpr std::size_t vector_labels_per_chunk_max = 1'024;
 inline constexpr std::size_t vector_space_name_bytes_max = 512;
 
-// Analysts (docs/sql.md)
+// Analysts (docs/sql.md).
 inline constexpr std::int64_t report_seconds_default = 30;  // of a query
 inline constexpr std::int64_t report_seconds_max = 24 * 3600;
-inline constexpr int reporter_connections_max = 10;  // of the private Postgres' 50
+inline constexpr int reporter_connections_max = 10;  // of the 50 connections of the private Postgres
 inline constexpr std::size_t reporter_password_bytes_max = 1'024;
 inline constexpr std::size_t reporter_clients_max = 32;
 inline constexpr std::size_t sql_query_bytes_max = 1 << 20;
 inline constexpr std::size_t sql_rows_measured =
-    1'000;  // for the widths of a table; it is printed as it comes after them
+    1'000;  // rows that determine the widths of a table; later rows are printed as they arrive
 inline constexpr std::size_t sql_cell_columns_max = 80;  // of a table
 
-// Pages of a reply
+// Pages of a reply.
 inline constexpr std::size_t page_items_default = 100;
 inline constexpr std::size_t page_items_max = 1'000;
 inline constexpr std::size_t page_bytes_max = 512 * 1024;
 inline constexpr std::size_t pointers_per_request_max = 1'000;
 
-// The lexical index (docs/retrieval.md)
-inline constexpr std::size_t word_bytes_max = 128;           // longer ones are not words: neither indexed nor asked for
-inline constexpr std::size_t compound_parts_max = 32;        // a longer path is cut there
-inline constexpr std::size_t words_per_chunk_max = 100'000;  // what stands behind them is not indexed
-inline constexpr std::size_t label_bytes_max = 200;          // a longer one is indexed by its hash
-inline constexpr std::size_t query_text_bytes_max = 64 * 1024;  // of a longer query, the beginning is asked for
+// The lexical index (docs/retrieval.md).
+inline constexpr std::size_t word_bytes_max = 128;              // longer words are neither indexed nor searched for
+inline constexpr std::size_t compound_parts_max = 32;           // a longer path is truncated
+inline constexpr std::size_t words_per_chunk_max = 100'000;     // later words are not indexed
+inline constexpr std::size_t label_bytes_max = 200;             // a longer label is indexed by its hash
+inline constexpr std::size_t query_text_bytes_max = 64 * 1024;  // only the beginning of a longer query is used
 inline constexpr std::size_t query_words_max = 4'096;           // that are looked up in the index …
 inline constexpr std::size_t query_terms_max = 64;              // … of which the rarest are searched for
 inline constexpr std::size_t query_phrases_max = 16;
 inline constexpr std::size_t query_filters_max = 64;  // of its markup
 inline constexpr std::size_t lexical_hits_max = 10'000;
-inline constexpr std::size_t index_languages_max = 4;  // whose stems a query in no particular language has
+inline constexpr std::size_t index_languages_max = 4;  // whose stems are used for a query without a known language
 
 }  // namespace muniment::limits

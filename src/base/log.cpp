@@ -47,7 +47,7 @@ std::string quoted_if_needed(std::string_view value) {
   return plain ? safe : json::quote(safe);
 }
 
-// One sink for the process, as there is one standard error.
+// The sink of the process, which has one standard error.
 struct Log {
   Log() : logger("muniment", std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
     logger.set_pattern("%v");
@@ -62,7 +62,7 @@ Log& log() {
   return the_log;
 }
 
-// src/store/append/appender.cpp → appender
+// Example: src/store/append/appender.cpp → appender.
 std::string_view component_of(LogSite site) {
   std::string_view file = site.file;
   file.remove_prefix(file.rfind('/') + 1);
@@ -109,7 +109,7 @@ std::string log_line(LogFormat format, LogLevel level, std::string_view time, st
 }
 
 void set_log_level(std::string_view level) {
-  LogLevel chosen = level == "warn" ? LogLevel::warning : LogLevel::info;  // the word of the configuration
+  LogLevel chosen = level == "warn" ? LogLevel::warning : LogLevel::info;  // the spelling of the configuration
   for (LogLevel known : {LogLevel::debug, LogLevel::warning, LogLevel::error, LogLevel::off}) {
     if (level == name_of(known)) chosen = known;
   }
@@ -146,7 +146,7 @@ void log_error(std::string_view message, LogFields fields, LogSite site) {
   write(LogLevel::error, message, fields, site);
 }
 
-// Truncated and not renamed: the writers hold it open, and append wherever its end is.
+// Truncates instead of renaming, because the writers hold the file open and append at its current end.
 Status keep_log_within(const std::string& path, std::int64_t bytes_max) {
   const Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.open()) return errno == ENOENT ? success() : Status(file_error("opening", path, errno));

@@ -27,12 +27,10 @@ Process& process() {
   return the_process;
 }
 
-// ---- text ---------------------------------------------------------------------------------------
-
 std::string decimal_of(std::int64_t value, std::int64_t unit) {
   std::string text = std::to_string(value / unit);
   std::int64_t rest = value % unit;
-  if (rest < 0) {  // a clock that was set back
+  if (rest < 0) {  // the clock was set back
     if (value > -unit) text.insert(0, "-");
     rest = -rest;
   }

@@ -1,9 +1,9 @@
-// What the process counts of itself, for server.metrics. Any thread may add; nothing here takes a lock
-// on the way of an append: a counter is one relaxed atomic, a histogram one for the bucket and one for the
-// sum. A reader sees each number whole, and all of them at about the same moment.
+// Collects metrics of the process for server.metrics. Any thread may add. An append takes no lock here: a counter is
+// one relaxed atomic, a histogram one for the bucket and one for the sum. A reader sees each number whole, and all of
+// them from about the same time.
 //
-// One for the process, as there is one log: what is timed lies deep in store/, and a reference through
-// every constructor would say nothing more.
+// There is one instance for the process, because the timed code is deep in store/, and a reference through every
+// constructor would add no information.
 #pragma once
 
 #include <array>
@@ -44,14 +44,14 @@ class Gauge {
   std::atomic<std::int64_t> value_;
 };
 
-// Upper bounds of buckets, ascending, inclusive; beyond the last one is +Inf.
+// Upper bounds of buckets, ascending, inclusive; after the last one follows +Inf.
 using Bounds = std::span<const std::int64_t>;
 
-// Microseconds, shown as seconds. From a commit in memory to one that a disk holds up.
+// Microseconds, shown as seconds, from a commit in memory to one that waits for a disk.
 inline constexpr std::int64_t time_bounds[] = {50,      100,       250,       500,       1'000,   2'500,
                                                5'000,   10'000,    25'000,    50'000,    100'000, 250'000,
                                                500'000, 1'000'000, 2'500'000, 10'000'000};
-// Of a statement or a method, of which there are many: fewer buckets.
+// For statements and methods, of which there are many: fewer buckets.
 inline constexpr std::int64_t coarse_time_bounds[] = {100,    500,     1'000,   5'000,     10'000,
                                                       50'000, 100'000, 500'000, 1'000'000, 5'000'000};
 inline constexpr std::int64_t batch_bounds[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1'024};
@@ -60,7 +60,7 @@ class Histogram {
  public:
   static constexpr std::size_t bounds_max = 16;
 
-  // `bounds` must outlive it, and be at most bounds_max.
+  // `bounds` must outlive the histogram and have at most bounds_max elements.
   explicit Histogram(Bounds bounds) : bounds_(bounds) {}
 
   void record(std::int64_t value);
@@ -69,7 +69,7 @@ class Histogram {
   }
 
   struct Seen {
-    std::vector<std::int64_t> counts;  // one a bucket, not cumulative; the last is +Inf
+    std::vector<std::int64_t> counts;  // one for each bucket, not cumulative; the last is +Inf
     std::int64_t count = 0;
     std::int64_t sum = 0;
   };
@@ -82,7 +82,7 @@ class Histogram {
   std::atomic<std::int64_t> sum_{0};
 };
 
-// Records the time from its making to its end.
+// Records the time from its construction to its destruction.
 class Timer {
  public:
   explicit Timer(Histogram& histogram) : histogram_(histogram), began_(std::chrono::steady_clock::now()) {}
@@ -94,8 +94,8 @@ class Timer {
   const Monotonic began_;
 };
 
-// Members of one kind, told apart by a name from the code: never by what a client says. What is more
-// than metric_names_max goes to "other". Looking up takes a lock: keep the reference, which stays good.
+// Members of one kind, distinguished by a name from the code, never by a client's value. Beyond metric_names_max, names
+// count as "other". A lookup takes a lock: keep the reference, which stays valid.
 template <typename Metric>
 class Family {
  public:
@@ -112,7 +112,7 @@ class Family {
     return make_(all_, all_.size() < limits::metric_names_max ? name : std::string_view("other"));
   }
 
-  // In order of their names. `visit(name, metric)`.
+  // Calls visit(name, metric) in the order of the names.
   template <typename Visit>
   void each(Visit visit) const {
     const std::lock_guard lock(mutex_);
@@ -122,23 +122,24 @@ class Family {
  private:
   std::function<Metric&(std::map<std::string, Metric, std::less<>>&, std::string_view)> make_;
   mutable std::mutex mutex_;
-  std::map<std::string, Metric, std::less<>> all_;  // whose elements stay where they are
+  std::map<std::string, Metric, std::less<>> all_;  // its elements do not move
 };
 
 struct Process {
   Histogram append_seconds{time_bounds};         // from a request's line to its receipt
-  Histogram append_wait_seconds{time_bounds};    // of it, until the append thread took it
+  Histogram append_wait_seconds{time_bounds};    // part of it, until the append thread took the request
   Histogram append_commit_seconds{time_bounds};  // one transaction
-  Histogram append_batch_events{batch_bounds};   // events in it
+  Histogram append_batch_events{batch_bounds};   // events in the transaction
   Histogram artifact_fsync_seconds{time_bounds};
   Counter artifact_written_bytes;
-  Histogram snapshot_seconds{time_bounds};  // a state written down, until it can be appended
-  Histogram passage_seconds{time_bounds};   // a passage read and held against its hash
+  Histogram snapshot_seconds{time_bounds};  // formatting a state until it can be appended
+  Histogram passage_seconds{time_bounds};   // reading a passage and checking its hash
   Histogram pointer_seconds{time_bounds};   // the pointers of one request
   Histogram query_seconds{time_bounds};     // one evidence.retrieve
-  Counter uses_unrecorded;                  // answered, and not in the log: nobody waited for it
+  // Queries answered but not recorded in the log, because the answer does not wait for it
+  Counter uses_unrecorded;
   Family<Histogram> statements{Bounds(coarse_time_bounds)};
-  Family<Gauge> followers;  // the seq that each reads next
+  Family<Gauge> followers;  // the next seq of each
   Gauge connections;
   Gauge subscriptions;
   Gauge workers, workers_busy;
@@ -148,18 +149,16 @@ struct Process {
 
 Process& process();
 
-// ---- Prometheus' text format, version 0.0.4 -----------------------------------------------------
-
 enum class Type : std::uint8_t { counter, gauge, histogram };
 
 class Text {
  public:
-  // What begins a metric: HELP and TYPE. Its samples follow at once. `name` without "muniment_" but
-  // for those that every program has: process_….
+  // Begins a metric: writes HELP and TYPE. Its samples must follow directly. `name`: without "muniment_", except for
+  // the standard metrics process_….
   void family(std::string_view name, Type type, std::string_view help);
   void sample(std::int64_t value, std::string_view labels = {});
   void sample_text(std::string_view value, std::string_view labels = {});
-  // `unit`: how many of what was recorded make one of what is shown, 1'000'000 for seconds.
+  // `unit`: number of recorded units in one displayed unit, 1'000'000 for seconds.
   void histogram(const Histogram& histogram, std::int64_t unit, std::string_view labels = {});
 
   void counter(std::string_view name, std::string_view help, std::int64_t value);
@@ -173,10 +172,10 @@ class Text {
   std::string text_;
 };
 
-// `method="event.append"`, escaped as the format has it. Joined with a comma by whoever has several.
+// Returns `method="event.append"`, escaped for the format. The caller joins several labels with commas.
 std::string label(std::string_view name, std::string_view value);
 
-// 1500 of 1'000'000 → "0.0015", without an exponent and without zeros at the end.
+// Example: 1500 of 1'000'000 → "0.0015", without an exponent and trailing zeros.
 std::string decimal_of(std::int64_t value, std::int64_t unit);
 
 }  // namespace muniment::metrics

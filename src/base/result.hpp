@@ -1,7 +1,6 @@
-// Result<T>: a value or an Error. The closed list of codes is the contract of the socket
-// (docs/protocol.md), and every code is of one of three kinds: the caller's mistake, transient
-// (worth one retry), or halting (it stops a run). Only `is_transient` and `is_halting` tell the
-// kinds apart.
+// Defines Result<T>: a value or an Error. The closed list of codes is the contract of the socket (docs/protocol.md).
+// Every code is of one of three kinds: the caller's mistake, transient (worth one retry), or halting (it stops a run).
+// Only `is_transient` and `is_halting` distinguish the kinds.
 #pragma once
 
 #include <cstdint>
@@ -34,27 +33,27 @@ int rpc_code_of(Errc code);    // -32001 … -32011, in the order above
 bool is_transient(Errc code);  // unavailable, deadline_exceeded
 bool is_halting(Errc code);    // corrupt, system_error
 
-// Why an append conflicts with the log, where the caller's next step depends on it. store/append/appender.hpp describes
-// each.
+// Reason why an append conflicts with the log, which determines the caller's next step. store/append/appender.hpp
+// describes each.
 enum class AppendConflict : std::uint8_t { none, maybe_duplicate, maybe_stored, moved_on, out_of_turn, other_run_seq };
 
-// What went wrong, in words a caller can act on, and what the reply's `data` carries beside them.
+// An error with a message that tells the caller what to do, and the fields of the reply's `data`.
 struct Error {
   Errc code = Errc::system_error;
   std::string message;
   std::string run_id;                  // empty: concerns no run
   std::string pointer;                 // empty: concerns no pointer
-  std::string outcome;                 // "unknown" when an append may or may not be in
-  std::vector<std::string> event_ids;  // to send again when the outcome is unknown
-  std::optional<std::int64_t> limit;   // the limit that was passed, in its own unit
+  std::string outcome;                 // "unknown" if the append may be committed
+  std::vector<std::string> event_ids;  // ids to send again if the outcome is unknown
+  std::optional<std::int64_t> limit;   // the exceeded limit, in its own unit
   std::optional<std::int64_t> retry_after_ms;
   AppendConflict conflict = AppendConflict::none;
-  bool hidden = false;  // says not_found, so as not to say that it is somebody else's
+  bool hidden = false;  // reported as not_found, to hide that another owner has it
 
   Error() = default;
   Error(Errc c, std::string m) : code(c), message(std::move(m)) {}
 
-  // "opening r1/a7: No such file": context goes in front on the way up.
+  // Prepends context: "opening r1/a7: No such file".
   Error&& within(std::string_view context) &&;
 };
 
@@ -63,7 +62,7 @@ class [[nodiscard]] Result {
  public:
   Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
   Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by design
-  // What becomes a T by itself: an alternative of a variant, the value of an optional.
+  // Accepts a value that converts to T, such as an alternative of a variant or the value of an optional.
   template <typename U>
   requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
            !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, Result>)
@@ -90,7 +89,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> held_;
 };
 
-struct Done {};  // the value of an operation that has none
+struct Done {};  // the value of an operation without a result
 using Status = Result<Done>;
 inline Status success() { return Done{}; }
 
@@ -103,7 +102,7 @@ inline Status success() { return Done{}; }
   if (!result) return std::move(result).error();          \
   declaration = std::move(result).value()
 
-// ASSIGN_OR_RETURN(auto bytes, read_file(path)): the value, or this function returns the error.
+// ASSIGN_OR_RETURN(auto bytes, read_file(path)): assigns the value, or returns the error from this function.
 #define ASSIGN_OR_RETURN(declaration, expression) \
   MUNIMENT_ASSIGN_(MUNIMENT_CONCAT(result_at_line_, __LINE__), declaration, expression)
 

@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::string_view ellipsis = "…";
 
-// Characters that reorder, hide or overlay what stands beside them (Unicode UAX 9, and the ones
-// that have no width).
+// Characters that reorder, hide or overlay their neighbours (Unicode UAX 9, and zero-width ones).
 bool is_deceptive(char32_t c) {
   return c == 0x061C || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) ||
          c == 0xFEFF || (c >= 0xE0000 && c <= 0xE007F);
@@ -23,10 +22,11 @@ bool is_deceptive(char32_t c) {
 
 bool is_control(char32_t c) {
   if (c == '\n' || c == '\t') return false;
-  return c < 0x20 || (c >= 0x7F && c <= 0x9F);  // C1 holds the one-byte CSI
+  return c < 0x20 || (c >= 0x7F && c <= 0x9F);  // C1 contains the one-byte CSI
 }
 
-// Copies the text character by character, but for those that `replace(safe, character, byte)` has written otherwise.
+// Copies the text character by character, except those for which `replace(safe, character, byte)` has written a
+// substitute.
 template <typename Replace>
 std::string rewritten(std::string_view text, Replace replace) {
   std::string safe;
@@ -68,7 +68,7 @@ std::string escape_json_for_terminal(std::string_view json) {
     if (here.size == 0) {
       safe += "\\ufffd";
     } else if (here.value == '\r') {
-      safe += ' ';  // white space: one in a string is escaped already
+      safe += ' ';  // white space between tokens; white space in a string is escaped already
     } else if (here.value > 0xFFFF && is_deceptive(here.value)) {
       const std::uint32_t offset = static_cast<std::uint32_t>(here.value) - 0x10000;
       fmt::format_to(std::back_inserter(safe), "\\u{:04x}\\u{:04x}", 0xD800 + (offset >> 10),
@@ -109,7 +109,7 @@ std::string human_size(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
-  // What would be shown as 1024.0 is one of the next unit.
+  // A value that would print as 1024.0 uses the next unit.
   for (; value >= 1023.95 && unit + 1 < units.size(); ++unit) value /= 1024;
   return fmt::format("{:.1f} {}", value, units[unit]);
 }

@@ -10,7 +10,7 @@ CodePoint decode_utf8(std::string_view text, std::size_t at) {
   if (lead < 0x80) return {lead, 1};
   std::size_t size = 0;
   char32_t value = 0;
-  char32_t least = 0;  // smaller values have a shorter form, and only that one is allowed
+  char32_t least = 0;  // smaller values have a shorter form, which is the only valid one
   if ((lead & 0xE0) == 0xC0) {
     size = 2, value = lead & 0x1F, least = 0x80;
   } else if ((lead & 0xF0) == 0xE0) {

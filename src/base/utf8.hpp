@@ -1,4 +1,4 @@
-// UTF-8 as RFC 3629 defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
+// Validates and decodes UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@ namespace muniment {
 
 struct CodePoint {
   char32_t value = 0;
-  std::size_t size = 0;  // bytes of its sequence; 0: what stands there is not UTF-8
+  std::size_t size = 0;  // bytes of its sequence; 0: not valid UTF-8
 };
 
-// The code point that starts at `at`, which is inside the text.
+// Decodes the code point at `at`, which must be inside the text.
 CodePoint decode_utf8(std::string_view text, std::size_t at);
 
 void append_utf8(std::string& out, char32_t code_point);
 
-// The offset of the first byte that is not part of a sequence; npos when all of it is UTF-8.
+// Returns the offset of the first byte that is not part of a valid sequence; npos if there is none.
 std::size_t first_invalid_utf8(std::string_view text);
 
 }  // namespace muniment

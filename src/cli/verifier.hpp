@@ -1,5 +1,7 @@
-// muniment-verify, the program beside this one: code of its own, which shares nothing with what wrote
-// the log, gives the verdict.
+// Runs muniment-verify, the program installed beside this one, which gives the verdict on a log, a bundle or a proof.
+// It reads, encodes, folds and compares with its own code (src/verify). With the daemon it shares only src/base:
+// hashes, signed notes, JSON, files and archives, the encodings of archived bodies and tile paths, ids, times and
+// limits.
 #pragma once
 
 #include <string>
@@ -10,26 +12,26 @@
 
 namespace muniment::cli {
 
-// Runs it with these arguments; its standard output goes to `output`, or to ours where that is
-// nullptr. Its exit code (docs/protocol.md, The verdict). Errors: unavailable when it cannot be run.
+// Runs it with these arguments and writes its standard output to `output`, or to this process' standard output if
+// `output` is nullptr. Returns its exit code (docs/protocol.md, The verdict). Errors: unavailable if it cannot be run.
 Result<int> run_verifier(std::vector<std::string> arguments, std::string* output);
 
-// The keys in a file that muniment-verify is to be given: whoever mistyped its name is told before anything is done.
-// Errors: as of reading it, and invalid_argument where it holds no key.
+// Reads the keys in a file that will be passed to muniment-verify, so that a mistyped name is reported before any work.
+// Errors: those of reading the file; invalid_argument if it holds no key.
 Result<std::vector<VerifierKey>> trusted_keys(const std::string& path);
 
 struct BundleVerdict {
   int exit_code = -1;
-  std::string report;  // its JSON, or what it said instead
+  std::string report;  // its JSON, or its output if that is not JSON
 
   bool verified() const { return exit_code == 0; }
   bool is_unsigned() const { return exit_code == 2; }
 };
 
-// `key`: a file of trusted vkeys, or empty.
+// `key`: path of a file of trusted vkeys, or empty.
 Result<BundleVerdict> verify_bundle(const std::string& bundle, const std::string& key);
 
-// "tampered: seq 5 (body_hash): …", from its report.
+// Summarizes the report: "tampered: seq 5 (body_hash): …".
 std::string verdict_words(const BundleVerdict& verdict);
 
 }  // namespace muniment::cli

@@ -73,7 +73,7 @@ class LiveTicket final : public Ticket {
         pace.last = taken_;
         pace.newest_row = taken_.seq;
       } else {
-        pace.in_doubt = true;  // it may also have been refused because its row is there
+        pace.in_doubt = true;  // the refusal may mean that its row exists already
         pace.changes += changes_;
         live_->set_due(*run_, retry_at_);
       }
@@ -103,14 +103,14 @@ class FileTicket final : public Ticket {
   void refused() override { settle(false); }
 
  private:
-  // nullopt: nobody knows; the next start settles the file, and whoever takes the next snapshot looks into the rows.
+  // nullopt: unknown. The next start resolves the file, and the next snapshot of the run reads the rows.
   void settle(std::optional<bool> in) {
     answered_ = true;
     {
       const std::lock_guard lock(live_->mutex);
       run_->pace.in_flight = false;
       ++run_->pace.answered;
-      run_->pace.in_doubt = true;  // its row may be of the very state that is next
+      run_->pace.in_doubt = true;  // its row may hold the next state already
       --live_->in_flight;
       if (file_ && in) live_->files.push_back({*file_, *in});
     }
@@ -194,7 +194,7 @@ void LiveRuns::trim(std::size_t bytes_max) {
       if (run->pace.state_bytes > 0) by_use.push_back(run);
     }
     std::sort(by_use.begin(), by_use.end(), [](const auto& a, const auto& b) { return a->pace.used < b->pace.used; });
-    // A quarter more than needed goes, so that this is not done again for the next event.
+    // Releases a quarter more than needed, so that the next event does not repeat this.
     for (const auto& run : by_use) {
       if (state_bytes <= bytes_max - bytes_max / 4) break;
       const std::unique_lock lock(run->mutex, std::try_to_lock);

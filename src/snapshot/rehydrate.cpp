@@ -14,14 +14,14 @@ constexpr std::int64_t events_per_query = 256;
 
 std::string_view view_of(const Salt& salt) { return {reinterpret_cast<const char*>(salt.data()), salt.size()}; }
 
-// Does the log say what the row says? A row that was edited together with its hash is found out by
-// its event, which the run's chain holds.
+// Compares the row with its event. If a row and its hash were edited together, its event, which the run's chain
+// protects, shows the change.
 Status check_event(store::Reader& reader, const store::SnapshotRow& row) {
   ASSIGN_OR_RETURN(const std::optional<events::Event> event, reader.event_at(row.event_seq));
   if (!event || event->type != "snapshot.taken" || event->run_no != row.run_no) {
     return Error(Errc::corrupt, "event " + std::to_string(row.event_seq) + " is not its snapshot.taken");
   }
-  if (!event->body || !event->salt) return success();  // redacted: its hash still stands in the row
+  if (!event->body || !event->salt) return success();  // redacted: the row still holds its hash
   if (sha256({view_of(*event->salt), *event->body}) != event->body_hash) {
     return Error(Errc::corrupt, "the body of its snapshot.taken does not match its hash");
   }
@@ -44,8 +44,8 @@ Result<std::string> read_artifact(store::Reader& reader, store::ArtifactFiles& f
   return files.read(store::file_of(*row), 0, row->size_bytes);
 }
 
-// The events of a run after `after_run_seq`, page by page, up to `asof_seq`. Each page is bounded by
-// run_seq: an upper bound by seq alone would make Postgres walk to the end of the run.
+// Reads the events of a run after `after_run_seq`, page by page, up to `asof_seq`. Each page is bounded by run_seq,
+// because an upper bound only by seq would make Postgres scan to the end of the run.
 class RunEvents {
  public:
   RunEvents(store::Reader& reader, std::int64_t run_no, std::int64_t after_run_seq, std::int64_t after_seq)
@@ -55,7 +55,7 @@ class RunEvents {
     next_ = after_run_seq + 1;
   }
 
-  // Empty: there are no more.
+  // Returns an empty page at the end.
   Result<std::vector<events::Event>> page() {
     if (finished_) return std::vector<events::Event>{};
     filter_.from_run_seq = next_;
@@ -74,7 +74,7 @@ class RunEvents {
   bool finished_ = false;
 };
 
-// Tries the snapshots from the newest on until one is good.
+// Tries the snapshots from the newest on until one is valid.
 Status load_snapshot(store::Reader& reader, store::ArtifactFiles& files, std::int64_t run_no,
                      std::optional<std::int64_t> asof_seq, Rehydrated& out) {
   std::optional<std::int64_t> at_most = asof_seq;
@@ -92,7 +92,7 @@ Status load_snapshot(store::Reader& reader, store::ArtifactFiles& files, std::in
         out.snapshot = std::move(row);
         return success();
       }
-      std::string reason = state ? "its state is of another position" : state.error().message;
+      std::string reason = state ? "its state belongs to another position" : state.error().message;
       log_warning("snapshot skipped",
                   {{"run_no", std::to_string(run_no)}, {"seq", std::to_string(row.seq)}, {"reason", reason}});
       out.skipped.push_back({row.seq, std::move(reason)});
@@ -132,7 +132,7 @@ Result<std::string> read_spilled_patch(std::string_view run_id, std::string_view
   const std::optional<Uuid> id = parse_uuid(artifact_id);
   if (!id) return failed(Error(Errc::not_found, "its id is not a UUID"));
   auto bytes = read_artifact(reader, files, *id, run_id, static_cast<std::int64_t>(limits::working_state_bytes_max));
-  // The fold refuses what is too large or erased as it refuses this.
+  // The fold refuses a patch that is too large or erased in the same way.
   if (!bytes && (bytes.error().code == Errc::too_large || bytes.error().code == Errc::conflict)) return std::string();
   if (!bytes) return failed(std::move(bytes).error());
   return bytes;

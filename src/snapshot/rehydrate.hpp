@@ -1,5 +1,5 @@
-// A run's state, had back: the newest good snapshot at or before a position, and the events after
-// it. What is read is bounded by the distance between snapshots, never by the length of the run.
+// Restores a run's state from the newest valid snapshot at or before a position and the events after it. The amount of
+// data read is bounded by the distance between snapshots, not by the length of the run.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace muniment::snapshot {
 
-// A snapshot that could not be used, and why.
+// A snapshot that could not be used, and the reason.
 struct Skipped {
   std::int64_t seq = -1;
   std::string reason;
@@ -24,37 +24,35 @@ struct Skipped {
 
 struct Rehydrated {
   events::State state;
-  std::int64_t through_seq = -1;   // every event of the run up to this one was looked at
+  std::int64_t through_seq = -1;   // every event of the run up to this one was processed
   std::int64_t snapshot_seq = -1;  // -1: from the run's first event
   std::int64_t events_applied = 0;
-  std::optional<store::SnapshotRow> snapshot;  // the one that was used, without its bytes
-  std::optional<std::int64_t> newest_row;      // the seq of the newest snapshot's row, good or not
+  std::optional<store::SnapshotRow> snapshot;  // the used one, without its bytes
+  std::optional<std::int64_t> newest_row;      // seq of the newest snapshot's row, valid or not
   std::vector<Skipped> skipped;
-  std::uint64_t erasures = 0;  // how many this daemon had carried out before it was read (Snapshotter::rehydrate)
+  std::uint64_t erasures = 0;  // erasures of this daemon before the state was read (Snapshotter::rehydrate)
 };
 
-// The state after the run's events up to `asof_seq`, inclusive (all of them without one). Errors:
-// unavailable; corrupt, with the pointer, when a spilled patch is missing or damaged: then the
-// state cannot be had, and is not guessed.
+// Returns the state after the run's events up to `asof_seq`, inclusive (all events without it). Errors: unavailable;
+// corrupt, with the pointer, if a spilled patch is missing or damaged, because the state then cannot be determined.
 Result<Rehydrated> rehydrate(store::Reader& reader, store::ArtifactFiles& files, std::int64_t run_no,
                              std::optional<std::int64_t> asof_seq = std::nullopt);
 
-// Applies the events of the run that come after `through_seq` and, in the run, after the state's
-// position, up to `asof_seq`; moves `through_seq` to the last one looked at. Answers how many changed
-// the state. Errors as `rehydrate`.
+// Applies the run's events after `through_seq` and after the state's position, up to `asof_seq`, and moves
+// `through_seq` to the last processed one. Returns the number of events that changed the state. Errors: as `rehydrate`.
 Result<std::int64_t> apply_events_after(store::Reader& reader, store::ArtifactFiles& files, std::int64_t run_no,
                                         std::optional<std::int64_t> asof_seq, events::State& state,
                                         std::int64_t& through_seq);
 
-// The bytes of a snapshot, held against its event and its hash. Errors: corrupt, saying what is
-// wrong; not_found when the bytes were erased; unavailable.
+// Returns the bytes of a snapshot, checked against its event and its hash. Errors: corrupt, with the deviation;
+// not_found if the bytes were erased; unavailable.
 Result<std::string> read_snapshot(store::Reader& reader, store::ArtifactFiles& files, const store::SnapshotRow& row);
 
-// Applies one event; reads its patch from an artifact where it was spilled. Errors as `rehydrate`.
+// Applies one event and reads its patch from an artifact if it was spilled. Errors: as `rehydrate`.
 Status apply_event(events::State& state, const events::Event& event, store::Reader& reader,
                    store::ArtifactFiles& files);
 
-// The text of a spilled patch. Errors: corrupt, with the pointer.
+// Returns the text of a spilled patch. Errors: corrupt, with the pointer.
 Result<std::string> read_spilled_patch(std::string_view run_id, std::string_view artifact_id, store::Reader& reader,
                                        store::ArtifactFiles& files);
 

@@ -24,13 +24,12 @@ Status Snapshotter::Impl::load(LiveRun& run, store::Reader& reader) {
       const std::lock_guard lock(live_->mutex);
       answered = run.pace.answered;
     }
-    // All that is committed now will be seen by the query; what comes later is in the tail.
+    // The query sees all events that are committed now; later ones are in the tail.
     const std::int64_t committed = tail_.next_seq() - 1;
     ASSIGN_OR_RETURN(Rehydrated had, snapshot::rehydrate(reader, files_, run.run_no));
     const std::lock_guard lock(live_->mutex);
     Pace& pace = run.pace;
-    // A snapshot that was answered meanwhile may not be among the rows that were read, and would be taken a second
-    // time.
+    // A snapshot answered in the meantime may be missing from the rows that were read, and would be taken again.
     if (pace.answered != answered) continue;
     pace.last.reset();
     if (had.snapshot) {
@@ -62,7 +61,7 @@ Status Snapshotter::Impl::bring_up_to_date(LiveRun& run, store::Reader& reader) 
   bool look_again = !run.state.has_value();
   {
     const std::lock_guard lock(live_->mutex);
-    // Without `last` it may be that this very state has been taken before: only the rows know.
+    // Without `last`, this state may have been stored before, which only the rows show.
     look_again = look_again || run.pace.in_doubt || (!run.pace.last && run.pace.newest_row);
   }
   if (look_again) RETURN_IF_ERROR(load(run, reader));
@@ -87,8 +86,7 @@ Status Snapshotter::Impl::bring_up_to_date(LiveRun& run, store::Reader& reader) 
   return success();
 }
 
-// A snapshot of the state as it stands: one that is in the log already, or one to be appended.
-// nullopt: one is being appended just now.
+// Returns a snapshot of the current state: one in the log, or one to append. nullopt: one is being appended.
 Result<std::optional<Taking>> Snapshotter::Impl::begin(const std::shared_ptr<LiveRun>& run,
                                                        const std::shared_ptr<store::Run>& target,
                                                        std::string_view reason, std::string_view actor) {
@@ -108,7 +106,7 @@ Result<std::optional<Taking>> Snapshotter::Impl::begin(const std::shared_ptr<Liv
       return Error(
           Errc::conflict,
           "the snapshot of " + run->run_id + " at seq " + std::to_string(seq) +
-              " was erased, or is damaged, and no other can be taken before the run's next event. The run can be rehydrated all the same.");
+              " was erased or is damaged, and no other can be taken before the run's next event. The run can still be rehydrated.");
     }
   }
   const Monotonic began = std::chrono::steady_clock::now();
@@ -162,7 +160,7 @@ Status Snapshotter::Impl::check_patches(store::Reader& reader, const store::Run&
     RETURN_IF_ERROR(bring_up_to_date(*run, reader));
     trial = *run->state;
   }
-  events::Event event;  // what the body will be, so that the next one is held against its result
+  events::Event event;  // with the expected body, so that the next patch is checked against its result
   event.type = "state.patched";
   event.run_id = target.run_id;
   event.seq = trial.seq();
@@ -195,7 +193,7 @@ class RunHold final : public Hold {
     run_->state.reset();
     run_->through_seq = -1;
     const std::lock_guard lock(live_->mutex);
-    ++live_->erasures;  // a state that was rehydrated before now is stored no more
+    ++live_->erasures;  // a state that was rehydrated earlier is no longer stored
     run_->pace.last.reset();
     run_->pace.in_doubt = true;
     live_->set_state_bytes(*run_, 0);
@@ -254,11 +252,11 @@ Result<std::optional<Taking>> Snapshotter::Impl::store(const Rehydrated& had, co
     const std::lock_guard lock(live_->mutex);
     run = live_->find_or_add(target->view().run_no, target->run_id);
   }
-  std::unique_lock held(run->mutex);  // no erasure of this run begins
+  std::unique_lock held(run->mutex);  // blocks erasures of this run
   {
     std::unique_lock lock(live_->mutex);
     if (live_->erasures != had.erasures) return std::optional<Taking>();
-    // Taken since it was read: of one state there is one snapshot.
+    // A snapshot of this state was taken since it was read; a state has only one.
     if (run->pace.last && run->pace.last->seq == had.state.seq())
       return std::optional(Taking{*run->pace.last, std::nullopt, nullptr});
     if (run->pace.in_flight) {

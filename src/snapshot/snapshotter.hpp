@@ -1,9 +1,9 @@
-// Follows the log and takes snapshots: every N events of a run, some seconds after a run began to
-// change, at its end, on request, and when the daemon stops. It keeps the states of the runs that
-// are active, so that a snapshot costs no reading and a patch is checked against the present.
+// Follows the log and takes snapshots: every N events of a run, some seconds after a run began to change, at its end,
+// on request, and when the daemon stops. It holds the states of active runs, so that a snapshot needs no reads and
+// patches are checked against the current state.
 //
-// Appends never wait for it: it runs on a thread of its own, behind the log, and submits its
-// snapshots like any other client.
+// Appends never wait for it: it runs on its own thread, behind the log, and submits its snapshots like any other
+// client.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct SnapshotterOptions {
   store::LogPlace place;
   std::int64_t events_between = 500;
   std::int64_t seconds_between = 60;
-  std::size_t states_bytes_max = 16u << 20;  // of the states that are held, by estimate
+  std::size_t states_bytes_max = 16u << 20;  // estimated size of the states in memory
 };
 
 struct TakenSnapshot {
@@ -39,7 +39,7 @@ struct TakenSnapshot {
   std::optional<Uuid> artifact_id;
 };
 
-// Says what became of a snapshot's append. Dropped without a word, its outcome is unknown.
+// Receives the outcome of a snapshot's append. If it is destroyed without a call, the outcome is unknown.
 class Ticket {
  public:
   virtual ~Ticket() = default;
@@ -47,18 +47,18 @@ class Ticket {
   virtual void refused() = 0;
 };
 
-// A snapshot to be appended by the caller; without a request it is in the log already.
+// A snapshot for the caller to append. Without a request it is in the log already.
 struct Taking {
   TakenSnapshot snapshot;
   std::optional<store::AppendRequest> request;
   std::shared_ptr<Ticket> ticket;
 };
 
-// While it is held no snapshot of the run is taken, and nobody sees the state that is in memory.
+// While it lives, no snapshot of the run is taken and the state in memory is not used.
 class Hold {
  public:
   virtual ~Hold() = default;
-  // Lets go of that state: the next one comes from the log.
+  // Discards that state, so that the next one is read from the log.
   virtual void forget() = 0;
 };
 
@@ -66,42 +66,40 @@ class Snapshotter {
  public:
   Snapshotter(SnapshotterOptions options, Clock& clock, store::Appender& appender, store::RunDirectory& runs,
               store::Tail& tail, store::ArtifactFiles& files);
-  ~Snapshotter();  // stops as by `stop`
+  ~Snapshotter();  // stops as `stop` does
 
-  // Begins to follow where it stopped: the position of the follower "snapshot", which is kept at
-  // most once a second.
+  // Starts to follow at the position of the follower "snapshot", which is stored at most once a second.
   void start();
 
-  // The state of the run as it is now, every acknowledged event included. Blocks on `reader`: call
-  // it on a worker. Errors: as `rehydrate`; unavailable when another snapshot of the same state is
-  // still being appended at `deadline`.
+  // Returns a snapshot of the run's current state, including every acknowledged event. Blocks on `reader`: call it on a
+  // worker. Errors: as `rehydrate`; unavailable if another snapshot of the same state is still being appended at
+  // `deadline`.
   Result<Taking> take(store::Reader& reader, const std::shared_ptr<store::Run>& run, std::string_view reason,
                       std::string_view actor, Deadline deadline);
 
-  // As snapshot::rehydrate, of a state that `store` may be asked to keep.
+  // As snapshot::rehydrate, for a state that may be passed to `store`.
   Result<Rehydrated> rehydrate(store::Reader& reader, std::int64_t run_no, std::optional<std::int64_t> asof_seq);
 
-  // A snapshot of a state that was rehydrated, as of now or of then, where its bytes are wanted as an
-  // artifact: the one it came from, or one to be appended, for which an erasure waits. nullopt: rehydrate
-  // again, since something was erased or a snapshot of the run was stored in between. Errors: unavailable
-  // when another snapshot is still being appended at `deadline`.
+  // Stores a rehydrated state, current or past, whose bytes are needed as an artifact: returns the snapshot it came
+  // from, or one to append, for which erasures wait. nullopt: rehydrate again, because something was erased or a
+  // snapshot of the run was stored in the meantime. Errors: unavailable if another snapshot is still being appended at
+  // `deadline`.
   Result<std::optional<Taking>> store(const Rehydrated& had, const std::shared_ptr<store::Run>& run,
                                       std::string_view reason, std::string_view actor, Deadline deadline);
 
-  // Would these state.patched bodies apply, one after the other, to the run as it is now? For
-  // admission, on a worker. The answer holds only if nothing else is appended in between; the fold
-  // counts what does not apply all the same. Errors: invalid_argument, too_large, conflict, and
-  // not_found for a spilled patch that is not there.
+  // Checks whether these state.patched bodies apply, one after the other, to the run's current state. For admission, on
+  // a worker. The result is valid only if nothing else is appended in the meantime; the fold records patches that do
+  // not apply. Errors: invalid_argument, too_large, conflict, and not_found for a missing spilled patch.
   Status check_patches(store::Reader& reader, const store::Run& run, const std::vector<std::string_view>& bodies);
 
-  // For an erasure. Errors: unavailable when a snapshot of the run is still being appended at `deadline`.
+  // For an erasure. Errors: unavailable if a snapshot of the run is still being appended at `deadline`.
   Result<std::unique_ptr<Hold>> hold(std::int64_t run_no, std::string_view run_id, Deadline deadline);
 
-  // Takes the snapshots that are due at a stop and waits until they are in, for at most `at_most`.
+  // Takes the snapshots that are due at a stop and waits until they are stored, for at most `at_most`.
   void flush(std::chrono::milliseconds at_most);
   void stop();
 
-  std::string problem() const;    // why it does not get on; empty: it does
+  std::string problem() const;    // why it is blocked; empty: it is not
   std::int64_t position() const;  // every event below it was followed
 
  private:

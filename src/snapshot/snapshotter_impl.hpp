@@ -1,5 +1,5 @@
-// The snapshotter's inside: snapshotter_thread.cpp follows the log, snapshotter.cpp holds states and
-// takes snapshots of them.
+// Declares the implementation of the snapshotter. snapshotter_thread.cpp follows the log; snapshotter.cpp holds states
+// and takes snapshots of them.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,10 @@
 
 namespace muniment::snapshot {
 
-// A state's bytes in memory, by estimate: trees cost several times their text.
+// Estimates a state's size in memory: trees need several times the size of their text.
 inline std::size_t estimate(const events::State& state) { return 4'096 + 6 * state.working_bytes(); }
 
-// How long a snapshot that was refused, or of which nothing was heard, waits for its next try.
+// Delay before a snapshot that was refused or unanswered is retried.
 inline constexpr std::chrono::seconds retry_after{5};
 inline constexpr std::size_t events_per_batch = 1'024;
 
@@ -43,7 +43,7 @@ class Snapshotter::Impl {
                                       std::string_view reason, std::string_view actor, Deadline deadline);
 
  private:
-  // The thread
+  // Functions of the thread.
   void follow();
   std::chrono::milliseconds until_due();
   void rest(std::chrono::milliseconds at_most);
@@ -57,8 +57,8 @@ class Snapshotter::Impl {
   void keep_position(bool now);
   void set_problem(std::string text);
 
-  // With run.mutex held
-  Status advance(LiveRun& run, const events::Event& event, store::Reader& reader);  // applies it and counts it
+  // Functions called with run.mutex held.
+  Status advance(LiveRun& run, const events::Event& event, store::Reader& reader);  // applies the event and counts it
   Status bring_up_to_date(LiveRun& run, store::Reader& reader);
   Status load(LiveRun& run, store::Reader& reader);
   Result<std::optional<Taking>> begin(const std::shared_ptr<LiveRun>& run, const std::shared_ptr<store::Run>& target,
@@ -70,16 +70,16 @@ class Snapshotter::Impl {
   store::RunDirectory& directory_;
   store::Tail& tail_;
   store::ArtifactFiles& files_;
-  store::Reader reader_;  // the thread's
+  store::Reader reader_;  // used only by the thread
 
   const std::shared_ptr<LiveRuns> live_ = std::make_shared<LiveRuns>();
-  std::atomic<std::int64_t> position_{-1};  // events below it were applied to every state held
+  std::atomic<std::int64_t> position_{-1};  // events below it were applied to every state in memory
   std::int64_t kept_position_ = -1;
   Monotonic kept_at_{};
 
   std::thread thread_;
-  std::atomic<bool> called_{false};  // stop or flush was asked for
-  mutable std::mutex mutex_;         // for what follows
+  std::atomic<bool> called_{false};  // stop or flush was requested
+  mutable std::mutex mutex_;         // guards the following
   std::condition_variable changed_;
   bool stopping_ = false;
   std::optional<Monotonic> flush_until_;

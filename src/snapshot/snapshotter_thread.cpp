@@ -1,5 +1,5 @@
-// The snapshotter's thread: it follows the log by position, keeps the paces of the runs, and takes
-// what is due.
+// Implements the snapshotter's thread: it follows the log by position, schedules the snapshots of the runs, and takes
+// those that are due.
 #include <algorithm>
 
 #include "base/log.hpp"
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view follower_name = "snapshot";
-// Behind a busy log one wake-up a commit would cost more than the fold: let a batch gather.
+// One wake-up for each commit of a busy log would cost more than the fold, so that a batch is collected.
 constexpr auto gathering = 20ms;
 constexpr auto longest_sleep = 60s;
 constexpr auto position_interval = 1s;
@@ -87,7 +87,7 @@ void Snapshotter::Impl::follow() {
 }
 
 void Snapshotter::Impl::take_all(Monotonic until) {
-  // Twice: what was on its way the first time may have been overtaken by events.
+  // Two rounds: events may have followed a snapshot that was in flight in the first one.
   for (int round = 0; round < 2; ++round) {
     take_due(true, "stopping");
     std::unique_lock lock(live_->mutex);
@@ -112,17 +112,17 @@ std::string Snapshotter::Impl::problem() const {
 
 void Snapshotter::Impl::set_problem(std::string text) {
   const std::lock_guard lock(mutex_);
-  if (!text.empty() && text != problem_) log_warning("the snapshotter does not get on", {{"error", text}});
+  if (!text.empty() && text != problem_) log_warning("the snapshotter is blocked", {{"error", text}});
   problem_ = std::move(text);
 }
 
-// Sleeps, but not through a stop or a flush.
+// Sleeps unless a stop or a flush is requested.
 void Snapshotter::Impl::rest(std::chrono::milliseconds at_most) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, at_most, [&] { return called_.load(); });
 }
 
-// True: there may be more.
+// Returns true if there may be more events.
 Result<bool> Snapshotter::Impl::follow_batch() {
   if (position_ < 0) {
     ASSIGN_OR_RETURN(const std::int64_t kept, reader_.follower_position(follower_name));
@@ -182,7 +182,7 @@ Status Snapshotter::Impl::follow_run(std::int64_t run_no, const std::vector<cons
       if (is_transient(applied.error().code)) return applied;
       log_error("state lost",
                 {{"run_id", run->run_id}, {"seq", std::to_string(event->seq)}, {"error", applied.error().message}});
-      run->state.reset();  // rehydrate will say so to whoever asks
+      run->state.reset();  // rehydrate reports the error to callers
     }
   }
   changes += std::exchange(run->uncounted, 0);
@@ -199,8 +199,8 @@ Status Snapshotter::Impl::follow_run(std::int64_t run_no, const std::vector<cons
   return success();
 }
 
-// A run that is met for the first time: one that begins here has its state from now on, of another
-// one it is asked how far its last snapshot is behind.
+// Initializes a run that is met for the first time. A run that begins here has its state from now on; for another one,
+// the distance to its last snapshot is read.
 Status Snapshotter::Impl::look_up(LiveRun& run, const events::Event& first) {
   {
     const std::lock_guard lock(live_->mutex);
@@ -258,7 +258,7 @@ Status Snapshotter::Impl::take_now(const std::shared_ptr<LiveRun>& run, std::str
     RETURN_IF_ERROR(bring_up_to_date(*run, reader_));
     ASSIGN_OR_RETURN(taking, begin(run, target, reason, events::daemon_actor));
   }
-  if (!taking) {  // one is on its way: look again when it has arrived
+  if (!taking) {  // one is in flight: retry after its answer
     const std::lock_guard lock(live_->mutex);
     live_->set_due(*run, clock_.monotonic() + look_again_after);
     return success();
@@ -278,7 +278,7 @@ Status Snapshotter::Impl::take_now(const std::shared_ptr<LiveRun>& run, std::str
   return submitted;
 }
 
-// Staging names go after the commit, both names after a refusal; never on the append thread.
+// Removes staging names after the commit, or both names after a refusal; never on the append thread.
 void Snapshotter::Impl::settle_files() {
   std::vector<SettledFile> files;
   {
@@ -300,7 +300,7 @@ void Snapshotter::Impl::keep_position(bool now) {
   }
   if (kept_position_ == position_) return;
   if (!store::keep_position(reader_.connection(), options_.place.log_no, follower_name, position_))
-    return;  // again in a second
+    return;  // retried in a second
   kept_position_ = position_;
 }
 

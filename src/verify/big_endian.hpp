@@ -1,4 +1,4 @@
-// Unsigned integers as Postgres' binary COPY and the keys of the vector shard write them: big-endian.
+// Reads big-endian unsigned integers, as in Postgres' binary COPY and in the keys of the vector shard.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace muniment::verify {
 
-// At most eight bytes.
+// `bytes`: at most 8.
 inline std::uint64_t big_endian(std::string_view bytes) {
   std::uint64_t value = 0;
   for (const char byte : bytes) value = value << 8 | static_cast<std::uint8_t>(byte);

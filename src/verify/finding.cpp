@@ -23,89 +23,82 @@ struct CheckText {
 
 constexpr std::array check_texts{
     CheckText{Check::partition, "partition",
-              "a part of the event table is not where readers look for it, or is another part"},
+              "a partition of the event table is detached or covers other events than its name says"},
     CheckText{Check::seq, "seq",
-              "events are missing from the log, or stand twice: rows were deleted, inserted or renumbered"},
+              "events are missing from the log or occur twice: rows were deleted, inserted or renumbered"},
     CheckText{Check::body_hash, "body_hash",
               "the body, the salt or the body_hash of this event was changed after it was written"},
     CheckText{Check::redaction, "redaction", "a body was erased without the event.redacted that an erasure appends"},
     CheckText{Check::run_seq, "run_seq", "events of this run are missing or were renumbered"},
     CheckText{Check::run_chain, "run_chain",
               "a hashed column of this event, or the run_hash before it, was changed after it was written"},
-    CheckText{Check::transition, "transition",
-              "this event could not be appended to its run in the state that the run was in"},
+    CheckText{Check::transition, "transition", "the state of the run did not permit this event"},
     CheckText{Check::checkpoint_root, "checkpoint_root",
-              "the events are not those over which the checkpoint was made: history before it was rewritten or cut"},
+              "the events do not match the checkpoint: history before it was rewritten or truncated"},
     CheckText{Check::checkpoint_signature, "checkpoint_signature",
-              "a checkpoint is not signed by the log's key, or was forged: nothing vouches for what it says"},
+              "a checkpoint is not signed by the log's key or was forged: its content proves nothing"},
     CheckText{Check::log_rolled_back, "log_rolled_back",
-              "the log was longer than it is: events at its end were cut, or an old copy was put in its place"},
-    CheckText{
-        Check::published_checkpoint, "published_checkpoint",
-        "the checkpoint that is published with the tiles is older than what was signed, or gone: whoever reads the "
-        "tiles does not see the events behind it, and whether their tiles are there was not asked"},
-    CheckText{Check::tile, "tile", "a file from which others read the log does not hold what the events say"},
+              "the log was longer: events at its end were removed, or an old copy replaced it"},
+    CheckText{Check::published_checkpoint, "published_checkpoint",
+              "the checkpoint published with the tiles is missing or older than the newest signed one: readers of the "
+              "tiles do not see the later events, and the tiles of these were not checked"},
+    CheckText{Check::tile, "tile", "a tile or entry bundle does not match the events"},
     CheckText{Check::bundle, "bundle",
-              "a part of the bundle is not what bundle.json says: it was changed after the export"},
-    CheckText{Check::proof, "proof",
-              "the entry is not in the log that the checkpoint speaks of, or is not what the proof says it is"},
-    CheckText{Check::receipt, "receipt", "the receipt or the body is not that of this entry"},
-    CheckText{Check::artifact_row, "artifact_row",
-              "the artifact table does not say what the artifact.stored event says"},
+              "a part of the bundle does not match bundle.json: it was changed after the export"},
+    CheckText{Check::proof, "proof", "the entry is not in the log of the checkpoint, or does not match the proof"},
+    CheckText{Check::receipt, "receipt", "the receipt or the body does not match this entry"},
+    CheckText{Check::artifact_row, "artifact_row", "the artifact table does not match the artifact.stored event"},
     CheckText{
         Check::artifact_file, "artifact_file",
-        "the artifact's file is missing, is not a regular file below the artifact root, or has another name under which it can be changed"},
-    CheckText{Check::artifact_hash, "artifact_hash", "the artifact's file does not have the bytes that were stored"},
+        "the artifact's file is missing, is not a regular file below the artifact root, or has another hard link through which it can be changed"},
+    CheckText{Check::artifact_hash, "artifact_hash", "the artifact's file does not hold the bytes that were stored"},
     CheckText{Check::artifact_pieces, "artifact_pieces",
-              "the artifact is whole, but the pieces by which slices of it are verified are not its own"},
+              "the artifact is intact, but the pieces that verify its slices do not match it"},
     CheckText{Check::unknown_file, "unknown_file",
-              "no event names this file: it was put here by someone else, or its event is gone"},
-    CheckText{Check::manifest, "manifest", "the manifest or its row is not what the manifest.recorded event says"},
-    CheckText{Check::snapshot, "snapshot", "the snapshot's row is not what the snapshot.taken event says"},
-    CheckText{Check::snapshot_hash, "snapshot_hash", "the snapshot's state does not have the hash that was recorded"},
-    CheckText{Check::snapshot_fold, "snapshot_fold", "the run's events fold to another state than the snapshot holds"},
-    CheckText{Check::claim, "claim", "the claim table does not say what the claim events say"},
-    CheckText{Check::evidence, "evidence", "the evidence table does not say what the evidence.recorded event says"},
+              "no event names this file: another program wrote it, or its event was deleted"},
+    CheckText{Check::manifest, "manifest", "the manifest or its row does not match the manifest.recorded event"},
+    CheckText{Check::snapshot, "snapshot", "the snapshot's row does not match the snapshot.taken event"},
+    CheckText{Check::snapshot_hash, "snapshot_hash", "the snapshot's state does not match its recorded hash"},
+    CheckText{Check::snapshot_fold, "snapshot_fold", "the run's events fold to a state that differs from the snapshot"},
+    CheckText{Check::claim, "claim", "the claim table does not match the claim events"},
+    CheckText{Check::evidence, "evidence", "the evidence table does not match the evidence.recorded event"},
     CheckText{Check::evidence_link, "evidence_link",
-              "the evidence_link table does not say what the evidence.linked event says"},
+              "the evidence_link table does not match the evidence.linked event"},
     CheckText{Check::task_change, "task_change",
               "the task_change table does not match the task.opened and task.completed events"},
     CheckText{
         Check::task_evidence, "task_evidence",
-        "the task_evidence table does not match the task.completed event: evidence is recorded as spent on another "
-        "task than it completed, or as not spent"},
-    CheckText{Check::corpus, "corpus", "the corpus table does not say what the events of its documents say"},
-    CheckText{Check::document, "document", "the document table does not say what the events of this document say"},
-    CheckText{Check::chunk, "chunk",
-              "the chunk table does not say what the document.revised event says of this passage"},
+        "the task_evidence table does not match the task.completed event: evidence is recorded as used by another "
+        "task than the one that it completed, or as unused"},
+    CheckText{Check::corpus, "corpus", "the corpus table does not match the events of its documents"},
+    CheckText{Check::document, "document", "the document table does not match the events of this document"},
+    CheckText{Check::chunk, "chunk", "the chunk table does not match the document.revised event for this passage"},
     CheckText{Check::passage, "passage",
-              "the bytes of this passage are not those that the document.revised event hashed"},
-    CheckText{
-        Check::search_index, "search_index",
-        "a search index has a passage that it should not have, or has it otherwise, or lacks one: a search says what the "
-        "log does not, or does not find what it says"},
-    CheckText{Check::feedback, "feedback", "the feedback table does not say what the feedback.recorded event says"},
-    CheckText{Check::run_table, "run_table", "the run table does not say what the run's events say"},
+              "the bytes of this passage do not match the hash in the document.revised event"},
+    CheckText{Check::search_index, "search_index",
+              "a search index holds a surplus or altered passage, or lacks one: search results do not match the "
+              "log"},
+    CheckText{Check::feedback, "feedback", "the feedback table does not match the feedback.recorded event"},
+    CheckText{Check::run_table, "run_table", "the run table does not match the run's events"},
     CheckText{
         Check::erasure, "erasure",
-        "the log says that this event was erased, and a table still says, or says again, what it said: the erasure was not carried out, or what it erased was put back"},
+        "the log records the erasure of this event, but a table holds its content: the erasure was not completed, or the content was restored"},
     CheckText{Check::value_size, "value_size", "a value is over 64 KiB, which no CHECK of the tables allows"},
     CheckText{Check::foreign_row, "foreign_row",
-              "rows belong to a log that this database does not have: no event tells of them"},
+              "rows belong to a log that this database does not hold: no event accounts for them"},
     CheckText{Check::follower, "follower",
-              "a follower stands behind the end of the log: it would pass over what is appended next"},
+              "a follower's position is past the end of the log: it would skip the next events"},
     CheckText{Check::archived_partition, "archived_partition",
-              "the archived_partition table does not say what the log.archived event says"},
-    CheckText{Check::migration, "migration", "the schema_migration table does not say what made this schema"},
-    CheckText{
-        Check::definition, "definition",
-        "a view, function, trigger, rule, policy, column or constraint is not what the migrations made: what is read "
-        "through it may be false"},
+              "the archived_partition table does not match the log.archived event"},
+    CheckText{Check::migration, "migration", "the schema_migration table does not match the migrations of this schema"},
+    CheckText{Check::definition, "definition",
+              "a view, function, trigger, rule, policy, column or constraint differs from the migrations: results read "
+              "through it may be wrong"},
 };
 
 const CheckText& check_text(Check check) { return check_texts[static_cast<std::size_t>(check)]; }
 
-// On the data folder that was looked at: without it, a command acts on the default one.
+// Names the data folder that was verified. Without --data a command uses the default one.
 std::string muniment_command(const LogPlace& place, const std::string& words) {
   return (place.data.empty() ? "muniment " : "muniment --data " + shell_word(place.data) + " ") + words;
 }
@@ -212,7 +205,7 @@ std::size_t Findings::add_others_than_of(const std::set<std::string>& runs, cons
   const std::size_t before = kept_.size();
   std::ranges::copy_if(others.kept_, std::inserter(kept_, kept_.end()),
                        [&](const Finding& finding) { return !runs.contains(finding.run_id); });
-  // Where all that were kept are of these runs, there is nothing to show of the rest: that is not known to be damage.
+  // If all kept findings concern these runs, no finding of other runs can be shown, and none is assumed.
   if (kept_.size() == before) return left_out + taken;
   count_ += taken;
   while (kept_.size() > findings_kept_max) kept_.erase(std::prev(kept_.end()));

@@ -1,4 +1,4 @@
-// What the verifier looks for, by name, and what it found.
+// Lists the checks of the verifier by name and collects their findings.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,7 @@
 
 namespace muniment::verify {
 
-// In the order in which a cause comes before its consequences: of two findings at one seq the
-// first is named.
+// Ordered so that a cause precedes its consequences: of several findings at one seq, the first is reported.
 enum class Check : std::uint8_t {
   partition,
   seq,
@@ -62,7 +61,7 @@ enum class Check : std::uint8_t {
 
 std::string_view name_of(Check check);
 
-// No value of any column is larger.
+// Upper bound for the value of any column.
 inline constexpr std::size_t value_bytes_max = 65'536;
 
 struct Finding {
@@ -73,30 +72,30 @@ struct Finding {
   std::string actual;
 };
 
-// "status = open": how a column's value stands in a finding.
+// Formats a column and its value for a finding: "status = open".
 std::string shown(std::string_view column, const std::optional<std::string>& value);
 
-// Where the log lies in which something was found, for the command to run next.
+// Location of the log in which a finding was made, for the suggested command.
 struct LogPlace {
   std::string data;      // the data folder; empty: none was named
-  std::string uri_file;  // that names the database; empty: the command line did
+  std::string uri_file;  // file that names the database; empty: the command line named it
   std::string indexes;   // the folder of the search indexes
 };
 
-// What the finding means, in a sentence for someone who must act on it, and the command to run next; nullptr: there is
-// but a bundle or a proof, whose holder has no log to look at, and mostly no command.
+// Returns the meaning of the finding in one sentence for an operator, and the command to run next. `place` is nullptr
+// if only a bundle or a proof is at hand: its holder has no log, and most findings then have no command.
 std::string meaning_of(const Finding& finding);
 std::string next_of(const Finding& finding, const LogPlace* place);
 
-// Findings of all threads: every one is counted, the first by seq are kept.
+// Collects the findings of all threads: it counts every finding and keeps the first ones by seq.
 class Findings {
  public:
   void add(Finding finding);
   void add_all(const Findings& others);
-  // Those of `others` that are of none of these runs. Answers how many were left out.
+  // Adds the findings of `others` that concern none of `runs`. Returns the number of findings left out.
   std::size_t add_others_than_of(const std::set<std::string>& runs, const Findings& others);
   std::size_t count() const;
-  std::vector<Finding> first() const;  // in the order of seq, those without a seq last
+  std::vector<Finding> first() const;  // ordered by seq; those without a seq last
 
  private:
   struct Earlier {

@@ -1,4 +1,5 @@
-// muniment-verify: a verdict that needs no trust in the daemon, its operator or its DBA, on a log, a proof or a bundle.
+// Entry point of muniment-verify, which verifies a log, a proof or a bundle without trust in the daemon, its operator
+// or its DBA.
 #include <unistd.h>
 
 #include <cstdio>
@@ -22,7 +23,7 @@ int tell(const AnyReport& report, const CommandLine& line) {
     std::fprintf(stderr, "muniment-verify: the report cannot be written to %s\n", line.report.c_str());
     return usage_exit_code;
   }
-  if (!shown) {  // also where it is written to a file as well: whoever reads this output has no verdict
+  if (!shown) {  // also if --report wrote a file: the reader of standard output has no verdict
     std::fprintf(stderr, "muniment-verify: the verdict could not be written to standard output\n");
     return usage_exit_code;
   }

@@ -28,7 +28,7 @@ std::string default_data() {
   return std::string(home != nullptr ? home : "") + "/.local/share/muniment";
 }
 
-// The first line of a file of the data folder; nothing where there is no such file, or nothing in it.
+// Returns the first line of a file in the data folder; nullopt if the file is absent or empty.
 Result<std::optional<std::string>> first_line_of(const std::string& path) {
   const auto text = read_named(path, limits::note_bytes_max);
   if (!text && text.error().code == Errc::not_found) return std::optional<std::string>();
@@ -37,8 +37,8 @@ Result<std::optional<std::string>> first_line_of(const std::string& path) {
   return line.empty() ? std::optional<std::string>() : std::optional(line);
 }
 
-// The number of the log that the daemon writes; nullopt where there is no such file: the first that the database has.
-// Errors: corrupt for a file that holds no number, by which a log would be verified that nobody asked for.
+// Returns the number of the log that the daemon writes; nullopt if the file is absent, which means the first log of the
+// database. Errors: corrupt if the file holds no number, because another log than the intended one could be verified.
 Result<std::optional<std::int64_t>> written_log_no(const std::string& path) {
   auto text = read_named(path, limits::note_bytes_max);
   if (!text && text.error().code == Errc::not_found) return std::optional<std::int64_t>();
@@ -46,11 +46,10 @@ Result<std::optional<std::int64_t>> written_log_no(const std::string& path) {
   text->erase(text->find_last_not_of('\n') + 1);
   const auto number = parse_decimal(*text);
   if (number && *number >= 1 && *number <= INT16_MAX) return number;
-  return Error(Errc::corrupt, fmt::format("{} holds no number of a log", path));
+  return Error(Errc::corrupt, fmt::format("{} does not hold the number of a log", path));
 }
 
-// A data folder that was restored goes on with another log, whose own files lie in a folder of its own
-// (docs/format.md).
+// A restored data folder continues in another log, whose files are in a folder of their own (docs/format.md).
 Result<std::string> folder_of_log(const std::string& data, std::optional<std::int64_t>& log_no) {
   if (!log_no) {
     ASSIGN_OR_RETURN(log_no, written_log_no(data + "/log_no"));
@@ -58,9 +57,9 @@ Result<std::string> folder_of_log(const std::string& data, std::optional<std::in
   return log_no.value_or(1) == 1 ? data : data + "/log-" + std::to_string(*log_no);
 }
 
-// What is not named is where the daemon keeps it. Where only a database is named, there is no data folder: that of
-// another log would say other things.
-// Errors: not_found, if no database is named anywhere; corrupt, if it is not told which log.
+// Fills unset options with the places that the daemon uses. If only a database is named, no data folder is assumed,
+// because the one of another log would contradict it. Errors: not_found if no database is named anywhere; corrupt if
+// the log is ambiguous.
 Status complete(Options& options, std::string data, bool indexes) {
   if (data.empty() && options.uri.empty()) data = default_data();
   std::string own;
@@ -78,22 +77,21 @@ Status complete(Options& options, std::string data, bool indexes) {
   options.place = {absolute(data), options.uri.empty() ? absolute(data + "/database.uri") : "",
                    absolute(options.indexes)};
   if (!options.uri.empty()) return success();
-  // The daemon writes the URI of the database that it uses into its data folder.
+  // The daemon writes the URI of its database into its data folder.
   ASSIGN_OR_RETURN(const auto uri, first_line_of(data + "/database.uri"));
   if (!uri) return Error(Errc::not_found, fmt::format("no database named: there is no {}/database.uri", data));
   options.uri = *uri;
   return success();
 }
 
-// An hour of reading is not to end at a file that could never have been written.
+// Checks an output path before the verify starts, since a verify may take hours.
 Status check_place(const std::string& option, const std::string& path) {
   if (path.empty()) return success();
   std::error_code failed;
   if (std::filesystem::is_directory(path, failed))
-    return Error(Errc::invalid_argument, fmt::format("{} {}: it is a folder, and a file is wanted", option, path));
-  if (const auto kind = no_regular_file(path); kind && option == "--save") {  // a new file takes the name
-    return Error(Errc::invalid_argument,
-                 fmt::format("{} {}: it is {}, and a regular file is wanted", option, path, *kind));
+    return Error(Errc::invalid_argument, fmt::format("{} {}: is a folder; a file is required", option, path));
+  if (const auto kind = no_regular_file(path); kind && option == "--save") {  // the new file replaces the name
+    return Error(Errc::invalid_argument, fmt::format("{} {}: is {}; a regular file is required", option, path, *kind));
   }
   const auto folder = open_folder(path.substr(0, path.find_last_of('/') + 1) + ".");
   return folder ? success() : Status(Error(folder.error()).within(fmt::format("{} {}", option, path)));
@@ -103,31 +101,24 @@ void declare_options(CLI::App& app, CommandLine& line, std::string& data, bool& 
   Options& options = line.options;
   app.set_version_flag("--version", "muniment-verify " MUNIMENT_VERSION);
   app.add_option("--data", data, "Data folder of the daemon (MUNIMENT_DATA)");
-  app.add_option("--database", options.uri, "URI of the database; otherwise the one in DATA/database.uri");
-  app.add_option("--artifacts", options.artifacts, "Artifact root; otherwise DATA/artifacts");
-  app.add_option("--archive", options.archive, "Folder of archived bodies; otherwise DATA/archive");
-  app.add_option("--tiles", options.notes.tiles, "Tiles folder; otherwise DATA/tiles");
-  app.add_option("--key", options.notes.keys,
-                 "File of verifier keys that you trust; otherwise DATA/keys/log.pub, which proves less");
-  app.add_option("--checkpoint", options.notes.checkpoints, "A checkpoint that you kept");
-  app.add_option("--witness", options.notes.witnesses, "What a witness keeps: a checkpoint, or a folder of them");
+  app.add_option("--database", options.uri, "URI of the database (default: DATA/database.uri)");
+  app.add_option("--artifacts", options.artifacts, "Artifact root (default: DATA/artifacts)");
+  app.add_option("--archive", options.archive, "Folder of archived bodies (default: DATA/archive)");
+  app.add_option("--tiles", options.notes.tiles, "Tiles folder (default: DATA/tiles)");
+  app.add_option("--key", options.notes.keys, "File of trusted verifier keys (default: DATA/keys/log.pub)");
+  app.add_option("--checkpoint", options.notes.checkpoints, "Checkpoint that you kept");
+  app.add_option("--witness", options.notes.witnesses, "Checkpoint of a witness, or a folder of them");
   app.add_option("--proof", line.proof.proof, "Verify a proof file instead of a log");
   app.add_option("--bundle", line.bundle.bundle, "Verify the bundle of one run instead of a log");
-  app.add_option("--receipt", line.proof.receipt,
-                 "A receipt, or an event with its salt and body, to be held against the proof");
-  app.add_option("--resume", options.resume,
-                 "Go on from a state that --save wrote; what was verified then is not read again");
-  app.add_option("--save", options.save, "Where to keep how far this verify got, if it found nothing");
-  app.add_flag(
-      "--indexes", indexes,
-      "Hold the search indexes in DATA/index against the documents, too: the libraries that read them run unconfined");
-  app.add_option("--log", options.log_no,
-                 "Number of the log, where the database has several; otherwise the one in DATA/log_no, or the first");
+  app.add_option("--receipt", line.proof.receipt, "Receipt, or event with salt and body, to check with the proof");
+  app.add_option("--resume", options.resume, "Resume from a state that --save wrote");
+  app.add_option("--save", options.save, "Save the state of a verify without findings to this file");
+  app.add_flag("--indexes", indexes, "Also check the search indexes in DATA/index (not sandboxed)");
+  app.add_option("--log", options.log_no, "Number of the log (default: DATA/log_no, or the first log)");
   app.add_option("--jobs", options.jobs, "Threads")->check(CLI::Range(1U, 64U))->capture_default_str();
-  app.add_flag("--unsigned-ok", line.unsigned_ok,
-               "Exit 0 when all is consistent, but unsigned or with an unsigned tail");
+  app.add_flag("--unsigned-ok", line.unsigned_ok, "Exit 0 if consistent but unsigned or with an unsigned tail");
   app.add_flag("--json", line.json, "Report as JSON");
-  app.add_option("--report", line.report, "Write the report as JSON to this file, besides");
+  app.add_option("--report", line.report, "Also write the report as JSON to this file");
 }
 
 }  // namespace
@@ -157,12 +148,12 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   }
   line.proof.keys = line.bundle.keys = options.notes.keys;
   if (!line.proof.proof.empty() && !line.bundle.bundle.empty()) {
-    std::fprintf(stderr, "muniment-verify: --proof or --bundle, not both.\n");
+    std::fprintf(stderr, "muniment-verify: --proof and --bundle exclude each other. Give one.\n");
     return usage_exit_code;
   }
   if (!line.proof.proof.empty() || (!line.bundle.bundle.empty() && line.proof.receipt.empty())) return line;
   if (!line.proof.receipt.empty()) {
-    std::fprintf(stderr, "muniment-verify: --receipt goes with --proof FILE.\n");
+    std::fprintf(stderr, "muniment-verify: --receipt requires --proof FILE.\n");
     return usage_exit_code;
   }
   if (const Status whole = complete(options, data, indexes); !whole) {
@@ -174,7 +165,7 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
     return absent ? usage_exit_code : exit_code_of(Verdict::unreadable, false);
   }
   if (indexes && options.indexes.empty()) {
-    std::fprintf(stderr, "muniment-verify: --indexes goes with --data DIR: the indexes are below it.\n");
+    std::fprintf(stderr, "muniment-verify: --indexes requires --data DIR, which holds the indexes.\n");
     return usage_exit_code;
   }
   return line;

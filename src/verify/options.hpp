@@ -1,4 +1,4 @@
-// What the command line of muniment-verify says.
+// Parses the command line of muniment-verify.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ namespace muniment::verify {
 inline constexpr int usage_exit_code = 3;
 
 struct CommandLine {
-  Options options;       // of a log
-  ProofOptions proof;    // of a proof, if its path is not empty
-  BundleOptions bundle;  // of a bundle, if its path is not empty
+  Options options;       // for a log
+  ProofOptions proof;    // for a proof, if its path is not empty
+  BundleOptions bundle;  // for a bundle, if its path is not empty
   bool unsigned_ok = false;
   bool json = false;
-  std::string report;  // a file for the report as JSON, besides; empty: none
+  std::string report;  // additional report file (JSON); empty: none
 };
 
-// The exit code instead, when there is nothing to verify: help was asked for, or the usage is wrong.
+// Returns the exit code instead if help was requested or the usage is wrong.
 std::variant<CommandLine, int> parse_command_line(int argc, char** argv);
 
 }  // namespace muniment::verify

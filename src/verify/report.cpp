@@ -12,8 +12,8 @@ namespace muniment::verify {
 namespace {
 
 constexpr std::size_t redactions_shown_max = 10, adoptions_shown_max = 10;
-// The daemon signs within a quarter of a second and keeps a note in the database every minute: events further apart had
-// checkpoints between them, if it could sign at all.
+// The daemon signs within 250 ms and stores a note in the database every minute. Events that are further apart
+// therefore have a checkpoint between them if the daemon could sign.
 constexpr std::int64_t unsigned_span_micros_max = 60'000'000;
 
 bool checkpoints_missed(const UnsignedTail& tail) {
@@ -31,15 +31,14 @@ std::string headline(const Report& report) {
     case Verdict::is_unsigned:
       return report.upto < 0
                  ? "CONSISTENT, UNSIGNED: the log is empty"
-                 : fmt::format("CONSISTENT, UNSIGNED to {}: nothing signed says that this is the log that was written",
-                               number(report.upto));
+                 : fmt::format("CONSISTENT, UNSIGNED to {}: no signature covers this log", number(report.upto));
     case Verdict::wrong_key: return "WRONG KEY: " + report.signatures.wrong_key;
     case Verdict::unsigned_tail:
       return fmt::format("CONSISTENT, UNSIGNED TAIL from {}: the events before it are {}", number(report.tail->from),
                          vouchers(report.signatures));
     case Verdict::unknown_schema:
       return fmt::format(
-          "CONSISTENT, UNKNOWN SCHEMA: nobody has looked at what the tables, views and triggers of this database do: {}",
+          "CONSISTENT, UNKNOWN SCHEMA: the tables, views and triggers of this database were not checked: {}",
           report.problem);
     case Verdict::tampered: return fmt::format("TAMPERED OR CORRUPT: {}", place_of(report.findings.front()));
     case Verdict::unreadable: return "UNREADABLE: " + report.problem;
@@ -63,10 +62,11 @@ std::string tail_text(const UnsignedTail& tail, Time now) {
       format_time(tail.until).substr(0, 19), human_duration(std::max<std::int64_t>(0, now.micros - tail.since.micros)));
   if (checkpoints_missed(tail)) {
     text += fmt::format(
-        "  the first and the last are {} apart: a daemon that signs leaves checkpoints between them, and none is here\n",
+        "  the first and the last are {} apart: a signing daemon leaves checkpoints between them, and none exists\n",
         human_duration(tail.until.micros - tail.since.micros));
   }
-  if (tail.live) text += "  a daemon holds the log, and did not sign them in 2 s: muniment status says why\n";
+  if (tail.live)
+    text += "  a daemon holds the log but did not sign them within 2 s: run muniment status for the reason\n";
   return text;
 }
 
@@ -76,7 +76,7 @@ std::string adopted_text(const std::vector<Adoption>& adopted) {
     const Adoption& one = adopted[i];
     text +=
         one.from < 0
-            ? fmt::format("  the log.started at {} is erased: whether it adopted events is not known\n",
+            ? fmt::format("  the log.started at {} is erased: whether it adopted events is unknown\n",
                           number(one.said_at))
             : fmt::format(
                   "  events {} to {} were adopted at {}: nothing outside the database shows that the daemon wrote them\n",
@@ -95,7 +95,8 @@ std::string counts_text(const Report& report) {
   for (const std::int64_t size : report.signatures.continues)
     text += fmt::format("  continues the checkpoint at {} events that you gave\n", number(size));
   if (report.newer > 0)
-    text += fmt::format("  {} newer events came meanwhile: chained, not yet signed\n", number(report.newer));
+    text += fmt::format("  {} newer events were appended during this verify: chained, not yet signed\n",
+                        number(report.newer));
   std::string origins;
   const auto origin = [&](std::size_t which, std::string_view name) {
     if (history.origins[which] > 0)
@@ -111,12 +112,12 @@ std::string counts_text(const Report& report) {
                       number(history.tables.evidence), number(report.tiles.files));
   if (report.indexes) {
     text += fmt::format(
-        "  search indexes: {} passages by words, and {} that were; {} vectors in {} spaces, and {} that were\n",
+        "  search indexes: {} passages by words ({} historical), {} vectors in {} spaces ({} historical)\n",
         number(report.indexes->lexical), number(report.indexes->lexical_history), number(report.indexes->vectors),
         number(report.indexes->spaces), number(report.indexes->vectors_history));
   }
   const std::string unknown =
-      report.files.unknown ? number(*report.files.unknown) + " unknown files" : "unknown files not looked for";
+      report.files.unknown ? number(*report.files.unknown) + " unknown files" : "unknown files not searched for";
   text += fmt::format("  {}   {}   {} halted runs without reason\n", redactions_text(history.redacted), unknown,
                       history.halted_without_reason);
   return text;

@@ -1,4 +1,4 @@
-// The verdict, for people and as JSON; its words and exit codes are a contract (docs/protocol.md).
+// Formats the verdict as text and as JSON. Its words and exit codes are a contract (docs/protocol.md).
 #pragma once
 
 #include <string>

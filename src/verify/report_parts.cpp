@@ -40,7 +40,7 @@ std::string place_of(const Finding& finding) {
   return escape_for_terminal(place);
 }
 
-// "signed by 9c1e12ab, witnessed 2 of 2 (last 2026-11-21T14:02:05Z)"
+// Example: "signed by 9c1e12ab, witnessed 2 of 2 (last 2026-11-21T14:02:05Z)".
 std::string vouchers(const Signatures& signatures) {
   std::vector<std::string> ids;
   for (const SignerFact& key : signatures.keys) {

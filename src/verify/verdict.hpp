@@ -1,4 +1,4 @@
-// The verdict's words and their exit codes: a contract (docs/protocol.md).
+// Defines the verdicts with their names and exit codes, which are a contract (docs/protocol.md).
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,9 @@ enum class Verdict : std::uint8_t {
 
 std::string_view name_of(Verdict verdict);
 
-// 0 verified, 1 tampered or corrupt, 2 consistent, but unsigned, with an unsigned tail (0 if that is enough for both)
-// or signed by no key that was given, 4 unreadable, 5 incomplete; 3, wrong usage, is the command line's.
+// 0: verified. 1: tampered or corrupt. 2: consistent, but unsigned, with an unsigned tail, or signed by none of the
+// given keys; `unsigned_ok` turns the first two into 0. 4: unreadable. 5: incomplete. The command line uses 3 for wrong
+// usage.
 int exit_code_of(Verdict verdict, bool unsigned_ok);
 
 }  // namespace muniment::verify

@@ -28,7 +28,7 @@ class Verification {
   Verification(const Options& options, const FixedEnd& end, KeptFiles kept, SharedSnapshot snapshot, Report& report)
       : options_(options), end_(end), kept_(std::move(kept)), snapshot_(std::move(snapshot)), report_(report) {}
 
-  // What has been found so far counts even when this ends in an error.
+  // Findings so far count even if this returns an error.
   Status run(const ArtifactRoot& root) {
     std::vector<std::int64_t> others;
     ASSIGN_OR_RETURN(log_, find_log(snapshot_.holder(), options_.log_no, others));
@@ -39,7 +39,7 @@ class Verification {
     report_.upto = log_.upto;
     if (log_.archived && options_.archive.empty()) {
       return Error(Errc::unavailable,
-                   "partitions of this log are archived: say where their bodies are with --archive FOLDER");
+                   "partitions of this log are archived. Name the folder of their bodies with --archive FOLDER");
     }
     RETURN_IF_ERROR(check_partitions(snapshot_.holder(), log_, findings_));
     RETURN_IF_ERROR(read_run_ids(snapshot_.holder(), log_));
@@ -64,7 +64,7 @@ class Verification {
     return check_beside(history, root);
   }
 
-  // What is signed, or else published: there the tiles end that a verify goes on from.
+  // Returns the signed size, or else the published size, at which the tiles end, so that a verify can resume from it.
   std::int64_t size_to_save(const SignedLog& signatures) const {
     for (const std::int64_t size : {signatures.newest_size_within(log_.upto + 1), signatures.published()}) {
       if (size > 0 && size >= log_.from && size <= log_.upto + 1) return size;
@@ -72,7 +72,7 @@ class Verification {
     return log_.upto + 1;
   }
 
-  // Keeps how far this got, for another verify to go on from. Call it when nothing was found.
+  // Saves the state for a later verify. Call it only if nothing was found.
   Status save() {
     if (options_.save.empty() || !saved_) return success();
     saved_->saved_at = report_.started;
@@ -90,8 +90,7 @@ class Verification {
         if (there.error().code == Errc::unavailable) return there.error();
         if (there.error().code == Errc::not_found && published < resumed_->size) {
           report_.not_checked.push_back(
-              fmt::format("tiles (there is none yet that holds the first {} events, where the other verify ended)",
-                          resumed_->size));
+              fmt::format("tiles (none holds the first {} events yet, where the saved verify ended)", resumed_->size));
           return std::optional<TileFiles>();
         }
         findings_.add({Check::tile, -1, "",
@@ -101,8 +100,7 @@ class Verification {
       }
     }
     if (tiles) {
-      if (published == 0)
-        report_.not_checked.push_back("whether tiles are missing (none were published with a checkpoint)");
+      if (published == 0) report_.not_checked.push_back("missing tiles (none were published with a checkpoint)");
       return std::optional(*std::move(tiles));
     }
     if (tiles.error().code != Errc::not_found && !options_.notes.tiles.empty()) return std::move(tiles).error();
@@ -111,14 +109,15 @@ class Verification {
     return std::optional<TileFiles>();
   }
 
-  // Events below the saved size are not read again, nor what stands beside them.
+  // Events below the saved size, and the rows and files beside them, are not read again.
   Status read_resumed() {
     if (options_.resume.empty()) return success();
     ASSIGN_OR_RETURN(const std::string text, read_named(options_.resume, limits::saved_state_bytes_max));
     auto state = parse_saved_state(text);
     if (!state) return std::move(state).error().within(options_.resume);
     if (state->log_id != log_.log_id)
-      return Error(Errc::conflict, fmt::format("{}: it is of log {}", options_.resume, state->log_id.text()));
+      return Error(Errc::conflict, fmt::format("{}: belongs to log {}. Give the saved state of this log",
+                                               options_.resume, state->log_id.text()));
     resumed_ = *std::move(state);
     log_.from = report_.resumed_from = resumed_->size;
     log_.run_no_known = resumed_->run_no_max;
@@ -149,7 +148,7 @@ class Verification {
     return success();
   }
 
-  // What is signed must reach the end that was fixed; what came since may wait for its checkpoint.
+  // Signatures must cover the fixed end; later events may still wait for their checkpoint.
   Status look_behind_signature() {
     const std::int64_t upto = report_.signatures.upto;
     if (upto < 0) return success();
@@ -177,8 +176,8 @@ class Verification {
     progress("the database", 0, 0);
     RETURN_IF_ERROR(check_database(history));
     std::set<std::string> erasing;
-    Findings outside;  // of what is read outside the snapshot
-    // Whatever cannot be looked at: what was found elsewhere is told.
+    Findings outside;  // findings on data read outside the snapshot
+    // Reports findings from elsewhere even if this check fails.
     const Status rows = check_erased_rows(snapshot_, log_, history.counts().redacted, history.announced(),
                                           options_.notes.data, findings_, erasing);
     const Status looked = look_outside(history, root, outside);
@@ -192,7 +191,7 @@ class Verification {
     progress("files", 0, report_.history.tables.artifacts);
     RETURN_IF_ERROR(check_files(files, options_.jobs, report_.files));
     if (report_.files.looked_at != report_.history.tables.artifacts) {
-      return Error(Errc::unavailable, fmt::format("Postgres named {} artifacts to one look and {} to another",
+      return Error(Errc::unavailable, fmt::format("Postgres returned {} artifacts to one query and {} to another",
                                                   report_.files.looked_at, report_.history.tables.artifacts));
     }
     if (!resumed_) {
@@ -217,8 +216,8 @@ class Verification {
     return check_indexes({options_.indexes, snapshot_, log_, outside, report_.not_checked}, report_.indexes.emplace());
   }
 
-  // What an erasure takes away while this reads is no damage: what was found of its runs is said to be open. `erasing`:
-  // the runs of those that the snapshot came in between.
+  // An erasure during the verify is not damage: findings on its runs are reported as unconfirmed. `erasing`: runs whose
+  // erasure was in progress when the snapshot was taken.
   Status take_over(const Findings& outside, std::set<std::string> erasing) {
     if (outside.count() == 0) return success();
     auto now = snapshot_.outside();
@@ -238,7 +237,7 @@ class Verification {
       return Error(
           Errc::unavailable,
           fmt::format(
-              "{} findings on files, indexes and states may be of something that was erased meanwhile, which could not be asked: {}",
+              "{} findings on files, indexes and states may concern content that was erased during this verify, which could not be checked: {}",
               outside.count(), asked.error().message));
     }
     const std::size_t open = findings_.add_others_than_of(erasing, outside);
@@ -246,7 +245,7 @@ class Verification {
     return Error(
         Errc::unavailable,
         fmt::format(
-            "something was erased while this verify read, and {} findings on files, indexes and states of the same runs may be of that. "
+            "content was erased during this verify, and {} findings on files, indexes and states of the same runs may result from that. "
             "Verify again",
             open));
   }
@@ -335,29 +334,27 @@ void say_what_is_missing(Report& report) {
   }
   report.not_checked.insert(
       report.not_checked.end(),
-      {report.indexes ? "which words and vectors the search indexes have of a passage"
-                      : "search indexes (no --indexes)",
-       "pointer catalogue", "report tables", "language and chunker of what runs said",
+      {report.indexes ? "the words and vectors of a passage in the search indexes" : "search indexes (no --indexes)",
+       "pointer catalogue", "report tables", "language and chunker of the text of runs",
        "log_head.epoch and writer, positions of the publisher and of snapshots, and when rows were written",
        "roles and rights", "whether indexes have all rows of their tables",
        "indexes that no constraint needs, event triggers, other schemas, and settings but session_replication_role",
        "artifacts/staging and artifacts/uploads"});
   if (!report.history.redacted.empty()) {
     report.not_checked.push_back(
-        "what only erased events said: the ids in their rows, artifact.step_id, path, mime_type and size_bytes, manifest.base_id, hash and "
-        "size_bytes, of an erased revision its names, artifacts, trust and chunks, and whether its row is there, and of an erased retraction or "
-        "revocation which documents it ended");
+        "values that only erased events held: the ids in their rows, artifact.step_id, path, mime_type and size_bytes, manifest.base_id, hash and "
+        "size_bytes; for an erased revision its names, artifacts, trust and chunks, and whether its row exists; for an erased retraction or "
+        "revocation the documents that it ended");
   }
   const std::int64_t in_flight = report.files.in_flight + report.tiles.in_flight;
   if (in_flight > 0) {
     const std::string first = report.files.in_flight_first.empty()
                                   ? ""
-                                  : fmt::format(" (the first that is staged: {})", report.files.in_flight_first);
+                                  : fmt::format(" (the first with a staging link: {})", report.files.in_flight_first);
     report.warnings.push_back(fmt::format(
-        "{} files have no event yet: they are newer than this verify, or a put was cut short{}", in_flight, first));
+        "{} files have no event yet: they are newer than this verify, or a put was interrupted{}", in_flight, first));
   }
-  if (report.tiles.unfinished)
-    report.not_checked.push_back("tiles/.new (a write that had not been finished; nobody reads it)");
+  if (report.tiles.unfinished) report.not_checked.push_back("tiles/.new (an unfinished write, which is unused)");
 }
 
 }  // namespace
@@ -369,7 +366,7 @@ Report verify(const Options& options) {
   report.started = clock.now();
   auto root = ArtifactRoot::open(options.artifacts);
   const auto end = fix_end(options);
-  auto kept = read_kept_files(options.notes);  // before the snapshot: what is signed was committed before
+  auto kept = read_kept_files(options.notes);  // before the snapshot, because signed events were committed earlier
   auto snapshot = SharedSnapshot::take(options.uri);
   if (!kept || !root || !end || !snapshot) {
     report.problem = !kept       ? kept.error().message
@@ -380,7 +377,7 @@ Report verify(const Options& options) {
     Verification verification(options, *end, *std::move(kept), *std::move(snapshot), report);
     const Status outcome = verification.run(*root);
     if (!outcome && report.log_id.empty()) {
-      report.problem = outcome.error().message;  // not one event was read
+      report.problem = outcome.error().message;  // no event was read
     } else {
       judge(report, verification.findings(), outcome);
       const bool clean = report.findings_count == 0 && outcome.ok() && report.problem.empty();

@@ -1,5 +1,5 @@
-// The verification of one log, from its rows and files alone, to a verdict (docs/format.md says
-// what must hold). It runs beside a busy daemon: everything is read in one snapshot.
+// Verifies one log from its rows and files alone (docs/format.md defines the rules) and returns a verdict. It can run
+// beside a busy daemon: everything is read in one snapshot.
 #pragma once
 
 #include <cstdint>
@@ -23,37 +23,37 @@ namespace muniment::verify {
 
 struct Options {
   std::string uri;
-  LogPlace place;  // as the report is to name it
+  LogPlace place;  // the location as the report names it
   std::string artifacts;
   std::string archive;  // folder of the bodies of archived partitions
-  NotePlaces notes;     // where keys, checkpoints and tiles are kept
-  std::string indexes;  // the folder of the search indexes; empty: they are not looked at
-  std::string resume;   // a saved state to go on from; empty: from the beginning
-  std::string save;     // where to keep how far it got; empty: nowhere
+  NotePlaces notes;     // places of keys, checkpoints and tiles
+  std::string indexes;  // folder of the search indexes; empty: they are not checked
+  std::string resume;   // saved state to resume from; empty: start at the beginning
+  std::string save;     // file to save the state to; empty: none
   std::optional<std::int64_t> log_no;
   unsigned jobs = 2;
-  // Called now and then: what is being done, and how much of it.
+  // Called from time to time with the current phase and its progress.
   std::function<void(const char* doing, std::int64_t done, std::int64_t of)> progress;
 };
 
-// The events that no trusted signature covers, of a log of which others are signed.
+// Events that no trusted signature covers, in a log whose earlier events are signed.
 struct UnsignedTail {
-  std::int64_t from = -1;  // the first
+  std::int64_t from = -1;  // seq of the first event
   std::int64_t events = 0;
-  Time since, until;  // when the first and the last of them were recorded, as they say
-  bool live = false;  // a daemon held the log, and did not sign them while this waited
+  Time since, until;  // recorded times of the first and the last of them
+  bool live = false;  // a daemon held the log but did not sign them while the verifier waited
 };
 
 struct Report {
   Verdict verdict = Verdict::unreadable;
-  std::string problem;         // why it is unreadable or incomplete, or its schema unknown
-  std::string unknown_schema;  // why the definitions cannot be compared
+  std::string problem;         // reason why it is unreadable or incomplete
+  std::string unknown_schema;  // reason why the definitions cannot be compared
   std::string log_id;
-  std::string run_id;              // of a bundle: the report is on this run alone
-  std::optional<LogPlace> place;   // of a log
-  std::int64_t upto = -1;          // the last seq that the verdict is about
-  std::int64_t newer = 0;          // events that came behind it while this verify began: chained, not yet signed
-  std::int64_t resumed_from = -1;  // the first seq that was read, if an earlier verify read what is before
+  std::string run_id;              // for a bundle: the run that the report covers
+  std::optional<LogPlace> place;   // for a log
+  std::int64_t upto = -1;          // the last seq that the verdict covers
+  std::int64_t newer = 0;          // events appended after `upto` while this verify began: chained, not yet signed
+  std::int64_t resumed_from = -1;  // the first seq that was read, if an earlier verify read the events before it
   HistoryCounts history;
   FileCounts files;
   SnapshotCounts snapshots;
@@ -61,11 +61,11 @@ struct Report {
   std::optional<UnsignedTail> tail;
   TileCounts tiles;
   std::optional<IndexCounts> indexes;
-  std::vector<Finding> findings;  // the first of them
+  std::vector<Finding> findings;  // the first ones
   std::size_t findings_count = 0;
   std::vector<std::string> warnings;
   std::vector<std::string> not_checked;
-  std::string unsaved;  // why the state that was to be kept is not
+  std::string unsaved;  // reason why the state was not saved
   Time started, ended;
 };
 

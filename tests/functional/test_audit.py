@@ -270,7 +270,7 @@ class Keys(AuditCase):
         self.assertEqual((code, report["verdict"], report["findings"]), (2, "unsigned_tail", []), report)
         rotated = self.events("_log", types=["key.rotated"])[-1]["seq"]
         self.assertTrue(signed - 1 <= report["signed_upto"] < rotated, (signed, report["signed_upto"], rotated))   # the daemon signed its own end, too
-        self.assertTrue(any(newest in text and "no key that is trusted confirmed" in text for text in report["warnings"]), report["warnings"])
+        self.assertTrue(any(newest in text and "no trusted key confirmed" in text for text in report["warnings"]), report["warnings"])
         both = self.path("both", known.read_text() + newest + "\n")
         self.assertEqual(self.verifier("--data", self.daemon.data, "--key", both)[1]["verdict"], "verified")
 

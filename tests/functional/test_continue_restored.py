@@ -138,8 +138,8 @@ class OneRestore(Continued):
             for garbage in (b"two\n", b"", b"0\n", b"2 or 3\n", b"99999\n"):
                 path.write_bytes(garbage)
                 code, said = self.verifier("--data", self.daemon.data, "--unsigned-ok")
-                self.assertEqual((code, said), (4, f"muniment-verify: {path} holds no number of a log. Give --log NUMBER.\n"))
-                self.assertIn(f"{path} holds no number of a log", self.cli("doctor", code=1))
+                self.assertEqual((code, said), (4, f"muniment-verify: {path} does not hold the number of a log. Give --log NUMBER.\n"))
+                self.assertIn(f"{path} does not hold the number of a log", self.cli("doctor", code=1))
             self.assertEqual(self.verifier("--data", self.daemon.data, "--log", 2, "--unsigned-ok")[0], 0)
         finally:
             path.write_bytes(good)

@@ -132,7 +132,7 @@ class Settings(unittest.TestCase):
             self.server.sql("ALTER SYSTEM RESET synchronous_standby_names")
             self.server.sql("SELECT pg_reload_conf()")
             with daemon.client() as client:
-                wait_until(lambda: client.call("server.health")["ok"], "appends are taken again", 120)
+                wait_until(lambda: client.call("server.health")["ok"], "appends are accepted again", 120)
                 client.append("r1", "x.test.b", {})
                 client.call("snapshot.take", run_id="r1")
             self.assertEqual(self.server.sql("SELECT count(*) FROM snapshot WHERE state::text LIKE '%pelican%'", self.log), "0")

@@ -73,7 +73,7 @@ class Followers(DaemonCase):
             self.call("run.end", run_id=self.run_id, outcome="success")
             wait_until(lambda: set(told()) == {f"table {name}" for name in names}, "it is told of all of them", 60)
             for text in told().values():
-                self.assertIn("Postgres does not keep its position", text)
+                self.assertIn("Postgres does not store its position", text)
             self.assertTrue(self.call("server.health")["ok"], "appends go on")
         finally:
             self.daemon.sql("DROP TRIGGER z ON follower; DROP FUNCTION leave_out()")

@@ -210,7 +210,7 @@ class Guarded(StartCase):
                    " DELETE FROM event WHERE log_no = new.log_no AND seq = new.seq AND new.type = 'x.test.noted'; RETURN NULL; END $$;"
                    " CREATE CONSTRAINT TRIGGER zz AFTER INSERT ON event_1_0 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION zz()")
         mend = "DROP TRIGGER zz ON event_1_0"
-        why = "the trigger zz on event_1_0 acts on what is appended"
+        why = "the trigger zz on event_1_0 acts on appended rows"
         self.note(n=1)
         count = self.daemon.sql("SELECT count(*) FROM event WHERE type = 'x.test.noted'")
         self.sql(removes)

@@ -282,7 +282,7 @@ class SignedEnd(StartCase):
         with self.postgres() as _:
             code, report = self.verify()
             self.assertEqual((code == 1, report["findings"]), (False, []))
-            self.assertTrue(any("as after a kill" in text for text in report["warnings"]), report["warnings"])
+            self.assertTrue(any("a crash or a power failure" in text for text in report["warnings"]), report["warnings"])
         self.again()
         self.verified()
 

@@ -116,7 +116,7 @@ class Recovery(DaemonCase):
             self.daemon.sql(f"CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()")
         self.client.append(self.run_id, "tool.called", {"call_id": "c1", "name": "t", "kind": "function"}, step_id="s1")
         seq = self.client.append(self.run_id, "error.raised", {"error_type": "other", "message": "it is so"}, step_id="s1")["seq"]
-        wait_until(lambda: "a follower does not get on" in self.daemon.log_tail(200), "the follower was refused")
+        wait_until(lambda: "a follower is blocked" in self.daemon.log_tail(200), "the follower was refused")
         wait_until(lambda: int(self.daemon.sql("SELECT last_value FROM refusals")[0][0]) > 1, "and is again")
         for table in tables:
             self.daemon.sql(f"DROP TRIGGER refuse ON {table}")

@@ -132,7 +132,7 @@ class Halfway(HalfwayCase):
             self.carried_out_by_the_next()
             said, _ = verify.communicate(timeout=60)
         self.assertEqual(verify.returncode, 5, said)
-        self.assertIn("something was erased while this verify read", said)
+        self.assertIn("content was erased during this verify", said)
         self.assert_carried_out()
 
     def test_the_doctor_names_one_that_waits(self) -> None:

@@ -87,7 +87,7 @@ class Meanwhile(Redacting):
             done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], capture_output=True, text=True, timeout=120, check=False)
             report = json.loads(done.stdout)
             self.assertEqual((done.returncode, report["verdict"], report["findings"]), (5, "incomplete", []), report)
-            self.assertIn("an erasure is under way", report["problem"])
+            self.assertIn("an erasure is in progress", report["problem"])
 
         self.meanwhile(go_on, "audit.redact", {"seq": seq, "reason": "asked for", "_meta": {"deadline_ms": 120_000}}, ask)
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"], capture_output=True, text=True, timeout=120, check=False)
@@ -110,14 +110,14 @@ class Meanwhile(Redacting):
                 elsewhere = threads.submit(self.verified, "--database", uri, "--artifacts", self.daemon.data / "artifacts")
                 code, report = self.verified()
             self.assertEqual((code, report["verdict"], report["findings"]), (5, "incomplete", []), report)
-            self.assertIn("an erasure is under way: 1 files", report["problem"])
+            self.assertIn("an erasure is in progress: 1 files", report["problem"])
             code, report = elsewhere.result()
             self.assertEqual((code, report["findings"]), (5, []), report)
             damaged.chmod(0o600)
             damaged.write_bytes(b"a shark")
             code, report = self.verified()
             self.assertEqual((code, report["first_bad"]["check"], report["first_bad"]["run_id"]), (1, "artifact_hash", f"{self.run_id}.beside"), report)
-            self.assertIn("an erasure is under way", report["problem"])
+            self.assertIn("an erasure is in progress", report["problem"])
             damaged.write_bytes(b"a stork")
 
         self.meanwhile(go_on, "audit.redact", {"artifact_id": secret, "reason": "asked for", "_meta": {"deadline_ms": 120_000}}, ask)
@@ -147,7 +147,7 @@ class Meanwhile(Redacting):
         self.meanwhile(go_on, "audit.redact", {"seq": seq, "reason": "asked for", "_meta": {"deadline_ms": 120_000}}, ask)
         [(code, report)] = found
         self.assertEqual((code, [finding["run_id"] for finding in report["findings"]]), (1, [runs[1]]), report)
-        self.assertIn("something was erased while this verify read, and 1 findings", report["problem"])
+        self.assertIn("content was erased during this verify, and 1 findings", report["problem"])
         for path, run_id in zip(paths, runs):
             path.write_text(f"a stork of {run_id}")
         self.assertEqual(self.verified()[0], 0)

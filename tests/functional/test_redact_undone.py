@@ -100,7 +100,7 @@ class Undone(Redacting):
                 "artifact": self.call("artifact.put", run_id=self.run_id, text=SECRET)}
         for reply in told.values():
             self.redact(seq=reply["seq"])
-        self.assertTrue([words for words in self.assert_verified()["not_checked"] if words.startswith("what only erased events said")])
+        self.assertTrue([words for words in self.assert_verified()["not_checked"] if words.startswith("values that only erased events held")])
         for table, reply in told.items():
             with self.subTest(table=table):
                 self.daemon.sql(f"SET session_replication_role = replica; CREATE TABLE held AS SELECT * FROM {table} WHERE seq = {reply['seq']};"

@@ -131,7 +131,7 @@ class Sentences(ReportCase):
         done = subprocess.run([*verify, "--save", str(state)], capture_output=True, text=True, timeout=60)
         self.assertIn("0 unknown files", done.stdout)
         done = subprocess.run([*verify, "--resume", str(state)], capture_output=True, text=True, timeout=60)
-        self.assertEqual((done.returncode, "0 unknown files" in done.stdout, "unknown files not looked for" in done.stdout), (0, False, True), done.stdout)
+        self.assertEqual((done.returncode, "0 unknown files" in done.stdout, "unknown files not searched for" in done.stdout), (0, False, True), done.stdout)
 
 
 class Clock(ReportCase):

@@ -201,7 +201,7 @@ class Committed(Held):
                 with self.subTest(method=method), self.assertRaises(muniment.MunimentError) as refused:
                     client.call(method, **params)
                 self.assertEqual(refused.exception.code, "unavailable", refused.exception)
-                self.assertIn("not decided yet", str(refused.exception))
+                self.assertIn("not final yet", str(refused.exception))
         self.release()
         receipt = answers(raw, 1)[1]["result"]
         self.assertLess(receipt["recorded_at"], asked)

@@ -184,13 +184,13 @@ class Tcp(unittest.TestCase):
             self.refused(f"another program has this port (ss -ltnp 'sport = :{self.port}' shows which)")
 
     def test_an_address_that_others_reach_needs_to_be_meant(self) -> None:
-        self.refused("other machines reach this address. If that is meant, say which: reporter_clients", f"0.0.0.0:{self.port}")
+        self.refused("other machines can reach this address. To permit them, set reporter_clients", f"0.0.0.0:{self.port}")
 
     def test_an_address_of_another_machine_is_refused(self) -> None:
         self.refused("this machine has no such address", f"192.0.2.7:{self.port}", 'reporter_clients = "192.0.2.0/24"\n')
 
     def test_an_external_database_has_its_own_administrator(self) -> None:
-        self.refused("reporter_listen is for the private Postgres", more='database = "postgresql://app@db/log"\n')
+        self.refused("reporter_listen requires the private Postgres", more='database = "postgresql://app@db/log"\n')
 
 
 if __name__ == "__main__":

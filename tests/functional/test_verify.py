@@ -424,7 +424,7 @@ class Verify(unittest.TestCase):
 
     def test_a_place_that_cannot_be_written_is_said_before_anything_is_read(self) -> None:
         for option in ("--save", "--report"):
-            for place, said in ((self.folder, "it is a folder"), (self.folder / "absent" / "state", "No such file or directory")):
+            for place, said in ((self.folder, "is a folder"), (self.folder / "absent" / "state", "No such file or directory")):
                 with self.subTest(option=option, place=place):
                     done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts, "--unsigned-ok", option, place],
                                           capture_output=True, text=True, check=False)
@@ -442,7 +442,7 @@ class Verify(unittest.TestCase):
                 done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts, "--unsigned-ok", "--save", place],
                                       capture_output=True, text=True, check=False)
                 self.assertEqual((done.returncode, done.stdout), (3, ""))
-                self.assertIn(f"muniment-verify: --save {place}: {said}, and a regular file is wanted", done.stderr)
+                self.assertIn(f"muniment-verify: --save {place}: {said}; a regular file is required", done.stderr)
         self.assertTrue(fifo.is_fifo() and link.is_symlink())
         self.assertEqual(file.read_text(), "old")
         done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts, "--unsigned-ok", "--save", file], check=False, capture_output=True)

@@ -88,7 +88,7 @@ class Indexes(DaemonCase):
         self.assertGreaterEqual(counts["indexed_passages"], 3)   # ports, herons, the thought
         self.assertGreaterEqual(counts["indexed_history"], 1)    # cats
         self.assertEqual((counts["vectors"] >= counts["indexed_passages"], counts["vector_spaces"] >= 2), (True, True), counts)
-        self.assertEqual([text for text in report["not_checked"] if " index" in text or "shard" in text], ["which words and vectors the search indexes have of a passage", "whether indexes have all rows of their tables"])
+        self.assertEqual([text for text in report["not_checked"] if " index" in text or "shard" in text], ["the words and vectors of a passage in the search indexes", "whether indexes have all rows of their tables"])
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--indexes"], capture_output=True, text=True, timeout=120)
         self.assertIn(f"search indexes: {counts['indexed_passages']} passages by words", done.stdout)
         with self.stopped():
@@ -150,7 +150,7 @@ class Indexes(DaemonCase):
         _, chunk = self.revision("cats.txt")
         with self.stopped():
             self.edit("lexical", "remove", chunk)
-            self.found("lexical index", chunk, "among those that were", "missing")
+            self.found("lexical index", chunk, "in the history", "missing")
 
     def test_a_passage_that_no_document_has(self) -> None:
         size = self.caught_up()
@@ -164,7 +164,7 @@ class Indexes(DaemonCase):
         for index, name in (("lexical", "lexical index"), ("vector", f"@{self.corpus}")):
             with self.subTest(index), self.stopped():
                 self.edit(index, "add", chunk, seq, "Cats sleep for most of the day.")
-                self.found(name, chunk, "not among those that are current", "current")
+                self.found(name, chunk, "not current", "current")
 
     def test_an_erased_text_that_is_left_in_it(self) -> None:
         seq = self.ingest("secret.txt", "The password is swordfish.")
@@ -180,7 +180,7 @@ class Indexes(DaemonCase):
         seq, chunk = self.revision("herons.txt")
         with self.stopped():
             self.edit("lexical", "add", chunk, seq, "Herons stand in shallow water.")   # without its labels
-            self.found("lexical index", chunk, "the labels of its document", "others")
+            self.found("lexical index", chunk, "the labels of its document", "other labels")
 
     def test_bytes_that_are_no_index(self) -> None:
         with self.stopped():

@@ -42,13 +42,13 @@ class Published(SignedCase):
                     self.keep({size: note for size, note in self.log.notes.items() if size < self.log.size})
                 report = self.expect("published_checkpoint", "--key", self.first, *(("--checkpoint", kept) if place == "kept" else ()),
                                      actual=f"a checkpoint of {older.splitlines()[1]} events")
-                self.assertIn("does not see the events behind it", report["first_bad"]["meaning"])
+                self.assertIn("do not see the later events", report["first_bad"]["meaning"])
 
     def test_what_a_kill_leaves_of_the_published_checkpoint_is_a_warning(self) -> None:
         older, _ = self.older_by(40)
         self.publish(older)
         report = self.expect_verified("--key", self.first)
-        self.assertTrue(any(f"{self.log.size} are signed: as after a kill" in text for text in report["warnings"]), report["warnings"])
+        self.assertTrue(any(f"{self.log.size} are signed: a crash or a power failure" in text for text in report["warnings"]), report["warnings"])
 
     def test_a_published_checkpoint_that_is_gone_is_named(self) -> None:
         self.older_by(100)

@@ -75,8 +75,7 @@ class Words(WordsCase):
         for name in ("document", "pointer", "report", "run"):   # the daemon keeps them at their places until the next event
             self.daemon.sql(f"UPDATE follower SET next_seq = {size - 1} WHERE name = '{name}'")
         said = [words for words in json.loads(self.verify("--data", self.daemon.data, "--json").stdout)["not_checked"] if "follower" in words]
-        self.assertEqual(said, [f"what the tables corpus, document, chunk, feedback, pointer, report_run, report_span, report_place, run hold of events from {size - 1} on: "
-                                "their follower has not come to them yet, and another verify looks at them"])
+        self.assertEqual(said, [f"the rows that the tables corpus, document, chunk, feedback, pointer, report_run, report_span, report_place, run hold for events from {size - 1} on: the follower has not processed them yet. Verify again"])
 
 
 class GoesOn(WordsCase):
@@ -110,7 +109,7 @@ class Killed(DaemonCase):
         uri = (self.daemon.data / "database.uri").read_text().strip()
         subprocess.run(["psql", "-qX", uri, "-c", "UPDATE follower SET next_seq = 1 WHERE name = 'pointer'"], check=True, timeout=60)
         done = subprocess.run([VERIFY, "--data", self.daemon.data, "--json"], capture_output=True, text=True, timeout=60, check=False)
-        self.assertIn("what the table pointer holds of events from 1 on: their follower has not come to them, and no daemon holds the log (muniment rebuild)",
+        self.assertIn("the rows that the table pointer holds for events from 1 on: the follower has not processed them, and no daemon holds the log. Run muniment rebuild",
                       json.loads(done.stdout)["not_checked"], done.stdout)
 
 

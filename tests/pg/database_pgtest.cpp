@@ -61,7 +61,7 @@ TEST(Settings, WhatActsOnRowsThatAreInsertedIsRefusedByName) {
     const Status status = checked(uri);
     ASSERT_FALSE(status) << change;
     EXPECT_EQ(status.error().code, Errc::conflict);
-    EXPECT_NE(status.error().message.find("the " + named + " acts on what is appended"), std::string::npos)
+    EXPECT_NE(status.error().message.find("the " + named + " acts on appended rows"), std::string::npos)
         << status.error().message;
     EXPECT_NE(status.error().message.find(mend), std::string::npos) << status.error().message;
     run_sql(uri, mend);

@@ -54,8 +54,8 @@ TEST(Migrations, DataOfANewerVersionIsRefusedAndLeftAlone) {
   const Status status = apply_to(uri, {two[0]});
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Errc::conflict);
-  EXPECT_NE(status.error().message.find("of a newer Muniment (migration 0002_second); this daemon "
-                                        "knows up to 0001_first"),
+  EXPECT_NE(status.error().message.find(
+                "of a newer Muniment (migration 0002_second); this daemon knows migrations up to 0001_first"),
             std::string::npos)
       << status.error().message;
 }

@@ -139,10 +139,8 @@ TEST_F(FileTest, WhatACallerNamedAndIsNoFileIsTheCallersMistake) {
   for (const std::string& name : {path("in"), path("loop"), path(std::string(300, 'n'))}) {
     EXPECT_EQ(code_of_refusal(read_input(name, 100)), Errc::invalid_argument) << name;
   }
-  EXPECT_EQ(read_named(path("in"), 100).error().message,
-            "reading " + path("in") + ": it is a folder, and a file is wanted");
-  EXPECT_EQ(read_input(path("in"), 100).error().message,
-            "reading " + path("in") + ": it is a folder, and a file is wanted");
+  EXPECT_EQ(read_named(path("in"), 100).error().message, "reading " + path("in") + ": is a folder; a file is required");
+  EXPECT_EQ(read_input(path("in"), 100).error().message, "reading " + path("in") + ": is a folder; a file is required");
   EXPECT_EQ(code_of_refusal(read_named(path("absent"), 100)), Errc::not_found);
   EXPECT_EQ(code_of_refusal(read_input(path("absent"), 100)), Errc::not_found);
   put("a", "12345");

@@ -45,16 +45,16 @@ TEST(RunId, WhatIsRefusedIsNamed) {
   EXPECT_EQ(message_of(check_run_id("")), "run_id is empty");
   EXPECT_EQ(message_of(check_run_id("..")), "run_id starts with \".\". Start it with a letter or a digit.");
   EXPECT_EQ(message_of(check_run_id("_log")),
-            "run_id starts with \"_\", which is kept for the daemon's own. Start it with a letter "
+            "run_id starts with \"_\", which is reserved for the daemon. Start it with a letter "
             "or a digit.");
-  EXPECT_EQ(message_of(check_run_id("a/b")),
-            "run_id has \"/\" at byte 1; letters, digits and . _ - are allowed. An id of another "
-            "system goes to external_id.");
-  EXPECT_EQ(message_of(check_run_id(std::string_view("a\0", 2))),
-            "run_id has byte 0x00 at byte 1; letters, digits and . _ - are allowed. An id of "
-            "another system goes to external_id.");
+  EXPECT_EQ(
+      message_of(check_run_id("a/b")),
+      "run_id has \"/\" at byte 1; letters, digits and . _ - are allowed. Put an id of another system into external_id.");
+  EXPECT_EQ(
+      message_of(check_run_id(std::string_view("a\0", 2))),
+      "run_id has byte 0x00 at byte 1; letters, digits and . _ - are allowed. Put an id of another system into external_id.");
   EXPECT_EQ(message_of(check_run_id(std::string(300, 'a'))),
-            "run_id is 300 bytes, limit 128. An id of another system goes to external_id.");
+            "run_id is 300 bytes, limit 128. Put an id of another system into external_id.");
   EXPECT_FALSE(check_run_id(std::string(129, 'a')));
 }
 

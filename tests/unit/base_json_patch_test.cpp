@@ -94,14 +94,14 @@ TEST(JsonPatch, OneFailingOperationUndoesAll) {
   EXPECT_EQ(patched(R"({"a":{"b":[1,2]}})",
                     R"([{"op":"remove","path":"/a/b/0"},{"op":"add","path":"/x","value":1},
                         {"op":"test","path":"/a/b/0","value":1}])"),
-            "! operation 2: the value there is another one");
+            "! operation 2: the value at that place differs");
 }
 
 TEST(JsonPatch, WhatCannotBeDoneIsRefused) {
   const auto refused = [](std::string_view operation) {
     return patched(R"({"a":[1],"o":{"p":{}},"s":"x"})", "[" + std::string(operation) + "]");
   };
-  const std::string nothing = "! operation 0: there is nothing at that place";
+  const std::string nothing = "! operation 0: there is no value at that place";
   EXPECT_EQ(refused(R"({"op":"remove","path":"/x"})"), nothing);
   EXPECT_EQ(refused(R"({"op":"remove","path":"/a/1"})"), nothing);
   EXPECT_EQ(refused(R"({"op":"remove","path":"/a/-"})"), nothing);
@@ -115,7 +115,7 @@ TEST(JsonPatch, WhatCannotBeDoneIsRefused) {
               "! operation 0: there is no object or array to add to at that place, or the index is "
               "beyond its end");
   }
-  EXPECT_EQ(refused(R"({"op":"test","path":"/a/0","value":1.0})"), "! operation 0: the value there is another one");
+  EXPECT_EQ(refused(R"({"op":"test","path":"/a/0","value":1.0})"), "! operation 0: the value at that place differs");
   EXPECT_EQ(refused(R"({"op":"move","from":"/o","path":"/o/p/q"})"),
             "! operation 0: a value cannot be moved into itself");
   EXPECT_EQ(refused(R"({"op":"remove","path":""})"), "! operation 0: the whole value cannot be removed. Replace it");

@@ -99,8 +99,8 @@ TEST(Json, OtherNumbersHaveFortyDigitsAndExponentsUpTo308) {
 }
 
 TEST(Json, DuplicateKeysAreRefusedHoweverTheyAreWritten) {
-  EXPECT_EQ(problem(R"({"a":1,"b":2,"a":3})"), "JSON at byte 13: the key \"a\" is there twice. Keep one.");
-  EXPECT_EQ(problem(R"([{"ä":1,"\u00e4":2}])"), "JSON at byte 9: the key \"ä\" is there twice. Keep one.");
+  EXPECT_EQ(problem(R"({"a":1,"b":2,"a":3})"), "JSON at byte 13: the key \"a\" occurs twice. Keep one.");
+  EXPECT_EQ(problem(R"([{"ä":1,"\u00e4":2}])"), "JSON at byte 9: the key \"ä\" occurs twice. Keep one.");
   EXPECT_FALSE(accepted(R"({"":1,"":2})"));
   EXPECT_TRUE(accepted(R"({"a":{"a":1},"b":{"a":1}})"));
 }
@@ -151,7 +151,7 @@ TEST(Json, WhatIsNotJsonIsRefusedWithItsPlace) {
   EXPECT_EQ(problem("[1,]"), "JSON at byte 3: expected a JSON value.");
   EXPECT_EQ(problem("tru"), "JSON at byte 0: expected a JSON value.");
   EXPECT_EQ(problem("01"), "JSON at byte 0: a number with a leading zero.");
-  EXPECT_EQ(problem("{} {}"), "JSON at byte 3: something follows the value. Send one value.");
+  EXPECT_EQ(problem("{} {}"), "JSON at byte 3: text follows the value. Send one value.");
   EXPECT_EQ(problem("\"a\nb\""), "JSON at byte 2: a control character inside a string. Write it as \\u000a.");
   for (const char* text :
        {" ",   "nul",        "NaN",     "Infinity",       "-",     "+1",      "1.",       ".5",  "1e", "1e+",

@@ -101,10 +101,10 @@ TEST_F(SchemaTest, LimitsAreTestedAtTheirEdges) {
   EXPECT_EQ(problem("event/sample", R"({"name":"ääää\u00e4"})"), "name: 10 bytes, limit 8");
   EXPECT_EQ(problem("event/sample", R"({"name":""})"), "name: must not be empty");
   EXPECT_EQ(sample(R"("usage":{"input_tokens":1001})"), "usage.input_tokens: 1001 is above 1000, the limit");
-  EXPECT_EQ(sample(R"("usage":{"input_tokens":-1})"), "usage.input_tokens: -1 is below 0, the least");
+  EXPECT_EQ(sample(R"("usage":{"input_tokens":-1})"), "usage.input_tokens: -1 is below 0, the minimum");
   EXPECT_EQ(sample(R"("labels":{"a":"","b":"","c":""})"), "labels: 3 members, limit 2");
   EXPECT_EQ(sample(R"("labels":{"a":1})"), "labels.a: expected string, got number 1");
-  EXPECT_EQ(problem("rpc/thing.do#result", R"({"c":[]})"), "c: 0 items, at least 1 needed");
+  EXPECT_EQ(problem("rpc/thing.do#result", R"({"c":[]})"), "c: 0 items, at least 1 required");
 }
 
 TEST_F(SchemaTest, AnEnumListsItsValues) {
@@ -115,9 +115,9 @@ TEST_F(SchemaTest, AnEnumListsItsValues) {
 }
 
 TEST_F(SchemaTest, FormatsAreChecked) {
-  EXPECT_EQ(sample(R"("run_id":"a/b")"),
-            "run_id: run_id has \"/\" at byte 1; letters, digits and . _ - are allowed. An id of another "
-            "system goes to external_id.");
+  EXPECT_EQ(
+      sample(R"("run_id":"a/b")"),
+      "run_id: run_id has \"/\" at byte 1; letters, digits and . _ - are allowed. Put an id of another system into external_id.");
   EXPECT_NE(sample(R"("run_id":"_log")"), "");
   EXPECT_NE(sample(R"("any_run":"_other")"), "");
   EXPECT_NE(sample(R"("step_id":"/")"), "");
@@ -166,7 +166,7 @@ TEST(SchemaSet, ASchemaThatPromisesWhatIsNotCheckedDoesNotLoad) {
   EXPECT_EQ(problem(R"({"$ref":"common.json#/$defs/x"})"),
             "schema/event/x.json: $ref \"common.json#/$defs/x\": no such file");
   EXPECT_EQ(problem(R"({"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}})"),
-            "schema/event/x.json: $ref goes round in a circle");
+            "schema/event/x.json: $ref is circular");
   EXPECT_NE(problem("{"), "");
 }
 

@@ -169,8 +169,8 @@ TEST(Hints, AMethodThatIsAdvisedIsTheCommandThatDoesTheSame) {
             "run r has ended. Start it again with muniment run start RUN --agent AGENT --reopen");
   EXPECT_EQ(
       with_commands(
-          "it takes nothing more. Start a run of another name with run.start, and name this one in `continues`"),
-      "it takes nothing more. Start a run of another name with muniment run start NAME --agent AGENT --continues THIS");
+          "it can be read, but not appended to. Start a run of another name with run.start, and name this one in `continues`"),
+      "it can be read, but not appended to. Start a run of another name with muniment run start NAME --agent AGENT --continues THIS");
   EXPECT_EQ(with_commands("Shorten it, or artifact.put the text and name the artifact."),
             "Shorten it, or muniment artifact put the text and name the artifact.");
   EXPECT_EQ(with_commands("cursor: not one that artifact.list answered."),

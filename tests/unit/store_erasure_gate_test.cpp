@@ -40,7 +40,7 @@ TEST_F(Gate, WhoComesWhileItIsClosedWaitsAndIsToldWhatFor) {
   const auto late = gate_.pass(in(20ms));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, Errc::unavailable);
-  EXPECT_TRUE(late.error().message.starts_with("something is being archived")) << late.error().message;
+  EXPECT_TRUE(late.error().message.starts_with("content is being archived")) << late.error().message;
   EXPECT_EQ(late.error().retry_after_ms, 1'000);
   auto waiting = std::async(std::launch::async, [&] { return gate_.pass(in(10s)).ok(); });
   std::this_thread::sleep_for(20ms);

@@ -10,7 +10,7 @@
 namespace muniment {
 namespace {
 
-// CLI11 says what is allowed in the type's name: "TEXT:{block,stop}", "INT:INT in [1 - 64]".
+// CLI11 encodes the permitted values in the type's name: "TEXT:{block,stop}", "INT:INT in [1 - 64]".
 void write_value(json::Writer& out, const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const bool flag = option.get_items_expected_max() == 0;

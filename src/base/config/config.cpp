@@ -23,68 +23,70 @@ constexpr const char* machine_file = "/etc/muniment/muniment.toml";
 constexpr std::size_t socket_path_bytes_max = 107;  // sockaddr_un, without its final NUL
 
 constexpr ConfigKey table[] = {
-    {"data", &Config::data, "", "", 0, 0, "The folder that holds everything of an embedded instance."},
-    {"database", &Config::database, "", "", 0, 0, "A postgresql:// URI; empty: a private Postgres in the data folder."},
-    {"socket", &Config::socket, "", "", 0, 0, "The Unix socket; empty: munimentd.sock in the data folder."},
+    {"data", &Config::data, "", "", 0, 0, "Data folder of the instance."},
+    {"database", &Config::database, "", "", 0, 0,
+     "URI of the database, postgresql://…; empty: a private Postgres in the data folder."},
+    {"socket", &Config::socket, "", "", 0, 0, "Path of the Unix socket; empty: munimentd.sock in the data folder."},
     {"origin", &Config::origin, "muniment.local", "", 0, 0,
-     "Whose log it is, a name like example.com/agents: the origin of its checkpoints is this/log id."},
+     "Name of the log's owner, such as example.com/agents; the origin of its checkpoints is <this name>/<log id>."},
     {"checkpoint_ms", &Config::checkpoint_ms, "200", "milliseconds", 10, 3'600'000,
-     "Between two signed checkpoints, while events come."},
+     "Interval between signed checkpoints while events are appended."},
     {"witnesses", &Config::witnesses, "", "", 0, 0,
-     "Who keeps signed checkpoints outside: folder:/PATH, s3://BUCKET/PREFIX, unix:/SOCKET VKEY or https://URL VKEY, with commas."},
-    {"artifact_bytes_max", &Config::artifact_bytes_max, "4 GiB", "bytes", 1, any, "The largest artifact."},
+     "Witnesses that store signed checkpoints: folder:/PATH, s3://BUCKET/PREFIX, unix:/SOCKET VKEY or https://URL VKEY, separated by commas."},
+    {"artifact_bytes_max", &Config::artifact_bytes_max, "4 GiB", "bytes", 1, any, "Size limit of an artifact."},
     {"disk_reserve_bytes", &Config::disk_reserve_bytes, "2 GiB", "bytes", 0, any,
-     "Artifacts are refused when less than this would stay free."},
+     "Disk space to keep free; artifacts that would use it are refused."},
     {"disk_reserve_percent", &Config::disk_reserve_percent, "5", "percent", 0, 99,
-     "The same, as a share of the disk; the larger of the two counts."},
+     "Disk space to keep free, as a percentage; the larger of the two limits applies."},
     {"snapshot_events", &Config::snapshot_events, "256", "events", 1, any,
-     "A run's state is snapshotted after this many of its events."},
+     "Number of events of a run after which a snapshot is taken."},
     {"snapshot_seconds", &Config::snapshot_seconds, "300", "seconds", 1, any,
-     "And after this time, if anything happened in the run."},
+     "Time after which a changed run is snapshotted."},
     {"partition_bits", &Config::partition_bits, "24", "", limits::partition_bits_min, limits::partition_bits_max,
-     "A partition of a new log is 2 to the power of this many events; what can be archived is a full one."},
+     "Binary logarithm of the number of events in a partition of a new log; only full partitions can be archived."},
     {"workers", &Config::workers, "16", "threads", 1, 256,
-     "Threads that serve requests which read; each has its own connection."},
+     "Number of threads for requests that read, each with its own connection."},
     {"search_threads", &Config::search_threads, "4", "threads", 1, 64,
-     "Searches that the search child works on at once; more of them wait their turn."},
+     "Number of concurrent searches in the search child; further ones wait."},
     {"query_cache_bytes", &Config::query_cache_bytes, "67108864", "bytes", 0, any,
-     "Memory for answers to queries that may be asked again."},
+     "Memory for cached answers to queries."},
     {"reporter_listen", &Config::reporter_listen, "", "", 0, 0,
-     "Where the private Postgres lets analysts in over TCP, as the role reporter: 127.0.0.1:5433; empty: nowhere."},
+     "TCP address of the private Postgres for analysts with the role reporter, such as 127.0.0.1:5433; empty: none."},
     {"reporter_password_file", &Config::reporter_password_file, "", "", 0, 0,
-     "A file that holds that role's password, closed to others (chmod 600)."},
+     "File with the password of the role reporter, closed to other users (chmod 600)."},
     {"reporter_clients", &Config::reporter_clients, "", "", 0, 0,
-     "The networks that may come to a reporter_listen which other machines reach: 10.1.2.0/24, with commas."},
+     "Networks that may connect to a reporter_listen that other machines can reach, such as 10.1.2.0/24, separated by commas."},
     {"redis", &Config::redis, "", "", 0, 0,
-     "A Redis that keeps answers beyond a restart, HOST:PORT or the path of its socket; empty: they are kept in memory alone."},
-    {"redis_password_file", &Config::redis_password_file, "", "", 0, 0, "A file that holds its password."},
-    {"redis_seconds", &Config::redis_seconds, "86400", "seconds", 1, any, "How long it keeps an answer."},
+     "Redis server for cached answers that survive a restart, HOST:PORT or the path of its socket; empty: cache in memory only."},
+    {"redis_password_file", &Config::redis_password_file, "", "", 0, 0, "File with the password of the Redis server."},
+    {"redis_seconds", &Config::redis_seconds, "86400", "seconds", 1, any, "Lifetime of an answer in Redis."},
     {"use_lite", &Config::use_lite, "", "", 0, 0,
-     "Folder of the weights of the sentence encoder; empty: where scripts/setup puts them."},
+     "Folder of the weights of the sentence encoder; empty: the one that scripts/setup uses."},
     {"embed_url", &Config::embed_url, "", "", 0, 0,
-     "An embedding server, for a lane of its own: http://127.0.0.1:8080/v1/embeddings; empty: there is no such lane."},
-    {"embed_api", &Config::embed_api, "", "", 0, 0, "openai, ollama or tei; empty: told from the URL's path."},
+     "URL of an embedding server for an additional lane, such as http://127.0.0.1:8080/v1/embeddings; empty: no such lane."},
+    {"embed_api", &Config::embed_api, "", "", 0, 0,
+     "API of the embedding server: openai, ollama or tei; empty: derived from the URL's path."},
     {"embed_model", &Config::embed_model, "", "", 0, 0,
-     "The model that the server is asked for; another one means that everything is embedded again."},
-    {"embed_key_file", &Config::embed_key_file, "", "", 0, 0, "A file with a bearer token for the server."},
-    {"embed_query_prefix", &Config::embed_query_prefix, "", "", 0, 0, "What the model wants in front of a query."},
+     "Model to request from the embedding server; a change embeds all texts again."},
+    {"embed_key_file", &Config::embed_key_file, "", "", 0, 0, "File with the bearer token for the embedding server."},
+    {"embed_query_prefix", &Config::embed_query_prefix, "", "", 0, 0, "Prefix that the model requires before a query."},
     {"embed_dimension", &Config::embed_dimension, "0", "numbers", 0, limits::embedding_dimension_max,
-     "How many numbers a vector of the model has; 0: the server is asked."},
+     "Number of dimensions of the model's vectors; 0: query the server."},
     {"embed_timeout_ms", &Config::embed_timeout_ms, "10000", "milliseconds", 10, 600'000,
-     "A server that takes longer over a batch of passages is taken for gone; a query waits for 2 seconds at most."},
+     "Time after which a server that embeds a batch of passages counts as unavailable; a query waits at most 2 seconds."},
     {"expansion_hook", &Config::expansion_hook, "", "", 0, 0,
-     "A program, by its absolute path, and its arguments, that says what a query can also be asked as."},
+     "Program that expands a query: absolute path and arguments."},
     {"rerank_hook", &Config::rerank_hook, "", "", 0, 0,
-     "A program, likewise, that scores the best passages of a query."},
+     "Program that scores the best passages of a query: absolute path and arguments."},
     {"hook_ms", &Config::hook_ms, "2000", "milliseconds", 10, limits::hook_ms_max,
-     "How long a hook may take; after that the query goes on without it."},
+     "Time limit of a hook; after it the query continues without the hook."},
     {"rerank_url", &Config::rerank_url, "", "", 0, 0,
-     "A server that speaks TEI's /rerank, which scores the best passages of a query."},
-    {"rerank_key_file", &Config::rerank_key_file, "", "", 0, 0, "A file that holds the bearer token for it."},
+     "URL of a server with TEI's /rerank, which scores the best passages of a query."},
+    {"rerank_key_file", &Config::rerank_key_file, "", "", 0, 0, "File with the bearer token for rerank_url."},
     {"rerank_ms", &Config::rerank_ms, "2000", "milliseconds", 10, limits::hook_ms_max,
-     "How long a request to it may take."},
+     "Time limit of a request to rerank_url."},
     {"index_runs", &Config::index_runs, "false", "", 0, 0,
-     "Whether what happens in a run is found by queries, unless its run.start says so itself: true or false."},
+     "Index the events of runs for queries if run.start does not specify it: true or false."},
     {"http_listen", &Config::http_listen, "", "", 0, 0,
      "Address and port of MCP over HTTP, 127.0.0.1:8765; empty: none."},
     {"http_token_file", &Config::http_token_file, "", "", 0, 0,
@@ -93,24 +95,24 @@ constexpr ConfigKey table[] = {
      "PEM file with the certificate of http_listen; required for an address that is not loopback."},
     {"http_key_file", &Config::http_key_file, "", "", 0, 0, "PEM file with the certificate's private key."},
     {"http_hosts", &Config::http_hosts, "", "", 0, 0,
-     "Host names by which clients may reach http_listen, beside the loopback names."},
+     "Host names by which clients may reach http_listen, in addition to the loopback names."},
     {"mcp_toolsets", &Config::mcp_toolsets, "", "", 0, 0,
-     "Further tools for MCP hosts, beside the 12 default ones: runs, ledger, documents."},
+     "Additional tools for MCP hosts, beyond the 12 default ones: runs, ledger, documents."},
     {"mcp_session_runs", &Config::mcp_session_runs, "false", "", 0, 0,
-     "Record each MCP session as a run; `muniment mcp` asks for it in any case, unless --no-run: true or false."},
+     "Record each MCP session as a run: true or false; `muniment mcp` always does unless --no-run is given."},
     {"completion_policy", &Config::completion_policy, "", "", 0, 0,
      "TOML file with the policies of task completion, by type of task (docs/evidence.md; default: one policy for all)."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
-     "How long an upload that stopped half-way can be resumed."},
+     "Time for which an interrupted upload can be resumed."},
     {"commit_deadline_ms", &Config::commit_deadline_ms, "10000", "milliseconds", 100, 600'000,
-     "A Postgres that is silent for longer counts as unavailable."},
+     "Time after which a Postgres that does not answer counts as unavailable."},
     {"required_standbys", &Config::required_standbys, "0", "standbys", 0, 100,
-     "How many synchronous standbys have to confirm what is acknowledged; without them the daemon does not start, and appends nothing."},
-    {"log_level", &Config::log_level, "info", "", 0, 0, "error, warn, info or debug."},
-    {"log_format", &Config::log_format, "text", "", 0, 0, "text, or json for one object a line."},
+     "Number of synchronous standbys that must confirm each commit; without them the daemon does not start and appends nothing."},
+    {"log_level", &Config::log_level, "info", "", 0, 0, "Log level: error, warn, info or debug."},
+    {"log_format", &Config::log_format, "text", "", 0, 0, "Log format: text, or json for one object per line."},
     {"allowed_uids", &Config::allowed_uids, "", "", 0, 0xFFFF'FFFE,
-     "Users who may connect, beside root and the daemon's own."},
-    {"allowed_group", &Config::allowed_group, "", "", 0, 0, "A group, by its name, whose members may connect too."},
+     "Numeric ids of users who may connect, in addition to root and the daemon's user."},
+    {"allowed_group", &Config::allowed_group, "", "", 0, 0, "Name of a group whose members may connect, too."},
 };
 
 struct Unit {
@@ -165,7 +167,7 @@ Result<std::vector<std::int64_t>> numbers_of(const ConfigKey& key, std::string_v
   return numbers;
 }
 
-// A JSON array of texts, or one text that is no array.
+// Parses a JSON array of texts, or one text that is not an array.
 Result<std::vector<std::string>> texts_of(const ConfigKey& key, std::string_view value) {
   std::vector<std::string> list;
   if (value.empty()) return list;
@@ -181,11 +183,11 @@ Result<std::vector<std::string>> texts_of(const ConfigKey& key, std::string_view
   return list;
 }
 
-// What is run has a place of its own, whatever PATH says.
+// Requires an absolute path, so that PATH cannot change the program.
 Status check_command(const ConfigKey& key, const std::vector<std::string>& command) {
   if (command.empty() || !key.key.ends_with("_hook")) return success();
   if (!command.front().starts_with('/'))
-    return bad_value(key, command.front(), "give the absolute path of a program, and its arguments");
+    return bad_value(key, command.front(), "give the absolute path of a program and its arguments");
   if (command.size() <= limits::hook_arguments_max) return success();
   return bad_value(key, command.front(), fmt::format("a command has at most {} parts", limits::hook_arguments_max));
 }
@@ -207,7 +209,7 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   if (key.key == "embed_api" && !value.empty() && value != "openai" && value != "ollama" && value != "tei") {
     return bad_value(key, value, "give openai, ollama or tei, or nothing");
   }
-  // It is shown in messages.
+  // Messages show the URL.
   if ((key.key == "embed_url" || key.key == "rerank_url") && value.find('@') != std::string_view::npos) {
     const std::string_view name = key.key.substr(0, key.key.find('_'));
     return Error(
@@ -233,7 +235,7 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
     const std::size_t colon = value.find(':', value.find("//"));
     if (source == ConfigSource::flag && at != std::string_view::npos && colon < at) {
       return Error(Errc::invalid_argument,
-                   "database has a password, and a command line is no secret. Put the URI into the "
+                   "database contains a password, but command lines are visible to other users. Put the URI into the "
                    "configuration file or MUNIMENT_DATABASE, or the password into PGPASSFILE.");
     }
   }
@@ -304,12 +306,13 @@ class Loader {
     if (const char* home = environment("HOME"); home != nullptr && home[0] == '/') {
       return std::string(home) + "/.local/share/muniment";
     }
-    loaded_.problems.emplace_back(Errc::invalid_argument, "there is no HOME to keep the data in. Give --data DIR.");
+    loaded_.problems.emplace_back(Errc::invalid_argument,
+                                  "HOME is not set, so that there is no default data folder. Give --data DIR.");
     return "muniment-data";
   }
 
-  // The folder decides which file is read, so it is looked for first, and the file in it cannot
-  // move it. A file given by --config can.
+  // The data folder determines which file is read. It is therefore determined first, and the file in it cannot change
+  // it. A file given by --config can.
   void find_data() {
     loaded_.values.data = default_data();
     read_environment("data");
@@ -322,14 +325,14 @@ class Loader {
     return (value != nullptr && *value != '\0') || std::ranges::any_of(inputs_.flags, named);
   }
 
-  // Who may not read the machine's file has an instance of their own.
+  // A user who cannot read the machine's file uses an own instance.
   std::string file_to_read() const {
     if (!inputs_.file.empty()) return inputs_.file;
     std::error_code ignored, failed;
     std::string beside = loaded_.values.data + "/muniment.toml";
     if (std::filesystem::exists(beside, failed)) return beside;
     if (failed == std::errc::permission_denied && names_place("data"))
-      return beside;  // the folder is closed: whether it is there is not known
+      return beside;  // the folder is closed: whether the file exists is unknown
     const bool own = loaded_.values.data != root_data && std::filesystem::exists(loaded_.values.data, ignored);
     const std::string system = inputs_.system_file.value_or(machine_file);
     const bool placed = names_place("data") || names_place("socket") || names_place("database");
@@ -392,7 +395,7 @@ class Loader {
     }
   }
 
-  // Paths are made absolute: the daemon changes its folder, and messages are read elsewhere.
+  // Paths are made absolute, because the daemon changes its working folder and messages are read elsewhere.
   void place_socket() {
     Config& config = loaded_.values;
     config.data = absolute(config.data);

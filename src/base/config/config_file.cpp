@@ -1,5 +1,5 @@
-// The one place that knows TOML. Values are handed on as text, so that a flag, the environment and
-// the file are all read by the same rules. Debian's library throws; what it throws ends here.
+// Parses TOML; no other file does. Values are passed on as text, so that the same rules apply to flags, the environment
+// and the file. Exceptions of Debian's library are caught here.
 #include <toml++/toml.h>
 
 #include <fmt/format.h>
@@ -25,16 +25,16 @@ Result<std::string> text_of_node(const toml::node& node) {
     }
     return joined;
   }
-  return Error(Errc::invalid_argument, "a value is a text, a whole number, true, false or a list");
+  return Error(Errc::invalid_argument, "the value must be a text, a whole number, true, false or a list");
 }
 
-// As it stands where there is no TOML, so that one rule reads both.
+// Formats a list as JSON, as it is written outside TOML, so that one rule parses both.
 Result<std::string> json_of_list(const toml::array& items) {
   json::Writer list;
   list.begin_array();
   for (const toml::node& item : items) {
     const auto* text = item.as_string();
-    if (text == nullptr) return Error(Errc::invalid_argument, "a list of texts holds nothing else");
+    if (text == nullptr) return Error(Errc::invalid_argument, "a list of texts must hold only texts");
     list.string(text->get());
   }
   return std::move(list.end_array()).text();
@@ -47,7 +47,7 @@ Status read_config_file(const std::string& path,
   const auto text = read_input(path, limits::config_file_bytes_max);
   if (!text) {
     Error error = text.error();
-    if (is_halting(error.code)) error.code = Errc::invalid_argument;  // whatever it is, no run is stopped for it
+    if (is_halting(error.code)) error.code = Errc::invalid_argument;  // an error in the configuration never halts a run
     return std::move(error).within("the configuration file");
   }
   try {

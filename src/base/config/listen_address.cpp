@@ -12,7 +12,7 @@
 namespace muniment {
 namespace {
 
-using Bytes = std::array<unsigned char, 16>;  // of IPv4 the first four
+using Bytes = std::array<unsigned char, 16>;  // IPv4 uses the first four
 
 std::optional<Bytes> bytes_of(int family, const std::string& address) {
   Bytes bytes{};
@@ -34,7 +34,7 @@ std::string ListenAddress::text() const {
 Result<ListenAddress> parse_listen_address(std::string_view key, const std::string& value) {
   const Error bad(
       Errc::invalid_argument,
-      fmt::format("{} = \"{}\": give the number of an address and a port: 127.0.0.1:5433, or [::1]:5433", key, value));
+      fmt::format("{} = \"{}\": give a numeric address and a port: 127.0.0.1:5433, or [::1]:5433", key, value));
   const std::size_t colon = value.rfind(':');
   if (colon == std::string::npos) return bad;
   ListenAddress listen;

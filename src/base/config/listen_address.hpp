@@ -1,4 +1,4 @@
-// A TCP address to listen on, as the keys *_listen of the configuration give it.
+// Parses TCP addresses to listen on, as in the configuration keys *_listen.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace muniment {
 
 struct ListenAddress {
-  std::string address;  // a number, without brackets: 127.0.0.1, ::1, 0.0.0.0
+  std::string address;  // numeric, without brackets: 127.0.0.1, ::1, 0.0.0.0
   std::uint16_t port = 0;
   bool ipv6 = false;
   bool loopback = false;
@@ -18,7 +18,7 @@ struct ListenAddress {
   std::string text() const;  // "127.0.0.1:5433", "[::1]:5433"
 };
 
-// `value` of the setting `key`. Errors: invalid_argument, with what to write instead.
+// Parses `value` of the setting `key`. Errors: invalid_argument, with the expected form.
 Result<ListenAddress> parse_listen_address(std::string_view key, const std::string& value);
 
 }  // namespace muniment

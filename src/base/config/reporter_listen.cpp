@@ -17,7 +17,7 @@ Error bad_listen(const std::string& value, std::string_view why) {
   return Error(Errc::invalid_argument, fmt::format("reporter_listen = \"{}\": {}", value, why));
 }
 
-// "10.1.2.0/24", or one address.
+// Parses "10.1.2.0/24", or a single address.
 Result<std::string> network_of(const std::string& text) {
   const std::size_t slash = text.find('/');
   const std::string address = text.substr(0, slash);
@@ -28,7 +28,7 @@ Result<std::string> network_of(const std::string& text) {
   const auto bits = slash == std::string::npos ? std::optional(bits_max) : parse_decimal(text.substr(slash + 1));
   if (!known || !bits || *bits < 0 || *bits > bits_max) {
     return Error(Errc::invalid_argument,
-                 fmt::format("reporter_clients: \"{}\" is no network; write 10.1.2.0/24 or fd00::/8", text));
+                 fmt::format("reporter_clients: \"{}\" is not a network; write 10.1.2.0/24 or fd00::/8", text));
   }
   return fmt::format("{}/{}", address, *bits);
 }
@@ -58,8 +58,8 @@ Result<std::optional<ReporterListen>> reporter_listen_of(const Config& config) {
     return Error(
         Errc::conflict,
         fmt::format(
-            "reporter_listen is for the private Postgres, and database names another one. Let its administrator "
-            "make a login that is a member of the role reporter. {}",
+            "reporter_listen requires the private Postgres, but database names another one. Its administrator can "
+            "create a login that is a member of the role reporter. {}",
             runbook));
   }
   ReporterListen listen;
@@ -67,14 +67,15 @@ Result<std::optional<ReporterListen>> reporter_listen_of(const Config& config) {
   if (config.reporter_password_file.empty()) {
     return Error(
         Errc::invalid_argument,
-        fmt::format("reporter_listen needs a password: put one into a file that is closed to others, and its path into "
-                    "reporter_password_file. {}",
-                    runbook));
+        fmt::format(
+            "reporter_listen requires a password: put one into a file that is closed to other users, and its path into "
+            "reporter_password_file. {}",
+            runbook));
   }
   ASSIGN_OR_RETURN(listen.clients, networks_of(config.reporter_clients));
   if (listen.clients.empty() && !listen.place.loopback) {
     return bad_listen(config.reporter_listen,
-                      fmt::format("other machines reach this address. If that is meant, say which: reporter_clients = "
+                      fmt::format("other machines can reach this address. To permit them, set reporter_clients = "
                                   "\"10.1.2.0/24\"; otherwise listen at 127.0.0.1. {}",
                                   runbook));
   }

@@ -1,4 +1,5 @@
-// Where the private Postgres lets analysts in, and from where: the keys reporter_* of the configuration, held together.
+// Checks the configuration keys reporter_* together: the TCP address of the private Postgres for analysts, and their
+// networks.
 #pragma once
 
 #include <optional>
@@ -13,10 +14,11 @@ namespace muniment {
 
 struct ReporterListen {
   ListenAddress place;
-  std::vector<std::string> clients;  // networks, as pg_hba.conf writes them; the machine itself where nothing is said
+  std::vector<std::string> clients;  // networks in the syntax of pg_hba.conf; the machine itself if none is set
 };
 
-// nullopt: nobody is let in. Errors: invalid_argument, with what to write instead; conflict with an external database.
+// nullopt: analysts cannot connect over TCP. Errors: invalid_argument, with the expected form; conflict with an
+// external database.
 Result<std::optional<ReporterListen>> reporter_listen_of(const Config& config);
 
 }  // namespace muniment

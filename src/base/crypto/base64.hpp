@@ -1,4 +1,4 @@
-// Base64 as RFC 4648, section 4: with padding, without line breaks.
+// Encodes and decodes Base64 (RFC 4648, section 4): with padding, without line breaks.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace muniment {
 
 std::string to_base64(std::string_view bytes);
 
-// nullopt for anything but what to_base64 writes: no white space, no missing padding, no bits set
-// that no byte holds.
+// Decodes only texts that to_base64 can produce; nullopt for white space, missing padding, or surplus bits that are not
+// zero.
 std::optional<std::string> from_base64(std::string_view text);
 std::optional<Hash> hash_from_base64(std::string_view text);  // exactly 32 bytes
 

@@ -1,6 +1,6 @@
 #include "base/crypto/chained_sha256.hpp"
 
-// EVP, which the rest of Muniment uses, hides the state; these older functions show it.
+// EVP, which other code uses, hides the state; these older functions expose it.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 

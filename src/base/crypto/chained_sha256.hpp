@@ -1,5 +1,5 @@
-// SHA-256 whose state can be seen and taken up again. SHA-256 goes through its input block by block of 64 bytes, and
-// what it has come to after each of them, the chaining value, is 32 bytes.
+// Implements SHA-256 with a state that can be exported and resumed. SHA-256 processes its input in blocks of 64 bytes;
+// its state after each block, the chaining value, has 32 bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace muniment {
 class ChainedSha256 {
  public:
   ChainedSha256();
-  // As one that has been given the `bytes_before`, whole blocks, that lead to this value.
+  // Resumes after `bytes_before` bytes, a multiple of 64, that lead to this value.
   ChainedSha256(const Hash& chaining_value, std::uint64_t bytes_before);
   ~ChainedSha256();
   void update(std::string_view bytes);
-  Hash chaining_value() const;  // after whole blocks
+  Hash chaining_value() const;  // only after whole blocks
   Hash finish();
 
  private:

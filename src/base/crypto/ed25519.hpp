@@ -1,4 +1,4 @@
-// Ed25519 (RFC 8032, OpenSSL): signing what leaves the log, verifying what others keep of it.
+// Signs data that leaves the log and verifies signatures with Ed25519 (RFC 8032, OpenSSL).
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ class SigningKey {
   std::unique_ptr<Key> key_;
 };
 
-// False for a signature of another size, another message or another key.
+// Returns false for a signature of another size, message or key.
 bool verify_signature(const PublicKey& key, std::string_view message, std::string_view signature);
 
 }  // namespace muniment

@@ -23,8 +23,8 @@ void require_mac(bool done) {
   if (!done) std::abort();  // out of memory, or an OpenSSL without HMAC-SHA-256
 }
 
-// One a thread: looking up the algorithms in OpenSSL's providers costs three times what the code of a short message
-// does, and the append thread makes one before each batch.
+// One context for each thread: the lookup in OpenSSL's providers costs three times as much as the HMAC of a short
+// message, and the append thread computes one before each batch.
 EVP_MAC_CTX* prepared() {
   thread_local const MacContext context = [] {
     const Mac mac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));

@@ -1,4 +1,4 @@
-// HMAC with SHA-256 (RFC 2104; OpenSSL): whoever lacks the key can make none.
+// Computes HMAC with SHA-256 (RFC 2104; OpenSSL).
 #pragma once
 
 #include <initializer_list>
@@ -8,9 +8,9 @@
 
 namespace muniment {
 
-// Of the parts, one after the other.
+// Computes the HMAC of the concatenated parts.
 Hash hmac_sha256(std::string_view key, std::initializer_list<std::string_view> parts);
-// Takes the same time wherever they differ.
+// Compares in constant time.
 bool equal_hashes(std::string_view a, std::string_view b);
 
 }  // namespace muniment

@@ -1,5 +1,5 @@
-// Calls of OpenSSL that must not fail: without its hashes, randomness and signatures nothing that Muniment promises can
-// be kept, and no caller could act on the error.
+// Checks OpenSSL calls that must not fail: without hashes, randomness and signatures Muniment can keep none of its
+// guarantees, and no caller could handle the error.
 #pragma once
 
 #include <cstdio>
@@ -7,7 +7,7 @@
 
 namespace muniment {
 
-// Ends the process unless `done`. `what` completes "OpenSSL cannot …".
+// Aborts the process unless `done`. `what` completes "OpenSSL cannot …".
 inline void require_openssl(bool done, const char* what) {
   if (done) return;
   std::fprintf(stderr, "OpenSSL cannot %s\n", what);

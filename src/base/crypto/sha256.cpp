@@ -17,7 +17,7 @@ using Digest = std::unique_ptr<EVP_MD_CTX, DigestFree>;
 
 namespace {
 
-// Fetching looks through OpenSSL's providers, which costs more than hashing a short text.
+// Cached: fetching searches OpenSSL's providers, which costs more than hashing a short text.
 const EVP_MD* sha256_algorithm() {
   static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   require_openssl(algorithm != nullptr, "fetch SHA-256");
@@ -44,8 +44,8 @@ Hash end(EVP_MD_CTX* digest) {
   return hash;
 }
 
-// RAND_bytes takes locks and costs about a microsecond; a salt is taken on every append. The pool
-// is this thread's, and a forked child must not hand out the same bytes as its parent.
+// RAND_bytes takes locks and costs about a microsecond, and every append needs a salt. Each thread has its own pool. A
+// forked child must not return the same bytes as its parent.
 class RandomPool {
  public:
   void take(std::uint8_t* out, std::size_t size) {

@@ -1,4 +1,4 @@
-// SHA-256 (OpenSSL), one-shot and streaming, and hexadecimal text.
+// Computes SHA-256 (OpenSSL), one-shot and streaming, and converts hexadecimal text.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace muniment {
 using Hash = std::array<std::uint8_t, 32>;
 using Salt = std::array<std::uint8_t, 32>;
 
-// The hash of the parts, one after the other.
+// Hashes the concatenated parts.
 Hash sha256(std::initializer_list<std::string_view> parts);
 inline Hash sha256(std::string_view bytes) { return sha256({bytes}); }
 
@@ -26,7 +26,7 @@ class Sha256 {
   Sha256(Sha256&&) noexcept;
   Sha256& operator=(Sha256&&) noexcept;
   void update(std::string_view bytes);
-  Hash finish();  // the object starts anew after it
+  Hash finish();  // resets the object
 
  private:
   struct Context;
@@ -36,7 +36,7 @@ class Sha256 {
 Salt random_salt();
 void random_bytes(std::uint8_t* out, std::size_t size);
 
-std::string_view view(const Hash& hash);  // its 32 bytes
+std::string_view view(const Hash& hash);  // the 32 bytes
 std::string to_hex(std::string_view bytes);
 inline std::string to_hex(const Hash& hash) { return to_hex(view(hash)); }
 std::optional<std::string> from_hex(std::string_view text);  // lower or upper case, even length

@@ -45,7 +45,7 @@ std::uint32_t key_id(std::string_view name, KeyType type, const PublicKey& key) 
   return static_cast<std::uint32_t>(from_big_endian(view(hash).substr(0, 4)));
 }
 
-// "name+id+base64" with 32 bytes behind the type, public or private.
+// Parsed form of "name+id+base64", with 32 bytes after the type, public or private.
 struct KeyText {
   std::string name;
   std::uint32_t id = 0;
@@ -59,7 +59,7 @@ Result<KeyText> parse_key_text(std::string_view text) {
   };
   const std::size_t first = text.find('+');
   const std::size_t second = first == std::string_view::npos ? first : text.find('+', first + 1);
-  if (second == std::string_view::npos) return bad("two + are missing");
+  if (second == std::string_view::npos) return bad("it must have two +");
   KeyText key;
   key.name = text.substr(0, first);
   if (!good_name(key.name)) return bad("the name is empty or has spaces");
@@ -80,7 +80,7 @@ std::string key_text(const VerifierKey& key, std::string_view bytes) {
   return fmt::format("{}+{:08x}+{}", key.name, key.id, to_base64(static_cast<char>(key.type) + std::string(bytes)));
 }
 
-// What a key of this type signs.
+// Returns the bytes that a key of this type signs.
 std::string signed_bytes(KeyType type, std::string_view text, std::uint64_t time_s) {
   if (type == KeyType::ed25519) return std::string(text);
   return fmt::format("cosignature/v1\ntime {}\n{}", time_s, text);
@@ -105,8 +105,6 @@ Result<NoteSignature> parse_signature(std::string_view line) {
 
 }  // namespace
 
-// ---- keys ---------------------------------------------------------------------------------------
-
 VerifierKey::VerifierKey(std::string name_, KeyType type_, const PublicKey& key_)
     : name(std::move(name_)), id(key_id(name, type_, key_)), type(type_), key(key_) {}
 
@@ -117,7 +115,7 @@ Result<VerifierKey> VerifierKey::parse(std::string_view text) {
   VerifierKey key(std::move(read.name), read.type, read.bytes);
   if (key.id != read.id)
     return Error(Errc::invalid_argument,
-                 fmt::format("the key's id is {:08x}, what follows from it is {:08x}", read.id, key.id));
+                 fmt::format("the key's id is {:08x}, but {:08x} was expected", read.id, key.id));
   return key;
 }
 
@@ -145,7 +143,7 @@ Result<NoteSigner> NoteSigner::parse(std::string_view text) {
   ASSIGN_OR_RETURN(KeyText read, parse_key_text(text.substr(private_prefix.size())));
   NoteSigner signer(std::move(read.name), read.type, SigningKey::from_seed(read.bytes));
   if (signer.verifier_.id != read.id)
-    return Error(Errc::invalid_argument, "the private key's id does not follow from it");
+    return Error(Errc::invalid_argument, "the private key's id does not match the key");
   return signer;
 }
 
@@ -156,8 +154,6 @@ NoteSignature NoteSigner::sign(std::string_view text, std::uint64_t time_s) cons
   const std::string time = verifier_.type == KeyType::cosignature ? big_endian(time_s, 8) : std::string();
   return {verifier_.name, verifier_.id, time + std::string(view_of(signature))};
 }
-
-// ---- notes --------------------------------------------------------------------------------------
 
 std::string NoteSignature::line() const {
   return fmt::format("{}{} {}\n", dash, name, to_base64(big_endian(id, 4) + bytes));
@@ -217,8 +213,6 @@ Result<std::vector<Signed>> signers_of(const Note& note, std::span<const Verifie
   return signers;
 }
 
-// ---- checkpoints --------------------------------------------------------------------------------
-
 std::string Checkpoint::text() const { return fmt::format("{}\n{}\n{}\n", origin, size, to_base64(view(root))); }
 
 Result<Checkpoint> Checkpoint::parse(std::string_view text) {
@@ -226,7 +220,7 @@ Result<Checkpoint> Checkpoint::parse(std::string_view text) {
   const auto origin = take_line(text);
   const auto size = take_line(text);
   const auto root = take_line(text);
-  if (!root || !text.empty()) return bad("it has not exactly three lines");
+  if (!root || !text.empty()) return bad("it must have exactly three lines");
   Checkpoint checkpoint;
   checkpoint.origin = *origin;
   if (checkpoint.origin.empty()) return bad("the origin is empty");

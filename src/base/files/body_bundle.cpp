@@ -18,9 +18,9 @@ constexpr std::size_t bundle_bytes_max =
     magic.size() +
     static_cast<std::size_t>(tile_width) * (1 + sizeof(Salt) + length_bytes + limits::event_body_bytes_max);
 
-constexpr std::size_t file_bytes_max = 2 * bundle_bytes_max;  // what nothing compresses grows by little
+constexpr std::size_t file_bytes_max = 2 * bundle_bytes_max;  // incompressible data grows only slightly
 
-// Takes `size` bytes off the front; nullopt where there are fewer.
+// Removes the first `size` bytes and returns them; nullopt if there are fewer.
 std::optional<std::string_view> take_front(std::string_view& rest, std::size_t size) {
   if (rest.size() < size) return std::nullopt;
   const std::string_view taken = rest.substr(0, size);

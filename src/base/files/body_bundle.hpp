@@ -1,5 +1,5 @@
-// The bodies of 256 neighbouring events in one file of an archive, beside the bundle of their
-// entries (docs/format.md, Archive): what an event's row says under `salt` and `body`.
+// Encodes the bodies of 256 consecutive events in one archive file, which accompanies the bundle of their entries
+// (docs/format.md, Archive). Each item holds the `salt` and `body` of an event's row.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ struct ArchivedBody {
   friend bool operator==(const ArchivedBody&, const ArchivedBody&) = default;
 };
 
-// Of the events 256·n to 256·n + 255, in order; nullopt: erased.
+// For the events 256·n to 256·n + 255, in order; nullopt: erased.
 using BodyBundle = std::vector<std::optional<ArchivedBody>>;
 
-// The file's bytes. `bundle` has 256 items, each body at most 61,440 bytes.
+// Returns the bytes of the file. `bundle` must have 256 items with bodies of at most 61,440 bytes.
 std::string encode_bodies(const BodyBundle& bundle);
 
-// Errors: corrupt for anything that `encode_bodies` does not make, up to the compression.
+// Errors: corrupt unless `encode_bodies` could have produced the file, apart from the compression.
 Result<BodyBundle> decode_bodies(std::string_view file);
 
-// Below the archive: "bodies/x001/234/067".
+// Path relative to the archive: "bodies/x001/234/067".
 std::string bodies_path(std::int64_t index);
 
-// The file of these bodies in an archive. Errors: not_found; corrupt for what is not one; as read_file. All name the
-// path.
+// Reads the file of these bodies in an archive. Errors, all with the path: not_found; corrupt if the file is malformed;
+// as read_file.
 Result<BodyBundle> read_bodies(const std::string& archive, std::int64_t index);
 
 }  // namespace muniment

@@ -49,14 +49,14 @@ Result<RegularFile> require_regular(Fd fd, std::string_view path) {
   return RegularFile{std::move(fd), about.st_size};
 }
 
-// What stands at a path that a caller named was never ours to keep whole.
+// Maps corrupt to the caller's mistake, because the caller chose the path and Muniment does not guarantee its content.
 Error as_named(Error error) {
   if (error.code == Errc::corrupt) error.code = Errc::invalid_argument;
   return error;
 }
 
 Error no_file_but_a_folder(std::string_view path) {
-  return {Errc::invalid_argument, fmt::format("reading {}: it is a folder, and a file is wanted", path)};
+  return {Errc::invalid_argument, fmt::format("reading {}: is a folder; a file is required", path)};
 }
 
 Error over_limit(std::string_view path, std::size_t bytes_max) {
@@ -66,7 +66,7 @@ Error over_limit(std::string_view path, std::size_t bytes_max) {
 }
 
 Result<std::string> read_whole(const RegularFile& file, const std::string& path, std::size_t bytes_max) {
-  // One byte more than announced tells a file that grows, or that lives in /proc, from a whole one.
+  // Reads one byte more than announced, to detect a file that grows or is in /proc.
   std::string bytes;
   std::size_t wanted = static_cast<std::size_t>(file.size) + 1;
   while (bytes.size() <= bytes_max) {
@@ -79,7 +79,7 @@ Result<std::string> read_whole(const RegularFile& file, const std::string& path,
   return over_limit(path, bytes_max);
 }
 
-// A name in the same folder, so that rename is atomic; random, so that nobody else has it.
+// The name is in the same folder, so that rename is atomic, and random, so that it is unique.
 std::string temporary_name(const std::string& name) {
   std::array<std::uint8_t, 8> random{};
   random_bytes(random.data(), random.size());
@@ -116,7 +116,7 @@ Status check_beneath(std::string_view path) {
                  "path \"" + std::string(path) + "\" " + std::string(why) + ". Use a plain path below its root.");
   };
   if (path.empty()) return refuse("is empty");
-  if (path.find('\0') != std::string_view::npos) return refuse("holds a NUL");
+  if (path.find('\0') != std::string_view::npos) return refuse("contains a NUL byte");
   while (true) {
     const std::size_t slash = path.find('/');
     const std::string_view part = path.substr(0, slash);
@@ -149,12 +149,12 @@ Result<Fd> open_beneath(const Fd& root, std::string_view path, int flags) {
   how.flags = static_cast<decltype(how.flags)>(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   long fd = -1;
-  do {  // EAGAIN: something was renamed while the path was walked
+  do {  // EAGAIN: a path component was renamed during the walk
     fd = ::syscall(SYS_openat2, root.get(), text.c_str(), &how, sizeof how);
   } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
   if (fd < 0 && errno == ELOOP) {
     return Error(Errc::corrupt,
-                 fmt::format("opening {}: there is a symbolic link in the path, and none is followed here", path));
+                 fmt::format("opening {}: the path contains a symbolic link, which is not permitted", path));
   }
   if (fd < 0) return file_error("opening", path, errno);
   return Fd(static_cast<int>(fd));

@@ -1,5 +1,5 @@
-// Files: descriptors that close themselves, paths that cannot leave their root, reading that never
-// blocks on what is not a file, and writing that is durable or fails.
+// Provides files: descriptors that close themselves, paths that cannot leave their root, reads that never block on
+// special files, and writes that are durable or fail.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace muniment {
 
-// A descriptor, closed when it goes.
+// Owns a descriptor and closes it on destruction.
 class Fd {
  public:
   Fd() = default;
@@ -36,56 +36,56 @@ class Fd {
   int fd_ = -1;
 };
 
-// What a failed call means: not_found, denied, conflict (exists, or a folder stands there), over_budget (no space),
-// corrupt (a link or a special file stands in the way), invalid_argument (a name that is too long), unavailable (out of
-// descriptors or memory), otherwise system_error.
-// "opening keys/a: No such file or directory".
+// Error of a failed call: not_found, denied, conflict (the path exists or is a folder), over_budget (no space), corrupt
+// (the path is a link or a special file), invalid_argument (a name that is too long), unavailable (out of descriptors
+// or memory), otherwise system_error. Example: "opening keys/a: No such file or directory".
 Error file_error(std::string_view doing, std::string_view path, int error_number);
 
 // An open regular file.
 struct RegularFile {
   Fd fd;
-  std::int64_t size = 0;  // bytes, when it was opened
+  std::int64_t size = 0;  // size in bytes when it was opened
 };
 
 Result<Fd> open_folder(const std::string& path);
 
-// invalid_argument for what is not a plain path below a root: absolute, empty, with "." or "..", with NUL.
+// Errors: invalid_argument unless `path` is relative, not empty, and without ".", ".." and NUL.
 Status check_beneath(std::string_view path);
 
-// Opens a path below `root`, following no link anywhere on the way (openat2). A FIFO does not block.
+// Opens a path below `root` and follows no link in any component (openat2). Does not block on a FIFO.
 Result<Fd> open_beneath(const Fd& root, std::string_view path, int flags);
-// As above, to be read; corrupt for what is not a regular file.
+// As above, for reading. Errors: also corrupt if it is not a regular file.
 Result<RegularFile> open_regular_beneath(const Fd& root, std::string_view path);
-// The same for a path that its owner chose: links are followed.
+// Opens a regular file at a path that its owner chose: follows links.
 Result<RegularFile> open_regular(const std::string& path);
-// The same for a path that a caller named just now: what is no file there is the caller's mistake, so invalid_argument.
+// Opens a regular file at a path that a caller named. Errors: invalid_argument if it is not a regular file, because the
+// caller made the mistake.
 Result<RegularFile> open_named(const std::string& path);
 
-// Fills `buffer` from `offset` on; answers how many bytes it got, fewer only where the file ends. An error names
-// `path`.
+// Fills `buffer` from `offset` on. Returns the number of bytes, which is smaller only at the end of the file. Errors
+// name `path`.
 Result<std::size_t> read_into(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path);
 
-// The bytes [offset, offset + length), fewer only where the file ends.
+// Returns the bytes [offset, offset + length), fewer only at the end of the file.
 Result<std::string> read_at(const Fd& file, std::int64_t offset, std::size_t length);
 
-// All of it, or an error that names `path`.
+// Writes all bytes. Errors name `path`.
 Status write_all(int file, std::string_view bytes, std::string_view path);
 
-// The whole of a regular file. Errors: too_large when it has more than `bytes_max`.
+// Reads a whole regular file. Errors: too_large if it exceeds `bytes_max`.
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
-// The same for a path that a caller named just now; errors as open_named.
+// Reads a whole file at a path that a caller named. Errors: as open_named and read_file.
 Result<std::string> read_named(const std::string& path, std::size_t bytes_max);
 
-// All that comes until the end of what a person named to be read: a file, a pipe or a device, so that <(command) and
-// /dev/stdin are as good as a file. It may wait. Errors: invalid_argument for a folder; too_large as above.
+// Reads a user-named file, pipe or device to its end, so that <(command) and /dev/stdin work like files. It may block.
+// Errors: invalid_argument for a folder; too_large as above.
 Result<std::string> read_input(const std::string& path, std::size_t bytes_max);
-// The same of what is open already; `name` is what the message calls it.
+// Reads an open descriptor to its end; errors call it `name`.
 Result<std::string> read_input(int descriptor, std::string_view name, std::size_t bytes_max);
 
-// Afterwards `path` is durable with exactly these bytes; after an error or a crash it is that, or
-// what it was. The bytes go to a new file, which is synced once, takes the name, and the folder is
-// synced. Never repeat a failed sync: call this again, which writes a new file.
+// Makes `path` durable with exactly these bytes. After an error or a crash it has either these bytes or its old
+// content. The function writes a new file, syncs it once, renames it, and syncs the folder. Never repeat a failed sync:
+// call this again, which writes a new file.
 Status write_file_durably(const std::string& path, std::string_view bytes, mode_t mode = 0600);
 
 }  // namespace muniment

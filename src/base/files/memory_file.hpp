@@ -1,4 +1,4 @@
-// Bytes as a file that has no name and no place on a disk: for whoever takes a descriptor, or /proc/self/fd/N.
+// Creates unnamed in-memory files, for callees that take a descriptor or /proc/self/fd/N.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace muniment {
 
-// To be read from its beginning. `name` is what /proc shows. Errors: system_error.
+// Returns a file positioned at its beginning. `name` is the name in /proc. Errors: system_error.
 Result<Fd> memory_file(const char* name, std::string_view bytes);
 
 }  // namespace muniment

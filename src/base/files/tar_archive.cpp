@@ -47,7 +47,7 @@ Result<TarReader> TarReader::open(const std::string& path) {
   impl->reader.reset(archive_read_new());
   impl->path = path;
   archive* const reader = impl->reader.get();
-  // No other format and no other filter: what is not needed cannot be attacked.
+  // Only one format and one filter are enabled, to reduce the attack surface.
   if (archive_read_support_filter_zstd(reader) != ARCHIVE_OK || archive_read_support_format_tar(reader) != ARCHIVE_OK ||
       archive_read_open_fd(reader, impl->file.get(), block_bytes) != ARCHIVE_OK) {
     return impl->failure();
@@ -65,12 +65,12 @@ Result<std::optional<TarEntry>> TarReader::next() {
                      archive_entry_hardlink(entry) == nullptr && archive_entry_size_is_set(entry) != 0 &&
                      archive_entry_size(entry) >= 0;
   if (!plain)
-    return Error(Errc::corrupt, fmt::format("reading {}: it holds something that is not a regular file", impl_->path));
+    return Error(Errc::corrupt, fmt::format("reading {}: it holds an entry that is not a regular file", impl_->path));
   return std::optional(TarEntry{name, archive_entry_size(entry)});
 }
 
 Status TarReader::check_end() {
-  // libarchive has consumed both blocks of zeros, if they were there.
+  // libarchive has consumed both blocks of zeros if they exist.
   const std::int64_t content = archive_filter_bytes(impl_->reader.get(), 0) - end_bytes;
   const Impl::Reader whole(archive_read_new());
   archive_entry* entry = nullptr;
@@ -89,12 +89,13 @@ Status TarReader::check_end() {
     const std::string_view rest =
         std::string_view(impl_->block).substr(skipped, static_cast<std::size_t>(got) - skipped);
     if (rest.find_first_not_of('\0') != std::string_view::npos)
-      return Error(Errc::corrupt, fmt::format("reading {}: bytes stand behind its end", impl_->path));
+      return Error(Errc::corrupt, fmt::format("reading {}: bytes follow its end", impl_->path));
     at += got;
   }
   const std::int64_t record_end = (content + end_bytes + record_bytes - 1) / record_bytes * record_bytes;
   if (at < content + end_bytes) return Error(Errc::corrupt, fmt::format("reading {}: it ends early", impl_->path));
-  if (at > record_end) return Error(Errc::corrupt, fmt::format("reading {}: zeros stand behind its end", impl_->path));
+  if (at > record_end)
+    return Error(Errc::corrupt, fmt::format("reading {}: surplus zeros follow its end", impl_->path));
   return success();
 }
 
@@ -112,7 +113,7 @@ struct TarWriter::Impl {
   std::unique_ptr<archive, WriteFree> writer;
   std::string path;
   std::string entry;
-  std::int64_t missing_bytes = 0;  // of the present entry
+  std::int64_t missing_bytes = 0;  // of the current entry
 
   Error failure() const {
     const int number = archive_errno(writer.get());
@@ -121,7 +122,7 @@ struct TarWriter::Impl {
     return {Errc::system_error, fmt::format("writing {}: {}", path, words != nullptr ? words : "libarchive failed")};
   }
 
-  // libarchive would fill an entry that is too short with zeros.
+  // libarchive would pad an entry that is too short with zeros.
   Status check_complete() const {
     if (missing_bytes == 0) return success();
     return Error(Errc::system_error, fmt::format("writing {}: {} lacks {} bytes", path, entry, missing_bytes));
@@ -138,7 +139,7 @@ Result<TarWriter> TarWriter::create(int descriptor, std::string path) {
   impl->writer.reset(archive_write_new());
   impl->path = std::move(path);
   archive* const writer = impl->writer.get();
-  // pax headers appear only where ustar's fields are too small: at 8 GiB.
+  // pax headers are used only if ustar's fields are too small: from 8 GiB on.
   if (archive_write_add_filter_zstd(writer) != ARCHIVE_OK ||
       archive_write_set_format_pax_restricted(writer) != ARCHIVE_OK ||
       archive_write_set_bytes_in_last_block(writer, 1) != ARCHIVE_OK ||
@@ -168,7 +169,8 @@ Status TarWriter::begin(const TarEntry& entry) {
 Status TarWriter::write(std::string_view bytes) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (size > impl_->missing_bytes) {
-    return Error(Errc::system_error, fmt::format("writing {}: {} is longer than was said", impl_->path, impl_->entry));
+    return Error(Errc::system_error,
+                 fmt::format("writing {}: {} is longer than its announced size", impl_->path, impl_->entry));
   }
   if (archive_write_data(impl_->writer.get(), bytes.data(), bytes.size()) != size) return impl_->failure();
   impl_->missing_bytes -= size;

@@ -1,6 +1,6 @@
-// Tar archives, compressed with zstd or not: the only files that know libarchive. What is read may be
-// hostile: only regular files are given out, nothing is ever unpacked onto a disk, and no more of an entry is
-// decompressed than its reader asks for.
+// Reads and writes tar archives, compressed with zstd or not; only this unit uses libarchive. Archives may be hostile:
+// only regular files are returned, nothing is unpacked to disk, and an entry is decompressed only as far as its reader
+// requests.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +27,15 @@ class TarReader {
   TarReader& operator=(TarReader&&) noexcept;
   ~TarReader();
 
-  // The next entry, whatever of the one before was left unread; nullopt: there is none. Errors: corrupt, also
-  // for an entry that is not a regular file with a name and a size.
+  // Returns the next entry and skips unread content of the preceding one; nullopt: no more entries. Errors: corrupt,
+  // also for an entry that is not a regular file with a name and a size.
   Result<std::optional<TarEntry>> next();
 
-  // After the last entry: nothing follows it but the zeros that end an archive, at least two blocks of them and no more
-  // than fill its last record. Reads the file once more. Errors: corrupt.
+  // Call after the last entry: checks that only the zeros that end an archive follow, at least two blocks and at most
+  // the rest of the last record. Reads the file again. Errors: corrupt.
   Status check_end();
 
-  // The next bytes of the present entry, valid until the next call; empty at its end. Errors: corrupt.
+  // Returns the next bytes of the current entry, valid until the next call; empty at its end. Errors: corrupt.
   Result<std::string_view> read();
 
  private:
@@ -44,18 +44,17 @@ class TarReader {
   std::unique_ptr<Impl> impl_;
 };
 
-// Writes a .tar.zst, an entry after the other. The bytes depend on nothing but the entries' names and contents:
-// no times, no owners.
+// Writes a .tar.zst. The bytes depend only on the names and contents of the entries, in order: no times and no owners.
 class TarWriter {
  public:
-  // Onto an open file, which stays the caller's; `path` names it in errors.
+  // Writes to an open file, which the caller owns; `path` is its name in errors.
   static Result<TarWriter> create(int descriptor, std::string path);
   TarWriter(TarWriter&&) noexcept;
   TarWriter& operator=(TarWriter&&) noexcept;
-  ~TarWriter();  // without `finish` the file is not an archive
+  ~TarWriter();  // without `finish` the file is incomplete
 
-  // Begins the next entry; the one before must have got its `size_bytes`. Errors: over_budget (no space), unavailable,
-  // system_error.
+  // Begins the next entry. The preceding one must have received its `size_bytes`. Errors: over_budget (no space),
+  // unavailable, system_error.
   Status begin(const TarEntry& entry);
   Status write(std::string_view bytes);
   Status finish();

@@ -19,7 +19,8 @@ std::string compress(std::string_view bytes) {
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
   std::string frame(ZSTD_compressBound(bytes.size()), '\0');
   const std::size_t size = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());
-  if (ZSTD_isError(size)) throw std::runtime_error(ZSTD_getErrorName(size));  // only memory can fail: the room suffices
+  // Only memory allocation can fail, because the buffer suffices
+  if (ZSTD_isError(size)) throw std::runtime_error(ZSTD_getErrorName(size));
   frame.resize(size);
   return frame;
 }
@@ -30,7 +31,7 @@ Result<std::string> decompress(std::string_view frame, std::size_t bytes_max) {
     return Error(Errc::corrupt, "not a Zstandard frame");
   if (size > bytes_max) {
     return Error(Errc::too_large,
-                 "it holds " + std::to_string(size) + " bytes, at most " + std::to_string(bytes_max) + " are read");
+                 "its content has " + std::to_string(size) + " bytes, limit " + std::to_string(bytes_max));
   }
   std::string bytes(static_cast<std::size_t>(size), '\0');
   const std::size_t got = ZSTD_decompress(bytes.data(), bytes.size(), frame.data(), frame.size());

@@ -1,4 +1,4 @@
-// Zstandard, one frame at a time.
+// Compresses and decompresses single Zstandard frames.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace muniment {
 
-// One frame that knows its own length, with its checksum.
+// Returns one frame with its content size and a checksum.
 std::string compress(std::string_view bytes);
 
-// Errors: corrupt for what is not one such frame; too_large when it says that it holds more than `bytes_max`.
+// Errors: corrupt unless the input is one such frame; too_large if its recorded content size exceeds `bytes_max`.
 Result<std::string> decompress(std::string_view frame, std::size_t bytes_max);
 
 }  // namespace muniment

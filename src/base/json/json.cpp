@@ -12,8 +12,8 @@
 namespace muniment::json {
 namespace {
 
-// Texts up to this size share a parser and a node array per thread, so that a request costs one
-// allocation; what a larger text needs is given back when it has been parsed.
+// Texts up to this size share a parser and a node array in each thread, so that a request costs one allocation. Memory
+// for larger texts is freed after the parse.
 constexpr std::size_t workspace_text_bytes_max = 128 * 1024;
 
 struct Workspace {
@@ -25,7 +25,7 @@ std::string_view inside_quotes(std::string_view text, std::uint32_t begin, std::
   return text.substr(begin + 1, end - begin - 2);
 }
 
-// simdjson says what is wrong but not where; the walk over the same text finds the place.
+// simdjson reports the error without its position; a walk over the text finds it.
 Error name_the_place(simdjson::error_code code, std::string_view text, std::size_t depth_max, Workspace& workspace) {
   if (const std::size_t at = first_invalid_utf8(text); at != std::string_view::npos) {
     return {Errc::invalid_argument,
@@ -49,7 +49,7 @@ Status parse_into(std::string_view text, std::size_t depth_max, Workspace& works
 
 Result<Document> parse(std::string_view text, std::size_t depth_max) {
   if (text.empty()) return Error(Errc::invalid_argument, "empty text, expected a JSON value.");
-  // Node offsets have 32 bits, and simdjson takes no more either.
+  // Node offsets have 32 bits, and simdjson has the same limit.
   if (text.size() > std::numeric_limits<std::uint32_t>::max() - 64) {
     return Error(Errc::too_large, fmt::format("JSON of {} bytes, limit 4 GiB.", text.size()));
   }
@@ -64,7 +64,7 @@ Result<Document> parse(std::string_view text, std::size_t depth_max) {
   }
   thread_local Workspace workspace;
   RETURN_IF_ERROR(parse_into(text, depth_max, workspace));
-  document.nodes_ = workspace.nodes;  // a copy: exactly as large as it must be
+  document.nodes_ = workspace.nodes;  // a copy of exactly the needed size
   return document;
 }
 
@@ -106,7 +106,7 @@ std::optional<std::int64_t> Value::as_int() const {
   const std::string_view token = source();
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
-  // "-0" is a number that an integer cannot hold.
+  // "-0" is a number that an integer cannot represent.
   if (error != std::errc{} || end != token.data() + token.size() || token == "-0") {
     return std::nullopt;
   }

@@ -1,4 +1,4 @@
-// Lists in JSON as what they hold.
+// Converts lists in JSON to vectors.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace muniment {
 
-// Its strings, in order; what is none is empty. Nothing for what is no list.
+// Returns the strings of a list in order; an item that is not a string becomes empty. Returns an empty vector if `list`
+// is not a list.
 inline std::vector<std::string> strings_of(const json::Value& list) {
   std::vector<std::string> out;
   for (const json::Value item : list) out.push_back(item.string_or(""));

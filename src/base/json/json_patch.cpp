@@ -1,4 +1,4 @@
-// JSON pointers and the two kinds of patch (json_tree.hpp).
+// Implements JSON pointers and the two kinds of patches (json_tree.hpp).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace muniment::json {
 
-// Changes a part of a tree wherever it is, and keeps the counts of all trees above it right.
+// Changes any part of a tree and maintains the counts of all its ancestors.
 class TreeEditor {
  public:
   using Tokens = std::vector<std::string>;
 
-  // Calls change(parent, token) on the container that holds, or is to hold, the last token's part.
+  // Calls change(parent, token) on the container that holds, or will hold, the part named by the last token.
   template <typename Change>
   static bool edit(Tree& tree, const Tokens& tokens, const Change& change, std::size_t at = 0) {
     if (at + 1 == tokens.size()) return change(tree, tokens[at]);
@@ -70,7 +70,7 @@ namespace {
 
 using Tokens = TreeEditor::Tokens;
 
-// An array index as RFC 6901 has it: 0, or digits that do not start with 0.
+// Parses an array index (RFC 6901): 0, or digits that do not start with 0.
 std::optional<std::size_t> index_of(std::string_view token) {
   std::size_t index = 0;
   if (token.empty() || (token.size() > 1 && token[0] == '0')) return std::nullopt;
@@ -125,7 +125,7 @@ bool remove(Tree& parent, const std::string& token) {
 
 Status refuse(std::string problem) { return Error(Errc::invalid_argument, std::move(problem)); }
 
-// Applies the operations of one patch, in order, to a tree that is thrown away if one fails.
+// Applies the operations of one patch in order. If one fails, the caller discards the tree.
 class PatchRun {
  public:
   explicit PatchRun(Tree& tree) : tree_(tree) {}
@@ -164,7 +164,7 @@ class PatchRun {
     return value ? function(Tree(value)) : refuse("\"value\" is missing");
   }
 
-  static Status nothing_there() { return refuse("there is nothing at that place"); }
+  static Status nothing_there() { return refuse("there is no value at that place"); }
 
   Status check_levels(const Tree& value) const {
     if (path_.size() + value.levels() <= limits::working_state_levels_max) return success();
@@ -199,7 +199,7 @@ class PatchRun {
   Status test(const Tree& wanted) const {
     const Tree* const found = find(tree_, path_);
     if (found == nullptr) return nothing_there();
-    return *found == wanted ? success() : refuse("the value there is another one");
+    return *found == wanted ? success() : refuse("the value at that place differs");
   }
 
   Status move(const Value& operation) {

@@ -23,18 +23,19 @@ std::size_t quoted_bytes(std::string_view text) {
 // A member's name, its colon and its value.
 std::size_t member_bytes(std::string_view name, const Tree& value) { return quoted_bytes(name) + 1 + value.bytes(); }
 
-// What a thread that has just let go of it read must have been read before we write.
+// Orders the reads of a thread that has just released the container before the following write.
 template <typename Container>
 void see_released([[maybe_unused]] const std::shared_ptr<Container>& held) {
 #ifdef MUNIMENT_THREAD_SANITIZER
-  // ThreadSanitizer does not follow fences; it follows the count, which libstdc++ changes with acquire and release.
+  // ThreadSanitizer does not model fences, but models the reference count, which libstdc++ changes with acquire and
+  // release.
   std::shared_ptr<Container>(held).reset();
 #else
   std::atomic_thread_fence(std::memory_order_acquire);
 #endif
 }
 
-// The container, copied first if somebody else sees it too.
+// Returns the container, which is copied first if it is shared.
 template <typename Container>
 Container& unshared(std::shared_ptr<Container>& held) {
   if (held.use_count() > 1) {
@@ -196,8 +197,8 @@ void Tree::count_in(std::size_t bytes, std::size_t levels) {
   levels_ = std::max(levels_, levels + 1);
 }
 
-// The part is out already. Only when it was the deepest must the others be looked at, and
-// usually one of the first is as deep.
+// Adjusts the counts after a part was removed. The other parts are scanned only if the removed one was the deepest, and
+// usually one of the first has the same depth.
 void Tree::count_out(std::size_t bytes, std::size_t levels) {
   bytes_ -= bytes;
   if (levels + 1 < levels_) return;

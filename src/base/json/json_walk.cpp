@@ -13,13 +13,13 @@
 namespace muniment::json {
 namespace {
 
-// Up to this many plain keys are compared pair by pair, which is faster than sorting them.
+// Up to this number of keys without escapes are compared pairwise, which is faster than sorting.
 constexpr std::size_t pairwise_keys_max = 12;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Eight bytes of a string at once: not zero when a quote, a backslash or a control character is
-// among them (the classical "has a byte less than" and "has a zero byte" on a word).
+// Examines eight bytes of a string at once: returns a nonzero value if a quote, a backslash or a control character is
+// among them (the known word tricks "has a byte less than" and "has a zero byte").
 std::uint64_t special_bytes(std::uint64_t word) {
   constexpr std::uint64_t ones = 0x0101010101010101U;
   constexpr std::uint64_t highs = 0x8080808080808080U;
@@ -39,7 +39,7 @@ std::optional<unsigned> hex4(std::string_view text) {
 bool is_high_surrogate(unsigned unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
 bool is_low_surrogate(unsigned unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
 
-// Why a number token is refused; empty when it is accepted.
+// Returns why a number token is refused; empty if it is accepted.
 std::string_view integer_problem(std::string_view token) {
   std::int64_t as_signed = 0;
   std::uint64_t as_unsigned = 0;
@@ -51,7 +51,7 @@ std::string_view integer_problem(std::string_view token) {
   return "an integer beyond 64 bits";
 }
 
-// `whole` and `fraction` are the digits before and after the point, `exponent` what follows e.
+// `whole` and `fraction`: digits before and after the point. `exponent`: text after e.
 std::string_view decimal_problem(std::string_view whole, std::string_view fraction, std::string_view exponent) {
   constexpr int exponent_max = limits::number_exponent_max;
   int written = 0;
@@ -62,7 +62,7 @@ std::string_view decimal_problem(std::string_view whole, std::string_view fracti
       return "a number with an exponent beyond 308";
     }
   }
-  // Leading zeros are not significant, but they move the exponent: 0.0…01 is a small number too.
+  // Leading zeros are not significant but shift the exponent: 0.0…01 is a small number too.
   std::size_t zeros = 0;
   while (zeros < fraction.size() && fraction[zeros] == '0') ++zeros;
   const bool below_one = whole == "0";
@@ -94,7 +94,7 @@ class Walk {
     if (value(Key{}, 0)) {
       skip_space();
       if (at_ == text_.size()) return success();
-      fail("something follows the value. Send one value");
+      fail("text follows the value. Send one value");
     }
     return Error(Errc::invalid_argument, fmt::format("JSON at byte {}: {}.", problem_at_, problem_));
   }
@@ -304,7 +304,7 @@ class Walk {
       std::string_view key;
       std::uint32_t at;
     };
-    std::deque<std::string> unescaped;  // its elements stay where they are
+    std::deque<std::string> unescaped;  // its elements do not move
     std::vector<Entry> entries;
     entries.reserve(members);
     for (std::size_t i = object + 1; i < nodes_.size(); i = nodes_[i].next) {
@@ -312,7 +312,7 @@ class Walk {
       if (nodes_[i].key_escaped) key = unescaped.emplace_back(unescape(key));
       entries.push_back({key, nodes_[i].key});
     }
-    // By length first: most comparisons then end before they look at a byte.
+    // Compares lengths first, so that most comparisons need not read the bytes.
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
       if (a.key.size() != b.key.size()) return a.key.size() < b.key.size();
       const int order = a.key.compare(b.key);
@@ -326,9 +326,9 @@ class Walk {
 
   bool fail_duplicate(std::string_view key, std::size_t at) {
     std::string shown(key.substr(0, 64));
-    // A cut may have left half a character.
+    // The cut may have split a character.
     shown.resize(std::min(shown.size(), first_invalid_utf8(shown)));
-    return fail_at(at, fmt::format("the key {} is there twice. Keep one", quote(shown)));
+    return fail_at(at, fmt::format("the key {} occurs twice. Keep one", quote(shown)));
   }
 
   std::string_view text_;

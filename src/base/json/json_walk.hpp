@@ -1,6 +1,6 @@
-// The one walk over a JSON text that builds its nodes and refuses what parsers disagree about
-// (json.hpp). simdjson has judged the grammar before; the walk checks it again as it goes along,
-// so that it can name the place that simdjson only knows to be wrong.
+// Walks over a JSON text to build its nodes and refuses everything that parsers interpret differently (json.hpp).
+// simdjson has checked the grammar before; the walk checks it again to find the position of an error, which simdjson
+// does not report.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@
 
 namespace muniment::json {
 
-// Fills `nodes` (emptied first) with the text's values, parents before children.
+// Clears `nodes` and fills it with the text's values, parents before children.
 Status walk(std::string_view text, std::size_t depth_max, std::vector<Node>& nodes);
 
-// What stands between the quotes of an accepted string, with its escapes resolved.
+// Resolves the escapes of an accepted string, given the text between its quotes.
 std::string unescape(std::string_view inside);
 
 // Appends the string literal of `text`: the shortest escapes, invalid UTF-8 as U+FFFD.

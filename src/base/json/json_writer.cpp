@@ -1,3 +1,4 @@
+// Implements json::Writer, json::quote and json::canonical (json.hpp), and the string functions of json_walk.hpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ char32_t unit_at(std::string_view text, std::size_t at) {
   return unit;
 }
 
-// The character behind a backslash, for all escapes but \u.
+// Returns the character that an escape denotes, for all escapes except \u.
 char simple_escape(char c) {
   switch (c) {
     case 'b': return '\b';
@@ -74,7 +75,7 @@ void append_canonical(std::string& out, const Value& value) {
     }
     case Kind::string:
       if (value.as_plain_string()) {
-        out += value.source();  // without an escape there is but one way to write it
+        out += value.source();  // without an escape, the source is the only spelling
       } else {
         append_quoted(out, *value.as_string());
       }
@@ -114,7 +115,7 @@ std::string unescape(std::string_view inside) {
 void append_quoted(std::string& out, std::string_view text) {
   out.reserve(out.size() + text.size() + 2);
   out.push_back('"');
-  std::size_t plain = 0;  // where the run that needs no change began
+  std::size_t plain = 0;  // start of the current span without changes
   for (std::size_t at = 0; at < text.size();) {
     const auto byte = static_cast<unsigned char>(text[at]);
     if (byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\') {
@@ -205,7 +206,7 @@ Writer& Writer::number(std::int64_t value) {
 
 Writer& Writer::number(double value) {
   if (!std::isfinite(value)) return null();
-  if (std::fpclassify(value) == FP_SUBNORMAL) value = 0;  // its exponent is beyond the limit
+  if (std::fpclassify(value) == FP_SUBNORMAL) value = 0;  // its exponent exceeds the limit
   separate();
   char digits[32];
   // Without an exponent a large number would read as an integer beyond 64 bits.

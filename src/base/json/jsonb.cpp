@@ -19,7 +19,7 @@ bool fits_64_bits(std::string_view token) {
   return fits(std::int64_t{}) || fits(std::uint64_t{});
 }
 
-// Only integers grow by digits that were not sent, and zeros by places: 0e-308 is printed with 308 of them.
+// Only integers gain digits, and zeros gain decimal places: jsonb prints 0e-308 with 308 of them.
 std::string accepted(std::string_view token) {
   if (token.find_first_of("123456789") == std::string_view::npos) return token.size() > 1 ? "0.0" : "0";
   if (token.find_first_of(".eE") != std::string_view::npos || fits_64_bits(token)) return std::string(token);

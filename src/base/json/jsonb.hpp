@@ -1,5 +1,6 @@
-// What Postgres's jsonb makes of a value: it puts a space after , and : and writes numbers out without an exponent,
-// so that 1e300 takes 301 digits. CHECKs count that text, and `parse` would refuse it as an integer over 64 bits.
+// Predicts and reverses how Postgres' jsonb prints a value: with a space after , and :, and numbers without an
+// exponent, so that 1e300 has 301 digits. CHECKs count that text, and `parse` would refuse such a number as an integer
+// beyond 64 bits.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +11,11 @@
 
 namespace muniment::json {
 
-// An upper bound of octet_length(value::jsonb::text).
+// Returns an upper bound of octet_length(value::jsonb::text).
 std::size_t jsonb_bytes_max(const Value& value);
 
-// The text of a jsonb with the numbers that `parse` would refuse in a form that it accepts, of the same decimal value:
-// 100000000000000000000 becomes 1e20. What no accepted number can have made stays as it is.
+// Rewrites the numbers of a jsonb text that `parse` would refuse in an accepted form of the same decimal value:
+// 100000000000000000000 becomes 1e20. A number that no accepted input could produce is unchanged.
 std::string from_jsonb(std::string_view text);
 
 }  // namespace muniment::json

@@ -1,5 +1,5 @@
-// Holds a value against its rules. The way that succeeds allocates nothing; only when it has
-// failed is the message made.
+// Validates a value against its rules. A successful validation allocates nothing; the message is built only after a
+// failure.
 #include "base/json/schema.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ using json::Value;
 constexpr std::size_t shown_bytes_max = 40;
 constexpr std::size_t listed_names_max = 12;
 
-// Where in the value we are: the way up to the root, on the stack.
+// Location within the value: the path to the root, on the stack.
 struct Place {
   const Place* parent = nullptr;
   const Value* member = nullptr;  // nullptr: an item
@@ -104,8 +104,7 @@ class Validation {
   Error error() && { return std::move(problem_); }
 
  private:
-  // `message` is only called when somebody will read it: not inside of a oneOf that is still
-  // looking for its alternative.
+  // Calls `message` only if the text is needed: not within a oneOf that is still testing alternatives.
   template <typename Message>
   bool fail(const Place& place, Message&& message) {
     failed_on_allowed_ = false;
@@ -151,13 +150,13 @@ class Validation {
     quiet_ = was_quiet;
     if (fits == 1) return true;
     if (fits > 1) {
-      return fail(place, [&] { return fmt::format("fits {} forms, and must fit one", fits); });
+      return fail(place, [&] { return fmt::format("matches {} forms, but must match exactly one", fits); });
     }
     return quiet_ ? fail(place, [] { return std::string(); }) : explain_one_of(rule, value, place);
   }
 
-  // Tells what is wrong with the alternative that was probably meant: not one that a constant
-  // rules out, and the one in which the check came farthest.
+  // Reports the error of the alternative that was probably meant: not one that a constant excludes, and the one whose
+  // check got farthest.
   bool explain_one_of(const SchemaRule& rule, const Value& value, const Place& place) {
     Error best(Errc::invalid_argument, "");
     std::size_t best_depth = 0;
@@ -256,8 +255,8 @@ class Validation {
       return fail(place, [&] { return fmt::format("{} {}, limit {}", grouped(count), of, grouped(rule.count_max)); });
     }
     if (count >= rule.count_min) return true;
-    return fail(place,
-                [&] { return fmt::format("{} {}, at least {} needed", grouped(count), of, grouped(rule.count_min)); });
+    return fail(
+        place, [&] { return fmt::format("{} {}, at least {} required", grouped(count), of, grouped(rule.count_min)); });
   }
 
   bool check_string(const SchemaRule& rule, const Value& value, const Place& place) {
@@ -275,7 +274,7 @@ class Validation {
     if (text.size() < rule.length_min) {
       return fail(place, [&] {
         if (text.empty()) return std::string("must not be empty");
-        return fmt::format("{} bytes, at least {} needed", text.size(), rule.length_min);
+        return fmt::format("{} bytes, at least {} required", text.size(), rule.length_min);
       });
     }
     return rule.format == SchemaFormat::none || check_format(rule.format, text, place);
@@ -310,7 +309,7 @@ class Validation {
     if (!rule.minimum && !rule.maximum) return true;
     const double number = value.as_double().value_or(0);
     if (rule.minimum && number < *rule.minimum) {
-      return fail(place, [&] { return fmt::format("{} is below {}, the least", value.source(), *rule.minimum); });
+      return fail(place, [&] { return fmt::format("{} is below {}, the minimum", value.source(), *rule.minimum); });
     }
     if (!rule.maximum || number <= *rule.maximum) return true;
     return fail(place, [&] { return fmt::format("{} is above {}, the limit", value.source(), *rule.maximum); });

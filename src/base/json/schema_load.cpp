@@ -1,4 +1,4 @@
-// Compiles schema texts to rules (schema_rules.hpp). Everything here happens once, at start.
+// Compiles schema texts to rules (schema_rules.hpp), once at start.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,8 +74,7 @@ class Compiler {
     return index;
   }
 
-  // A definition is compiled once, and its index is known before its content: it may refer to
-  // itself.
+  // Compiles a definition once. Its index is assigned before its content, because it may refer to itself.
   Result<RuleIndex> compile_ref(std::string_view ref) {
     const std::size_t hash = ref.find('#');
     const std::string_view target = ref.substr(0, hash);
@@ -92,7 +91,7 @@ class Compiler {
     if (document == documents_.end()) return wrong(fmt::format("$ref \"{}\": no such file", ref));
     const json::Value definition = document->second->root()["$defs"][name];
     if (!definition) return wrong(fmt::format("$ref \"{}\": no such definition", ref));
-    // A definition that is itself a reference has no rule of its own.
+    // A definition that is only a reference has no rule of its own.
     if (definition["$ref"]) return within_file(file, [&] { return compile(definition); });
     const auto index = static_cast<RuleIndex>(out_.rules.size());
     out_.rules.emplace_back();
@@ -105,7 +104,7 @@ class Compiler {
 
   template <typename Function>
   Result<RuleIndex> within_file(const std::string& file, Function&& function) {
-    if (++depth_ > 64) return wrong("$ref goes round in a circle");
+    if (++depth_ > 64) return wrong("$ref is circular");
     const std::string before = std::exchange(file_, file);
     auto result = function();
     file_ = before;
@@ -113,7 +112,7 @@ class Compiler {
     return result;
   }
 
-  // Compiling a part may move the array of rules, so that a rule is filled here and stored last.
+  // Compiling a part may move the array of rules, so that a rule is filled locally and stored last.
   Status fill(RuleIndex index, const json::Value& schema) {
     if (!schema.is(json::Kind::object)) return wrong("a schema must be an object");
     SchemaRule rule;
@@ -132,7 +131,7 @@ class Compiler {
   Status fill_keyword(SchemaRule& rule, std::string_view name, const json::Value& value) {
     if (name == "type") return fill_types(rule, value);
     if (name == "properties") return fill_properties(rule, value);
-    if (name == "required") return success();  // after the properties, whatever their order
+    if (name == "required") return success();  // processed after the properties, regardless of their order
     if (name == "additionalProperties") return fill_additional(rule, value);
     if (name == "items") return fill_part(rule.items, value);
     if (name == "oneOf") return fill_one_of(rule, value);
@@ -237,7 +236,7 @@ class Compiler {
   SchemaRules& out_;
   std::map<std::string, std::unique_ptr<json::Document>, std::less<>> documents_;
   std::map<std::string, RuleIndex> definitions_;  // "common#part"
-  std::string file_;                              // in which "#/$defs/x" is looked for
+  std::string file_;                              // the file to which "#/$defs/x" refers
   int depth_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// What a schema is compiled to: rules in one array that refer to each other by index, so that
-// validating a value allocates nothing until something is wrong.
+// Defines the compiled form of schemas: rules in one array that refer to each other by index, so that validation
+// allocates nothing until an error occurs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum SchemaType : std::uint8_t {
   type_null = 1,
   type_boolean = 2,
   type_integer = 4,
-  type_number = 8,  // integers too
+  type_number = 8,  // includes integers
   type_string = 16,
   type_array = 32,
   type_object = 64,
@@ -38,7 +38,7 @@ enum class SchemaFormat : std::uint8_t {
 
 struct SchemaProperty {
   std::string name;
-  RuleIndex rule = no_rule;        // no_rule: required, but nothing is said about its value
+  RuleIndex rule = no_rule;        // no_rule: required, but its value is not restricted
   std::uint64_t required_bit = 0;  // 0: optional
 };
 
@@ -48,7 +48,7 @@ struct SchemaRule {
   bool closed = false;             // additionalProperties: false
   RuleIndex additional = no_rule;  // additionalProperties: {schema}
   RuleIndex items = no_rule;
-  std::uint64_t required = 0;              // the bits of the properties that must be there
+  std::uint64_t required = 0;              // bits of the required properties
   std::vector<SchemaProperty> properties;  // sorted by name
   std::vector<RuleIndex> one_of;
   std::vector<std::string> allowed;  // enum or const: canonical JSON texts

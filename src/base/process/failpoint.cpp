@@ -1,4 +1,4 @@
-// The plan of failpoints and its execution. Empty unless compiled with MUNIMENT_FAILPOINTS.
+// Implements the plan of failpoints. Empty unless compiled with MUNIMENT_FAILPOINTS.
 #include "base/process/failpoint.hpp"
 
 #ifdef MUNIMENT_FAILPOINTS
@@ -35,7 +35,7 @@ struct Point {
   std::int64_t passed = 0;
 };
 
-// A plan that is misread would make a run in which nothing fires look like one that held.
+// Aborts, because a misread plan in which no failpoint fires would look like a passed test.
 [[noreturn]] void refuse(std::string_view item) {
   std::fprintf(stderr, "MUNIMENT_FAILPOINT: cannot read \"%.*s\"; want name=kill|error|sleep:<ms>|wait:<path>@<n>[+]\n",
                static_cast<int>(item.size()), item.data());
@@ -89,7 +89,7 @@ std::vector<Point> read_plan(std::string_view plan) {
   return points;
 }
 
-// The process has one environment, and so one plan: it is read at the first pass.
+// The process has one environment and therefore one plan, which is read at the first pass.
 struct Plan {
   std::mutex mutex;
   std::vector<Point> points;
@@ -142,7 +142,7 @@ bool pass(std::string_view name) {
   }
   if (action == Action::kill) {
     ::kill(::getpid(), SIGKILL);
-    for (;;) ::pause();  // the signal is on its way: nothing after this place may run
+    for (;;) ::pause();  // the signal is pending: no code after this may run
   }
   if (action == Action::sleep) {
     std::this_thread::sleep_for(pause);

@@ -1,13 +1,11 @@
-// Failpoints: named places where the fault harness makes the daemon die, fail or dawdle. They are
-// compiled in only with -DMUNIMENT_FAILPOINTS (meson -Dfailpoints=true) and cost nothing otherwise.
-//
-// Armed by the environment, one action a name:
+// Implements failpoints: named places where the fault harness kills, fails or delays the daemon. They are compiled in
+// only with -DMUNIMENT_FAILPOINTS (meson -Dfailpoints=true) and cost nothing otherwise.
+// | The environment arms them, with one action for each name:
 //   MUNIMENT_FAILPOINT="artifact.after_link=kill@3,artifact.fsync=error@1,append.commit=sleep:50@2+"
-// `@3` is the third time that the place is passed, `@2+` the second and every later one. Actions:
-// kill (SIGKILL to this process), error (the place reports a failure), sleep:<milliseconds>,
-// wait:<path> (until that file is there, two minutes at most: for what has to come in between).
-// Whatever fires appends its name to the file that MUNIMENT_FAILPOINT_LOG names, so that a harness
-// can count, and can fail a run in which nothing fired.
+// `@3` is the third pass of the place, `@2+` the second and every later one. Actions: kill (SIGKILL to this process),
+// error (the place reports a failure), sleep:<milliseconds>, wait:<path> (until that file exists, at most two minutes).
+// A failpoint that fires appends its name to the file in MUNIMENT_FAILPOINT_LOG, so that a harness can count them and
+// can fail a run in which none fired.
 #pragma once
 
 #include <string_view>
@@ -16,16 +14,16 @@
 
 namespace muniment::failpoint {
 
-// Passes the place. True: an error is to be injected here.
+// Passes the place. Returns true if an error must be injected.
 bool pass(std::string_view name);
 
-// Arms anew, in place of what the environment said, and counts from zero; for unit tests.
+// Arms the plan instead of the environment's and resets the counts; for unit tests.
 void arm(std::string_view plan);
 
 }  // namespace muniment::failpoint
 
 #define FAILPOINT(name) static_cast<void>(::muniment::failpoint::pass(name))
-// if (FAILPOINT_FAILS("artifact.fsync")) { errno = EIO; … }
+// Example: if (FAILPOINT_FAILS("artifact.fsync")) { errno = EIO; … }
 #define FAILPOINT_FAILS(name) (::muniment::failpoint::pass(name))
 
 #else

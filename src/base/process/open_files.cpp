@@ -18,8 +18,8 @@ Result<ConnectionsMax> reserve_descriptors(std::size_t threads, std::size_t http
   const std::size_t least = own + each + std::min<std::size_t>(http_wanted, 1);
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return file_error("reading", "the limit of open files", errno);
-  // No further than is of use: programs that the daemon starts inherit it, and some of them close every number below
-  // it.
+  // Raises it only as far as useful, because child programs inherit it and some of them close every descriptor number
+  // below it.
   const rlim_t wanted = std::max<rlim_t>(
       files.rlim_cur, std::min<rlim_t>(files.rlim_max, own + each * limits::connections_max + http_wanted));
   files.rlim_cur = wanted;

@@ -1,6 +1,6 @@
-// The order matters: descriptors and limits first, then no_new_privs, which the rest requires, then
-// Landlock (it opens the folders that it is told of), and the call filter last, since it refuses the
-// calls that the steps before it are made of.
+// Implements the sandbox. The order matters: descriptors and limits first; then no_new_privs, which the rest requires;
+// then Landlock, which opens the permitted folders; the call filter last, because it refuses calls that the earlier
+// steps need.
 #include "base/process/sandbox.hpp"
 
 #include <fcntl.h>
@@ -19,8 +19,8 @@
 
 namespace muniment {
 
-// Landlock as the kernel documents it (Documentation/userspace-api/landlock.rst). Debian 12's headers know ABI 2,
-// its users' kernels more, so the numbers are here.
+// Landlock as documented by the kernel (Documentation/userspace-api/landlock.rst). The headers of Debian 12 define ABI
+// 2, but newer kernels support more, so that the numbers are defined here.
 namespace landlock {
 
 enum Right : std::uint64_t {
@@ -118,7 +118,7 @@ void limit(__rlimit_resource which, std::int64_t value) {
   rlimit now{};
   if (::getrlimit(which, &now) == 0 && now.rlim_max != RLIM_INFINITY && now.rlim_max < both.rlim_max)
     both = {now.rlim_max, now.rlim_max};
-  ::setrlimit(which, &both);  // only ever downwards, which is never refused
+  ::setrlimit(which, &both);  // lowering a limit is never refused
 }
 
 void limit_all(const SandboxPolicy& policy) {
@@ -126,18 +126,18 @@ void limit_all(const SandboxPolicy& policy) {
   limit(RLIMIT_NOFILE, policy.open_files_max);
   limit(RLIMIT_MEMLOCK, 0);
   limit(RLIMIT_MSGQUEUE, 0);
-  // It counts all of the user's threads, so that a number above zero would hang on what else the user does.
+  // The limit counts all threads of the user, so that a number above zero would depend on the user's other processes.
   if (!policy.threads) limit(RLIMIT_NPROC, 0);
   if (policy.read_write.empty()) limit(RLIMIT_FSIZE, 0);
 #if !defined(MUNIMENT_ADDRESS_SANITIZER) && !defined(MUNIMENT_THREAD_SANITIZER)
-  // A sanitizer's shadow is terabytes of address space.
+  // The shadow memory of a sanitizer has terabytes of address space.
   if (policy.address_space_bytes_max > 0) limit(RLIMIT_AS, policy.address_space_bytes_max);
 #endif
   if (policy.cpu_seconds_max > 0) limit(RLIMIT_CPU, policy.cpu_seconds_max);
 }
 
-// As root a child keeps one power, to pass by the modes of files: a data folder may be somebody else's. Landlock says
-// which files those can be.
+// A child of root keeps one capability, to bypass the modes of files, because a data folder may belong to another user.
+// Landlock limits the files.
 bool drop_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
@@ -154,7 +154,7 @@ int thread_count() {
 }
 
 #ifdef MUNIMENT_THREAD_SANITIZER
-constexpr int threads_at_entry_max = 2;  // its runtime has one
+constexpr int threads_at_entry_max = 2;  // a sanitizer's runtime has one
 #else
 constexpr int threads_at_entry_max = 1;
 #endif
@@ -207,7 +207,7 @@ std::vector<std::string> system_files() {
 
 bool end_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  return ::getppid() == parent;  // otherwise it died before the line above
+  return ::getppid() == parent;  // otherwise the parent died before the preceding line
 }
 
 void close_descriptors_from(int first) { ::close_range(static_cast<unsigned>(first), ~0U, 0); }

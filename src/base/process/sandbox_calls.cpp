@@ -1,9 +1,9 @@
-// The system calls that a sandboxed child may make: those of files that it was given, of memory, of
-// threads, of time, and of the sockets that it was born with. It may not make sockets, run programs,
-// look into other processes, mount, or load anything into the kernel: none of that is named here.
+// Lists the system calls of a sandboxed child: those for granted files, memory, threads, time, and inherited sockets.
+// It cannot create sockets, run programs, inspect other processes, mount, or load anything into the kernel: no such
+// call is listed.
 //
-// An allowlist, so that a call which a newer kernel brings is refused until somebody thinks about it.
-// What is refused fails with EPERM rather than killing: libraries try newer calls and fall back.
+// The list is an allowlist, so that calls of newer kernels are refused until they are reviewed. A refused call fails
+// with EPERM and does not kill the process, because libraries try newer calls and fall back.
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -20,9 +20,9 @@ namespace muniment::sandbox {
 
 namespace {
 
-// Names rather than numbers: libseccomp knows which of them an architecture has.
+// Names instead of numbers: libseccomp knows which of them an architecture has.
 constexpr const char* allowed[] = {
-    // files
+    // Files.
     "open",
     "openat",
     "close",
@@ -77,7 +77,7 @@ constexpr const char* allowed[] = {
     "fchmod",
     "utimensat",
     "copy_file_range",
-    // memory
+    // Memory.
     "brk",
     "mmap",
     "munmap",
@@ -87,7 +87,7 @@ constexpr const char* allowed[] = {
     "msync",
     "mincore",
     "membarrier",
-    // threads, signals, the end
+    // Threads, signals, exit.
     "futex",
     "set_robust_list",
     "get_robust_list",
@@ -112,7 +112,7 @@ constexpr const char* allowed[] = {
     "exit",
     "exit_group",
     "wait4",
-    // what it is, and what time it is
+    // Identity and time.
     "getpid",
     "getppid",
     "gettid",
@@ -132,7 +132,7 @@ constexpr const char* allowed[] = {
     "gettimeofday",
     "time",
     "getrandom",
-    // waiting, and the sockets that it has
+    // Waiting, and inherited sockets.
     "poll",
     "ppoll",
     "select",
@@ -158,7 +158,7 @@ Error refused(const char* what, int negative_errno) {
                std::string("seccomp: ") + what + ": " + std::generic_category().message(-negative_errno));
 }
 
-// A call that this architecture does not have is no rule.
+// Skips a call that this architecture does not have.
 int add(const CallFilter& filter, std::uint32_t action, const char* name) {
   const int number = seccomp_syscall_resolve_name(name);
   if (number == __NR_SCMP_ERROR) return 0;
@@ -166,7 +166,7 @@ int add(const CallFilter& filter, std::uint32_t action, const char* name) {
   return failed == -EDOM ? 0 : failed;
 }
 
-// Those that are harmless with some arguments alone.
+// Calls that are harmless only with certain arguments.
 int add_conditional(const CallFilter& filter, bool threads) {
   int failed = 0;
   const auto when = [&](const char* name, scmp_arg_cmp condition) {
@@ -181,7 +181,7 @@ int add_conditional(const CallFilter& filter, bool threads) {
   when("prctl", SCMP_A0(SCMP_CMP_EQ, PR_GET_NAME));
   when("prctl", SCMP_A0(SCMP_CMP_EQ, 0x53564d41));  // PR_SET_VMA: glibc and sanitizers name their memory
   if (threads) when("clone", SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
-  // Its arguments lie in memory, where a filter cannot look; ENOSYS has glibc take clone instead.
+  // The arguments of clone3 are in memory, which a filter cannot read. ENOSYS makes glibc use clone instead.
   if (failed == 0)
     failed = seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), seccomp_syscall_resolve_name("clone3"), 0);
   return failed;

@@ -1,5 +1,5 @@
-// SIGTERM, SIGINT and SIGHUP for whoever has a Postgres running that must not be left behind: they are held back,
-// however often they come, so that none ends the process; whoever waits for something looks here, too.
+// Blocks SIGTERM, SIGINT and SIGHUP for a process that must stop its Postgres before it exits. Code that waits must
+// also poll the descriptor of this class.
 #pragma once
 
 #include <signal.h>
@@ -10,15 +10,15 @@ namespace muniment {
 
 class StopSignals {
  public:
-  // Held back from here on, in this thread and in those that it starts. A SIGHUP that was ignored stays so (nohup).
+  // Blocks the signals in this thread and in threads that it starts. An ignored SIGHUP stays ignored (nohup).
   StopSignals();
-  // What came and was not taken has been obeyed: it was to end what has ended now.
+  // Discards pending signals, because the process has stopped its work as they request.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  int fd() const { return fd_.get(); }  // readable once one has come
-  bool take();                          // whether one had come: it is obeyed, and not delivered any more
+  int fd() const { return fd_.get(); }  // readable while a signal is pending
+  bool take();                          // consumes a pending signal and returns true, otherwise false
 
  private:
   sigset_t before_{};

@@ -1,4 +1,4 @@
-// A thread with a name that top -H, gdb and perf show: "append", "worker 3".
+// Starts threads with names that top -H, gdb and perf show: "append", "worker 3".
 #pragma once
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 namespace muniment {
 
-// `name`: at most 15 bytes, which is what Linux keeps; what is longer is cut.
+// `name`: at most 15 bytes, the limit of Linux; a longer name is truncated.
 template <typename Work>
 std::thread named_thread(std::string name, Work work) {
   return std::thread([name = std::move(name), work = std::move(work)]() mutable {

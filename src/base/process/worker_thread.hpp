@@ -1,5 +1,5 @@
-// A thread that works until its owner stops it, and the mutex of what both share. The owner declares it behind
-// everything that the thread uses: its destructor stops it.
+// Implements a thread that works until its owner stops it, with the mutex that both use. The owner must declare it
+// after everything that the thread uses, because its destructor stops the thread.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class WorkerThread {
   void start(std::string name, Work work) {
     thread_ = named_thread(std::move(name), std::move(work));
   }
-  // Ends every wait, and joins the thread.
+  // Ends every wait and joins the thread.
   void stop() {
     {
       const Lock held = lock();
@@ -44,7 +44,7 @@ class WorkerThread {
   }
   void notify() { changed_.notify_all(); }
 
-  // Each waits, without the lock, until `ready` or `stop`. False: the thread is to end.
+  // Each function waits, without the lock, until `ready` or `stop`. Returns false if the thread must end.
   template <typename Ready>
   bool wait(Lock& held, Ready ready) {
     changed_.wait(held, [&] { return stopping_ || ready(); });

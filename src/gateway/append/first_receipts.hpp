@@ -1,5 +1,5 @@
-// Repeated requests: what the log says of ids that a client sent before (event-log.md, Idempotency
-// before numbering).
+// Answers repeated requests: looks up the receipts of event ids that a client sent before (docs/architecture.md, One
+// append).
 #pragma once
 
 #include <optional>

@@ -1,3 +1,4 @@
+// Implements append_and_wait (appender.hpp): blocks the calling thread until the append is answered.
 #include <future>
 #include <memory>
 
@@ -8,7 +9,7 @@ namespace muniment::store {
 Result<std::vector<events::Receipt>> append_and_wait(Appender& appender, AppendRequest request,
                                                      std::chrono::milliseconds at_most) {
   using Answer = Result<std::vector<events::Receipt>>;
-  auto answered = std::make_shared<std::promise<Answer>>();  // it may be answered after we gave up
+  auto answered = std::make_shared<std::promise<Answer>>();  // shared, because the answer may arrive after the deadline
   auto answer = answered->get_future();
   request.done = [answered](Answer receipts) { answered->set_value(std::move(receipts)); };
   Error late(Errc::unavailable, "the append was not answered in time");

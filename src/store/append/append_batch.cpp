@@ -18,7 +18,7 @@ std::size_t bytes_of(const AppendRequest& request) {
   return bytes;
 }
 
-// May an event of this type follow in a run of this status?
+// Checks whether an event of this type may follow in a run of this status.
 Status admit(const Run& run, RunStatus status, std::string_view type) {
   const bool starts = type == "run.started";
   const events::TypeInfo* info = events::find_type(type);
@@ -37,8 +37,7 @@ Status admit(const Run& run, RunStatus status, std::string_view type) {
   return success();
 }
 
-// The type by which an event is admitted: the artifact of a large snapshot comes with it wherever
-// the snapshot may come.
+// Returns the type that admission checks: the artifact of a large snapshot is admitted wherever the snapshot is.
 std::string_view admitted_as(const std::vector<Addressed>& items, std::size_t i) {
   const bool followed =
       i + 1 < items.size() && items[i + 1].run == items[i].run && items[i + 1].event.type == "snapshot.taken";
@@ -73,7 +72,8 @@ bool AppendBatch::fits(const AppendRequest& request) const {
                              bytes_ + bytes_of(request) <= limits::bytes_per_commit_max);
 }
 
-// Has something to be asked again before the request may be numbered, or does it stand behind one of which that is so?
+// Returns the request for retry if its preparation is outdated, or if an earlier request of the same order was
+// returned.
 Status AppendBatch::give_back(const AppendRequest& request, const LogHead& log) {
   using enum AppendConflict;
   const auto give = [&](AppendConflict why) -> Status {
@@ -108,8 +108,8 @@ Status AppendBatch::give_back(const AppendRequest& request, const LogHead& log) 
 
 namespace {
 
-// A run that was stopped while Postgres was away is halted, but for the halt itself.
-RunStatus standing_of(const Addressed& item, RunStatus status) {
+// A run that was stopped while Postgres was unavailable counts as halted for all events except the halt itself.
+RunStatus status_in(const Addressed& item, RunStatus status) {
   return item.run->latched() && item.event.type != "run.halted" ? RunStatus::halted : status;
 }
 
@@ -117,14 +117,14 @@ bool is_left_out(const Addressed& item, RunStatus status, bool previous_is) {
   if (item.with_previous && previous_is) return true;
   if (item.run->run_id == log_run_id) return false;
   return (item.if_open && status != RunStatus::open) ||
-         (item.unless_halted && standing_of(item, status) == RunStatus::halted);
+         (item.unless_halted && status_in(item, status) == RunStatus::halted);
 }
 
 }  // namespace
 
-// Looks at the whole request before anything is numbered: a request is accepted or refused whole.
+// Checks the whole request before any event is numbered: a request is accepted or refused as a whole.
 Status AppendBatch::check(const AppendRequest& request, const LogHead& log) const {
-  // First of all: what was appended already has its receipt, whatever became of the run since.
+  // This check comes first: an event that was appended already has its receipt, whatever the run's state is now.
   RETURN_IF_ERROR(give_back(request, log));
   if (request.expected_run_seq) {
     const Run& run = *request.events.front().run;
@@ -147,7 +147,7 @@ Status AppendBatch::check(const AppendRequest& request, const LogHead& log) cons
     if (found == statuses.end()) found = statuses.insert(statuses.end(), {item.run.get(), item.run->head.status});
     is_out = is_left_out(item, found->second, is_out);
     if (is_out) continue;
-    RETURN_IF_ERROR(admit(*item.run, standing_of(item, found->second), admitted_as(request.events, i)));
+    RETURN_IF_ERROR(admit(*item.run, status_in(item, found->second), admitted_as(request.events, i)));
     found->second = status_after(found->second, item.event.type);
   }
   return success();
@@ -159,7 +159,7 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
     started_ = true;
   }
   if (const Monotonic queued = std::exchange(request.queued, {});
-      queued != Monotonic()) {  // one that was given back is counted
+      queued != Monotonic()) {  // a returned request was counted before
     metrics::process().append_wait_seconds.record(std::chrono::steady_clock::now() - queued);
   }
   if (Status checked = check(request, log); !checked) {
@@ -253,13 +253,13 @@ std::vector<AppendRequest> AppendBatch::undo(LogHead& log) {
   for (Accepted& accepted : requests_) {
     for (std::size_t i = 0; i < accepted.event_of.size(); ++i) {
       if (accepted.event_of[i] == left_out) continue;
-      // Nobody else has seen the event yet: its body goes back to where it came from.
+      // No other thread has seen the event yet, so that its body can be moved back to the request.
       auto& event = const_cast<events::Event&>(*events_[accepted.event_of[i]]);
       accepted.request.events[i].event.body = *std::move(event.body);
     }
     requests.push_back(std::move(accepted.request));
   }
-  for (auto& [request, error, place] : refused_) {  // each where it was added: what one connection sent stays in order
+  for (auto& [request, error, place] : refused_) {  // at its original position, to keep the order of each connection
     requests.insert(requests.begin() + static_cast<std::ptrdiff_t>(place), std::move(request));
   }
   *this = AppendBatch();

@@ -1,6 +1,5 @@
-// A batch being numbered: requests become events with positions and hashes, from memory, against
-// the heads of the log and of the runs they touch. Nothing is final until it is committed, so a
-// batch can be undone, newest first.
+// Numbers a batch: requests become events with positions and hashes, computed in memory from the heads of the log and
+// of the affected runs. The result is not final before the commit, so that batches can be undone, the newest first.
 #pragma once
 
 #include <utility>
@@ -18,15 +17,15 @@ struct LogHead {
   std::int64_t next_seq = 0;
   std::int64_t next_run_no = 1;
   events::MerkleEdge edge;
-  std::int64_t erasures = 0;  // that have closed the gate, when the numbering began
+  std::int64_t erasures = 0;  // number of erasures that had closed the gate when the numbering began
 };
 
 class AppendBatch {
  public:
-  // Numbers `request`'s events at the end of the batch, or refuses it with nothing changed.
+  // Numbers the events of `request` at the end of the batch, or refuses the request without any change.
   void add(AppendRequest request, LogHead& log, Time now);
 
-  bool full() const;  // as one commit may hold
+  bool full() const;  // reached the limits of one commit
   bool fits(const AppendRequest& request) const;
   bool idle() const { return requests_.empty() && refused_.empty(); }
   bool has_events() const { return !events_.empty(); }
@@ -37,15 +36,14 @@ class AppendBatch {
   std::int64_t first_seq() const { return before_.next_seq; }
   std::int64_t oldest() const {
     return oldest_;
-  }  // recorded_at of its oldest event, micros; nothing_unsettled: it has none
+  }  // recorded_at of its oldest event in microseconds; nothing_unsettled: no events
 
-  // Takes the numbering back and gives the requests as they came, refused ones included.
+  // Undoes the numbering and returns the requests in their original order, including refused ones.
   std::vector<AppendRequest> undo(LogHead& log);
 
-  // After the commit: publishes the runs' views and gives the events to `tail`, then answers
-  // everybody.
+  // Call after the commit: publishes the views of the runs, passes the events to `tail`, then answers all requests.
   void committed(Tail& tail);
-  // Answers everybody with the same error; the numbering must have been undone.
+  // Answers all requests with the same error. The numbering must have been undone.
   static void refuse(std::vector<AppendRequest> requests, const Error& error);
   // Calls `done` of every accepted request with its receipts.
   void answer_accepted();
@@ -54,12 +52,12 @@ class AppendBatch {
   struct Refused {
     AppendRequest request;
     Error error;
-    std::size_t place;  // among all that were added
+    std::size_t place;  // position among all added requests
   };
   struct Accepted {
     AppendRequest request;
     std::vector<events::Receipt> receipts;
-    std::vector<std::size_t> event_of;  // index in events_ for each, or npos
+    std::vector<std::size_t> event_of;  // index in events_ of each event, or npos
   };
   Status check(const AppendRequest& request, const LogHead& log) const;
   static Status give_back(const AppendRequest& request, const LogHead& log);
@@ -81,7 +79,7 @@ class AppendBatch {
     Run::Head before;
     std::int64_t next_run_seq;
   };
-  std::vector<Touched> touched_;                                       // in order; a run may stand in it again
+  std::vector<Touched> touched_;                                       // in order; a run may occur several times
   std::vector<std::pair<std::shared_ptr<Run>, std::size_t>> changes_;  // events that change a view
 };
 

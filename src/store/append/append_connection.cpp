@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Of a fence that does not hold, and of an INSERT whose rows are not all there: both divide by what they count.
+// SQLSTATE of a failed fence and of an INSERT that lost rows: both statements divide by a count.
 constexpr std::string_view division_by_zero = "22012";
 constexpr std::string_view check_violation = "23514";
 
@@ -49,11 +49,9 @@ Error AppendConnection::unavailable(std::string_view doing) const {
   return Error(Errc::unavailable, std::string(doing) + ": " + text);
 }
 
-// ---- waiting ------------------------------------------------------------------------------------
-
 namespace {
 
-// Milliseconds left until `deadline`, for poll; at least 0.
+// Returns the milliseconds until `deadline` for poll, at least 0.
 int left_until(Deadline deadline) {
   const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000));
@@ -76,7 +74,7 @@ bool AppendConnection::flush_all() {
     const int left = PQflush(connection_);
     if (left == 0) return true;
     if (left < 0) return false;
-    // The server may have to be heard before it takes more.
+    // The server may not accept more input before its output is read.
     if (!poll_socket(connection_, POLLIN | POLLOUT, deadline_)) {
       timed_out_ = true;
       return false;
@@ -99,7 +97,7 @@ bool AppendConnection::wait_for_input() {
 AppendConnection::PgResult AppendConnection::next_result() {
   if (!flush_all() || !wait_for_input()) return nullptr;
   PgResult result(PQgetResult(connection_));
-  // In a pipeline, a null result ends what a statement answers, and only the Sync's answer has none.
+  // In a pipeline, a null result ends the results of a statement; only the result of the Sync has none.
   if (result && PQpipelineStatus(connection_) != PQ_PIPELINE_OFF &&
       PQresultStatus(result.get()) != PGRES_PIPELINE_SYNC && wait_for_input()) {
     PQclear(PQgetResult(connection_));
@@ -128,8 +126,8 @@ Result<AppendConnection::PgResult> AppendConnection::query(std::string_view name
   return last;
 }
 
-// A COMMIT whose wait for the standbys was cancelled succeeds, with a warning and nothing else: what it committed can
-// be lost at a failover. The warning has no SQLSTATE of its own and may be in any language, so every warning counts.
+// A COMMIT whose wait for the standbys was cancelled succeeds with only a warning, but a failover can lose the commit.
+// The warning has no SQLSTATE of its own and may be in any language, so that every warning counts as a failure.
 void AppendConnection::note_warning(const pg_result* notice) {
   const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
   const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
@@ -137,8 +135,6 @@ void AppendConnection::note_warning(const pg_result* notice) {
   warning_ = text ? text : "a warning";
   log_warning("Postgres warns", {{"message", warning_}});
 }
-
-// ---- taking a log over --------------------------------------------------------------------------
 
 Status AppendConnection::connect(milliseconds at_most) {
   disconnect();
@@ -171,7 +167,7 @@ Status AppendConnection::connect(milliseconds at_most) {
 }
 
 Result<bool> AppendConnection::try_lock() {
-  // The first key is Muniment's own number space for advisory locks ("muni").
+  // The first key is Muniment's number space for advisory locks ("muni").
   ASSIGN_OR_RETURN(PgResult result,
                    query("append_lock", "SELECT pg_try_advisory_lock(1836412521, " + std::to_string(log_no_) + ")",
                          milliseconds(10'000)));
@@ -189,7 +185,7 @@ Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) 
   if (PQntuples(result.get()) != 1 && !held) {
     return Error(Errc::system_error,
                  "the epoch of log " + log +
-                     " cannot be raised: Postgres did not change its row of log_head. Somebody changed that table: run "
+                     " cannot be raised: Postgres did not change its row of log_head. That table was altered: run "
                      "muniment-verify, and see docs/runbook.md#tables_changed");
   }
   if (PQntuples(result.get()) != 1) {
@@ -261,8 +257,6 @@ Result<events::MerkleEdge> AppendConnection::last_checkpoint(std::int64_t size_m
   return *std::move(edge);
 }
 
-// ---- committing ---------------------------------------------------------------------------------
-
 CommitResult AppendConnection::silence() const {
   return {CommitOutcome::unknown, "", timed_out_ ? "Postgres does not answer" : PQerrorMessage(connection_)};
 }
@@ -271,13 +265,13 @@ CommitResult AppendConnection::failure(const pg_result* result) const {
   const std::string state = sqlstate_of(result);
   const char* text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   const std::string message = text ? text : PQresultErrorMessage(result);
-  // 57P01–57P03 and 08 come with a connection that is going away; during a COMMIT that is doubt.
+  // SQLSTATEs 57P01 to 57P03 and class 08 report a closing connection; during a COMMIT the outcome is then unknown.
   if (state.empty() || !healthy() || state.starts_with("57P") || state.starts_with("08")) {
     return {CommitOutcome::unknown, state, message};
   }
   if (!state.starts_with("22") && !state.starts_with("23")) return {CommitOutcome::rolled_back, state, message};
   const char* constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
-  // A row without a partition is a check violation too, but of no check that has a name.
+  // A row without a partition is a check violation without a constraint name.
   if (state == check_violation && !constraint) return {CommitOutcome::no_partition, state, message};
   return {CommitOutcome::refused, state, message, constraint ? constraint : ""};
 }
@@ -297,11 +291,11 @@ std::optional<CommitResult> AppendConnection::await_fence() {
 
 CommitResult AppendConnection::rows_lost(const Table& table, std::size_t count) {
   return {CommitOutcome::rows_lost, "",
-          "Postgres did not take all of the " + std::to_string(count) + " rows of the table " +
-              std::string(table.name) + " that it was sent"};
+          "Postgres did not insert all of the " + std::to_string(count) + " rows of the table " +
+              std::string(table.name) + " that were sent"};
 }
 
-// The INSERT (append_pipeline.cpp) fails by itself where a row is missing, and so nothing behind it is run.
+// The INSERT (append_pipeline.cpp) fails if a row is missing, so that Postgres skips the statements after it.
 std::optional<CommitResult> AppendConnection::await_rows(const Table& table, std::size_t count) {
   std::optional<CommitResult> failed = await(PGRES_TUPLES_OK);
   if (failed && failed->sqlstate == division_by_zero) failed = rows_lost(table, count);
@@ -312,7 +306,7 @@ CommitResult AppendConnection::await_commit() {
   const PgResult result = next_result();
   if (!result) return silence();
   if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) return failure(result.get());
-  // A transaction that failed ends its COMMIT with the tag ROLLBACK and no error.
+  // The COMMIT of a failed transaction has the tag ROLLBACK and no error.
   if (std::strcmp(PQcmdStatus(result.get()), "COMMIT") != 0) return {CommitOutcome::rolled_back, "", "rolled back"};
   if (!warning_.empty()) return {CommitOutcome::unknown, "", warning_};
   return {CommitOutcome::committed};
@@ -340,7 +334,7 @@ CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch,
   }
   if (!healthy()) result = {CommitOutcome::unknown, result.sqlstate, result.message};
   FAILPOINT("append.after_commit");
-  if (FAILPOINT_FAILS("append.cut_after_commit")) {  // it is in, and nobody here knows
+  if (FAILPOINT_FAILS("append.cut_after_commit")) {  // committed, but the caller cannot know
     ::shutdown(PQsocket(connection_), SHUT_RDWR);
     return {CommitOutcome::unknown, "", "the connection was cut"};
   }

@@ -1,6 +1,6 @@
-// The append connection: libpq without libpqxx, so that a statement can be sent, polled and given
-// up at a deadline. It knows how to take a log over, how to commit one batch behind the epoch
-// fence, and what the last row is; what that means is the appender's business.
+// The append connection: uses libpq without libpqxx, so that a statement can be sent, polled and abandoned at a
+// deadline. It takes over a log, commits a batch behind the epoch fence and reads the last row. The appender decides
+// how to react to the results.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct pg_result;
 
 namespace muniment::store {
 
-// Where a log stands in the database.
+// State of a log in the database.
 struct TakenOver {
   Uuid log_id;
   std::int64_t epoch = 0;
@@ -39,31 +39,31 @@ struct LastRow {
 
 enum class CommitOutcome {
   committed,
-  fenced,        // the epoch is not ours: nothing was inserted
-  refused,       // rolled back for its data (SQLSTATE class 22 or 23): one of the rows is at fault
-  rows_lost,     // rolled back: Postgres took fewer rows than it was sent (a trigger of somebody's, say)
-  no_partition,  // rolled back: the partition that the rows belong to is not there
-  rolled_back,   // rolled back for another reason: nothing was inserted, trying again may help
-  unknown,       // the connection broke, was silent for too long, or the standbys did not confirm: it may be in
+  fenced,        // another process raised the epoch: nothing was inserted
+  refused,       // rolled back because of a row's data (SQLSTATE class 22 or 23)
+  rows_lost,     // rolled back: Postgres inserted fewer rows than were sent (a foreign trigger, for example)
+  no_partition,  // rolled back: the partition of the rows does not exist
+  rolled_back,   // rolled back for another reason: nothing was inserted, a retry may succeed
+  unknown,       // the connection broke or timed out, or the standbys did not confirm: it may be committed
 };
 
 struct CommitResult {
   CommitOutcome outcome = CommitOutcome::unknown;
   std::string sqlstate{};
   std::string message{};
-  std::string constraint{};  // which a refused row does not keep
+  std::string constraint{};  // the constraint that a refused row violates
 };
 
-// Rows ready to be written, in order. `rows` refer to events by their seq, which is filled in.
+// Rows to write, in order. `rows` refer to events by their seq, which must be set.
 struct RowBatch {
   std::span<const EventPtr> events;
   std::span<const Row> rows;
 };
 
-// What is done while Postgres is busy with a batch.
+// Steps of the caller while Postgres processes a batch.
 struct CommitSteps {
-  std::function<void()> before_commit;  // the rows are sent, and the COMMIT is not: nothing of them can be in yet
-  std::function<void()> meanwhile;      // everything is sent, and only the answer is missing
+  std::function<void()> before_commit;  // the rows are sent, but not the COMMIT: nothing can be committed yet
+  std::function<void()> meanwhile;      // everything is sent; only the answer is pending
 };
 
 class AppendConnection {
@@ -71,38 +71,39 @@ class AppendConnection {
   AppendConnection(std::string uri, std::int16_t log_no, Uuid writer);
   ~AppendConnection();
 
-  // Connects and prepares. Errors: unavailable.
+  // Connects and prepares the statements. Errors: unavailable.
   Status connect(std::chrono::milliseconds at_most);
   bool connected() const { return connection_ != nullptr; }
   void disconnect();
 
-  // The polite refusal: a session advisory lock for as long as the connection lives. False: held.
+  // Takes a session advisory lock for the lifetime of the connection, so that a second daemon stops early. Returns
+  // false if another session holds it.
   Result<bool> try_lock();
 
-  // Raises the epoch, which waits for a statement of the writer before to end and fences it.
-  // `held` is the epoch that this process last held: nullopt at start (any may be taken over);
-  // otherwise conflict when somebody else has raised it since. A raise that the standbys did not confirm
-  // is unavailable: what was committed before it need not be with them either.
+  // Raises the epoch, which waits for the previous writer's statement to end and fences that writer. `held`: epoch that
+  // this process last held. nullopt at start: any epoch may be taken over. Otherwise returns conflict if another
+  // process has raised the epoch since. Returns unavailable if the standbys did not confirm the raise, because they may
+  // also lack earlier commits.
   Result<TakenOver> take_over(std::optional<std::int64_t> held);
 
-  // Why what is acknowledged on this connection could be lost (durability.hpp); empty: it could not.
+  // Returns why commits acknowledged on this connection could be lost (durability.hpp); empty if they cannot.
   Result<std::string> unsafe_setting(std::int64_t required_standbys, std::chrono::milliseconds at_most);
 
-  // Makes the partition that `seq` falls into, unless it is there.
+  // Creates the partition of `seq` unless it exists.
   Status make_partition(std::int64_t seq);
 
   Result<LastRow> last_row();
-  // The event at `seq`; that of an empty log where there is none.
+  // Returns the event at `seq`; the value of an empty log if there is none.
   Result<LastRow> row_at(std::int64_t seq);
   Result<std::int64_t> next_run_no();
-  // The tree as last stored, of at most so many events; the empty one where it never was. Errors: corrupt.
+  // Returns the last stored tree of at most `size_max` events; the empty tree if none was stored. Errors: corrupt.
   Result<events::MerkleEdge> last_checkpoint(std::int64_t size_max = INT64_MAX);
 
-  // Commits `batch` in one transaction; each step is taken once, unless something fails before.
+  // Commits `batch` in one transaction. Each step runs once unless an earlier one fails.
   CommitResult commit(const RowBatch& batch, std::int64_t epoch, std::chrono::milliseconds at_most,
                       const CommitSteps& steps);
 
-  // Stores the tree at its present size, behind the same fence.
+  // Stores the tree at its current size, behind the same fence.
   CommitResult store_checkpoint(const events::MerkleEdge& edge, Time now, std::int64_t epoch,
                                 std::chrono::milliseconds at_most);
 
@@ -112,18 +113,18 @@ class AppendConnection {
   };
   using PgResult = std::unique_ptr<pg_result, ResultDeleter>;
 
-  // Up to so many, of either, a batch is written by commit_pipeline; measured (docs/benchmarks.md).
+  // Largest number of events and of rows that commit_pipeline writes; measured (docs/benchmarks.md).
   static constexpr std::size_t pipelined_events_max = 64;
   static constexpr std::size_t pipelined_rows_max = 8;
 
-  // Both ways of writing leave it to `commit` to drain what is still to be answered.
+  // Both functions leave pending results to `commit`, which drains them.
   CommitResult commit_pipeline(const RowBatch& batch, std::int64_t epoch, const CommitSteps& steps);
   bool send_rows(const RowBatch& batch, std::int64_t epoch);
   CommitResult commit_copy(const RowBatch& batch, std::int64_t epoch, const CommitSteps& steps);
   std::optional<CommitResult> copy_table(const Table& table, std::string_view rows, std::size_t count,
                                          const std::function<void()>& sent);
 
-  // Await the next statement's answer; nullopt: it is as it should be.
+  // Awaits the result of the next statement; nullopt: it has the expected status.
   std::optional<CommitResult> await(int status);
   std::optional<CommitResult> await_fence();
   std::optional<CommitResult> await_rows(const Table& table, std::size_t count);
@@ -137,9 +138,9 @@ class AppendConnection {
   Status prepare(std::chrono::milliseconds at_most);
   bool flush_all();
   bool wait_for_input();
-  PgResult next_result();  // nullptr: no more results, or the connection is gone
+  PgResult next_result();  // nullptr: no more results, or the connection is lost
   void drain();
-  // `name`: under which its time is kept.
+  // `name`: key under which its duration is recorded.
   Result<PgResult> query(std::string_view name, const std::string& sql, std::chrono::milliseconds at_most);
   Result<LastRow> one_row(std::string_view name, const std::string& which);
   bool healthy() const;
@@ -150,10 +151,10 @@ class AppendConnection {
   pg_conn* connection_ = nullptr;
   Monotonic deadline_{};
   bool timed_out_ = false;
-  std::string warning_;  // that Postgres gave since the last statement was begun
+  std::string warning_;  // from Postgres since the last statement began
   metrics::Histogram& pipeline_seconds_ = metrics::process().statements.of("append_pipeline");
   metrics::Histogram& copy_seconds_ = metrics::process().statements.of("append_copy");
-  std::string buffer_;  // rows being written, kept for its capacity
+  std::string buffer_;  // encoded rows; kept for its capacity
 };
 
 }  // namespace muniment::store

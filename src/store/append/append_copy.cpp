@@ -1,6 +1,6 @@
-// How AppendConnection writes a large batch: one message with a COPY for each table, and the COMMIT when
-// all of their counts were read. A row costs the server less than by INSERT, but it asks for the rows of
-// each COPY in turn, a round trip each, and plans every COPY anew; small batches go through append_pipeline.cpp.
+// Implements AppendConnection for large batches: one message with a COPY for each table, and the COMMIT after all
+// counts were read. COPY costs the server less per row than INSERT, but each COPY needs a round trip and is planned
+// anew; append_pipeline.cpp writes small batches.
 #include <libpq-fe.h>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ std::string copy_statement(const Table& table) {
   return "COPY " + std::string(table.name) + " (" + std::string(table.columns) + ") FROM STDIN (FORMAT binary); ";
 }
 
-// A run of rows of one table is one COPY; the order is kept, since a link refers to what it links.
+// Splits the rows into sequences of one table, each for one COPY. Their order is kept because links refer to earlier
+// rows.
 std::vector<std::span<const Row>> runs_of_one_table(std::span<const Row> rows) {
   std::vector<std::span<const Row>> runs;
   while (!rows.empty()) {
@@ -32,8 +33,7 @@ std::vector<std::span<const Row>> runs_of_one_table(std::span<const Row> rows) {
 
 }  // namespace
 
-// A fence that does not hold, like any row that is refused, ends the message with an error: the
-// statements after it are not run.
+// A failed fence or a refused row ends the message with an error, so that Postgres skips the statements after it.
 CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t epoch, const CommitSteps& steps) {
   const std::vector<std::span<const Row>> runs = runs_of_one_table(batch.rows);
   std::string sql = "BEGIN; EXECUTE fence(" + std::to_string(log_no_) + ", " + std::to_string(epoch) + "); " +
@@ -46,7 +46,8 @@ CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t e
     append_copy(log_no_, rows, buffer_);
     return std::string_view(buffer_);
   };
-  const std::string_view events = stream_of(batch.events);       // while the server gets as far as its COPY
+  // While the server processes the statements up to its COPY
+  const std::string_view events = stream_of(batch.events);
   std::optional<CommitResult> failed = await(PGRES_COMMAND_OK);  // BEGIN
   if (!failed) failed = await_fence();
   if (!failed) failed = copy_table(event_table, events, batch.events.size(), steps.before_commit);
@@ -60,7 +61,7 @@ CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t e
   return await_commit();
 }
 
-// Sends one table's rows when the server asks for them, and awaits that it has taken all of them.
+// Sends the rows of one table when the server requests them, and awaits confirmation of all of them.
 std::optional<CommitResult> AppendConnection::copy_table(const Table& table, std::string_view rows, std::size_t count,
                                                          const std::function<void()>& sent) {
   if (auto failed = await(PGRES_COPY_IN)) return failed;

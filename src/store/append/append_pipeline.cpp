@@ -1,6 +1,6 @@
-// How AppendConnection writes a small batch: prepared statements in libpq's pipeline mode, all of the
-// transaction sent at once and all of its answers awaited together. The server parses and plans
-// nothing, and is waited for once; for large batches COPY costs it less (append_copy.cpp).
+// Implements AppendConnection for small batches: prepared statements in libpq's pipeline mode. The whole transaction is
+// sent at once and its results are awaited together, so that the server parses and plans nothing and there is one round
+// trip. For large batches, COPY costs the server less (append_copy.cpp).
 #include <libpq-fe.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace muniment::store {
 namespace {
 
-// A table's INSERT of that many rows, each column a parameter. Where a trigger of somebody's leaves one out, it divides
-// by zero: the COMMIT behind it was sent before the count can be read here.
+// Builds the INSERT of that many rows into a table, each column a parameter. If a foreign trigger drops a row, the
+// statement divides by zero, because the COMMIT after it is sent before the count can be read.
 std::string insert_statement(const Table& table, std::size_t rows) {
   const auto columns = static_cast<std::size_t>(std::ranges::count(table.columns, ',')) + 1;
   std::string sql =
@@ -27,8 +27,8 @@ std::string insert_statement(const Table& table, std::size_t rows) {
   return sql + ") RETURNING 1) SELECT 1 / (count(*) = " + std::to_string(rows) + ")::int FROM put";
 }
 
-// Under what name it is prepared. To begin a statement costs the server several times what a row does,
-// so the events of a batch are one statement, prepared for each number of rows.
+// Name of the prepared INSERT. Starting a statement costs the server several times as much as a row, so that the events
+// of a batch are one statement, prepared for each number of rows.
 std::string insert_name(const Table& table, std::size_t rows) {
   return std::string(table.name) + "_" + std::to_string(rows);
 }
@@ -39,7 +39,7 @@ std::int32_t length_at(const char* field) {
   return static_cast<std::int32_t>(length);
 }
 
-// Runs a prepared statement with these fields (binary_rows.hpp) as its parameters.
+// Executes a prepared statement with these fields (binary_rows.hpp) as its parameters.
 bool send_fields(pg_conn* connection, const std::string& statement, const std::string& fields) {
   std::vector<const char*> values;
   std::vector<int> lengths;
@@ -61,8 +61,8 @@ bool send_plain(pg_conn* connection, const char* statement) {
 
 }  // namespace
 
-// The fence is the same for both ways of writing: it holds the log's row against a change of epoch
-// until the transaction ends, and fails where the epoch is not ours, so that nothing after it is run.
+// Both ways of writing use the same fence: it locks the log's row against a change of epoch until the transaction ends.
+// If another process raised the epoch, it fails, so that Postgres skips the statements after it.
 Status AppendConnection::prepare(std::chrono::milliseconds at_most) {
   deadline_ = std::chrono::steady_clock::now() + at_most;
   timed_out_ = false;

@@ -1,5 +1,5 @@
-// The append thread's round: it takes what is queued, has it numbered, and sees each batch through to where it is known
-// what became of it (append_unknown.cpp). Only then are its requests answered, and only then is more numbered.
+// Implements the loop of the append thread: it takes queued requests, numbers them, and commits each batch until its
+// outcome is known (append_unknown.cpp). Only then does it answer the requests and number more.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -19,14 +19,15 @@ using std::chrono::steady_clock;
 constexpr std::int64_t checkpoint_every_events = 65'536;
 constexpr milliseconds checkpoint_every{10'000};
 constexpr milliseconds probe_at_most{5'000};
-constexpr milliseconds owed_pause{1'000};
+constexpr milliseconds unstored_pause{1'000};
 constexpr std::int64_t clock_step_micros = 1'000'000;
 
 Error not_accepted(const Error& why) { return Error(why.code, why.message + "; your event was not accepted"); }
 
-// What one request is told that Postgres refuses for its data.
+// Error for a single request that Postgres refuses because of its data.
 Error refusal_of(const CommitResult& result) {
-  // The same id, use of evidence, link or change of a task was appended since the caller looked: the caller asks again.
+  // Another request appended the same id, use of evidence, link or change of a task after the caller checked. The
+  // caller checks again.
   constexpr std::array<std::string_view, 4> raced_for = {"evidence_use", "evidence_link_once", "task_change_once",
                                                          "task_evidence_once"};
   const bool raced =
@@ -43,30 +44,30 @@ void Appender::Impl::serve() {
     if (next_.idle()) wait_for_work();
     look();
     if (ended_) break;
-    build(next_);  // and what has come since it was begun
+    build(next_);  // and requests that arrived since it was begun
     const bool idle = next_.idle();
     if (!idle) commit(std::exchange(next_, AppendBatch()));
     if (ended_) break;
     checkpoint_if_due(false);
     if (!idle) continue;
     std::lock_guard lock(mutex_);
-    if (stopping_ && queue_.empty() && pending_.empty() && owed_.empty()) break;
+    if (stopping_ && queue_.empty() && pending_.empty() && unstored_.empty()) break;
   }
   if (!ended_) return checkpoint_if_due(true);
-  give_back(next_);  // what is in doubt stays unsettled
+  give_back(next_);  // a batch whose outcome is unknown stays unsettled
   std::unique_lock lock(mutex_);
   std::vector<AppendRequest> waiting = take_all();
   lock.unlock();
   refuse(std::move(waiting), not_accepted(*ended_));
 }
 
-// Until something queued is due, or a checkpoint is, or what is owed, or it is time to ask Postgres how it is.
+// Waits until a queued request, a checkpoint, a pending event of the daemon or a check of Postgres is due.
 void Appender::Impl::wait_for_work() {
   std::unique_lock lock(mutex_);
   while (pending_.empty() && !stopping_) {
     Monotonic next = std::min({due_.value_or(Monotonic::max()), heard_ + probe_every, looked_ + settings_every});
     if (committed_edge_.size() > checkpoint_size_) next = std::min(next, checkpoint_time_ + checkpoint_every);
-    if (!owed_.empty()) next = std::min(next, owed_due_);
+    if (!unstored_.empty()) next = std::min(next, unstored_due_);
     if (next <= steady_clock::now()) break;
     waiting_ = true;
     wake_.wait_until(lock, next);
@@ -74,8 +75,8 @@ void Appender::Impl::wait_for_work() {
   waiting_ = false;
 }
 
-// A server that is frozen says nothing by itself, and its settings may be changed beneath a running daemon: neither
-// must be called well because nobody appends just now.
+// Checks Postgres without an append. A frozen server reports nothing, and its settings may change while the daemon
+// runs; an idle daemon must detect both.
 void Appender::Impl::look() {
   const Monotonic now = steady_clock::now();
   if (ended_ || !look_due(now)) return;
@@ -88,7 +89,7 @@ void Appender::Impl::look() {
   recover_own_end();
 }
 
-// Under the mutex: what is queued goes behind what is pending.
+// Appends the queue to the pending requests. The caller holds the mutex.
 void Appender::Impl::take_queue() {
   std::move(queue_.begin(), queue_.end(), std::back_inserter(pending_));
   queue_.clear();
@@ -109,9 +110,10 @@ void Appender::Impl::build(AppendBatch& batch) {
     if (due_ && (*due_ <= steady_clock::now() || stopping_)) take_queue();
     last_chance = stopping_;
   }
-  if (!owed_.empty() && (!pending_.empty() || last_chance || owed_due_ <= steady_clock::now())) {
-    pending_.insert(pending_.begin(), std::make_move_iterator(owed_.begin()), std::make_move_iterator(owed_.end()));
-    owed_.clear();
+  if (!unstored_.empty() && (!pending_.empty() || last_chance || unstored_due_ <= steady_clock::now())) {
+    pending_.insert(pending_.begin(), std::make_move_iterator(unstored_.begin()),
+                    std::make_move_iterator(unstored_.end()));
+    unstored_.clear();
   }
   if (pending_.empty()) return;
   const Time now = stamp();
@@ -125,37 +127,37 @@ void Appender::Impl::build(AppendBatch& batch) {
   numbering.next_seq = head_.next_seq;
 }
 
-// recorded_at of what is numbered next. It is unsettled before it is known: a reader whose clock is past a time, and
-// who finds nothing unsettled, is not overtaken by an event of that time.
+// Returns recorded_at for the next events. The time is marked as unsettled before the clock is read, so that a reader
+// who finds nothing unsettled before a time never misses an event of that time.
 Time Appender::Impl::stamp() {
   tail_.unsettled_from(std::min({in_flight_from_, next_.oldest(), clock_.now().micros}));
   return clock_.now();
 }
 
-// From here on Postgres may have it, and readers may see it.
-void Appender::Impl::takes_off(const AppendBatch& batch) {
+// Marks the batch as in flight: from here on Postgres may commit it and readers may see it.
+void Appender::Impl::mark_in_flight(const AppendBatch& batch) {
   in_flight_from_ = batch.oldest();
   in_flight_events_ = std::ssize(batch.rows().events);
 }
 
-// It is known what became of the batch in flight.
+// Marks the outcome of the batch in flight as known.
 void Appender::Impl::settled() {
   in_flight_from_ = Tail::nothing_unsettled;
   in_flight_events_ = 0;
   publish_unsettled();
 }
 
-AppendRequest Appender::Impl::owed_event(std::string_view type, std::string body) const {
+AppendRequest Appender::Impl::required_event(std::string_view type, std::string body) const {
   AppendRequest request = own_request(runs_, type, std::move(body), clock_.now());
-  request.owed = true;
+  request.must_be_stored = true;
   return request;
 }
 
-// What the log owes its readers is not refused with what clients sent, who send it again: it stays here. A thread that
-// stops has tried for the last time.
-void Appender::Impl::keep_owed(std::vector<AppendRequest>& requests) {
+// Keeps the daemon's own events for a retry, because no client resends them. A stopping thread has made its last
+// attempt and logs them.
+void Appender::Impl::keep_unstored(std::vector<AppendRequest>& requests) {
   const auto first = std::stable_partition(requests.begin(), requests.end(),
-                                           [](const AppendRequest& request) { return !request.owed; });
+                                           [](const AppendRequest& request) { return !request.must_be_stored; });
   if (first == requests.end()) return;
   std::unique_lock lock(mutex_);
   const bool stopping = stopping_;
@@ -165,14 +167,14 @@ void Appender::Impl::keep_owed(std::vector<AppendRequest>& requests) {
       log_error("an event of the daemon's own is not in the log: it stops",
                 {{"type", request->events.front().event.type}});
     } else {
-      owed_.push_back(std::move(*request));
+      unstored_.push_back(std::move(*request));
     }
   }
   requests.erase(first, requests.end());
-  owed_due_ = steady_clock::now() + owed_pause;
+  unstored_due_ = steady_clock::now() + unstored_pause;
 }
 
-// recorded_at is the wall clock as it is; a step of it is an event of its own.
+// recorded_at follows the wall clock; a step of the clock is recorded as an event.
 void Appender::Impl::note_clock_step(AppendBatch& batch, Time now) {
   const Monotonic steady = clock_.monotonic();
   const auto elapsed = std::chrono::duration_cast<std::chrono::microseconds>(steady - last_monotonic_).count();
@@ -181,30 +183,28 @@ void Appender::Impl::note_clock_step(AppendBatch& batch, Time now) {
   last_wall_ = now;
   last_monotonic_ = steady;
   if (std::abs(step) <= clock_step_micros) return;
-  batch.add(owed_event("clock.stepped", json::Writer()
-                                            .begin_object()
-                                            .member("before", format_time(expected))
-                                            .member("after", format_time(now))
-                                            .member("step_us", step)
-                                            .end_object()
-                                            .text()),
+  batch.add(required_event("clock.stepped", json::Writer()
+                                                .begin_object()
+                                                .member("before", format_time(expected))
+                                                .member("after", format_time(now))
+                                                .member("step_us", step)
+                                                .end_object()
+                                                .text()),
             head_, now);
 }
 
-// ---- what becomes of a batch --------------------------------------------------------------------
-
 void Appender::Impl::commit(AppendBatch batch) {
-  if (!batch.has_events()) return publish(batch);  // refusals only
-  takes_off(batch);
+  if (!batch.has_events()) return publish(batch);  // only refused requests
+  mark_in_flight(batch);
   const CommitResult result = write(batch, [&] { build(next_); });
   settle(std::move(batch), result);
 }
 
-// One of these requests is at fault; the others must not suffer for it.
+// Commits the requests one by one, because only one of them is at fault and must not affect its batch mates.
 void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
   for (AppendRequest& request : requests) {
     if (ended_) {
-      pending_.push_back(std::move(request));  // and is refused with all that waits
+      pending_.push_back(std::move(request));  // refused together with the other pending requests
       continue;
     }
     AppendBatch alone;
@@ -213,7 +213,7 @@ void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
       publish(alone);
       continue;
     }
-    takes_off(alone);
+    mark_in_flight(alone);
     const CommitResult result = write(alone, [] {});
     settle(std::move(alone), result);
   }
@@ -226,7 +226,7 @@ void Appender::Impl::add_alone(AppendBatch& batch, AppendRequest request) {
   numbering.next_seq = head_.next_seq;
 }
 
-// Takes the numbering back; whoever waits for what is numbered waits no longer for it.
+// Undoes the numbering and wakes threads that wait for the numbered events.
 std::vector<AppendRequest> Appender::Impl::undo(AppendBatch& batch) {
   ErasureGate::Numbering numbering(erasure_gate_);
   std::vector<AppendRequest> requests = batch.undo(head_);
@@ -234,15 +234,15 @@ std::vector<AppendRequest> Appender::Impl::undo(AppendBatch& batch) {
   return requests;
 }
 
-// Answers everybody, as is known by now. What is not in gives its numbers back before anything else is numbered; where
-// that cannot be known the thread has ended, and nothing is.
+// Answers all requests according to the known outcome. A batch that was not committed is undone before anything else is
+// numbered. If the outcome cannot be determined, the thread has ended and numbers nothing more.
 void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
   if (result.outcome == CommitOutcome::committed) return succeeded(batch);
   std::vector<AppendRequest> requests = undo(batch);
   if (result.outcome == CommitOutcome::unknown) {
     Error error(
         Errc::unavailable,
-        "the daemon stops before Postgres has said whether your event is in. Send it again with the same event_id.");
+        "the daemon stops before Postgres has confirmed your event: the outcome is unknown. Retry with the same event_id.");
     error.outcome = "unknown";
     return refuse(std::move(requests), error);
   }
@@ -250,8 +250,8 @@ void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
   if (ended_) return refuse(std::move(requests), not_accepted(*ended_));
   if (result.outcome == CommitOutcome::refused) {
     if (requests.size() > 1) return commit_one_by_one(std::move(requests));
-    // It would be refused again, and for ever.
-    if (requests.front().owed)
+    // A retry would be refused again and again.
+    if (requests.front().must_be_stored)
       log_error("an event of the daemon's own is refused",
                 {{"type", requests.front().events.front().event.type}, {"error", result.message}});
     return refuse(std::move(requests), refusal_of(result));
@@ -260,7 +260,7 @@ void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
   Error error(Errc::unavailable, "Postgres refused to write: " + result.message +
                                      "; your event was not accepted. Retry with the same event_id.");
   error.retry_after_ms = 1'000;
-  keep_owed(requests);
+  keep_unstored(requests);
   refuse(std::move(requests), error);
 }
 
@@ -302,11 +302,11 @@ void Appender::Impl::checkpoint_if_due(bool now) {
   const bool due = newer >= checkpoint_every_events || clock_.monotonic() >= checkpoint_time_ + checkpoint_every;
   if (newer == 0 || !(due || now)) return;
   checkpoint_time_ = clock_.monotonic();
-  // What was found at the start is not called the log's own before something was appended to it.
+  // A new daemon stores a checkpoint only after its first append to the log.
   if (committed_edge_.size() == size_at_start_ || !owned_ || !status().refused.empty()) return;
   const CommitResult stored =
       connection_.store_checkpoint(committed_edge_, clock_.now(), epoch_, options_.commit_deadline);
-  // A checkpoint that was not stored is no loss: the next one covers it, and a start recomputes.
+  // A failed checkpoint loses nothing: the next one covers it, and a start recomputes the tree.
   owned_ = stored.outcome == CommitOutcome::committed;
   if (owned_) checkpoint_size_ = committed_edge_.size();
 }

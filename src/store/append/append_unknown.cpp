@@ -1,5 +1,6 @@
-// What the append thread does until it knows what became of a batch. The epoch comes first, since the backend that has
-// the batch may still commit it: raising it waits for that one, or fences it. Only then is the log's end a fact.
+// Determines the outcome of a batch on behalf of the append thread. It raises the epoch first, because the backend with
+// the batch may still commit it: the raise waits for that backend or fences it. Only then is the end of the log
+// reliable.
 #include <algorithm>
 #include <utility>
 
@@ -17,34 +18,34 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds connect_again_at_most{5'000}, look_at_most{5'000}, retry_pause_least{50},
     retry_pause_most{1'000};
-constexpr std::size_t reason_bytes_max = 4'096;  // as schema/event/log.resumed.json has it
+constexpr std::size_t reason_bytes_max = 4'096;  // the limit in schema/event/log.resumed.json
 
 }  // namespace
 
-// Answers with what is certain; `unknown` and `fenced` only where the thread has ended.
+// Returns a certain outcome; `unknown` and `fenced` only if the thread has ended.
 CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function<void()>& meanwhile) {
-  // A gap or an overlap would be in the log for ever: whoever numbered wrongly writes nothing more.
+  // A gap or an overlap in the log could never be repaired, so that a thread that numbered wrongly stops writing.
   if (batch.first_seq() != last_committed_.seq + 1) {
     end(Error(Errc::system_error, "the batch begins at " + std::to_string(batch.first_seq()) + ", the log ends at " +
                                       std::to_string(last_committed_.seq) + ": please report this"));
     if (owner->on_fatal) owner->on_fatal(*ended_);
     return {CommitOutcome::fenced};
   }
-  if (ended_ || (!owned_ && recover_own_end() != Standing::ours)) return {CommitOutcome::fenced};
-  // Before Postgres has the COMMIT, which it carries out also when the daemon is killed at that moment.
+  if (ended_ || (!owned_ && recover_own_end() != Recovery::ours)) return {CommitOutcome::fenced};
+  // Recorded before the COMMIT is sent, because Postgres executes it even if the daemon is killed at that moment.
   const auto note_written = [&] {
     if (options_.written != nullptr) options_.written->note(committed_edge_, batch.edge());
   };
   CommitResult result = connection_.commit(batch.rows(), epoch_, options_.commit_deadline, {note_written, meanwhile});
   if (result.outcome == CommitOutcome::committed) return result;
-  give_back(next_);  // it stands on what may not be there
+  give_back(next_);  // it follows events that may not be committed
   for (bool partition_made = false;;) {
     switch (result.outcome) {
       case CommitOutcome::committed:
       case CommitOutcome::rolled_back: return result;
       case CommitOutcome::refused: return refused(std::move(result));
       case CommitOutcome::rows_lost:
-        stop_for("tables_changed", result.message + ": somebody changed the log's tables (a trigger, say). ",
+        stop_for("tables_changed", result.message + ": the log's tables were altered (by a trigger, for example). ",
                  committed_edge_);
         return result;
       case CommitOutcome::no_partition:
@@ -61,24 +62,24 @@ CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function
   }
 }
 
-// Whether the batch is in, asked until that is certain. `fenced`: it is not, and may be sent again unless the thread
-// has ended.
+// Determines whether the batch is committed; retries until that is certain. `fenced`: it is not committed and may be
+// sent again unless the thread has ended.
 CommitResult Appender::Impl::find_out(const AppendBatch& batch, CommitResult result) {
   log_warning("append in doubt",
               {{"error", result.outcome == CommitOutcome::fenced ? "the epoch was raised" : result.message}});
-  // An UPDATE of ours that Postgres came to only after we had given it up fences us, too: the head says who raised the
-  // epoch.
+  // An UPDATE of this process that Postgres executed after the client abandoned it also fences this process. The head
+  // names the process that raised the epoch.
   for (;;) {
     owned_ = false;
-    const Standing standing = recover();
-    if (standing == Standing::lost) return result;
+    const Recovery recovery = recover();
+    if (recovery == Recovery::lost) return result;
     const Result<bool> in = is_in(batch);
     if (in) return {*in ? CommitOutcome::committed : CommitOutcome::fenced};
     if (ended_) return result;
   }
 }
 
-// For its data; but a row that stands where the batch belongs is no fault of a request's.
+// Handles a refusal because of the data. If a foreign row occupies the position of the batch, no request is at fault.
 CommitResult Appender::Impl::refused(CommitResult result) {
   const auto last = connection_.last_row();
   if (!last) {
@@ -90,7 +91,7 @@ CommitResult Appender::Impl::refused(CommitResult result) {
   return {CommitOutcome::fenced};
 }
 
-// It is made ahead (daemon/wiring.cpp); this is for when that failed.
+// Fallback if the creation of the partition ahead of time (daemon/wiring.cpp) failed.
 CommitResult Appender::Impl::make_partition(const AppendBatch& batch, const CommitResult& result) {
   for (const std::int64_t seq : {batch.first_seq(), batch.last_event()->seq}) {
     const Status made = connection_.make_partition(seq);
@@ -111,22 +112,22 @@ Result<bool> Appender::Impl::is_in(const AppendBatch& batch) {
   return there == wanted;
 }
 
-// Until Postgres answers and the epoch is ours again. What waits was not sent: it is refused, and that is certain; but
-// an outage before this one that is not in the log yet stays owed.
-Appender::Impl::Standing Appender::Impl::recover() {
+// Retries until Postgres answers and this process holds the epoch again. Waiting requests were not sent, so that they
+// are refused with a certain outcome. The event of an earlier outage that is not in the log yet stays pending.
+Appender::Impl::Recovery Appender::Impl::recover() {
   give_back(next_);
   for (milliseconds pause = retry_pause_least;; pause = std::min(pause * 2, retry_pause_most)) {
     const Obstacle obstacle = regain();
-    if (ended_) return Standing::taken;
+    if (ended_) return Recovery::taken;
     if (obstacle.why.empty()) {
       come_back();
-      return Standing::ours;
+      return Recovery::ours;
     }
     go_away(obstacle);
     std::unique_lock lock(mutex_);
     std::vector<AppendRequest> waiting = take_all();
     lock.unlock();
-    keep_owed(waiting);
+    keep_unstored(waiting);
     lock.lock();
     refused_requests_ += static_cast<std::int64_t>(waiting.size());
     for (const AppendRequest& request : waiting) refused_events_ += static_cast<std::int64_t>(request.events.size());
@@ -137,27 +138,27 @@ Appender::Impl::Standing Appender::Impl::recover() {
         Error(Errc::unavailable, obstacle.why + "; your event was not accepted. Retry in 2 s with the same event_id."));
     if (stopping) {
       end(Error(Errc::unavailable, "the daemon is stopping, and " + obstacle.why));
-      return Standing::lost;
+      return Recovery::lost;
     }
     lock.lock();
     wake_.wait_for(lock, pause, [&] { return stopping_; });
   }
 }
 
-// With nothing in doubt. The server that is there now may be another one than was there before: a standby, say, that
-// did not have what was committed last.
-Appender::Impl::Standing Appender::Impl::recover_own_end() {
+// Recovers when no batch is in doubt. The server may be a different one than before, such as a standby without the last
+// commits.
+Appender::Impl::Recovery Appender::Impl::recover_own_end() {
   for (;;) {
-    const Standing standing = recover();
-    if (standing != Standing::ours) return standing;
+    const Recovery recovery = recover();
+    if (recovery != Recovery::ours) return recovery;
     const auto last = connection_.last_row();
     if (!last) {
       owned_ = false;
       continue;
     }
-    if (*last == last_committed_) return standing;
+    if (*last == last_committed_) return recovery;
     latch(*last, committed_edge_);
-    return Standing::taken;
+    return Recovery::taken;
   }
 }
 
@@ -167,7 +168,7 @@ Appender::Impl::Obstacle Appender::Impl::regain() {
     locked_ = false;
     if (const Status connected = connection_.connect(connect_again_at_most); !connected) return silence;
   }
-  // Before the epoch is raised: without the standbys, that would wait.
+  // Checked before the epoch is raised, because the raise would wait for missing standbys.
   const auto unsafe = connection_.unsafe_setting(options_.required_standbys, look_at_most);
   heard_ = looked_ = steady_clock::now();
   if (!unsafe) {
@@ -186,7 +187,7 @@ Appender::Impl::Obstacle Appender::Impl::regain() {
   return {};
 }
 
-// The session before this one may not have ended yet, and then it still holds it.
+// Retries the lock, because the previous session may not have ended yet and still holds it.
 void Appender::Impl::hold_lock() {
   if (locked_) return;
   const auto locked = connection_.try_lock();
@@ -196,7 +197,7 @@ void Appender::Impl::hold_lock() {
 
 void Appender::Impl::go_away(const Obstacle& obstacle) {
   std::lock_guard lock(mutex_);
-  if (published_.away != obstacle.why) log_warning("nothing is appended for now", {{"error", obstacle.why}});
+  if (published_.away != obstacle.why) log_warning("appends are suspended", {{"error", obstacle.why}});
   if (published_.away.empty()) {
     published_.since = clock_.now();
     refused_requests_ = refused_events_ = 0;
@@ -205,7 +206,7 @@ void Appender::Impl::go_away(const Obstacle& obstacle) {
   published_.silent = obstacle.silent;
 }
 
-// An outage leaves an event: from when to when nothing was taken, and what was refused meanwhile.
+// Records the end of an outage as an event: its time span, its reason and the number of refused requests.
 void Appender::Impl::come_back() {
   json::Writer body;
   {
@@ -222,11 +223,11 @@ void Appender::Impl::come_back() {
     published_.silent = false;
     published_.since = now;
   }
-  log_info("appends are taken again", {{"epoch", epoch_}});
-  pending_.push_front(owed_event("log.resumed", std::move(body).text()));
+  log_info("appends are accepted again", {{"epoch", epoch_}});
+  pending_.push_front(required_event("log.resumed", std::move(body).text()));
 }
 
-// From here on nothing is numbered and nothing is sent.
+// After this call, nothing is numbered and nothing is sent.
 void Appender::Impl::end(Error why) {
   log_error("the append thread ends", {{"code", name_of(why.code)}, {"error", why.message}});
   std::lock_guard lock(mutex_);
@@ -243,25 +244,25 @@ void Appender::Impl::latch(const LastRow& last, const events::MerkleEdge& own) {
     return stop_for("log_rolled_back",
                     "the log ends at " + std::to_string(last.seq) + ", and this daemon wrote up to " +
                         std::to_string(own.size() - 1) +
-                        ": Postgres is an older copy of itself, or somebody removed events. ",
+                        ": the database was replaced by an older copy, or events were deleted. ",
                     own);
   }
   stop_for("another_writer",
-           "somebody else writes to the log: it ends at " + std::to_string(last.seq) +
-               " with an event that is not this daemon's, which wrote up to " + std::to_string(own.size() - 1) + ". ",
+           "another program writes to the log: it ends at " + std::to_string(last.seq) +
+               " with a foreign event, while this daemon wrote up to " + std::to_string(own.size() - 1) + ". ",
            own);
 }
 
-// `own`: what this daemon wrote. It is kept as where it stopped, so that no start takes in what is behind it.
+// `own`: the end of this daemon's events. It is stored as the written end, so that no start adopts later events.
 void Appender::Impl::stop_for(std::string_view code, std::string_view what, const events::MerkleEdge& own) {
   const std::string name(code);
   const Error why(Errc::system_error,
                   name + ": " + std::string(what) +
-                      "Nothing is appended any more. Run muniment-verify, and see docs/runbook.md#" + name);
+                      "The daemon appends nothing more. Run muniment-verify, and see docs/runbook.md#" + name);
   refuse(why);
   if (options_.written != nullptr) {
     if (const Status kept = options_.written->stop({own.size(), own.root()}); !kept)
-      log_error("keeping what was written last", {{"error", kept.error().message}});
+      log_error("storing the written end", {{"error", kept.error().message}});
   }
   end(why);
 }

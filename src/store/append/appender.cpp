@@ -13,12 +13,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds patience{20};  // of events that nobody waits for: one commit for all that come meanwhile
+// For events whose sender does not wait: one commit for all that arrive in the meantime
+constexpr milliseconds patience{20};
 constexpr milliseconds connect_at_most{5'000};
 
 }  // namespace
-
-// ---- from other threads -------------------------------------------------------------------------
 
 Status Appender::Impl::submit(AppendRequest request) {
   std::size_t bytes = 0;
@@ -63,7 +62,7 @@ Status Appender::Impl::submit(AppendRequest request) {
 
 LogStatus Appender::Impl::status() const {
   const std::int64_t in_flight =
-      in_flight_events_;  // before the size: what has landed in between is counted twice, and never left out
+      in_flight_events_;  // read before the size: events committed in between are counted twice, never missed
   std::lock_guard lock(mutex_);
   LogStatus status = published_;
   status.in_flight = in_flight;
@@ -75,7 +74,7 @@ LogStatus Appender::Impl::status() const {
 }
 
 void Appender::Impl::refuse(Error why) {
-  log_error("nothing is appended any more", {{"error", why.message}});
+  log_error("appends are refused until the daemon restarts", {{"error", why.message}});
   std::lock_guard lock(mutex_);
   published_.refused = why.message;
   refusal_ = std::move(why);
@@ -95,8 +94,6 @@ void Appender::Impl::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// ---- at start -----------------------------------------------------------------------------------
-
 Status Appender::Impl::open() {
   RETURN_IF_ERROR(connection_.connect(connect_at_most));
   ASSIGN_OR_RETURN(const bool locked, connection_.try_lock());
@@ -109,7 +106,7 @@ Status Appender::Impl::open() {
   epoch_ = taken.epoch;
   owned_ = true;
   heard_ = std::chrono::steady_clock::now();
-  looked_ = Monotonic::min();  // not on this connection
+  looked_ = Monotonic::min();  // settings were not checked on this connection
   head_.log_id = taken.log_id;
   RETURN_IF_ERROR(catch_up());
   published_.log_id = head_.log_id;
@@ -129,7 +126,7 @@ Status Appender::Impl::catch_up() {
   committed_edge_ = head_.edge = tree.edge;
   head_.next_seq = size_at_start_ = head_.edge.size();
   checkpoint_time_ = last_monotonic_ = clock_.monotonic();
-  // A clock that stands before the log's end was set back while nobody wrote: the first batch says so.
+  // A clock behind the end of the log was set back while no daemon ran; the first batch records that.
   EventFilter end;
   end.newest_first = true;
   ASSIGN_OR_RETURN(const auto at_end, reader.events(end, 1));
@@ -151,8 +148,6 @@ Status Appender::Impl::catch_up() {
   log_run->publish(view);
   return success();
 }
-
-// ---- Appender -----------------------------------------------------------------------------------
 
 Appender::Appender(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->owner = this; }
 Appender::~Appender() { stop(); }

@@ -1,6 +1,6 @@
-// What the files of the Appender share. appender.cpp: what other threads call, and the start; append_thread.cpp: the
-// thread's round, and what becomes of a batch; append_unknown.cpp: what is done when Postgres has not said what became
-// of it.
+// Declares what the files of the Appender share. appender.cpp: calls from other threads, and the start.
+// append_thread.cpp: the loop of the thread and the handling of a batch. append_unknown.cpp: batches with an unknown
+// outcome.
 #pragma once
 
 #include <algorithm>
@@ -44,39 +44,39 @@ class Appender::Impl {
   Appender* owner = nullptr;  // for its callbacks
 
  private:
-  // Why nothing can be appended for the time being; `why` is empty where it can.
+  // Reason why nothing can be appended at the moment; `why` is empty if there is none.
   struct Obstacle {
     std::string why;
     bool silent = false;  // Postgres does not answer
   };
-  enum class Standing {
-    ours,   // connected, and the epoch is ours
-    taken,  // another daemon has the log: the thread has ended
+  enum class Recovery {
+    ours,   // connected, and this process holds the epoch
+    taken,  // another daemon has taken over the log: the thread has ended
     lost,   // the daemon stops before Postgres answers: the thread has ended
   };
 
   Status catch_up();
 
-  // The round.
+  // The loop of the thread.
   void serve();
   void wait_for_work();
   bool look_due(Monotonic now) const { return now >= heard_ + probe_every || now >= looked_ + settings_every; }
   void look();
   void take_queue();
-  std::vector<AppendRequest> take_all();  // what is pending, too
+  std::vector<AppendRequest> take_all();  // including pending requests
   void build(AppendBatch& batch);
   void add_alone(AppendBatch& batch, AppendRequest request);
   std::vector<AppendRequest> undo(AppendBatch& batch);
   void note_clock_step(AppendBatch& batch, Time now);
-  AppendRequest owed_event(std::string_view type, std::string body) const;
-  void keep_owed(std::vector<AppendRequest>& requests);
+  AppendRequest required_event(std::string_view type, std::string body) const;
+  void keep_unstored(std::vector<AppendRequest>& requests);
   Time stamp();
   void publish_unsettled() { tail_.unsettled_from(std::min(in_flight_from_, next_.oldest())); }
-  void takes_off(const AppendBatch& batch);
+  void mark_in_flight(const AppendBatch& batch);
   void settled();
   void checkpoint_if_due(bool now);
 
-  // What becomes of a batch.
+  // Commit and outcome of a batch.
   void commit(AppendBatch batch);
   void commit_one_by_one(std::vector<AppendRequest> requests);
   void settle(AppendBatch batch, const CommitResult& result);
@@ -86,14 +86,14 @@ class Appender::Impl {
   void refuse(std::vector<AppendRequest> requests, const Error& error);
   void answered();
 
-  // Until it is known what became of it.
+  // Returns when the outcome is known.
   CommitResult write(const AppendBatch& batch, const std::function<void()>& meanwhile);
   CommitResult find_out(const AppendBatch& batch, CommitResult result);
   CommitResult refused(CommitResult result);
   CommitResult make_partition(const AppendBatch& batch, const CommitResult& result);
   Result<bool> is_in(const AppendBatch& batch);
-  Standing recover();
-  Standing recover_own_end();
+  Recovery recover();
+  Recovery recover_own_end();
   Obstacle regain();
   void hold_lock();
   void go_away(const Obstacle& obstacle);
@@ -103,8 +103,8 @@ class Appender::Impl {
   void latch(const LastRow& last, const events::MerkleEdge& own);
   void stop_for(std::string_view code, std::string_view what, const events::MerkleEdge& own);
 
-  static constexpr std::chrono::milliseconds probe_every{5'000};      // when nothing was heard of Postgres meanwhile
-  static constexpr std::chrono::milliseconds settings_every{60'000};  // however much is appended
+  static constexpr std::chrono::milliseconds probe_every{5'000};      // when Postgres was idle in the meantime
+  static constexpr std::chrono::milliseconds settings_every{60'000};  // regardless of the load
 
   const AppenderOptions options_;
   Clock& clock_;
@@ -113,44 +113,43 @@ class Appender::Impl {
   AppendConnection connection_;
   ErasureGate erasure_gate_;
 
-  // Shared, under mutex_.
+  // Shared between threads, guarded by mutex_.
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<AppendRequest> queue_;
   std::size_t queued_events_ = 0;
   std::size_t queued_bytes_ = 0;
-  std::optional<Monotonic> due_;  // when what is queued is to be taken; at once, if it is past
+  std::optional<Monotonic> due_;  // time at which the queue is taken; immediately if it has passed
   bool waiting_ = false;
   bool stopping_ = false;
-  std::optional<Error> ended_;  // why the thread numbers nothing any more; only the thread sets it
+  std::optional<Error> ended_;  // reason why the thread numbers nothing more; only the thread sets it
   LogStatus published_;
   std::optional<Error> refusal_;
-  std::int64_t refused_requests_ = 0;  // since Postgres is away
+  std::int64_t refused_requests_ = 0;  // since Postgres became unavailable
   std::int64_t refused_events_ = 0;
 
-  // The append thread's. What is numbered is what is committed, then the batch in flight, then next_: nothing else
-  // moves head_.
+  // Used only by the append thread. Numbers are assigned in this order: committed events, the batch in flight, next_.
+  // Nothing else moves head_.
   LogHead head_;
   LastRow last_committed_;
-  events::MerkleEdge committed_edge_;               // written under mutex_
-  AppendBatch next_;                                // built while the batch before it is in flight
-  std::deque<AppendRequest> pending_;               // taken from the queue, not yet in a batch
-  std::vector<AppendRequest> owed_;                 // events of its own that Postgres did not take, in order
-  Monotonic owed_due_{};                            // when they are tried again, at the latest
-  std::atomic<std::int64_t> in_flight_events_ = 0;  // of that batch
-  std::int64_t in_flight_from_ =
-      Tail::nothing_unsettled;  // AppendBatch::oldest of the batch of which it is not known whether it is in
+  events::MerkleEdge committed_edge_;                      // written under mutex_
+  AppendBatch next_;                                       // built while the preceding batch is in flight
+  std::deque<AppendRequest> pending_;                      // taken from the queue, not yet in a batch
+  std::vector<AppendRequest> unstored_;                    // the daemon's own events that Postgres refused, in order
+  Monotonic unstored_due_{};                               // latest time of their next attempt
+  std::atomic<std::int64_t> in_flight_events_ = 0;         // of the batch in flight
+  std::int64_t in_flight_from_ = Tail::nothing_unsettled;  // AppendBatch::oldest of the batch with unknown outcome
   std::int64_t epoch_ = 0;
   bool owned_ =
-      false;  // the connection is up, nothing on it is in doubt, and the epoch was ours when it was asked last
-  bool locked_ = false;           // and it holds the advisory lock
-  Monotonic heard_{}, looked_{};  // when Postgres answered last, and when its settings were looked at
+      false;  // the connection works, nothing on it is in doubt, and this process held the epoch at the last check
+  bool locked_ = false;           // it also holds the advisory lock
+  Monotonic heard_{}, looked_{};  // times of the last answer of Postgres and of the last check of its settings
   std::int64_t size_at_start_ = 0;
   std::int64_t checkpoint_size_ = 0;
   Monotonic checkpoint_time_{};
   Time last_wall_;
   Monotonic last_monotonic_{};
-  RootsBySize roots_at_start_;  // not changed after `open`
+  RootsBySize roots_at_start_;  // constant after `open`
   std::thread thread_;
 };
 

@@ -59,7 +59,7 @@ void field(std::string& out, const std::optional<Value>& value) {
   }
 }
 
-// Each calls visit(value) for every column after log_no, in the order of its table.
+// Each function calls visit(value) for every column after log_no, in the order of its table.
 
 template <typename Visitor>
 void visit_columns(const Event& e, Visitor&& visit) {

@@ -1,4 +1,4 @@
-// The end of a log, as a writer finds it when it takes the log over.
+// Reads and checks the end of a log when a writer takes it over.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace muniment::store {
 
-// Which sizes of a log are of interest, and the roots of those that it has.
+// Sizes of a log, each with the root of the tree of that size if the log reaches it.
 using RootsBySize = std::map<std::int64_t, std::optional<Hash>>;
 
 struct FoundTree {
@@ -18,9 +18,9 @@ struct FoundTree {
   std::int64_t stored_size = 0;  // of the newest checkpoint in the database
 };
 
-// The tree up to the event `last_seq`, from a checkpoint below all `roots`, which are filled in on the way; every event
-// from there on is held against its own hash: a log whose end was changed is not appended to. Errors: corrupt;
-// system_error when the log ends before its newest checkpoint.
+// Computes the tree up to the event `last_seq`, from a checkpoint below all sizes in `roots`, and fills in their roots.
+// It checks every event from there on against its hash, because the daemon must not append to a log whose end was
+// changed. Errors: corrupt; system_error if the log ends before its newest checkpoint.
 Result<FoundTree> find_tree(AppendConnection& connection, Reader& reader, const Uuid& log_id, std::int64_t last_seq,
                             RootsBySize& roots);
 

@@ -1,4 +1,4 @@
-// What the daemon appends of its own accord.
+// Creates the events that the daemon appends of its own accord.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace muniment::store {
 
-// An observed event with an id of ours, sealed.
+// Returns an observed event with a new id, sealed.
 events::NewEvent own_event(std::string_view type, std::string body, Time now);
-// A request of the daemon's with one such event, for the run _log.
+// Returns a request of the daemon with one such event for the run _log.
 AppendRequest own_request(const RunDirectory& runs, std::string_view type, std::string body, Time now);
 
 }  // namespace muniment::store

@@ -1,5 +1,5 @@
-// The rows of the tables beside `event`, as plain structs. They travel with the events they belong
-// to (appender.hpp, Attachment) and come back from the readers.
+// Defines the rows of the tables beside `event` as plain structs. Requests carry them with their events (appender.hpp,
+// Attachment), and readers return them.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace muniment::store {
 
-// `seq` is the event that the row belongs to; the appender fills it in, and created_at too.
+// `seq` is the event of the row. The appender sets it, and created_at.
 struct ArtifactRow {
   Uuid artifact_id;
   std::string run_id;
-  std::string step_id;  // "main" where the client named none
+  std::string step_id;  // "main" if the client named none
   std::string path;     // relative to the artifact root
   Hash hash{};
   std::string mime_type;
@@ -27,7 +27,7 @@ struct ArtifactRow {
   Time created_at;
   std::string metadata = "{}";
   std::int64_t seq = -1;
-  std::optional<Hash> pieces_root{};  // of a large one; in its event, no column of the table
+  std::optional<Hash> pieces_root{};  // for a large file; stored in its event, not in the table
 };
 
 struct ManifestRow {
@@ -51,7 +51,7 @@ struct SnapshotRow {
   Hash hash{};
   Hash state_hash{};
   std::int64_t size_bytes = 0;
-  std::optional<std::string> state;  // nullopt: in the artifact, or erased
+  std::optional<std::string> state;  // nullopt: stored in the artifact, or erased
   std::optional<Uuid> artifact_id;
   std::string reason;
   Time created_at;
@@ -77,13 +77,13 @@ struct EvidenceRow {
   Hash hash{};
   std::optional<std::string> validator_id;
   std::string actor;
-  // Of a pointer: what its evidence_id is made of (evidence/evidence_id.hpp).
+  // For a pointer: the parts of its evidence_id (evidence/evidence_id.hpp).
   std::optional<std::string> corpus_id;
   std::optional<std::string> index_id;
   std::optional<std::string> chunk_id;
   std::optional<std::string> span;     // b120-480
-  std::optional<std::string> task_id;  // of its run
-  std::optional<Uuid> command_id;      // the recorded command of which the daemon made the content
+  std::optional<std::string> task_id;  // a task of its run
+  std::optional<Uuid> command_id;      // the recorded command from which the daemon derived the content
   Time created_at;
   std::int64_t seq = -1;
 };
@@ -96,14 +96,15 @@ struct EvidenceLinkRow {
   std::int64_t seq = -1;
 };
 
-// Changes a claim's row: the view claim_decision passes it on.
+// Changes a claim's row through the view claim_decision.
 struct ClaimDecisionRow {
   Uuid claim_id;
   std::string status;
   std::int64_t seq = -1;
 };
 
-// With a task.opened or task.completed event. A second one of the same task is given back as maybe_duplicate.
+// Accompanies a task.opened or task.completed event. A second one of the same task is returned for retry as
+// maybe_duplicate.
 struct TaskChangeRow {
   std::string run_id;
   std::string task_id;
@@ -111,13 +112,13 @@ struct TaskChangeRow {
   std::int64_t seq = -1;
 };
 
-// With a task.completed event, one for each of its body's evidence_seqs: the evidence that is in this log. Evidence
-// that completed a task already is given back as maybe_duplicate.
+// Accompanies a task.completed event, one row for each evidence_seq of its body: the evidence in this log. Evidence
+// that completed a task before is returned for retry as maybe_duplicate.
 struct TaskEvidenceRow {
-  std::string run_id;  // of the task
+  std::string run_id;  // run of the task
   std::string task_id;
   Uuid evidence_id;
-  std::int64_t evidence_seq = -1;  // its evidence.recorded event, which may be of another run
+  std::int64_t evidence_seq = -1;  // its evidence.recorded event, possibly of another run
   std::int64_t seq = -1;
 };
 
@@ -132,7 +133,7 @@ struct RunRow {
   std::optional<std::string> outcome;
   events::Origin origin = events::Origin::reported;
   std::string owner;  // the actor of run.started
-  std::string agent;  // its name
+  std::string agent;  // name of the agent
   std::optional<std::string> goal;
   std::string labels = "{}";
   std::optional<std::string> parent;  // a run_id
@@ -140,13 +141,14 @@ struct RunRow {
   Time started_at;
   std::optional<Time> ended_at;
   std::optional<std::string> halt;  // JSON {code, reason, pointer, expected, actual, attempts, seq, recorded_at}
-  // As the client or the source says; only in lists, where the follower "report" has seen such an event.
+  // As given by the client or the source. Only lists fill these in, and only if the follower "report" has processed
+  // such an event.
   std::optional<Time> first_occurred_at, last_occurred_at;
 
   bool operator==(const RunRow&) const = default;
 };
 
-struct PointerRow {  // something depends on this pointer
+struct PointerRow {  // a pointer on which something depends
   std::string pointer;
   std::string needed_by;  // claim, evidence, manifest
   Uuid needed_id;

@@ -44,7 +44,7 @@ bool Tail::wait(std::int64_t from_seq, std::chrono::milliseconds at_most, const 
 }
 
 void Tail::wake() const {
-  // With the lock taken once, a waiter has either seen the flag or is asleep and hears the call.
+  // Acquiring the lock ensures that a waiter either sees the flag or is asleep and receives the notification.
   { std::lock_guard lock(mutex_); }
   changed_.notify_all();
 }

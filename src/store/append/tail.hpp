@@ -1,5 +1,5 @@
-// The newest events, in memory, in order of seq: what followers and subscriptions read instead of
-// asking Postgres again. Bounded by bytes; who is further behind reads the table first.
+// Holds the newest events in memory, in order of seq, so that followers and subscriptions need not query Postgres. Its
+// size in bytes is bounded; a reader that is further behind reads the table first.
 #pragma once
 
 #include <atomic>
@@ -24,35 +24,35 @@ class Tail {
  public:
   explicit Tail(std::size_t bytes_max = 16u << 20) : bytes_max_(bytes_max) {}
 
-  // Up to `limit` events from `from_seq` on. nullopt: `from_seq` is older than what is held (read
-  // the table). Empty: nothing newer has been committed.
+  // Returns up to `limit` events from `from_seq` on. nullopt: `from_seq` is older than the oldest event in memory (read
+  // the table). Empty: no newer event is committed.
   std::optional<std::vector<EventPtr>> read(std::int64_t from_seq, std::size_t limit) const;
 
-  std::int64_t next_seq() const;  // the size of the log, as far as committed
+  std::int64_t next_seq() const;  // the size of the log up to the last commit
 
-  // Waits until an event `from_seq` is committed, the time is up, or `close`. False: it is not.
+  // Waits until event `from_seq` is committed, the time is up, or `close`. Returns false if it is not committed.
   bool wait(std::int64_t from_seq, std::chrono::milliseconds at_most) const;
-  // The same, and also until `called` is true; who sets it calls `wake`.
+  // As above, but also returns when `called` is true; the thread that sets it calls `wake`.
   bool wait(std::int64_t from_seq, std::chrono::milliseconds at_most, const std::atomic<bool>& called) const;
   void wake() const;
   void close();
   bool closed() const;
 
-  // Whether it is known of every event that was numbered up to this time whether it is in the log. Waits for that, in
-  // short steps: whoever asks for what has just passed meets a commit or two.
+  // Waits until the outcome of every event numbered up to this time is known, in short steps: a query for the present
+  // usually waits for one or two commits. Returns false at the deadline.
   bool settled(Time time, Deadline until) const;
 
-  // Lets go of the bodies of these events, in order: they were erased.
+  // Releases the bodies of these erased events. `seqs` is in ascending order.
   void erase(std::span<const std::int64_t> seqs);
 
-  // Called on the append thread after each commit with the new size; must not block.
+  // Called on the append thread after each commit with the new size. It must not block.
   std::function<void(std::int64_t)> on_commit;
 
-  // The append thread's.
+  // Only the append thread calls the following.
   void start_at(std::int64_t next_seq);
   void publish(std::vector<EventPtr> batch);
-  // Of what is numbered and may or may not come to be in the log, nothing is recorded earlier. Told before the clock is
-  // read for what is numbered next, so that nobody finds nothing unsettled in between.
+  // Every event whose outcome is unknown has a recorded_at of at least `micros`. The append thread sets it before it
+  // reads the clock for the next events, so that no reader finds nothing unsettled in between.
   void unsettled_from(std::int64_t micros) { unsettled_from_.store(micros); }
   static constexpr std::int64_t nothing_unsettled = INT64_MAX;
 

@@ -18,7 +18,8 @@ namespace {
 constexpr std::string_view magic = "muniment-end-1\n\n";
 constexpr std::size_t key_bytes = 32;
 constexpr std::string_view key_name = "/writer.key", record_name = "/last_written";
-constexpr std::size_t place_bytes = 512;  // each of the two in a sector of its own: a torn write leaves the other whole
+// Each of the two records has its own sector, so that a torn write leaves the other intact
+constexpr std::size_t place_bytes = 512;
 constexpr std::size_t record_bytes = magic.size() + 16 + 8 + 1 + 2 * (8 + sizeof(Hash));
 
 void put_number(std::string& out, std::uint64_t number) {
@@ -30,7 +31,7 @@ void put_end(std::string& out, const LogEnd& end) {
   out += view(end.root);
 }
 
-// Takes its parts from the front of what is left.
+// Removes fields from the front of the remaining bytes.
 struct Taker {
   std::string_view left;
 
@@ -53,7 +54,7 @@ struct Taker {
   }
 };
 
-// nullopt: there is none.
+// Returns nullopt if there is no key.
 Result<std::optional<std::string>> kept_key(const std::string& path) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0) {
@@ -68,8 +69,9 @@ Result<std::optional<std::string>> kept_key(const std::string& path) {
   if (key.size() == key_bytes) return std::optional(std::move(key));
   return Error(
       Errc::corrupt,
-      fmt::format("{} is no key of {} bytes. Remove it: what is in the log is then adopted by an event that says so",
-                  path, key_bytes));
+      fmt::format(
+          "{} is not a key of {} bytes. Remove it: the next start then adopts the events in the log and records that",
+          path, key_bytes));
 }
 
 std::string drawn_key() {
@@ -95,7 +97,7 @@ Result<std::unique_ptr<WrittenEnd>> WrittenEnd::open(const std::string& folder) 
   return end;
 }
 
-// The newer of the two that the key made.
+// Returns the newer of the two records that are authenticated by the key.
 std::optional<WrittenEnd::Record> WrittenEnd::read() {
   std::optional<Record> newest;
   for (std::int64_t place = 0; place < 2; ++place) {
@@ -135,7 +137,7 @@ Status WrittenEnd::write(const Record& record) {
   if (static_cast<std::size_t>(written) != bytes.size()) {
     return Error(Errc::system_error, fmt::format("writing {}{}: it was cut short", folder_, record_name));
   }
-  ++count_;  // only now: the next attempt goes to the same place, and the other one keeps the last good record
+  ++count_;  // incremented only now: a retry overwrites the same slot, and the other slot keeps the last valid record
   return success();
 }
 
@@ -167,7 +169,7 @@ void WrittenEnd::note(const events::MerkleEdge& committed, const events::MerkleE
   if (!begun_) return;
   const LogEnd is = end_of(committed), will_be = end_of(intended);
   const Status written = write({log_id_, is, will_be, false});
-  if (!written && !failed_) log_error("what was written last cannot be kept", {{"error", written.error().message}});
+  if (!written && !failed_) log_error("the written end cannot be stored", {{"error", written.error().message}});
   failed_ = !written;
 }
 

@@ -1,7 +1,7 @@
-// What the writer of a log wrote last, kept outside the database and under a key of its own: so that at the next start
-// events that somebody else put behind it are seen (docs/format.md, The written end). A record is one write into a file
-// that is there already, before Postgres is sent what it announces; it is not synced. After the death of the
-// process it says exactly where the log ended; after a power cut perhaps where it ended a moment before.
+// Records the last write of a log's writer outside the database and authenticates it with a key of its own, so that the
+// next start detects foreign events after it (docs/format.md, The written end). A record is one write into an existing
+// file, before the announced events are sent to Postgres; it is not synced. After a crash of the process the record is
+// exact; after a power failure it may be slightly old.
 #pragma once
 
 #include <cstdint>
@@ -27,29 +27,28 @@ class WrittenEnd {
  public:
   struct Record {
     Uuid log_id;
-    LogEnd committed;  // for certain
-    LogEnd intended;   // once what was being committed is in; the same where nothing was
-    bool stopped =
-        false;  // nothing was written after that: the daemon ended in order, or found that somebody else writes
+    LogEnd committed;      // certainly committed
+    LogEnd intended;       // the end after the commit in flight; equal to `committed` if there was none
+    bool stopped = false;  // no write followed: the daemon stopped in order, or detected another writer
   };
 
-  // `folder`: <data>/keys. Makes it and the file last_written where they are missing; the key writer.key (0600) is
-  // drawn here, and kept once there is a record that it made. Errors: denied when others may read the key; corrupt when
-  // it is none.
+  // `folder`: <data>/keys. Creates it and the file last_written if they are missing. Generates the key writer.key
+  // (0600), and stores it once a record made with it exists. Errors: denied if other users may read the key; corrupt if
+  // the file is not a key.
   static Result<std::unique_ptr<WrittenEnd>> open(const std::string& folder);
 
-  // As the writer before left it; nullopt: there is none that this key made.
+  // The record of the previous writer; nullopt: no record is authenticated by this key.
   const std::optional<Record>& found() const { return found_; }
-  // There was one, and it is gone: the key is there, and never was without a record.
+  // True if the key is stored but its record is missing, which never happens in normal operation.
   bool lost() const { return key_is_kept_ && !found_; }
 
-  // From here on it is the log of this id, and it has not stopped. Durable when it returns.
+  // Starts the records of the log with this id, marked as not stopped. Durable on return.
   Status begin(const Uuid& log_id, const LogEnd& committed);
-  // By the append thread alone, before the COMMIT of `intended` is sent. What cannot be written is said once, and costs
-  // that the next start calls the tail adopted.
+  // Called only by the append thread, before the COMMIT of `intended` is sent. A write error is logged once; its
+  // consequence is that the next start adopts the tail of the log.
   void note(const events::MerkleEdge& committed, const events::MerkleEdge& intended);
-  // Nothing is written after this. Nothing without a `begin`: the log was refused. Durable when it returns. By the
-  // append thread, or once it has ended.
+  // Marks the end of all writes. Does nothing without a `begin`, because the log was refused. Durable on return. Called
+  // by the append thread, or after it has ended.
   Status stop(const LogEnd& committed);
 
  private:
@@ -65,11 +64,12 @@ class WrittenEnd {
   const std::string key_;
   bool key_is_kept_;
   Uuid log_id_;
-  std::uint64_t count_ = 0;  // of records: the next goes to the other of two places
+  std::uint64_t count_ = 0;  // number of records; the next one goes to the other of two slots
   events::MerkleEdge
-      noted_;  // what was intended last is mostly what is committed next, and its root costs a hash for each bit
+      // The last intended end, which usually is the next committed one; its root costs one hash for each set bit
+      noted_;
   Hash noted_root_ = noted_.root();
-  bool begun_ = false;  // what was found is no longer needed
+  bool begun_ = false;  // the found record is no longer needed
   bool failed_ = false;
   std::optional<Record> found_;
 };

@@ -14,9 +14,9 @@
 namespace muniment::store {
 namespace {
 
-constexpr std::size_t durable_folders_max = 65'536;  // about 8 MiB of paths; then the cache starts anew
+constexpr std::size_t durable_folders_max = 65'536;  // about 8 MiB of paths; the cache is then cleared
 constexpr mode_t folder_mode = 0700;
-constexpr mode_t file_mode = 0400;  // an artifact is never written again
+constexpr mode_t file_mode = 0400;  // an artifact is never changed
 
 }  // namespace
 
@@ -54,7 +54,7 @@ Status GroupSync::sync(const Fd& folder, std::string_view path, std::uint64_t be
       changed_.wait(lock);
       continue;
     }
-    // Nobody is syncing: this caller does, for its round. Whoever comes meanwhile waits for the next.
+    // No sync is running: this caller syncs for its round. Later callers join the next round.
     running_ = true;
     ++gathering_;
     lock.unlock();
@@ -81,7 +81,7 @@ Result<Fd> Folders::open(const std::string& path) {
   if (known(path)) {
     auto folder = open_beneath(root_, path, O_RDONLY | O_DIRECTORY);
     if (folder || folder.error().code != Errc::not_found) return folder;
-    const std::lock_guard lock(mutex_);  // somebody removed it: trust nothing that was known
+    const std::lock_guard lock(mutex_);  // the folder was removed: discard all cached knowledge
     durable_.clear();
   }
   return make(path);

@@ -1,4 +1,4 @@
-// Opening the artifact root, storing from memory, and the end of a put: one name or none.
+// Opens the artifact root, stores artifacts from memory, and completes a put: with both names or with none.
 #include "store/files/artifact_files.hpp"
 
 #include <fcntl.h>
@@ -66,7 +66,7 @@ LocalArtifactFiles::LocalArtifactFiles(ArtifactFilesOptions options, Fd root, Fd
 
 DiskSpace LocalArtifactFiles::disk() const {
   struct statvfs about {};
-  if (::fstatvfs(root_.get(), &about) != 0) return {};  // no room is known of: puts are refused
+  if (::fstatvfs(root_.get(), &about) != 0) return {};  // free space is unknown: puts are refused
   const auto unit = static_cast<std::int64_t>(about.f_frsize);
   DiskSpace space;
   space.free_bytes = static_cast<std::int64_t>(about.f_bavail) * unit;
@@ -94,7 +94,7 @@ Status LocalArtifactFiles::check_room(std::int64_t more_bytes) const {
   if (space.free_bytes - more_bytes < space.reserve_bytes) {
     Error error(Errc::over_budget,
                 fmt::format("the disk of the artifacts has {} bytes free, {} more would go below the reserve of {}. "
-                            "Free some space, or lower disk_reserve_bytes and disk_reserve_percent.",
+                            "Free space, or lower disk_reserve_bytes and disk_reserve_percent.",
                             space.free_bytes, more_bytes, space.reserve_bytes));
     error.limit = space.reserve_bytes;
     return error;
@@ -113,7 +113,7 @@ Result<StoredFile> LocalArtifactFiles::store(std::string_view bytes, std::string
   if (has_pieces(file.size_bytes)) file.pieces_root = pieces.root;
   Status stored = store_once(bytes, pieces, place, artifact_id);
   if (!stored && (stored.error().code == Errc::system_error || stored.error().code == Errc::unavailable)) {
-    // The bytes are still here: one new file, a new descriptor, new syncs.
+    // The bytes are still in memory: retry with a new file, a new descriptor and new syncs.
     FAILPOINT("artifact.second_file");
     stored = store_once(bytes, pieces, place, artifact_id);
     if (!stored && stored.error().code == Errc::unavailable) stored.error().code = Errc::system_error;
@@ -134,17 +134,17 @@ Status LocalArtifactFiles::store_once(std::string_view bytes, const Pieces& piec
 
 Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Pieces& pieces, const Place& place,
                                      const Uuid& artifact_id) {
-  // Opened for this put alone and before the entry is made, so that a failed sync is reported here.
+  // Opened only for this put and before the entry is made, so that a failed sync is reported here.
   ASSIGN_OR_RETURN(const Fd folder, folders_.open(place.folder));
   const std::uint64_t begun = staging_sync_.begin();
 
-  // Staging first: journals keep the order, so no crash leaves a file in its place without the
-  // name by which the next start finds it.
+  // The staging name is linked first. Journals keep the order, so that no crash leaves a file in its place without the
+  // staging name by which the next start finds it.
   RETURN_IF_ERROR(file.link(staging_.get(), artifact_id.text()));
   FAILPOINT("artifact.after_stage");
   Status linked = file.link(folder.get(), place.name);
   if (!linked) {
-    ::unlinkat(staging_.get(), artifact_id.text().c_str(), 0);  // the place is somebody else's: leave it
+    ::unlinkat(staging_.get(), artifact_id.text().c_str(), 0);  // the place belongs to another file: leave it
     return linked;
   }
   FAILPOINT("artifact.after_link");
@@ -155,7 +155,8 @@ Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Pieces& piec
   return linked;
 }
 
-// Beside the file, once that has its place: where the file goes, they go. Whatever had their name before is nobody's.
+// Stores the pieces after the file is in its place, so that they share its lifetime. A leftover file of that name is
+// replaced.
 Status LocalArtifactFiles::put_pieces(const Fd& place_folder, const Place& place, const Pieces& pieces) const {
   if (pieces.file.empty()) return success();
   ASSIGN_OR_RETURN(const UnnamedFile file, new_file());
@@ -170,7 +171,7 @@ Status LocalArtifactFiles::sync_names(const Fd& place_folder, const Place& place
   return sync_folder(place_folder, place.folder);
 }
 
-// The place goes first, and while it is there the staging name is: by that a start after a crash finds both.
+// Removes the place first. While it exists, the staging name exists too, so that a start after a crash finds both.
 void LocalArtifactFiles::remove_names(const Place& place, const Uuid& artifact_id) const {
   const auto folder = open_beneath(root_, place.folder, O_RDONLY | O_DIRECTORY);
   if (!folder && folder.error().code != Errc::not_found) return;
@@ -192,7 +193,7 @@ Status LocalArtifactFiles::erase(const Uuid& artifact_id, std::string_view path)
   auto folder = open_beneath(root_, place.folder, O_RDONLY | O_DIRECTORY);
   if (!folder && folder.error().code != Errc::not_found) return std::move(folder).error();
   if (folder) {
-    // The file first: whoever is making its pieces looks, once they have their name, whether it is still there.
+    // Removes the file first: a thread that stores its pieces checks afterwards whether the file still exists.
     for (const std::string& name : {place.name, place.pieces_name()}) {
       if (::unlinkat(folder->get(), name.c_str(), 0) != 0 && errno != ENOENT) return file_error("erasing", path, errno);
     }

@@ -1,6 +1,5 @@
-// The artifact files of a local file system: what artifact_files.hpp promises, over artifact_disk.
-// Under the root are runs/ (the artifacts), staging/ (one name for each that has no committed event
-// yet) and uploads/ (those that are still coming in).
+// Implements artifact_files.hpp on a local file system with artifact_disk. The root holds runs/ (artifacts), staging/
+// (a second name for each artifact without a committed event) and uploads/ (incomplete uploads).
 #pragma once
 
 #include <fcntl.h>
@@ -20,7 +19,7 @@
 
 namespace muniment::store {
 
-// Where an artifact goes: "runs/r1/main" and "<id>.txt".
+// Path of an artifact: folder "runs/r1/main" and name "<id>.txt".
 struct Place {
   std::string folder;
   std::string name;
@@ -28,14 +27,14 @@ struct Place {
   std::string pieces_name() const { return name + std::string(pieces_suffix); }
   std::string pieces_path() const { return folder + "/" + pieces_name(); }
 };
-Place place_at(std::string_view path);  // of a path that has a folder
+Place place_at(std::string_view path);  // `path` must have a folder
 Result<Place> place_of(std::string_view run_id, std::string_view step_id, const Uuid& artifact_id,
                        std::string_view mime_type);
 
-// As read_into, where a failure can be injected.
+// As read_into, with an injectable failure.
 Result<std::size_t> read_artifact(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path);
 
-// Hands the whole file to `take`, part by part; answers how many bytes there were.
+// Passes the whole file to `take` in parts. Returns the number of bytes.
 template <typename Take>
 Result<std::int64_t> stream_file(const Fd& file, std::string_view path, Take take) {
   constexpr std::size_t buffer_bytes = 256 * 1024;
@@ -78,13 +77,13 @@ class LocalArtifactFiles final : public ArtifactFiles {
   DiskSpace disk() const override;
   bool below_reserve() const override;
 
-  // Of use to an ArtifactWrite.
+  // Used by ArtifactWrite implementations.
   const ArtifactFilesOptions& options() const { return options_; }
   Status check_size(std::int64_t bytes) const override;
   Status check_room(std::int64_t more_bytes) const;
   Result<UnnamedFile> new_file() const { return UnnamedFile::open(staging_.get()); }
-  // Links a synced file under staging/ and its place, with its pieces beside it, and makes the entries durable; on an
-  // error no name stays.
+  // Links a synced file under staging/ and in its place, with its pieces beside it, and makes the entries durable. On
+  // an error no name remains.
   Status link_both(const UnnamedFile& file, const Pieces& pieces, const Place& place, const Uuid& artifact_id);
 
  private:
@@ -96,7 +95,7 @@ class LocalArtifactFiles final : public ArtifactFiles {
   Status sync_names(const Fd& place_folder, const Place& place, std::uint64_t begun);
   void remove_names(const Place& place, const Uuid& artifact_id) const;
 
-  // A span of what is being read: whole pieces, or the whole file.
+  // A span to read: whole pieces, or the whole file.
   struct Span {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -104,7 +103,7 @@ class LocalArtifactFiles final : public ArtifactFiles {
   Result<RegularFile> open_recorded(const StoredFile& file, Difference* difference) const;
   bool has_own_names(const RegularFile& opened, const StoredFile& file) const;
   std::optional<Hash> root_of(const StoredFile& file);
-  // nullopt: by its pieces nothing can be said.
+  // Returns nullopt if the pieces allow no conclusion.
   Result<std::optional<bool>> fits_pieces(const StoredFile& file, std::int64_t first, std::string_view bytes);
   Result<std::string> read_through(const RegularFile& opened, const StoredFile& file, Span wanted,
                                    Difference* difference);
@@ -113,11 +112,11 @@ class LocalArtifactFiles final : public ArtifactFiles {
   Status drop_places(const std::set<Uuid>& unknown) const;
   void tidy();
 
-  // Names to take away once nobody waits for it: unlinking can wait for a journal commit, and the
-  // callers of `committed` must not.
+  // Names to remove in the background: unlinking can wait for a journal commit, and the callers of `committed` must not
+  // block.
   struct Chore {
     Uuid artifact_id;
-    std::string path;  // empty: only the staging name goes
+    std::string path;  // empty: only the staging name is removed
   };
   void add_chore(Chore chore);
 
@@ -129,12 +128,12 @@ class LocalArtifactFiles final : public ArtifactFiles {
   GroupSync staging_sync_;
 
   std::mutex roots_mutex_;
-  std::map<Uuid, Hash> roots_;  // of files whose events name no root: found when the whole was verified
+  std::map<Uuid, Hash> roots_;  // of files whose events name no root, computed when the whole file was verified
 
   std::mutex uploads_mutex_;
   std::set<Uuid> uploads_busy_;
 
-  std::vector<Chore> chores_;  // guarded by the tidier's lock
+  std::vector<Chore> chores_;  // guarded by the lock of the background thread
   WorkerThread tidier_;
 };
 

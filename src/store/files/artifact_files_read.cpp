@@ -1,4 +1,4 @@
-// Reading artifacts, each byte against a hash, and putting a damaged file back.
+// Reads artifacts, verifying each byte by a hash, and replaces damaged files.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -31,10 +31,10 @@ Error differs(std::string message, std::string expected, std::string actual, Dif
   return {Errc::corrupt, std::move(message)};
 }
 
-// The bytes have the hash that was recorded.
+// Compares the bytes' hash with the recorded one.
 Status compare(std::string_view path, const Hash& expected, const Hash& actual, Difference* difference) {
   if (actual == expected) return success();
-  return differs(fmt::format("{} has other bytes than were stored", path), to_hex(expected), to_hex(actual),
+  return differs(fmt::format("{} does not hold the bytes that were stored", path), to_hex(expected), to_hex(actual),
                  difference);
 }
 
@@ -45,10 +45,9 @@ Result<std::size_t> read_artifact(const Fd& file, std::int64_t offset, std::stri
   return read_into(file, offset, buffer, path);
 }
 
-// Another name would let others write to it, whatever its bytes are now. Its own second one is under staging/, while
-// its event is on the way.
+// Another hard link would let others change the file later. Its staging link is permitted while its event is in flight.
 bool LocalArtifactFiles::has_own_names(const RegularFile& opened, const StoredFile& file) const {
-  for (int attempt = 0; attempt < 2; ++attempt) {  // the staging name may go in between
+  for (int attempt = 0; attempt < 2; ++attempt) {  // the staging name may disappear in between
     struct stat about {
     }, staged{};
     if (::fstat(opened.fd.get(), &about) != 0) return false;
@@ -61,15 +60,15 @@ bool LocalArtifactFiles::has_own_names(const RegularFile& opened, const StoredFi
   return false;
 }
 
-// The file, of which nothing is read yet: of its size, and without other names than its own.
+// Opens the file, checks its size and its links, and reads nothing.
 Result<RegularFile> LocalArtifactFiles::open_recorded(const StoredFile& file, Difference* difference) const {
   ASSIGN_OR_RETURN(RegularFile opened, open_regular_beneath(root_, file.path));
   if (opened.size != file.size_bytes) {
-    return differs(fmt::format("{} is {} bytes, stored were {}", file.path, opened.size, file.size_bytes),
+    return differs(fmt::format("{} is {} bytes, but {} were stored", file.path, opened.size, file.size_bytes),
                    fmt::format("{} bytes", file.size_bytes), fmt::format("{} bytes", opened.size), difference);
   }
   if (!has_own_names(opened, file)) {
-    return differs(file.path + " is a hard link: under another name its bytes can be changed", "1 name",
+    return differs(file.path + " has another hard link, through which its bytes can be changed", "1 name",
                    "several names", difference);
   }
   return opened;
@@ -98,7 +97,7 @@ Result<std::string> LocalArtifactFiles::read(const StoredFile& file, std::int64_
   ASSIGN_OR_RETURN(std::string bytes, read_exactly(opened.fd, pieces.begin, pieces.end - pieces.begin, file.path));
   ASSIGN_OR_RETURN(const std::optional<bool> fits, fits_pieces(file, first, bytes));
   if (fits == true) return cut(std::move(bytes), pieces.begin);
-  // The whole decides: it says whose fault it is, the file's or its pieces'.
+  // Reading the whole file decides whether the file or its pieces are damaged.
   ASSIGN_OR_RETURN(bytes, read_through(opened, file, pieces, difference));
   return cut(std::move(bytes), pieces.begin);
 }
@@ -113,15 +112,13 @@ Result<std::string> LocalArtifactFiles::read_hashed(std::string_view path, std::
                                                     const Hash& hash, Difference* difference, const HashOf& hash_of) {
   ASSIGN_OR_RETURN(const RegularFile opened, open_regular_beneath(root_, path));
   if (offset < 0 || length < 0 || offset > opened.size || length > opened.size - offset) {
-    return differs(fmt::format("{} is {} bytes, the span is {} + {}", path, opened.size, offset, length), to_hex(hash),
-                   "", difference);
+    return differs(fmt::format("{} is {} bytes, but the span is {} + {}", path, opened.size, offset, length),
+                   to_hex(hash), "", difference);
   }
   ASSIGN_OR_RETURN(std::string bytes, read_exactly(opened.fd, offset, length, path));
   RETURN_IF_ERROR(compare(path, hash, hash_of ? hash_of(bytes) : sha256(bytes), difference));
   return bytes;
 }
-
-// ---- by pieces ----------------------------------------------------------------------------------
 
 std::optional<Hash> LocalArtifactFiles::root_of(const StoredFile& file) {
   if (file.pieces_root) return file.pieces_root;
@@ -145,8 +142,7 @@ Result<std::optional<bool>> LocalArtifactFiles::fits_pieces(const StoredFile& fi
   return fits ? std::optional(*fits) : std::optional<bool>();
 }
 
-// Hashes the whole and answers the span that is wanted, out of the same bytes. Pieces that were not there, or not
-// right, are put down by the way.
+// Hashes the whole file and returns the requested span of the same bytes. Missing or wrong pieces are stored again.
 Result<std::string> LocalArtifactFiles::read_through(const RegularFile& opened, const StoredFile& file, Span wanted,
                                                      Difference* difference) {
   PieceHasher hasher;
@@ -166,7 +162,7 @@ Result<std::string> LocalArtifactFiles::read_through(const RegularFile& opened, 
   return out;
 }
 
-// What goes wrong here costs time at the next slice, and no more.
+// A failure here only makes the next slice slower.
 void LocalArtifactFiles::keep_pieces(const RegularFile& opened, const StoredFile& file, const Pieces& pieces) {
   if (pieces.file.empty()) return;
   if (file.pieces_root && *file.pieces_root != pieces.root) {
@@ -183,9 +179,9 @@ void LocalArtifactFiles::keep_pieces(const RegularFile& opened, const StoredFile
     Status put = put_pieces(*folder, place, pieces);
     if (put) put = sync_folder(*folder, place.folder);
     if (!put)
-      log_warning("the pieces of an artifact cannot be kept", {{"path", file.path}, {"error", put.error().message}});
+      log_warning("the pieces of an artifact cannot be stored", {{"path", file.path}, {"error", put.error().message}});
   }
-  // It may have been erased meanwhile, and then nothing of it may stay.
+  // If the file was erased in the meantime, its pieces must be removed too.
   struct stat about {};
   if (::fstat(opened.fd.get(), &about) != 0 || about.st_nlink == 0) {
     ::unlinkat(folder->get(), place.pieces_name().c_str(), 0);
@@ -220,15 +216,15 @@ Result<bool> LocalArtifactFiles::repair(const StoredFile& recorded, std::string_
   }));
   if (hash.finish() != recorded.hash) {
     return Error(Errc::invalid_argument,
-                 fmt::format("{} is not the file that is missing: its SHA-256 is not {}. Nothing was changed.",
-                             source_file, to_hex(recorded.hash)));
+                 fmt::format("{} is not the missing file: its SHA-256 is not {}. Nothing was changed.", source_file,
+                             to_hex(recorded.hash)));
   }
   if (copy) RETURN_IF_ERROR(put_in_place(*copy, recorded.path));
   return damaged;
 }
 
-// What stands there, if anything, is replaced in one step. The name in between is that of an artifact that nobody
-// knows: should we die here, the next start takes it away.
+// Replaces an existing file in one step. The temporary name is that of an artifact without a row, so that the next
+// start removes it after a crash.
 Status LocalArtifactFiles::put_in_place(const UnnamedFile& file, std::string_view path) {
   const Place place = place_at(path);
   RETURN_IF_ERROR(sync_file(file.fd(), path));

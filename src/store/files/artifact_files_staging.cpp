@@ -1,4 +1,4 @@
-// The start after a crash: what a staging name says about a put that was under way.
+// Cleans up after a crash: each staging name identifies a put that was in progress.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 namespace muniment::store {
 namespace {
 
-// Calls `visit(name)` for every entry of the folder but . and ..; it may remove the entry.
+// Calls `visit(name)` for every entry of the folder except . and ..; it may remove the entry.
 template <typename Visit>
 Status for_each_entry(int folder, std::string_view path, Visit visit) {
   const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -41,17 +41,17 @@ Status for_each_entry(int folder, std::string_view path, Visit visit) {
 
 Status LocalArtifactFiles::sweep_staging(const std::function<Result<bool>(const Uuid&)>& has_row) {
   std::set<Uuid> settled;
-  std::set<Uuid> unknown;  // no event names them: both names go
+  std::set<Uuid> unknown;  // without an event: both names are removed
   RETURN_IF_ERROR(for_each_entry(staging_.get(), "staging", [&](const std::string& name) -> Status {
     const auto id = parse_uuid(name);
-    if (!id) return success();  // not ours; it is no artifact either
+    if (!id) return success();  // a foreign file, not an artifact
     ASSIGN_OR_RETURN(const bool known, has_row(*id));
     struct stat about {};
     if (::fstatat(staging_.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) return success();
     if (!known) {
       unknown.insert(*id);
     } else if (about.st_nlink > 1) {
-      settled.insert(*id);  // a name that is the only one is kept: it holds acknowledged bytes
+      settled.insert(*id);  // a sole name is kept, because it may hold acknowledged bytes
     }
     return success();
   }));
@@ -63,13 +63,14 @@ Status LocalArtifactFiles::sweep_staging(const std::function<Result<bool>(const 
   return success();
 }
 
-// The place of an artifact without a row is known only by its name, so that the folders are walked;
-// but only after a crash in the middle of a put.
+// The place of an artifact without a row is known only by its name, so that this walks the folders. This happens only
+// after a crash during a put.
 Status LocalArtifactFiles::drop_places(const std::set<Uuid>& unknown) const {
   ASSIGN_OR_RETURN(const Fd runs, open_beneath(root_, "runs", O_RDONLY | O_DIRECTORY));
   return for_each_entry(runs.get(), "runs", [&](const std::string& run_name) -> Status {
     const auto run = open_beneath(runs, run_name, O_RDONLY | O_DIRECTORY);
-    // Not a folder: verify reports what does not belong there. Where it cannot be opened now, nothing is known of it.
+    // Skips what is not a folder: the verifier reports it. A folder that cannot be opened now leaves the result
+    // unknown.
     if (!run) return is_transient(run.error().code) ? Status(run.error()) : success();
     return for_each_entry(run->get(), run_name, [&](const std::string& step_name) -> Status {
       const auto step = open_beneath(*run, step_name, O_RDONLY | O_DIRECTORY);

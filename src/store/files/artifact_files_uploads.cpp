@@ -1,5 +1,5 @@
-// Resumable uploads: a file under uploads/ that grows by pieces and keeps its place when a client
-// goes; published, it becomes an artifact without being copied.
+// Implements resumable uploads: a file under uploads/ that grows by pieces and survives a client's disconnect.
+// Publishing makes it an artifact without a copy.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 
 namespace muniment::store {
 
-// One request at a time may touch an upload.
+// Ensures that only one request at a time uses an upload.
 class LocalArtifactFiles::UploadLease {
  public:
   static Result<std::unique_ptr<UploadLease>> take(LocalArtifactFiles& files, const Uuid& id) {
@@ -72,14 +72,15 @@ Status LocalArtifactFiles::upload_append(const Uuid& upload_id, std::int64_t off
   }
   if (!file) return std::move(file).error();
   if (file->size != offset) {
-    Error error(Errc::conflict, fmt::format("the upload holds {} bytes, you sent from {}. Go on from {}.", file->size,
-                                            offset, file->size));
+    Error error(Errc::conflict,
+                fmt::format("the upload holds {} bytes, but the request begins at {}. Continue from {}.", file->size,
+                            offset, file->size));
     error.limit = file->size;
     return error;
   }
   RETURN_IF_ERROR(check_size(offset + static_cast<std::int64_t>(bytes.size())));
   if (Status written = write_artifact(file->fd.get(), bytes); !written) {
-    // Half a piece would make the size lie about what was accepted.
+    // A partial piece would make the size disagree with the acknowledged bytes.
     if (::ftruncate(file->fd.get(), offset) != 0) ::unlinkat(uploads_.get(), upload_id.text().c_str(), 0);
     return written;
   }
@@ -92,7 +93,7 @@ Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std
   ASSIGN_OR_RETURN(const auto lease, UploadLease::take(*this, upload_id));
   ASSIGN_OR_RETURN(const Place place, place_of(run_id, step_id, artifact_id, mime_type));
   const std::string upload_path = "uploads/" + upload_id.text();
-  // What is hashed is what is named: one descriptor, from the first byte to the link.
+  // One descriptor is used from the first byte to the link, so that the hashed file is the published one.
   ASSIGN_OR_RETURN(const RegularFile file, open_upload(uploads_, upload_id, O_RDWR));
   PieceHasher hasher;
   ASSIGN_OR_RETURN(const std::int64_t size, stream_file(file.fd, upload_path, [&](std::string_view bytes) {
@@ -103,7 +104,7 @@ Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std
   const Pieces pieces = hasher.pieces();
   if (has_pieces(size)) stored.pieces_root = pieces.root;
   if (Status synced = sync_file(file.fd.get(), upload_path); !synced) {
-    // The kernel may have dropped pages that it now calls clean: what is on disk is not trusted.
+    // The kernel may have dropped pages that it now calls clean, so that the data on disk cannot be trusted.
     ::unlinkat(uploads_.get(), upload_id.text().c_str(), 0);
     return std::move(synced).error().within("the upload was lost, send it again from offset 0");
   }

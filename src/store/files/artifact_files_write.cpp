@@ -1,6 +1,6 @@
-// An artifact that arrives in pieces: hashed as it goes, in constant memory. A small one is kept in
-// memory until it is whole and then stored as one, so that a failed fsync can be answered with a
-// new file; from `kept_bytes_max` on it goes to disk, and a failed fsync is a system_error.
+// Writes an artifact that arrives in pieces, hashed on arrival, in constant memory. An artifact below `kept_bytes_max`
+// stays in memory until it is complete, so that a failed fsync can be retried with a new file. A larger one goes to
+// disk, and a failed fsync is a system_error.
 #include <fcntl.h>
 
 #include <fmt/format.h>
@@ -12,8 +12,7 @@ namespace muniment::store {
 namespace {
 
 constexpr std::size_t kept_bytes_max = 256 * 1024;
-// Dirty pages are handed to the disk this often while more bytes come in, so that the fsync at the
-// end has little left to do.
+// Interval at which dirty pages are passed to the disk while more bytes arrive, so that the final fsync is short.
 constexpr std::int64_t writeback_bytes = 8 << 20;
 
 class LocalWrite final : public ArtifactWrite {
@@ -60,12 +59,12 @@ class LocalWrite final : public ArtifactWrite {
   }
 
   Status write(std::string_view bytes) {
-    // The disk first: it works on the pages while they are hashed.
+    // Writes to disk first: the disk works while the bytes are hashed.
     RETURN_IF_ERROR(write_artifact(file_->fd(), bytes));
     written_ += static_cast<std::int64_t>(bytes.size());
     if (written_ - started_ >= writeback_bytes) {
       RETURN_IF_ERROR(files_.check_room(0));
-      // A hint: what fails here is reported by the one fsync.
+      // A hint: the later fsync reports errors.
       ::sync_file_range(file_->fd(), started_, written_ - started_, SYNC_FILE_RANGE_WRITE);
       started_ = written_;
     }
@@ -79,7 +78,7 @@ class LocalWrite final : public ArtifactWrite {
   PieceHasher hash_;
   std::int64_t size_ = 0;
   std::int64_t written_ = 0;
-  std::int64_t started_ = 0;  // writeback was asked for up to here
+  std::int64_t started_ = 0;  // offset up to which writeback was started
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a stored file becomes in the log: the row of `artifact` and the body of artifact.stored.
+// Builds the records of a stored file: its row of `artifact` and the body of artifact.stored.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace muniment::store {
 
-// `metadata`: a JSON object's text, or empty.
+// `metadata`: text of a JSON object, or empty.
 ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::string_view step_id,
                          std::string_view mime_type, std::string_view metadata);
 
-// What the log records of its file.
+// Returns the file of a row.
 StoredFile file_of(const ArtifactRow& row);
 
-// What the client stored; when and at which seq is not among it.
+// Writes the fields that the client supplied, without time and seq.
 void write_artifact_fields(json::Writer& out, const ArtifactRow& row);
 
-// The fields, as an object.
+// The fields as a JSON object.
 std::string artifact_stored_body(const ArtifactRow& row);
 
 }  // namespace muniment::store

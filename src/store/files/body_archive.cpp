@@ -15,17 +15,17 @@ namespace {
 std::string file_of(const std::string& folder, std::int64_t index) { return folder + "/" + bodies_path(index); }
 
 Error not_there(const events::Event& event, const std::string& why) {
-  return Error(Errc::corrupt, "the archived body of event " + std::to_string(event.seq) + " is not to be had: " + why +
-                                  ". Bring the archive's folder back from a backup, and run muniment-verify");
+  return Error(Errc::corrupt, "the archived body of event " + std::to_string(event.seq) + " cannot be read: " + why +
+                                  ". Restore the archive's folder from a backup, and run muniment-verify");
 }
 
 Status fill(events::Event& event, std::optional<ArchivedBody>& archived) {
-  if (!archived) {  // the row was read just before it was erased
+  if (!archived) {  // the row was read before it was erased
     event.salt.reset();
     return success();
   }
   if (archived->salt != *event.salt || sha256({view(archived->salt), archived->body}) != event.body_hash) {
-    return not_there(event, "it is not what was hashed");
+    return not_there(event, "it does not match its hash");
   }
   event.body = std::move(archived->body);
   return success();
@@ -36,7 +36,7 @@ Status sync_folder(const std::string& path) {
   return ::fsync(folder.get()) == 0 ? success() : Status(file_error("syncing the folder", path, errno));
 }
 
-// The folders above a file, each durable in the one above it.
+// Creates the folders above a file, each durable in its parent.
 Status make_folders(const std::string& path, std::size_t root_bytes) {
   for (auto end = path.find('/', root_bytes + 1); end != std::string::npos; end = path.find('/', end + 1)) {
     const std::string folder = path.substr(0, end);

@@ -1,6 +1,6 @@
-// Bodies that left the database (docs/format.md, Archive): when a sealed partition is archived its
-// rows stay, and most bodies move to files of 256 each, which can be rewritten when one of them is
-// erased. A row tells where its body is: in the row; nowhere (`salt` is NULL too: erased); or here.
+// Stores bodies outside the database (docs/format.md, Archive). Archiving a sealed partition keeps its rows and moves
+// most bodies to files of 256 each, which are rewritten when one of them is erased. A body is in its row, in the
+// archive, or erased (`salt` is NULL too).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace muniment::store {
 
-// Puts the archived bodies into these events. `folder`: of LogPlace. Errors: corrupt when one is missing or
-// is not what was hashed.
+// Fills the archived bodies into these events. `folder`: of LogPlace. Errors: corrupt if a body is missing or does not
+// match its hash.
 Status fill_archived(const std::string& folder, std::span<events::Event> events);
 
 class BodyArchive {
@@ -27,11 +27,11 @@ class BodyArchive {
   bool has(std::int64_t index) const;
   Result<BodyBundle> read(std::int64_t index) const;
 
-  // Writes what `rows` reads, durably. An erasure takes the rows first and the files then: nothing is erased
-  // here between the reading and the writing, so that nothing erased comes back.
+  // Writes the bodies that `rows` returns, durably. An erasure clears the rows before the files. Nothing is erased here
+  // between the read and the write, so that no erased body reappears.
   Status write(std::int64_t index, const std::function<Result<BodyBundle>()>& rows);
 
-  // Takes the bodies of these events, in order, out of the files that have them.
+  // Removes the bodies of these events from their files. `seqs` is in ascending order.
   Status erase(const std::vector<std::int64_t>& seqs);
 
  private:

@@ -10,13 +10,13 @@ namespace {
 constexpr std::size_t hash_bytes = sizeof(Hash);
 constexpr std::int64_t node_values = 256;
 
-// The level is part of it, so that no node can pass for one of another level.
+// The hash includes the level, so that a node cannot be mistaken for one of another level.
 Hash hash_of_node(std::size_t level, std::string_view values) {
   const char number = static_cast<char>(level);
   return sha256({std::string_view(&number, 1), values});
 }
 
-// Chaining values between pieces: none before the first, none behind the last.
+// Number of chaining values between pieces: none before the first piece and none after the last.
 std::int64_t values_of(std::int64_t size_bytes) { return (size_bytes - 1) / piece_bytes; }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// The pieces of a large file, by which a slice of it is verified without reading the rest (docs/format.md, Pieces).
+// Verifies slices of a large file by its pieces, without reading the rest (docs/format.md, Pieces).
 //
-// Whoever has the true chaining values of SHA-256 before and behind a piece of 64 KiB knows whether the piece is what
-// was hashed, as surely as by hashing the whole: another piece between the same two would be another file with the same
-// SHA-256. They cost nothing where a file is hashed anyway. A tree over them, up to 256 to a node, is kept in a file;
-// its root is what must be known to be true.
+// Given the true SHA-256 chaining values before and after a piece of 64 KiB, hashing the piece proves its content as
+// reliably as hashing the whole file: a different piece between the same values would yield a second file with the same
+// SHA-256. The values are a by-product of hashing a file. A file stores a tree over them, with up to 256 values in a
+// node; only the root must be trusted.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@
 namespace muniment::store {
 
 inline constexpr std::int64_t piece_bytes = 64 << 10;
-inline constexpr std::int64_t unpieced_bytes_max = 1 << 20;   // up to here a file is verified as a whole
-inline constexpr std::string_view pieces_suffix = ".pieces";  // behind the name of the file that they are of
+inline constexpr std::int64_t unpieced_bytes_max = 1 << 20;   // files up to this size are verified as a whole
+inline constexpr std::string_view pieces_suffix = ".pieces";  // appended to the name of the file
 
 // Whether a file of this size has pieces.
 bool has_pieces(std::int64_t size_bytes);
@@ -32,35 +32,35 @@ struct Pieces {
   std::string file;  // the levels of the tree, the lowest first, without the root
 };
 
-// SHA-256 of a file of any size, and its pieces by the way.
+// Computes the SHA-256 and the pieces of a file of any size.
 class PieceHasher {
  public:
   void update(std::string_view bytes);
-  Hash finish();          // of the whole; then:
-  Pieces pieces() const;  // empty for a file that has none
+  Hash finish();          // returns the hash of the file
+  Pieces pieces() const;  // call after finish; empty if the file has no pieces
 
  private:
   ChainedSha256 hash_;
   std::int64_t size_ = 0;
-  std::string values_;  // after each whole piece
+  std::string values_;  // one after each whole piece
 };
 
-// Looks up chaining values in a file of pieces, each with its path to the root.
+// Looks up chaining values in a file of pieces and verifies their path to the root.
 class PieceTree {
  public:
   // Reads `length` bytes at `offset` of the file of pieces.
   using Read = std::function<Result<std::string>(std::int64_t offset, std::size_t length)>;
   PieceTree(std::int64_t size_bytes, const Hash& root, Read read);
 
-  // Whether these are the bytes of the pieces from `first` on, whole ones but for the file's last; `whole` is the
-  // SHA-256 of the file. Errors: corrupt where the file of pieces does not lead to the root, so that nothing is known;
-  // those of reading.
+  // Whether the bytes match the pieces from `first` on. The pieces must be whole, except the last one of the file;
+  // `whole` is the SHA-256 of the file. Errors: corrupt if the file of pieces does not lead to the root, so that
+  // nothing is known; those of reading.
   Result<bool> fits(std::int64_t first, std::string_view bytes, const Hash& whole);
 
  private:
   struct Level {
     std::int64_t offset = 0;  // in the file
-    std::int64_t count = 0;   // of values
+    std::int64_t count = 0;   // number of values
   };
   Result<Hash> value(std::size_t level, std::int64_t index);
 

@@ -1,5 +1,5 @@
-// What the database knows of archiving (migrations/0007_archive.sql): which partitions are full, what
-// stands against taking their bodies away, and the one transaction that does it.
+// Queries and executes archiving in the database (migrations/0007_archive.sql): full partitions, obstacles to the
+// removal of their bodies, and the transaction that removes them.
 #pragma once
 
 #include <chrono>
@@ -19,17 +19,17 @@ struct SealedPartition {
   bool archived = false;
 };
 
-// The partition of this number, or the oldest that is not archived. nullopt: no such partition is full.
+// Returns the partition of this number, or the oldest one that is not archived; nullopt: no such partition is full.
 Result<std::optional<SealedPartition>> sealed_partition(Reader& reader, std::optional<std::int64_t> number);
 
-// How many partitions are full: those before this number. The next one is being filled.
+// Returns the number of full partitions. The partition of that number is being filled.
 Result<std::int64_t> full_partitions(Reader& reader);
 
-// A run with events in it that is under a legal hold.
+// Returns a run under a legal hold that has events in the partition.
 Result<std::optional<std::string>> held_run(Reader& reader, const SealedPartition& partition);
 
-// As the redactor, all of it or nothing: the rows stay, and most bodies go. Waits so long for others' transactions
-// that read the log. Errors: unavailable when they do not end; conflict when it is archived already.
+// Removes most bodies in one transaction, as the redactor; the rows remain. Waits at most `wait` for other transactions
+// that read the log. Errors: unavailable if they do not end; conflict if the partition is archived already.
 Status take_bodies_out(Connection& redactor, std::int16_t log_no, std::int64_t number, std::chrono::seconds wait);
 
 }  // namespace muniment::store

@@ -1,4 +1,4 @@
-// The table checkpoint_note: signed checkpoints, kept now and then.
+// Reads and writes the table checkpoint_note, which stores signed checkpoints at intervals.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace muniment::store {
 
-// The newest of them of at most this size; as many as are worth a look. The newest first.
+// Returns the newest notes of at most this size, the newest first. The number is limited to those worth checking.
 Result<std::vector<std::string>> read_newest_notes(Connection& connection, std::int16_t log_no, std::int64_t size_max);
 
 // A size that is stored already keeps its note.

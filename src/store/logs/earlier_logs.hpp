@@ -1,6 +1,5 @@
-// The logs that a log goes on from after a restore: each begins with log.restored, which names the one before it. They
-// are closed. Their runs are read through, with the files, archives and tiles that are theirs, and nothing is appended
-// to them.
+// Reads the closed logs that precede a log after restores. Each successor begins with log.restored, which names its
+// predecessor. The runs of a closed log can be read, with its files, archives and tiles, but nothing is appended to it.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +19,22 @@ namespace muniment::store {
 
 struct EarlierLog {
   LogPlace place;
-  std::string folder;  // of its own files: keys/, tiles/, archive/
+  std::string folder;  // folder of its files: keys/, tiles/, archive/
   Uuid log_id;
-  std::int64_t size = 0;     // events, as log.restored of the log after it says
-  std::optional<Hash> root;  // of the tree of that size, likewise
-  std::string checkpoint;    // the newest note that was known of it when it was closed; may be of a larger size
-  RunDirectory runs;         // those that were asked for
+  std::int64_t size = 0;     // number of events according to its successor's log.restored
+  std::optional<Hash> root;  // root of the tree of that size, from the same event
+  std::string checkpoint;    // the newest note known when it was closed; it may cover a larger size
+  RunDirectory runs;         // runs that were requested
 };
 
-// The newest first; without any for a log that begins a history.
+// Ordered from the newest to the oldest; empty for a log without a predecessor.
 using EarlierLogs = std::vector<std::unique_ptr<EarlierLog>>;
 
-// Follows log.restored back from the reader's log; `data` is the data folder. Errors: corrupt; unavailable.
+// Follows log.restored backwards from the reader's log. `data` is the data folder. Errors: corrupt; unavailable.
 Result<EarlierLogs> read_earlier_logs(Reader& reader, const std::string& data);
 
-// The run of that name in this log, or nullptr; it takes nothing more (Run::closed_log). Errors: unavailable.
+// Returns the run with that id in this log, or nullptr. Nothing can be appended to it (Run::closed_log). Errors:
+// unavailable.
 Result<std::shared_ptr<Run>> find_run(EarlierLog& log, Reader& reader, std::string_view run_id);
 
 }  // namespace muniment::store

@@ -15,18 +15,18 @@
 namespace muniment::store {
 namespace {
 
-// They hold no words of their own, and a verifier or the daemon needs them: the announcements of erasures, the salted
-// hashes of snapshots, the chain of keys, and what happened to the log itself.
+// These types hold no user text, and the verifier or the daemon needs them: announcements of erasures, salted hashes of
+// snapshots, the chain of keys, and the history of the log.
 #define MUNIMENT_KEPT_TYPES "'event.redacted', 'artifact.redacted', 'snapshot.taken', 'key.rotated'"
 #define MUNIMENT_NO_HASH "repeat('0', 64)"
 
-// Of a log: whoever holds it lets nothing be erased meanwhile.
+// Advisory lock of a log. While a transaction holds it, nothing is erased.
 #define MUNIMENT_ERASURE_LOCK "1836412522"
 
 constexpr std::string_view columns_of_artifacts = "artifact_id, path, size_bytes, seq";
 
-// The artifacts that these bodies refer to: {"artifact_id": …} of a spilled part, or a string that is a
-// pointer to one.
+// Selects the artifacts that these bodies refer to: {"artifact_id": …} of a spilled part, or a string that is a pointer
+// to one.
 constexpr std::string_view referred_sql =
     "SELECT a.artifact_id, a.path, a.size_bytes, a.seq FROM artifact a WHERE a.log_no = $1 AND a.run_id = $2 "
     "AND a.hash <> " MUNIMENT_NO_HASH
@@ -34,8 +34,8 @@ constexpr std::string_view referred_sql =
     "'\"(?:(?:text_|chunks_)?artifact_id\"\\s*:\\s*\"|artifact://[^\"/]+/)"
     "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})', 'gi') m)";
 
-// Large states that were stored from the first erased event on; once that is erased, those from its announcement on
-// were folded without it.
+// Selects large states stored from the first erased event on. After the erasure, states stored after its announcement
+// were folded without the erased content and are excluded.
 constexpr std::string_view states_sql =
     "SELECT a.artifact_id, a.path, a.size_bytes, a.seq FROM snapshot s JOIN artifact a USING (artifact_id) "
     "WHERE s.log_no = $1 AND s.run_no = $2 AND s.seq >= (SELECT min(wanted) FROM unnest($3::bigint[]) wanted) AND s.salt IS NOT NULL "
@@ -53,7 +53,7 @@ constexpr std::string_view counts_sql =
     "AND (seq >= (SELECT min(wanted) FROM unnest($3::bigint[]) wanted) OR artifact_id = ANY ($4::uuid[]))), "
     "(SELECT count(*) FROM document WHERE log_no = $1 AND seq = ANY ($3::bigint[]))";
 
-// Revisions of which these artifacts hold the bytes or the text.
+// Selects revisions whose bytes or text these artifacts hold.
 constexpr std::string_view documents_sql =
     "SELECT d.seq FROM document d WHERE d.log_no = $1 AND (d.artifact_id = ANY ($2::uuid[]) OR d.text_artifact_id = ANY ($2::uuid[])) "
     "AND d.ended_by IS DISTINCT FROM 'erased'";
@@ -66,9 +66,9 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// What says that something is not there any more: the next rebuild, or the log that a restored one goes on in, would
-// bring it back. The SQL above need not name them: they are events of the run _log, and erase_copies still takes what
-// an older daemon announced.
+// Whether the event removes something. Without it, the next rebuild or the successor of a restored log would restore
+// that content. The SQL above need not name these types: they are events of the run _log, and erase_copies still
+// accepts announcements of older daemons.
 bool withdraws(std::string_view type) { return type == "document.retracted" || type == "source.revoked"; }
 
 bool kept_type(std::string_view type) {
@@ -94,7 +94,7 @@ class Planner {
     return complete();
   }
 
-  // Of what was planned before, and whatever holds a copy of it by now.
+  // Plans an earlier erasure again, including copies made since.
   Result<ErasurePlan> plan_again(const ErasurePlan& before) {
     plan_.run_no = before.run_no;
     plan_.run_id = before.run_id;
@@ -110,7 +110,7 @@ class Planner {
     return complete();
   }
 
-  // Of artifacts that may be another run's: nullopt where no corpus has them.
+  // For artifacts that may belong to another run; nullopt if no corpus contains them.
   Result<std::optional<ErasurePlan>> plan_documents(const std::vector<ErasedArtifact>& artifacts) {
     plan_.run_no = 0;
     plan_.run_id = log_run_id;
@@ -149,7 +149,7 @@ class Planner {
       return Error(
           Errc::invalid_argument,
           fmt::format(
-              "event {} is a {}: without it, what it took away would be there again. It is kept, with its reason. "
+              "event {} is a {}: erasing it would restore the content that it removed. It is kept, with its reason. "
               "To erase a document itself, name the document.revised that brought it.",
               seq, event->type));
     }
@@ -157,7 +157,7 @@ class Planner {
       return Error(
           Errc::invalid_argument,
           "event " + std::to_string(seq) + " is a " + event->type +
-              ": it holds no words of its own, and the log cannot be read without it. Erase the event that holds them.");
+              ": it holds no user text, and the log cannot be read without it. Erase the event that holds the text.");
     }
     plan_.run_no = event->run_no;
     plan_.run_id = event->run_id;
@@ -201,16 +201,16 @@ class Planner {
     });
   }
 
-  // Of an event or an artifact: what it refers to, and who shows what that begins with. `looked_at`: so many of the
-  // events were looked at when this was planned before, a whole run's perhaps; events of that time are not asked about
-  // previews, either.
+  // For an event or an artifact: finds everything that it refers to, and the events that preview it. `looked_at`:
+  // number of events that an earlier plan examined, possibly a whole run; previews of these are not searched either.
   Status find_copies_of_part(std::size_t looked_at) {
     const std::int64_t from =
         looked_at == 0 ? 0
                        : *std::ranges::max_element(plan_.seqs.begin(),
                                                    plan_.seqs.begin() + static_cast<std::ptrdiff_t>(looked_at)) +
                              1;
-    // One ingest's documents share an artifact, and each may have others: until nothing new is found.
+    // The documents of one ingest share an artifact, and each may have further ones. Repeats until nothing new is
+    // found.
     while (looked_at < plan_.seqs.size()) {
       std::vector<std::string> bodies;
       for (; looked_at < plan_.seqs.size(); ++looked_at) {
@@ -229,7 +229,7 @@ class Planner {
     return plan_.artifacts.empty() ? success() : find_previews(from);
   }
 
-  // The revisions that these artifacts hold; they are events of the run _log.
+  // Adds the revisions that these artifacts hold; they are events of the run _log.
   void take_documents(const std::vector<ErasedArtifact>& artifacts) {
     for (const std::int64_t seq :
          integers("erase_documents", documents_sql, Params().integer(log_no_).texts(ids_of(artifacts)))) {
@@ -237,7 +237,7 @@ class Planner {
     }
   }
 
-  // Events of the run that show the beginning of one of the artifacts.
+  // Finds events of the run that show the beginning of one of the artifacts.
   Status find_previews(std::int64_t from_seq) {
     EventFilter rest_of_run;
     rest_of_run.from_seq = from_seq;
@@ -262,7 +262,7 @@ class Planner {
     });
   }
 
-  // States from the first erased event on, and what is counted.
+  // Finds the states from the first erased event on, and counts the affected rows.
   void find_states() {
     if (plan_.run_no > 0) {
       add_artifacts("erase_states", states_sql, Params().integer(log_no_).integer(plan_.run_no).integers(plan_.seqs));
@@ -280,7 +280,7 @@ class Planner {
     plan_.documents = integer_of(counts[5]);
   }
 
-  // With its artifact.stored: that has the metadata, and the hash without salt.
+  // Adds the artifact with its artifact.stored event, which holds the metadata and the unsalted hash.
   void add_artifact(ErasedArtifact artifact, std::int64_t stored_seq) {
     const bool known = std::ranges::any_of(
         plan_.artifacts, [&](const ErasedArtifact& other) { return other.artifact_id == artifact.artifact_id; });
@@ -372,7 +372,7 @@ Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t l
     const auto kept = newest("retain_until");
     const auto text = kept ? text_if((*kept)[3]) : std::nullopt;
     if (!text) return std::nullopt;
-    const auto until = parse_time(*text);  // a time that cannot be read is one that was not reached
+    const auto until = parse_time(*text);  // a time that cannot be parsed is treated as in the future
     if (until && *until <= now) return std::nullopt;
     return "run " + std::string(run_id) + " is to be kept until " + (until ? format_time(*until) : *text) +
            " (retain_until, seq " + text_of((*kept)[0]) + ", set by " + text_of((*kept)[1]) +
@@ -403,7 +403,7 @@ void hold_erasures(Connection& connection, pqxx::transaction_base& work, std::in
 
 namespace {
 
-// The tables that are ours and `which`, as SQL names them.
+// Returns the names of Muniment's tables that match `which`, quoted for SQL.
 std::vector<std::string> our_tables(pqxx::nontransaction& work, const std::string& which) {
   std::vector<std::string> names;
   for (const pqxx::row& row : work.exec(
@@ -420,7 +420,7 @@ std::vector<std::string> our_tables(pqxx::nontransaction& work, const std::strin
 Status analyse_tables(Connection& owner) {
   return guarded(owner, "analysing the tables", [&] {
     pqxx::nontransaction work(*owner.impl().link);
-    // The whole of a partitioned table has statistics only where somebody has analysed it.
+    // A partitioned table as a whole has statistics only if it was analysed explicitly.
     for (
         const std::string& name : our_tables(
             work,
@@ -433,7 +433,7 @@ Status analyse_tables(Connection& owner) {
 
 Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<std::int64_t>& seqs,
                      std::chrono::seconds limit) {
-  std::map<std::int64_t, std::int64_t> one_of_each;  // by block: no partition is smaller
+  std::map<std::int64_t, std::int64_t> one_of_each;  // by block, because no partition is smaller
   for (const std::int64_t seq : seqs) one_of_each.emplace(seq >> limits::partition_bits_min, seq);
   std::string touched;
   for (const auto& [block, seq] : one_of_each) touched += (touched.empty() ? "" : ",") + std::to_string(seq);
@@ -450,7 +450,7 @@ Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<s
                 log_no, touched.empty() ? "-1" : touched))) {
       try {
         work.exec("VACUUM " + name);
-      } catch (const pqxx::sql_error& error) {  // too late, or refused: the others all the same
+      } catch (const pqxx::sql_error& error) {  // timed out or refused: continue with the other tables
         left += (left.empty() ? "" : ", ") + name + " (" + error.sqlstate() + ")";
       }
     }
@@ -466,9 +466,9 @@ Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_
                     const std::vector<std::int64_t>& seqs, const std::vector<Uuid>& artifact_ids,
                     const std::optional<RunRow>& run_row) {
   return committed(redactor, "erasing", [&] {
-    // The lock first, and only then the copies: a rebuild that holds it has written what it read, and what it wrote is
-    // erased too. The message is a write: a COMMIT waits for the standbys where there is one, also the second time,
-    // when no row changes.
+    // Takes the lock before it erases copies: a rebuild that held the lock has then written its rows, which are erased
+    // too. The logical message makes the transaction a write, so that its COMMIT waits for the standbys even if no row
+    // changes.
     query(redactor, "erase_copies",
           "WITH held AS MATERIALIZED (SELECT pg_advisory_xact_lock(" MUNIMENT_ERASURE_LOCK
           ", $1)) "

@@ -1,5 +1,5 @@
-// What the database knows of an erasure: everything that holds a copy of an event, an artifact or a
-// run, and the one transaction that takes all of it away (migrations/0006_erasure.sql).
+// Finds everything in the database that holds a copy of an event, an artifact or a run, and erases it in one
+// transaction (migrations/0006_erasure.sql).
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace muniment::store {
 
-// An erased artifact keeps its row, without metadata and with a hash of zeros: the true one has no
-// salt, and would let short bytes be guessed.
+// An erased artifact keeps its row, without metadata and with a hash of zeros, because the true hash has no salt and
+// would allow guessing short content.
 inline bool is_erased(const ArtifactRow& row) { return row.hash == Hash{}; }
 
-// What is asked to be erased: exactly one of them.
+// The object to erase: exactly one member is set.
 struct ErasureTarget {
   std::optional<std::int64_t> seq;
   std::optional<Uuid> artifact_id;
@@ -31,58 +31,58 @@ struct ErasedArtifact {
   std::int64_t size_bytes = 0;
 };
 
-// A document that was brought along from a closed log: its event there.
+// The event in a closed log from which a document was carried over.
 struct CarriedFrom {
   std::int16_t log_no = 0;
   std::int64_t seq = -1;
 };
-// As the body of its document.revised says; nullopt: it was not brought along.
+// Parses the body of document.revised; nullopt: the document was not carried over.
 std::optional<CarriedFrom> carried_from(std::string_view body);
 
-// All copies in one run: of it, its artifacts, and the revisions of documents whose bytes or text those hold.
+// All copies in one run: its events, its artifacts, and the revisions of documents that these hold.
 struct ErasurePlan {
   std::int64_t run_no = -1;
   std::string run_id;
   std::vector<std::int64_t> seqs;         // events that lose their bodies, in order
-  std::vector<ErasedArtifact> artifacts;  // files, with their rows' metadata and hashes
-  std::int64_t manifests = 0;             // rows that lose what they say with their events
+  std::vector<ErasedArtifact> artifacts;  // files, with the metadata and hashes of their rows
+  std::int64_t manifests = 0;             // rows that are cleared with their events
   std::int64_t claims = 0;
   std::int64_t evidence = 0;
-  std::int64_t documents = 0;          // revisions that lose what they say, and their passages
-  std::int64_t pointers = 0;           // rows of the catalogue that go
+  std::int64_t documents = 0;          // revisions that are cleared, with their passages
+  std::int64_t pointers = 0;           // rows of the catalogue to delete
   std::int64_t snapshots = 0;          // states from the first erased event on
   std::vector<std::string> needed;     // pointers to these artifacts that something depends on
-  std::vector<CarriedFrom> carried;    // of the revisions: what closed logs have of them, and keep
-  std::vector<ErasurePlan> elsewhere;  // at most one: what corpora made of the artifacts of a run, in the run _log
+  std::vector<CarriedFrom> carried;    // origins of the revisions in closed logs, which keep them
+  std::vector<ErasurePlan> elsewhere;  // at most one: corpora's copies of the run's artifacts, in the run _log
 };
 
-// Errors: not_found; conflict when it is erased already; invalid_argument for an event that says
-// nothing of its own and that the proofs need.
+// Errors: not_found; conflict if it is erased already; invalid_argument for an event without user text that the proofs
+// need.
 Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const ErasureTarget& target);
 
-// What was planned before and is not carried out, or not all of it, together with what has come to hold a copy since.
+// Plans an unfinished erasure again, including copies made since.
 Result<ErasurePlan> plan_erasure_again(Reader& reader, std::int16_t log_no, const ErasurePlan& before);
 
-// Why the run must be kept: "run r1 is under a legal hold since … (seq 9, set by uid:0)", or "… is to be
-// kept until …", by the newest run.annotated that says so. nullopt: it need not.
+// Returns why the run must be kept, according to its newest run.annotated: "run r1 is under a legal hold since … (seq
+// 9, set by uid:0)", or "… is to be kept until …"; nullopt: it need not be kept.
 Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t log_no, std::int64_t run_no,
                                                   std::string_view run_id, Time now);
 
-// As who owns the tables: what Postgres keeps of them for its planner is made anew, from what is there now.
+// Recomputes the statistics of Postgres' planner from the remaining rows. Call it as the owner of the tables.
 Status analyse_tables(Connection& owner);
 
-// The same for the pages: the partitions that these events are in, and all other tables. Errors: unavailable, naming
-// those for which `limit` was too short, or that Postgres refused: what is left is autovacuum's.
+// Vacuums all tables, but only those partitions of `event` that contain these events. Call it as the owner. Errors:
+// unavailable, naming the tables that Postgres refused or that exceeded `limit`; autovacuum processes these later.
 Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<std::int64_t>& seqs,
                      std::chrono::seconds limit);
 
-// As the redactor: one transaction, and the same again changes nothing. `run_row` is what the run's
-// other events make of its row.
+// Erases the copies in one transaction, as the redactor. Repeating it changes nothing. `run_row` is derived from the
+// run's other events.
 Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_no,
                     const std::vector<std::int64_t>& seqs, const std::vector<Uuid>& artifact_ids,
                     const std::optional<RunRow>& run_row);
 
-// What the run's row says once these events are blank; nullopt: none of them makes it.
+// Returns the run's row without these events' bodies; nullopt: none of them affects it.
 Result<std::optional<RunRow>> run_row_without(Reader& reader, std::int64_t run_no,
                                               const std::vector<std::int64_t>& seqs);
 

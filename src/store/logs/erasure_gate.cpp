@@ -18,9 +18,8 @@ Result<std::int64_t> ErasureGate::pass(Deadline deadline) {
   }
   Error error(
       Errc::unavailable,
-      fmt::format(
-          "something is being {}, and what you record may refer to it; your event was not accepted. Retry in 1 s.",
-          doing_));
+      fmt::format("content is being {}, and your event may refer to it; your event was not accepted. Retry in 1 s.",
+                  doing_));
   error.retry_after_ms = 1'000;
   return error;
 }
@@ -35,7 +34,7 @@ Result<std::unique_ptr<ErasureGate::Closed>> ErasureGate::close(const Tail& tail
   {
     std::unique_lock lock(mutex_);
     if (!opened_.wait_until(lock, deadline, [&] { return !closed_; })) {
-      return Error(Errc::unavailable, "something else is being erased or archived; nothing was begun. Try again");
+      return Error(Errc::unavailable, "another erasure or archiving is in progress; nothing was started. Try again");
     }
     closed_ = true;
     doing_ = doing;
@@ -43,9 +42,9 @@ Result<std::unique_ptr<ErasureGate::Closed>> ErasureGate::close(const Tail& tail
   }
   auto closed = std::make_unique<Closed>(*this);
   const std::int64_t before = numbered();
-  while (tail.next_seq() < std::min(before, numbered())) {  // fewer, where some were not committed
+  while (tail.next_seq() < std::min(before, numbered())) {  // fewer if some were not committed
     if (std::chrono::steady_clock::now() > deadline)
-      return Error(Errc::unavailable, "events before it are not in the log yet; nothing was begun. Try again");
+      return Error(Errc::unavailable, "earlier events are not in the log yet; nothing was started. Try again");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return closed;

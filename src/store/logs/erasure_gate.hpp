@@ -1,7 +1,7 @@
-// Between what is recorded on what it refers to and the erasure of that. Whoever records something passes the gate
-// before he reads what it will refer to; an erasure closes it before it looks for the copies, and opens it when they
-// are gone. What passed before that and is not numbered yet is given back by the append thread: read again, it finds
-// what is left. An archiving closes it, too, while it looks for holds and says what it does.
+// Synchronizes appends that refer to other data with the erasure of that data. A writer passes the gate before it reads
+// the referenced data. An erasure closes the gate before it searches for copies and opens it when they are erased. The
+// append thread returns requests for retry that passed earlier but are not numbered yet; they then read only the
+// remaining data. Archiving also closes the gate, while it checks legal holds and announces itself.
 #pragma once
 
 #include <condition_variable>
@@ -18,13 +18,13 @@ namespace muniment::store {
 
 class ErasureGate {
  public:
-  // Before the reads: AppendRequest::erasures_seen. Waits while the gate is closed, where not too many do.
-  // Errors: unavailable at the deadline, or at once.
+  // Call before reading; the result is AppendRequest::erasures_seen. Waits while the gate is closed, unless too many
+  // threads wait. Errors: unavailable at the deadline, or immediately if too many wait.
   Result<std::int64_t> pass(Deadline deadline);
-  // So many threads wait at the same time; more would keep others from what does not concern the erasure.
+  // Limits the number of waiting threads, because more would block requests that the erasure does not concern.
   void set_waiting_max(std::size_t most);
 
-  // For as long as it lives the append thread numbers, and nobody closes the gate.
+  // While it lives, the append thread numbers events, and the gate cannot be closed.
   class Numbering {
    public:
     explicit Numbering(ErasureGate& gate) : gate_(gate), lock_(gate.mutex_) {}
@@ -32,14 +32,14 @@ class ErasureGate {
     Numbering(const Numbering&) = delete;
 
     std::int64_t erasures() const { return gate_.erasures_; }
-    std::int64_t next_seq = 0;  // what the next event would get; to be set before it ends
+    std::int64_t next_seq = 0;  // position of the next event; set it before destruction
 
    private:
     ErasureGate& gate_;
     const std::lock_guard<std::mutex> lock_;
   };
 
-  // Closed for as long as it lives.
+  // The gate is closed while it lives.
   class Closed {
    public:
     explicit Closed(ErasureGate& gate) : gate_(gate) {}
@@ -50,17 +50,17 @@ class ErasureGate {
     ErasureGate& gate_;
   };
 
-  // One at a time; `doing`: what becomes of something meanwhile, for those who wait. What was numbered before may refer
-  // to what is erased: it is known by then whether it is in the log. Errors: unavailable at the deadline; it is open
-  // then.
+  // Closes the gate; only one closer at a time. `doing`: the operation, for the error of waiting threads. Waits for
+  // events numbered earlier, which may refer to the erased data, until their outcome is known. Errors: unavailable at
+  // the deadline; the gate is then open.
   Result<std::unique_ptr<Closed>> close(const Tail& tail, Deadline deadline, std::string_view doing);
 
  private:
-  std::int64_t numbered() const;  // up to where: those below are committed, or on their way
+  std::int64_t numbered() const;  // every lower position is committed or in flight
 
   mutable std::mutex mutex_;
   std::condition_variable opened_;
-  std::int64_t erasures_ = 0;  // that closed it
+  std::int64_t erasures_ = 0;  // number of erasures that closed it
   std::int64_t numbered_ = 0;
   bool closed_ = false;
   std::string_view doing_;

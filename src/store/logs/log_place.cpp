@@ -17,7 +17,7 @@ Result<std::int16_t> read_log_no(const std::string& data) {
   text->erase(text->find_last_not_of('\n') + 1);
   const auto number = parse_decimal(*text);
   if (!number || *number < 1 || *number > INT16_MAX)
-    return Error(Errc::corrupt, data + "/log_no holds no number of a log");
+    return Error(Errc::corrupt, data + "/log_no does not hold the number of a log");
   return static_cast<std::int16_t>(*number);
 }
 

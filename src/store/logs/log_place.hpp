@@ -1,5 +1,5 @@
-// Where one log lies: its database, its number there, and the folders of its own files. A data folder begins with log
-// 1; after a restore it may go on with another one, beside which the old one stays as it is.
+// Describes the location of one log: its database, its number and the folders of its files. A data folder begins with
+// log 1. After a restore it may continue with another log, and the old one remains unchanged.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,20 @@ namespace muniment::store {
 struct LogPlace {
   std::string uri;
   std::int16_t log_no = 1;
-  std::string archive{};  // store/files/body_archive.hpp; empty: nothing of it was archived
-  // Of a closed log, its events: a row that lies past them in the database is not of it. Otherwise none is too many.
+  std::string archive{};  // store/files/body_archive.hpp; empty: nothing was archived
+  // Number of events of a closed log: rows beyond it in the database do not belong to the log. Unlimited for an open
+  // log.
   std::int64_t size = INT64_MAX;
   std::shared_ptr<Connections>
-      connections{};  // the daemon's, to which whoever reads here adds its own; nullptr: there is none
+      connections{};  // the daemon's list, to which readers add their connections; nullptr: none
 };
 
-// The folder of a log's keys, tiles, archive, index and journals: the data folder itself for log 1, <data>/log-2 for
-// log 2.
+// Returns the folder of a log's keys, tiles, archive, index and journals: the data folder itself for log 1,
+// <data>/log-2 for log 2.
 std::string log_folder(const std::string& data, std::int16_t log_no);
 
-// Which log the daemon of this data folder writes: <data>/log_no, and without it 1. Errors: corrupt.
+// Returns the log that the daemon of this data folder writes: the number in <data>/log_no, or 1 without that file.
+// Errors: corrupt.
 Result<std::int16_t> read_log_no(const std::string& data);
 
 }  // namespace muniment::store

@@ -22,7 +22,7 @@ Result<std::optional<Restored>> read_restored(const std::string& data) {
   if (!text) return text.error();
   const auto document = json::parse(*text);
   const auto id = document ? parse_uuid(document->root()["log_id"].string_or("")) : std::nullopt;
-  if (!id) return Error(Errc::corrupt, place_of(data) + " is not what a restore writes");
+  if (!id) return Error(Errc::corrupt, place_of(data) + " was not written by a restore");
   const json::Value root = document->root();
   Restored restored;
   restored.log_no = static_cast<std::int16_t>(root["log_no"].as_int().value_or(1));

@@ -1,5 +1,5 @@
-// <data>/restored.json: this data folder was brought back from a backup, and nobody here knows what was appended after
-// it was made. It stands until a new log goes on from it, or the operator said that nothing was.
+// Reads and writes <data>/restored.json. The file marks a data folder that was restored from a backup and may lack
+// later events. It exists until a new log continues the restored one, or the operator confirms that nothing was lost.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 namespace muniment::store {
 
 struct Restored {
-  std::int16_t log_no = 1;  // of the log that is not to be appended to any more
+  std::int16_t log_no = 1;  // number of the log that must not be appended to
   Uuid log_id;
-  std::int64_t size = 0;        // events that are there
-  std::string root{};           // of the tree of that size, hexadecimal; empty: not worked out yet
-  std::string from{};           // which backup; empty: the log was found shorter than what was recorded beside it
-  std::string made_at{};        // when it was made
-  std::int64_t known_size = 0;  // how long the log was, at least; 0: nothing is known
-  std::string checkpoint{};     // the newest signed checkpoint of it, as a note; empty: none is known
+  std::int64_t size = 0;        // number of events in the restored log
+  std::string root{};           // root of the tree of that size, hexadecimal; empty: not computed yet
+  std::string from{};           // the backup; empty: the log was found shorter than recorded outside the database
+  std::string made_at{};        // time of the backup
+  std::int64_t known_size = 0;  // known minimum length of the original log; 0: unknown
+  std::string checkpoint{};     // its newest signed checkpoint, as a note; empty: unknown
 };
 
 Result<std::optional<Restored>> read_restored(const std::string& data);
 Status write_restored(const std::string& data, const Restored& restored);
 Status remove_restored(const std::string& data);
 
-// <data>/restoring stands while a restore goes on, and after one whose verify found something.
+// <data>/restoring exists during a restore, and after one whose verify had findings.
 std::string restoring_mark(const std::string& data);
 
 }  // namespace muniment::store

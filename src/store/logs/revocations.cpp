@@ -17,7 +17,7 @@ bool covers(const Revocation& revoked, const std::vector<std::string>& sources, 
 
 }  // namespace
 
-// What comes after what the tables of documents show is read again the next time.
+// Revocations that the tables of documents do not cover yet are read again on the next call.
 Result<const std::map<std::int64_t, Revocation>*> Reader::revocations() {
   KnownRevocations& known = impl_->revocations;
   ASSIGN_OR_RETURN(const std::int64_t shown, follower_position("document"));

@@ -1,5 +1,5 @@
-// What newer logs revoked of older ones: a closed log takes no source.revoked, so its own tables do not know of those
-// that came after it.
+// Finds revocations in newer logs that affect older ones. A closed log accepts no source.revoked, so that its own
+// tables lack later revocations.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ struct Revocation {
   std::int16_t log_no = 0;
   std::int64_t seq = 0;
   std::string source;
-  std::string owner;  // whose documents alone; empty: everybody's
+  std::string owner;  // owner of the affected documents; empty: all owners
 };
 
-// Those of one log, by seq, as far as they are known.
+// The known revocations of one log, by seq.
 struct KnownRevocations {
-  std::int64_t next_seq = 0;  // none is missing before it
+  std::int64_t next_seq = 0;  // all revocations before this seq are known
   std::map<std::int64_t, Revocation> by_seq;
 };
 
-// A revocation in a log newer than `log_no`, of those that `readers` read, of any of these sources, for documents of
-// this owner; nullopt: there is none. `owner` empty: only what was revoked for everybody counts. Errors: unavailable;
-// corrupt.
+// Finds a revocation in a log newer than `log_no`, among the logs of `readers`, that names one of these sources and
+// applies to documents of this owner; nullopt: none. `owner` empty: only revocations for all owners count. Errors:
+// unavailable; corrupt.
 Result<std::optional<Revocation>> find_revocation(const std::vector<Reader*>& readers, std::int16_t log_no,
                                                   const std::vector<std::string>& sources, std::string_view owner);
 
-// One of this source in any of these logs, which this owner made, or anybody where nobody is named; nullopt: there is
+// Finds a revocation of this source in any of these logs, made by this owner, or by anyone if none is named; nullopt:
 // none.
 Result<std::optional<Revocation>> find_revocation_by(const std::vector<Reader*>& readers, const std::string& source,
                                                      const std::optional<std::string>& owner);

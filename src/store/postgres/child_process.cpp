@@ -1,5 +1,5 @@
-// fork, then only async-signal-safe calls until exec: the daemon has threads, and any of them may
-// have held a lock when the fork happened.
+// Uses fork, followed only by async-signal-safe calls until exec, because another thread of the daemon may have held a
+// lock at the fork.
 #include "store/postgres/child_process.hpp"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kept_output_bytes = 64 * 1024;
 
-// What the child needs, made before the fork: after it, nothing may be allocated.
+// Data for the child, created before the fork, because the child must not allocate.
 struct Prepared {
   std::vector<char*> argv;
   std::vector<char*> environment;
@@ -47,7 +47,7 @@ bool set_limits(const Command& command) {
 
 [[noreturn]] void become(const Prepared& prepared) {
   const Command& command = prepared.command;
-  // A session of its own: Ctrl-C in the daemon's terminal must not reach the database.
+  // A separate session keeps Ctrl-C in the daemon's terminal from reaching the database.
   setsid();
   if (command.ends_with_thread && !end_with_parent(prepared.parent)) _exit(127);
   sigset_t none;
@@ -66,8 +66,8 @@ bool set_limits(const Command& command) {
     }
   }
   umask(077);
-  // Only the programs' own folders are named by absolute paths, so any folder will do; "/" cannot
-  // be unmounted away or closed to the other user.
+  // All paths are absolute, so that any working folder is suitable; "/" cannot be unmounted and is accessible to the
+  // other user.
   if (chdir("/") != 0) report_and_exit(prepared.report);
   execve(prepared.argv[0], prepared.argv.data(), prepared.environment.data());
   report_and_exit(prepared.report);

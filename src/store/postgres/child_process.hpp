@@ -1,6 +1,6 @@
-// Starting programs of the machine (initdb, postgres, useradd, hooks), as another user where the daemon is
-// root. Nothing is inherited but the three standard streams; the environment is a clean one. Each has a session, and
-// so a process group, of its own, whose number is its pid.
+// Starts programs of the machine (initdb, postgres, useradd, hooks), as another user if the daemon is root. The child
+// inherits only the three standard streams and gets a clean environment. Each child has its own session, and therefore
+// a process group whose number is its pid.
 #pragma once
 
 #include <sys/types.h>
@@ -23,25 +23,25 @@ struct Identity {
 
 struct Command {
   std::vector<std::string> argv;           // argv[0] is a path
-  std::optional<Identity> run_as;          // nullopt: as the daemon itself
-  int input = -1;                          // what stdin reads; -1: /dev/null
-  int output = -1;                         // where stdout goes; -1: /dev/null
-  int errors = -1;                         // where stderr goes; -1: where stdout does
-  std::vector<std::string> environment{};  // "NAME=value"; empty: one for programs of the database
-  std::int64_t cpu_seconds_max = 0;        // of each of its processes; 0: no limit
+  std::optional<Identity> run_as;          // nullopt: the daemon's user
+  int input = -1;                          // descriptor for stdin; -1: /dev/null
+  int output = -1;                         // descriptor for stdout; -1: /dev/null
+  int errors = -1;                         // descriptor for stderr; -1: same as stdout
+  std::vector<std::string> environment{};  // "NAME=value"; empty: the default environment of database programs
+  std::int64_t cpu_seconds_max = 0;        // limit for each of its processes; 0: none
   bool core_dumps = true;
-  bool ends_with_thread = false;  // killed when the thread that started it ends, however that ends
+  bool ends_with_thread = false;  // killed when the thread that started it ends for any reason
 };
 
-// Errors: system_error when it could not be started at all.
+// Errors: system_error if the program could not be started.
 Result<pid_t> spawn(const Command& command);
 
 struct Finished {
-  int exit_status = 0;  // 128 + signal when a signal ended it
+  int exit_status = 0;  // 128 + signal if a signal ended it
   std::string output;   // stdout and stderr, the last 64 KiB
 };
 
-// Runs a command to its end.
+// Runs a command and waits for its end.
 Result<Finished> run_to_end(Command command);
 
 int exit_status_of(int wait_status);

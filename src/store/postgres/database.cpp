@@ -1,4 +1,4 @@
-// See database.hpp.
+// Implements database.hpp.
 #include "store/postgres/database.hpp"
 
 #include "store/postgres/durability.hpp"
@@ -45,7 +45,7 @@ Status check_settings(Connection& connection, std::int64_t required_standbys) {
                    }));
   if (!too_old.empty()) return Error(Errc::conflict, too_old);
   ASSIGN_OR_RETURN(const auto unsafe, read_unsafe(connection, required_standbys));
-  return unsafe ? Status(Error(Errc::conflict, unsafe->why + ". Mend it: " + unsafe->mend)) : success();
+  return unsafe ? Status(Error(Errc::conflict, unsafe->why + ". To fix this: " + unsafe->mend)) : success();
 }
 
 Status check_roles(Connection& connection) {
@@ -67,12 +67,13 @@ Status check_roles(Connection& connection) {
                  "such role _writer: it was restored without its owners. See docs/runbook.md (roles)");
   }
   if (!holds(3)) {
-    return Error(Errc::denied, "the database user may not act as the writer. Let an administrator run: GRANT " +
-                                   writer + " TO " + text_of(rows[0][2]) + ". See docs/runbook.md (roles)");
+    return Error(Errc::denied,
+                 "the database user is not a member of the writer role. An administrator must run: GRANT " + writer +
+                     " TO " + text_of(rows[0][2]) + ". See docs/runbook.md (roles)");
   }
   if (!holds(4)) {
-    return Error(Errc::denied, "row-level security stands in the writer's way. Let an administrator run: ALTER ROLE " +
-                                   writer + " BYPASSRLS. See docs/runbook.md (roles)");
+    return Error(Errc::denied, "row-level security blocks the writer. An administrator must run: ALTER ROLE " + writer +
+                                   " BYPASSRLS. See docs/runbook.md (roles)");
   }
   return success();
 }

@@ -1,4 +1,4 @@
-// See database_copy.hpp.
+// Implements database_copy.hpp.
 #include "store/postgres/database_copy.hpp"
 
 #include <cstdlib>
@@ -10,7 +10,7 @@
 namespace muniment::store {
 namespace {
 
-// The last column: an erasure that the log announces is not carried out at that moment.
+// The last column is true while an announced erasure is unfinished.
 constexpr const char* logs_sql =
     "SELECT h.log_no, h.log_id, coalesce((SELECT max(seq) + 1 FROM event e WHERE e.log_no = h.log_no), 0), "
     "EXISTS (SELECT FROM event a JOIN event e ON e.log_no = a.log_no AND e.seq = (a.body ->> 'seq')::bigint "
@@ -20,11 +20,11 @@ constexpr const char* logs_sql =
 constexpr const char* roles_sql =
     "SELECT r.rolname, r.rolbypassrls FROM pg_roles r, unnest(ARRAY['owner', 'writer', 'auditor', 'reporter', 'redactor']) kind "
     "WHERE r.rolname = muniment_role(kind) ORDER BY 1";
-// Of what was erased the row stays, with a hash of zeros.
+// An erased artifact keeps its row, with a hash of zeros.
 constexpr const char* files_sql =
     "SELECT path, hash, size_bytes FROM artifact WHERE hash <> repeat('0', 64) ORDER BY path";
 
-// A command line is for everybody to read: a password in a URI goes through the environment.
+// Command lines are visible to all users, so that a password in a URI is passed in the environment.
 struct Login {
   std::string uri;
   std::vector<std::string> environment{"PATH=/usr/bin:/bin", "LC_ALL=C", "PGCONNECT_TIMEOUT=10"};
@@ -32,7 +32,7 @@ struct Login {
 
 Login login_of(const std::string& uri) {
   Login login{uri};
-  if (const char* home = std::getenv("HOME")) login.environment.push_back("HOME=" + std::string(home));  // of .pgpass
+  if (const char* home = std::getenv("HOME")) login.environment.push_back("HOME=" + std::string(home));  // for .pgpass
   const auto begin = uri.find("://");
   const auto at = uri.find('@');
   if (begin == std::string::npos || at == std::string::npos || uri.find('/', begin + 3) < at) return login;
@@ -135,7 +135,7 @@ Result<bool> holds_a_log(const std::string& uri) {
 Status restore_database(const std::string& uri, const std::string& programs, const std::string& folder,
                         const std::vector<DumpedRole>& roles) {
   ASSIGN_OR_RETURN(const bool taken, holds_a_log(uri));
-  if (taken) return Error(Errc::conflict, "there is a log in this database; a restore needs an empty one");
+  if (taken) return Error(Errc::conflict, "this database holds a log already. A restore requires an empty database");
   Connection connection(uri, DatabaseRole::login);
   RETURN_IF_ERROR(make_roles(connection, roles));
   const Login login = login_of(uri);

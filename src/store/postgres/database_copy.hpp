@@ -1,6 +1,6 @@
-// A copy of the whole database as files, made by Postgres' own pg_dump, and the way back, by pg_restore. What a backup
-// has to know beside it (the logs, the roles, the files that the rows name) is read in the very snapshot that is
-// dumped: both are of one moment, however busy the log is.
+// Copies a whole database to files with Postgres' pg_dump and restores it with pg_restore. The other data of a backup
+// (the logs, the roles, the files that the rows name) is read in the same snapshot as the dump, so that both are
+// consistent even on a busy log.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace muniment::store {
 struct DumpedLog {
   std::int16_t log_no = 0;
   Uuid log_id;
-  std::int64_t size = 0;  // events
-  bool erasing = false;   // an erasure was announced, and not carried out
+  std::int64_t size = 0;  // number of events
+  bool erasing = false;   // an erasure was announced but is unfinished
 };
 
-// A role belongs to the whole server, and is in no dump of a database.
+// Roles belong to the whole server and are not part of a database dump.
 struct DumpedRole {
   std::string name;
   bool bypasses_rls = false;
 };
 
-// An artifact's file, below the artifact root. Those that were erased are left out.
+// An artifact's file, relative to the artifact root. Erased files are left out.
 struct NamedFile {
   std::string path;
   std::string hash;  // 64 hexadecimal digits
@@ -33,23 +33,23 @@ struct NamedFile {
 };
 
 struct DumpedDatabase {
-  std::vector<DumpedLog> logs;  // by number
+  std::vector<DumpedLog> logs;  // ordered by number
   std::vector<DumpedRole> roles;
   std::vector<NamedFile> files;
 };
 
-// Writes the dump to `folder`, which must not be there yet. `programs`: where pg_dump lies. Errors: unavailable;
-// denied; system_error with what pg_dump said.
+// Writes the dump to `folder`, which must not exist. `programs`: folder of pg_dump. Errors: unavailable; denied;
+// system_error with the output of pg_dump.
 Result<DumpedDatabase> dump_database(const std::string& uri, const std::string& programs, const std::string& folder);
 
-// Whether anything was erased after that moment: then the dump holds words that should be gone.
+// Whether anything was erased after the dump, which then holds content that must be erased.
 Result<bool> erased_since(const std::string& uri, const std::vector<DumpedLog>& logs);
 
-// Whether there is anything of Muniment's in the database.
+// Whether the database contains Muniment's tables.
 Result<bool> holds_a_log(const std::string& uri);
 
-// Into an empty database. Errors: conflict when it is not; denied where its user may not make the roles; system_error
-// with what pg_restore said.
+// Restores into an empty database. Errors: conflict if it is not empty; denied if its user may not create the roles;
+// system_error with the output of pg_restore.
 Status restore_database(const std::string& uri, const std::string& programs, const std::string& folder,
                         const std::vector<DumpedRole>& roles);
 

@@ -9,7 +9,7 @@
 namespace muniment::store {
 namespace {
 
-// Where the newest event is: the log's partitions are ordered by seq.
+// Reads the newest event: the log's partitions are ordered by seq.
 constexpr std::string_view last_event_sql =
     "SELECT seq + 1, " MUNIMENT_MICROS("recorded_at") " FROM event WHERE log_no = $1 ORDER BY seq DESC LIMIT 1";
 

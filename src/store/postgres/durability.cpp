@@ -1,4 +1,4 @@
-// See durability.hpp.
+// Implements durability.hpp.
 #include "store/postgres/durability.hpp"
 
 #include <algorithm>
@@ -27,11 +27,11 @@ void skip_spaces(std::string_view& text) {
 }
 
 std::string_view what_could_happen(std::string_view setting) {
-  if (setting == "full_page_writes") return "a power cut could leave half-written pages behind";
-  return "an acknowledged event could be lost in a power cut";
+  if (setting == "full_page_writes") return "a power failure could leave half-written pages behind";
+  return "an acknowledged event could be lost in a power failure";
 }
 
-// ALTER SYSTEM mends the server's own setting, but not one that a database or a role was given.
+// ALTER SYSTEM fixes the server's own setting, but not one that was set for a database or a role.
 std::string mending(const ServerSetting& setting, const std::string& database, const std::string& user) {
   const std::string reset = " RESET " + setting.name;
   if (setting.source == "database") return "ALTER DATABASE \"" + database + "\"" + reset;
@@ -40,18 +40,18 @@ std::string mending(const ServerSetting& setting, const std::string& database, c
   return "ALTER SYSTEM SET " + setting.name + " = on' -c 'SELECT pg_reload_conf()";
 }
 
-// For a shell: whoever may name a trigger must not thereby say what an operator runs.
+// Quotes for a shell, because a foreign trigger's name must not inject commands that an operator runs.
 std::string in_quotes(std::string_view words) {
   std::string out = "'";
   for (const char c : words) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
 }
 
-// A trigger on a partitioned table stands before those that its partitions have of it.
+// A trigger on a partitioned table precedes its copies on the partitions.
 std::optional<Unsafe> find_interference(const std::vector<ServerSetting>& settings, const std::string& psql) {
   for (const ServerSetting& found : settings) {
     if (found.name != "insert_trigger" && found.name != "insert_rule") continue;
-    return Unsafe{fmt::format("the {} {} acts on what is appended: what is acknowledged may not be what is stored",
+    return Unsafe{fmt::format("the {} {} acts on appended rows: stored events may differ from acknowledged ones",
                               found.name.substr(7), found.value),
                   psql + in_quotes(found.source)};
   }
@@ -72,7 +72,7 @@ std::int64_t standbys_asked_for(std::string_view names) {
     names.remove_prefix(method.size());
     skip_spaces(names);
   }
-  // A number is a count where names in brackets follow; "a, b" asks for the first that is there.
+  // A number is a count if names in parentheses follow; "a, b" requires the first one that is connected.
   const bool counted = names.find('(') != std::string_view::npos && names.find('(') < names.find('"');
   return counted ? number_in_front(names) : 1;
 }
@@ -99,7 +99,7 @@ std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, st
   if (const std::int64_t there = number_in_front(value_of(settings, "standbys")); there < required_standbys) {
     return Unsafe{
         fmt::format(
-            "required_standbys is {}, and synchronous standbys that are connected are {}: nothing can be confirmed until they are",
+            "required_standbys is {}, but only {} synchronous standbys are connected: no commit can be confirmed",
             required_standbys, there),
         psql + "'TABLE pg_stat_replication'"};
   }
@@ -109,7 +109,7 @@ std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, st
 std::string unsafe_setting(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
                            const std::string& uri, const std::string& database, const std::string& user) {
   const auto found = find_unsafe(settings, required_standbys, uri, database, user);
-  return found ? found->why + ". Mend it: " + found->mend : std::string();
+  return found ? found->why + ". To fix this: " + found->mend : std::string();
 }
 
 }  // namespace muniment::store

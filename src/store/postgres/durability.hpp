@@ -1,6 +1,6 @@
-// What an acknowledgement rests on: the settings by which Postgres keeps what it has committed, the standbys that have
-// it too, and that nobody acts on what is appended while it is. Asked in one statement, at start and on the append
-// connection, and judged in one place.
+// Checks that acknowledged events survive: the settings of Postgres that make commits durable, the required standbys,
+// and that no trigger or rule acts on appended rows. One statement queries all of it, at start and on the append
+// connection, and one function judges it.
 #pragma once
 
 #include <array>
@@ -12,19 +12,20 @@
 
 namespace muniment::store {
 
-// Settings that lose what is acknowledged where they are off.
+// Settings that can lose acknowledged events if they are off.
 inline constexpr std::array<std::string_view, 3> durable_settings = {"fsync", "full_page_writes", "synchronous_commit"};
 
 struct ServerSetting {
   std::string name;
-  std::string value;   // what a session gets that sets nothing itself; of a trigger or rule: its name and its table's
-  std::string source;  // as in pg_settings; of a trigger or rule: the statement that removes it
+  // The value of a session that sets nothing itself; for a trigger or rule: its name and its table's
+  std::string value;
+  std::string source;  // as in pg_settings; for a trigger or rule: the statement that removes it
 };
 
-// Rows of ServerSetting, then the database's and the user's name. Beside settings it counts the standbys: who may not
-// see what a standby is for sees that it is there, and then a commit that waits for it decides. And it finds what acts
-// on rows that are inserted into the log's tables, which nothing of Muniment's does: a trigger may remove a row again
-// in the transaction that has counted it. Only catalogs are read, so that nobody's lock on a partition is waited for.
+// Returns rows of ServerSetting, followed by the names of the database and the user. It also counts the standbys: a
+// user without the right to see their state sees that they exist, and a commit that waits for them then decides. It
+// finds triggers and rules on inserts into the log's tables, of which Muniment has none: a trigger could delete a row
+// after it was counted. It reads only catalogs, so that it never waits for a lock on a partition.
 inline constexpr std::string_view durability_sql =
     "WITH RECURSIVE log_table(relation) AS ("
     "SELECT to_regclass('public.' || name)::oid FROM unnest(ARRAY['event', 'artifact', 'manifest', 'snapshot', 'claim', 'evidence', 'evidence_link', "
@@ -39,19 +40,19 @@ inline constexpr std::string_view durability_sql =
     "FROM pg_rewrite JOIN log_table ON ev_class = relation JOIN pg_class c ON c.oid = relation WHERE ev_type = '3' AND ev_enabled <> 'D' "
     "ORDER BY 1, 2";
 
-// Why what is acknowledged could be lost, with the name of the setting or trigger, and the command that mends it.
+// Reason why acknowledged events could be lost, with the name of the setting or trigger, and the command that fixes it.
 struct Unsafe {
   std::string why;
   std::string mend;
 };
-// nullopt: it could not.
+// nullopt: they cannot be lost.
 std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
                                   const std::string& uri, const std::string& database, const std::string& user);
-// The same in one sentence; empty: it could not.
+// As above, in one sentence; empty: they cannot be lost.
 std::string unsafe_setting(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
                            const std::string& uri, const std::string& database, const std::string& user);
 
-// How many standbys have to confirm a commit by this synchronous_standby_names.
+// Number of standbys that must confirm a commit under this value of synchronous_standby_names.
 std::int64_t standbys_asked_for(std::string_view synchronous_standby_names);
 
 }  // namespace muniment::store

@@ -1,4 +1,4 @@
-// See migrations.hpp.
+// Implements migrations.hpp.
 #include "store/postgres/migrations.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace muniment::store {
 
 namespace {
 
-// Of the number space "muni" (append_connection.cpp); logs have the numbers from 1 on.
+// Key in the number space "muni" (append_connection.cpp); logs use the numbers from 1 on.
 constexpr const char* take_turn = "SELECT pg_advisory_lock(1836412521, 0)";
 constexpr const char* end_turn = "SELECT pg_advisory_unlock(1836412521, 0)";
 
@@ -38,13 +38,13 @@ std::map<int, Applied> read_applied(pqxx::connection& link) {
 
 std::string stem(const std::string& name) { return name.substr(0, name.rfind('.')); }
 
-// What is applied must be what these files say, without a gap.
+// Checks that the applied migrations match these files without a gap.
 Status fits(const std::map<int, Applied>& applied, const std::vector<Migration>& migrations) {
   const int newest_known = migrations.empty() ? 0 : migrations.back().number;
   const int newest_applied = applied.empty() ? 0 : applied.rbegin()->first;
   if (newest_applied > newest_known) {
     return Error(Errc::conflict, "this data directory is of a newer Muniment (migration " +
-                                     stem(applied.rbegin()->second.name) + "); this daemon knows up to " +
+                                     stem(applied.rbegin()->second.name) + "); this daemon knows migrations up to " +
                                      (migrations.empty() ? "none" : stem(migrations.back().name)) +
                                      ": install the newer Muniment again (this one is " MUNIMENT_VERSION ").");
   }
@@ -64,7 +64,7 @@ Status fits(const std::map<int, Applied>& applied, const std::vector<Migration>&
   return success();
 }
 
-// Once there is an owner (0005_roles.sql), what a migration makes is the owner's.
+// After 0005_roles.sql the objects that a migration creates belong to the owner role.
 void become_owner(pqxx::work& transaction) {
   const bool owned = !transaction.exec("SELECT to_regproc('public.muniment_role')")[0][0].is_null();
   if (owned) transaction.exec("SELECT set_config('role', muniment_role('owner'), true)");
@@ -72,7 +72,7 @@ void become_owner(pqxx::work& transaction) {
 
 void apply(pqxx::connection& link, const Migration& migration) {
   pqxx::work transaction(link);
-  transaction.exec("SET LOCAL statement_timeout = 0");  // a large log may need long
+  transaction.exec("SET LOCAL statement_timeout = 0");  // may take long on a large log
   become_owner(transaction);
   transaction.exec(migration.sql);
   transaction.exec_params("INSERT INTO schema_migration (number, name, sha256) VALUES ($1, $2, $3)", migration.number,
@@ -105,7 +105,7 @@ Status migrate(Connection& connection, const std::vector<Migration>& migrations)
     return Done{};
   }));
   Status applied = apply_missing(connection, migrations);
-  // A session that broke has let go of the lock already.
+  // A session that broke has released the lock.
   Status released = once(connection, "ending the migrations", [&] {
     pqxx::nontransaction(*connection.impl().link).exec(end_turn);
     return Done{};

@@ -1,5 +1,5 @@
-// Migrations: the SQL files of migrations/, compiled into the binary, applied in order, once, each in
-// a transaction of its own. The table `schema_migration` remembers what was applied, by its hash.
+// Applies migrations: the SQL files of migrations/, embedded in the binary, in order, once, each in its own
+// transaction. The table `schema_migration` records the applied ones with their hashes.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct Migration {
   std::string sql;
 };
 
-// Those of this binary, by number.
+// Returns the migrations of this binary, ordered by number.
 std::vector<Migration> embedded_migrations();
 
-// Brings the database up to date under an advisory lock. Errors: conflict when an applied file was
-// edited since, is unknown here (the data is of a newer Muniment), or one was slipped in before it.
+// Updates the database under an advisory lock. Errors: conflict if an applied file was changed since, is unknown to
+// this binary (a newer Muniment wrote the data), or was preceded by one that was added later.
 Status migrate(Connection& connection, const std::vector<Migration>& migrations);
 
 }  // namespace muniment::store

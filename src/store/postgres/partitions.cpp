@@ -1,4 +1,4 @@
-// See partitions.hpp; how a partition is made stands in migrations/0007_archive.sql.
+// Implements partitions.hpp. migrations/0007_archive.sql creates a partition.
 #include "store/postgres/partitions.hpp"
 
 #include "store/read/pq.hpp"
@@ -7,7 +7,7 @@ namespace muniment::store {
 
 Result<std::int64_t> ensure_partitions(Connection& connection, std::int16_t log_no, std::int64_t next_seq,
                                        std::int64_t partition_bits) {
-  // Repeating it after a lost connection is harmless: what is there is left as it is.
+  // Repeating it after a lost connection is harmless, because existing partitions are kept.
   return guarded(connection, "making partitions of the log", [&] {
     query(
         connection, "make_log_head",

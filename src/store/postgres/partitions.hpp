@@ -1,5 +1,5 @@
-// The partitions of the table `event`, made before they are needed, because a commit that finds none
-// fails. A partition is 2^partition_bits events: one full subtree of the log.
+// Creates the partitions of the table `event` in advance, because a commit without its partition fails. A partition
+// holds 2^partition_bits events: one full subtree of the log.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace muniment::store {
 
-// Makes the log, with partitions of this size, unless it is there; then the partition that `next_seq`
-// falls into and the one after it, unless they are there. Does not wait for readers, nor make them wait.
-// Called at start and when a partition is begun. Answers the events of a partition of this log.
+// Creates the log with partitions of this size unless it exists, then the partition of `next_seq` and the next one
+// unless they exist. It neither waits for readers nor blocks them. Call it at start and whenever a partition is begun.
+// Returns the number of events in a partition of this log.
 Result<std::int64_t> ensure_partitions(Connection& connection, std::int16_t log_no, std::int64_t next_seq,
                                        std::int64_t partition_bits = limits::partition_bits_max);
 
-// The highest number that a log of this database has, 0 where there is none, and whether it has events.
+// Returns the highest log number in this database (0: none), and whether that log has events.
 Result<std::pair<std::int16_t, bool>> newest_log(Connection& connection);
 
 }  // namespace muniment::store

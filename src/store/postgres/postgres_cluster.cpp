@@ -1,4 +1,4 @@
-// See postgres_cluster.hpp.
+// Implements postgres_cluster.hpp.
 #include "store/postgres/postgres_cluster.hpp"
 
 #include <fcntl.h>
@@ -29,16 +29,16 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t socket_path_bytes_max = 107;
-constexpr int orphans_wait_s_max = 10;  // a killed postmaster's children notice and end
+constexpr int orphans_wait_s_max = 10;  // time for the children of a killed postmaster to notice and exit
 constexpr std::string_view socket_name = "/.s.PGSQL.";
 constexpr std::size_t port_digits_max = 5;
-constexpr int port_without_tcp = 5432;  // of the Unix socket alone, whatever PGPORT says
+constexpr int port_without_tcp = 5432;  // port in the name of the Unix socket, independent of PGPORT
 constexpr const char* programs_root = "/usr/lib/postgresql";
 
-// Nothing here weakens durability: fsync, synchronous_commit and full_page_writes stay as Postgres
-// has them, and the daemon refuses to start when they are off.
+// These settings do not weaken durability: fsync, synchronous_commit and full_page_writes keep their defaults, and the
+// daemon refuses to start if one is off.
 constexpr std::string_view settings_text = R"(# Written by munimentd at each start: do not edit.
-# Your own settings go to postgresql.conf, below the line that includes this file.
+# Put your own settings into postgresql.conf, after the line that includes this file.
 unix_socket_permissions = 0700
 max_connections = 50
 shared_buffers = 128MB
@@ -48,7 +48,7 @@ max_wal_size = 4GB
 checkpoint_timeout = 15min
 timezone = 'UTC'
 log_timezone = 'UTC'
-# The log must not hold what events hold: no statements, no failing rows.
+# The log must not contain the content of events: no statements and no failing rows.
 log_error_verbosity = terse
 log_min_error_statement = panic
 log_checkpoints = off
@@ -68,7 +68,7 @@ std::optional<int> number_in(std::string_view text) {
   return value;
 }
 
-// The majors under /usr/lib/postgresql that have a server, the newest first.
+// Major versions under /usr/lib/postgresql that include a server, the newest first.
 std::vector<int> installed_majors() {
   std::vector<int> majors;
   std::error_code error;
@@ -82,7 +82,7 @@ std::vector<int> installed_majors() {
 
 std::string programs_of(int major) { return std::string(programs_root) + "/" + std::to_string(major) + "/bin"; }
 
-// Where `pg_config` says the programs are: a Postgres that is not Debian's.
+// Returns the folder of programs that `pg_config` reports, for a Postgres not installed by Debian.
 Result<std::string> programs_by_pg_config() {
   for (const char* folder : {"/usr/bin", "/usr/local/bin", "/usr/local/pgsql/bin"}) {
     auto finished = run_to_end({{std::string(folder) + "/pg_config", "--bindir"}, {}});
@@ -91,9 +91,9 @@ Result<std::string> programs_by_pg_config() {
     if (access((found + "/postgres").c_str(), X_OK) == 0) return found;
   }
   return Error(Errc::not_found,
-               "no Postgres server on this machine (looked in /usr/lib/postgresql/*/bin and asked "
+               "no Postgres server on this machine (searched /usr/lib/postgresql/*/bin and "
                "pg_config). Install it: apt-get install postgresql, or set database = "
-               "\"postgresql://…\" to use one that is elsewhere.");
+               "\"postgresql://…\" to use a server on another machine.");
 }
 
 Error other_major(const std::string& cluster, int major, int ours) {
@@ -130,8 +130,8 @@ Status make_durable(const std::string& folder) {
   return success();
 }
 
-// An existing folder is taken only if it is one, is the server's and is closed to everybody else:
-// /tmp is open to all, and a socket in somebody else's folder is somebody else's server.
+// Accepts an existing folder only if it belongs to the server's user and is closed to others: any user can create a
+// folder in /tmp, and a server on its socket could be hostile.
 Status private_folder(const std::string& path, uid_t uid, gid_t gid, mode_t mode) {
   if (mkdir(path.c_str(), mode) == 0) {
     if (chmod(path.c_str(), mode) == 0 && (geteuid() != 0 || chown(path.c_str(), uid, gid) == 0)) {
@@ -145,20 +145,20 @@ Status private_folder(const std::string& path, uid_t uid, gid_t gid, mode_t mode
   }
   if (!S_ISDIR(about.st_mode) || about.st_uid != uid || (about.st_mode & 022) != 0) {
     return Error(Errc::denied,
-                 path + " is not a folder of uid " + std::to_string(uid) + " that only it may write to. Remove it.");
+                 path + " must be a folder of uid " + std::to_string(uid) + " that only it may write to. Remove it.");
   }
   return success();
 }
 
 bool fits_a_socket(const std::string& folder) {
-  // Quotes, commas and white space mean something in unix_socket_directories.
+  // Quotes, commas and white space are special in unix_socket_directories.
   const bool plain = std::all_of(folder.begin(), folder.end(), [](unsigned char byte) {
     return byte > ' ' && byte != '"' && byte != ',' && byte != '\\' && byte != 0x7f;
   });
   return plain && folder.size() + socket_name.size() + port_digits_max <= socket_path_bytes_max;
 }
 
-// True if the process works in the cluster: Postgres makes it the current folder of all of its own.
+// Whether the process works in the cluster: Postgres makes it the current folder of all its processes.
 bool works_in(pid_t pid, const std::string& cluster) {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/" + std::to_string(pid) + "/cwd", error);
@@ -223,7 +223,7 @@ Status make_cluster(const std::string& cluster, const std::string& programs, con
                  programs + "/initdb failed (exit " + std::to_string(finished.exit_status) + "): " + finished.output);
   }
   RETURN_IF_ERROR(write_text(fresh + "/postgresql.conf", "\ninclude_if_exists = 'muniment.conf'\n", user, O_APPEND));
-  fs::remove(cluster, error);  // an empty folder that was made for it
+  fs::remove(cluster, error);  // an empty folder prepared for the cluster
   if (rename(fresh.c_str(), cluster.c_str()) != 0) {
     return Error(Errc::system_error, "renaming " + fresh + ": " + errno_text(errno));
   }
@@ -241,17 +241,18 @@ std::string quoted_setting(std::string_view text) {
   return quoted + "'";
 }
 
-// Who may come in: over the socket, whose folder is closed, anybody; over TCP that one role with its password.
+// Permits any user over the socket, whose folder is closed to others, and over TCP only the role reporter with its
+// password.
 std::string access_rules(const ReporterListen& reporter) {
   std::string text =
-      "# Written by munimentd at each start: do not edit. Whoever is not named here is refused.\n"
+      "# Written by munimentd at each start: do not edit. Other connections are refused.\n"
       "local  all       all       trust\n";
   for (const std::string& network : reporter.clients)
     text += "host   muniment  reporter  " + network + "  scram-sha-256\n";
   return text;
 }
 
-// Says whether it was written: one that says this already is left alone.
+// Returns whether the file was written; a file with this content is left alone.
 Result<bool> replace_file(const std::string& file, const std::string& text, const std::optional<Identity>& user) {
   if (read_text(file) == text) return false;
   RETURN_IF_ERROR(write_text(file + ".new", text, user, O_TRUNC));
@@ -283,7 +284,7 @@ Status can_listen(const ReporterListen& reporter) {
   const Fd probe(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on,
-             sizeof on);  // as Postgres does: connections of before do not count
+             sizeof on);  // as Postgres does: earlier connections do not block the port
   const int bound = bind(probe.get(), found->ai_addr, found->ai_addrlen);
   const int why = errno;
   freeaddrinfo(found);
@@ -297,7 +298,8 @@ Status can_listen(const ReporterListen& reporter) {
     return Error(Errc::invalid_argument,
                  setting + "this machine has no such address (ip address shows those that it has)." + runbook);
   }
-  if (why == EACCES) return Error(Errc::denied, setting + "a port below 1024 is root's. Give a higher one." + runbook);
+  if (why == EACCES)
+    return Error(Errc::denied, setting + "a port below 1024 requires root. Give a higher one." + runbook);
   return Error(Errc::system_error, setting + errno_text(why) + runbook);
 }
 
@@ -311,8 +313,8 @@ Result<bool> write_settings(const std::string& cluster, const std::string& progr
     text += "port = " + std::to_string(reporter->place.port) + "\nhba_file = " + quoted_setting(rules) + "\n";
     ASSIGN_OR_RETURN(changed, replace_file(rules, access_rules(*reporter), user));
   }
-  // Debian builds Postgres with lz4; with others one cannot know, and a server that does not know
-  // the word does not start.
+  // Debian builds Postgres with lz4. Other builds may lack it, and a server that does not support the value does not
+  // start.
   if (programs.starts_with(programs_root)) text += "default_toast_compression = lz4\n";
   ASSIGN_OR_RETURN(const bool settings_changed, replace_file(cluster + "/muniment.conf", text, user));
   return changed || settings_changed;
@@ -329,7 +331,7 @@ Result<std::string> socket_folder(const std::string& cluster, const std::optiona
   } else if (session != nullptr && session[0] == '/' && fits_a_socket(session + std::string(26, 'x'))) {
     base = std::string(session) + "/muniment";
   }
-  // The folder above is the daemon's; the server's user only passes through it.
+  // The daemon owns the parent folder; the server's user only needs to pass through it.
   RETURN_IF_ERROR(private_folder(base, geteuid(), getegid(), geteuid() == 0 ? 0711 : 0700));
   const std::string folder = base + "/" + to_hex(sha256(cluster)).substr(0, 16);
   RETURN_IF_ERROR(private_folder(folder, uid, gid, 0700));
@@ -337,7 +339,7 @@ Result<std::string> socket_folder(const std::string& cluster, const std::optiona
 }
 
 std::optional<RunningServer> running_server(const std::string& cluster) {
-  // Its lines: pid, data folder, start, port, socket folder, address, shared memory, status.
+  // The lines of postmaster.pid: pid, data folder, start, port, socket folder, address, shared memory, status.
   std::istringstream lines(read_text(cluster + "/postmaster.pid"));
   std::vector<std::string> fields;
   for (std::string line; std::getline(lines, line);) fields.push_back(line);

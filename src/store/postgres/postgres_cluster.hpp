@@ -1,5 +1,5 @@
-// The private Postgres on disk: which programs of the machine serve it, how its cluster is made, its
-// settings, and what its postmaster.pid says. Starting and supervising it is private_postgres.hpp.
+// Manages the private Postgres on disk: the programs that serve it, the creation of its cluster, its settings, and its
+// postmaster.pid. private_postgres.hpp starts and supervises the server.
 #pragma once
 
 #include <sys/types.h>
@@ -15,48 +15,48 @@ namespace muniment::store {
 
 inline constexpr int postgres_major_min = 15;
 
-// The folder that holds the `postgres` and `initdb` to use for `cluster`: the cluster's own major
-// version if there is one on disk already, otherwise the newest. Errors: conflict when the cluster is of a
-// version that this machine cannot run, with the commands that upgrade it; not_found.
+// Returns the folder with the `postgres` and `initdb` for `cluster`: those of the major version of an existing cluster,
+// otherwise the newest. Errors: conflict if the cluster has a version that this machine cannot run, with the commands
+// that upgrade it; not_found.
 Result<std::string> find_postgres_programs(const std::string& cluster);
 
-// The version in PG_VERSION; nullopt: there is no cluster yet. Errors: system_error.
+// Returns the version in PG_VERSION; nullopt: there is no cluster yet. Errors: system_error.
 Result<std::optional<int>> cluster_major(const std::string& cluster);
 
-// Makes the cluster: beside its place, then renamed, so that a half-made one is never taken for one.
+// Creates the cluster under a temporary name and renames it, so that an incomplete one is never used.
 Status make_cluster(const std::string& cluster, const std::string& programs, const std::optional<Identity>& user);
 
-// Writes muniment.conf, which postgresql.conf includes: what Muniment sets, and may set anew with a
-// later version. What stands after the include is the operator's. With `reporter` the server listens
-// there too, and reporter_hba.conf lets the role reporter in and nobody else. Says whether anything
-// changed: a server that runs already has not read it.
+// Writes muniment.conf, which postgresql.conf includes: the settings of Muniment, which later versions may change.
+// Settings after the include belong to the operator. With `reporter` the server also listens there, and
+// reporter_hba.conf admits only the role reporter. Returns whether anything changed: a running server has not read it.
 Result<bool> write_settings(const std::string& cluster, const std::string& programs,
                             const std::optional<Identity>& user, const std::optional<ReporterListen>& reporter);
 
-// A server has one port, also in the name of its Unix socket.
+// A server has one port, which is also part of the name of its Unix socket.
 int port_of(const std::optional<ReporterListen>& reporter);
 
-// Whether the server could listen there now. Errors: conflict, invalid_argument, denied; each says what to do.
+// Checks whether the server can listen at this address now. Errors: conflict, invalid_argument, denied; each names the
+// remedy.
 Status can_listen(const ReporterListen& reporter);
 
-// The folder for the server's socket: the cluster's own, or a short one under the runtime folder
-// when the path would pass the 107 bytes that a Unix socket may have. Made if missing.
+// Returns the folder for the server's socket, created if missing: the cluster's own, or a short one under the runtime
+// folder if the path would exceed the 107 bytes of a Unix socket's address.
 Result<std::string> socket_folder(const std::string& cluster, const std::optional<Identity>& user);
 
-// postmaster.pid of a server that runs in this cluster now. nullopt: none does.
+// Content of postmaster.pid of a server that runs in this cluster now; nullopt: none runs.
 struct RunningServer {
   pid_t pid = 0;
   std::string socket_folder;
-  bool ready = false;  // takes connections
+  bool ready = false;  // accepts connections
 };
 std::optional<RunningServer> running_server(const std::string& cluster);
 
-// Removes the locks (postmaster.pid and the socket's) of a server that is gone: their number may be
-// another program's by now, and Postgres alone would refuse to start because of it. Waits for the
-// children of a killed server to end; does nothing while any process still works in the cluster.
+// Removes the locks (postmaster.pid and the socket's) of a server that has ended: another program may have its process
+// number by now, because of which Postgres would refuse to start. Waits for the children of a killed server to end;
+// does nothing while a process still works in the cluster.
 void remove_stale_locks(const std::string& cluster, const std::string& socket_folder, int port);
 
-// The server's log, and its last lines for an error message.
+// Path of the server's log, and its last lines for an error message.
 std::string server_log(const std::string& cluster);
 std::string last_lines(const std::string& file, int lines);
 

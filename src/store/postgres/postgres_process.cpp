@@ -1,4 +1,4 @@
-// See postgres_process.hpp.
+// Implements postgres_process.hpp.
 #include "store/postgres/postgres_process.hpp"
 
 #include <fcntl.h>
@@ -21,10 +21,10 @@ namespace {
 
 constexpr std::uintmax_t log_bytes_max = 8 << 20;
 
-// How often postmaster.pid is read while a server starts; nothing polls once it is up.
+// Interval at which postmaster.pid is read while a server starts; nothing polls a running server.
 constexpr int start_poll_ms = 10;
 
-// For what writes nothing any more: it ends at once, or is stuck.
+// For a server that no longer writes: it ends at once or is stuck.
 constexpr std::chrono::milliseconds immediate_patience{3'000};
 
 Fd open_pidfd(pid_t pid) {
@@ -32,7 +32,7 @@ Fd open_pidfd(pid_t pid) {
   return Fd(static_cast<int>(fd));
 }
 
-// The log of the run before is kept; older ones go. Between restarts it holds warnings only.
+// Keeps the log of the preceding run and deletes older ones. Between restarts the log holds only warnings.
 Fd open_server_log(const PostgresPlace& place) {
   const std::string file = server_log(place.cluster);
   std::error_code error;
@@ -103,8 +103,8 @@ PostgresProcess::Readiness PostgresProcess::wait_until_ready(const std::string& 
 }
 
 void PostgresProcess::end(std::chrono::milliseconds patience) {
-  // SIGINT is Postgres's fast shutdown, which writes a checkpoint, SIGQUIT its immediate one (recovery at the next
-  // start).
+  // SIGINT is Postgres' fast shutdown, which writes a checkpoint. SIGQUIT is its immediate shutdown, after which the
+  // next start recovers.
   for (const int number : {SIGINT, SIGQUIT, SIGKILL}) {
     syscall(SYS_pidfd_send_signal, pidfd_.get(), number, nullptr, 0);
     if (wait_readable(pidfd_.get(), number == SIGINT ? patience : std::min(patience, immediate_patience))) break;
@@ -127,7 +127,7 @@ bool PostgresProcess::program_was_replaced(const std::string& programs) const {
   struct stat running {};
   struct stat present {};
   if (stat(("/proc/" + std::to_string(pid_) + "/exe").c_str(), &running) != 0) return false;
-  // While a package manager works there may be no program at all: nothing to restart with yet.
+  // During a package upgrade the program may be absent; a restart is not possible yet.
   if (stat((programs + "/postgres").c_str(), &present) != 0) return false;
   return running.st_ino != present.st_ino || running.st_dev != present.st_dev;
 }

@@ -1,5 +1,5 @@
-// One running postmaster, ours by birth or adopted: started, waited for, ended, by its pidfd, so
-// that a process number that was given away again is never mistaken for it.
+// Controls one running postmaster, started by this daemon or adopted. It uses the pidfd, so that a reused process
+// number is never mistaken for the server.
 #pragma once
 
 #include <chrono>
@@ -17,28 +17,29 @@ struct PostgresPlace {
   std::string socket_folder;
   std::optional<Identity> user;
   int port = 0;
-  bool without_tcp = false;  // whatever the settings say
+  bool without_tcp = false;  // regardless of the settings
 };
 
 class PostgresProcess {
  public:
-  // Starts a server, its output going to the cluster's server.log.
+  // Starts a server that writes its output to the cluster's server.log.
   static Result<PostgresProcess> launch(const PostgresPlace& place);
-  // Takes over one that runs already. nullopt: it ended meanwhile.
+  // Adopts a running server; nullopt: it has ended.
   static std::optional<PostgresProcess> adopt(pid_t pid);
 
   enum class Readiness { ready, ended, interrupted, late };
-  // Waits until it takes connections. Returns early when `interrupt` (an eventfd) becomes readable.
+  // Waits until the server accepts connections. Returns early if `interrupt` (an eventfd) becomes readable.
   Readiness wait_until_ready(const std::string& cluster, int interrupt, std::chrono::seconds limit);
 
-  // Fast shutdown, and the harder ways if that takes longer than `patience`.
+  // Requests a fast shutdown, and harder ones if it takes longer than `patience`.
   void end(std::chrono::milliseconds patience);
 
   pid_t pid() const { return pid_; }
   int pidfd() const { return pidfd_.get(); }
-  // After pidfd became readable: "exit status 1", "signal 9"; an adopted server's is unknown.
+  // Call after pidfd became readable. Returns "exit status 1" or "signal 9"; the status of an adopted server is
+  // unknown.
   std::string reap();
-  // The program file it was started from was replaced or removed.
+  // Whether the program file from which the server was started was replaced or removed.
   bool program_was_replaced(const std::string& programs) const;
 
  private:

@@ -1,6 +1,5 @@
-// See private_postgres.hpp. The supervising thread sleeps in poll on the server's pidfd, on an
-// eventfd that `stop` writes to, and on an inotify descriptor of the programs' folder: an idle
-// server costs no wake-ups.
+// Implements private_postgres.hpp. The supervising thread polls the server's pidfd, an eventfd that `stop` writes to,
+// and an inotify descriptor of the programs' folder, so that an idle server causes no wake-ups.
 #include "store/postgres/private_postgres.hpp"
 
 #include <poll.h>
@@ -29,7 +28,7 @@ namespace {
 
 constexpr std::chrono::milliseconds backoff_first{50};
 constexpr std::chrono::milliseconds backoff_max{5'000};
-// A package manager replaces many files; the restart waits until it has been quiet for so long.
+// A package manager replaces many files; the restart waits for this long without changes.
 constexpr std::chrono::milliseconds upgrade_settle{3'000};
 
 std::string uri_of(const PostgresPlace& place, std::string_view database) {
@@ -74,10 +73,10 @@ class PrivatePostgres::Impl {
   const PrivatePostgresOptions options_;
   const Fd stop_event_;
   const Fd programs_watch_;
-  int interrupt_ = -1;  // what breaks a wait off: of the caller while it waits in `start`, then our own
+  int interrupt_ = -1;  // interrupts waits: first the caller's descriptor in `start`, then an own one
   PostgresPlace place_;
-  bool settings_changed_ = false;           // since the server was started, if it runs already
-  std::optional<PostgresProcess> process_;  // the supervising thread's while it runs
+  bool settings_changed_ = false;           // since the start of a server that runs already
+  std::optional<PostgresProcess> process_;  // used only by the supervising thread while it runs
   std::atomic<int> pid_{0};
   std::atomic<bool> alive_{false};
   std::thread supervisor_;
@@ -95,21 +94,21 @@ Status PrivatePostgres::Impl::start() {
   return success();
 }
 
-// Everything up to the server itself: programs, user, cluster, settings, socket folder.
+// Prepares everything except the server itself: programs, user, cluster, settings, socket folder.
 Status PrivatePostgres::Impl::prepare() {
   std::error_code error;
   std::filesystem::create_directories(options_.data_dir, error);
   if (error) {
     return Error(Errc::system_error, "making " + options_.data_dir + ": " + error.message());
   }
-  // An operator may have moved the cluster to another disk behind a symbolic link.
+  // An operator may have moved the cluster to another disk with a symbolic link.
   place_.cluster = std::filesystem::weakly_canonical(options_.data_dir + "/postgres", error).string();
   ASSIGN_OR_RETURN(place_.programs, find_postgres_programs(place_.cluster));
   ASSIGN_OR_RETURN(place_.user, server_user(place_.cluster));
   if (place_.user) {
     ASSIGN_OR_RETURN(const auto opened, open_way(place_.cluster, *place_.user));
     for (const std::string& folder : opened) {
-      note("let " + place_.user->name + " pass through " + folder + " (ACL entry u:" + place_.user->name +
+      note("permitted " + place_.user->name + " to pass through " + folder + " (ACL entry u:" + place_.user->name +
            ":--x), because Postgres does not run as root");
     }
   }
@@ -125,7 +124,7 @@ Status PrivatePostgres::Impl::prepare() {
   return success();
 }
 
-// Adopts the server that runs already, or launches one.
+// Adopts a running server or launches one.
 Status PrivatePostgres::Impl::bring_up() {
   const auto running = running_server(place_.cluster);
   process_ = running ? PostgresProcess::adopt(running->pid) : std::nullopt;
@@ -146,7 +145,7 @@ Status PrivatePostgres::Impl::bring_up() {
   return success();
 }
 
-// A start that was asked for fails where reporters could not be let in: somebody is there to read why.
+// The first start fails if the reporters' port is unavailable, because an operator then reads the error.
 Status PrivatePostgres::Impl::first_launch() {
   if (options_.reporter) RETURN_IF_ERROR(can_listen(*options_.reporter));
   return launch();
@@ -193,7 +192,7 @@ void PrivatePostgres::Impl::supervise() {
       }
       case Wake::program_changed: restart_after_upgrade(); break;
     }
-    if (!process_) return;  // `stop` came while there was none
+    if (!process_) return;  // `stop` was called while no server ran
   }
 }
 
@@ -211,13 +210,13 @@ PrivatePostgres::Impl::Wake PrivatePostgres::Impl::wait_for_news() {
   }
 }
 
-// Until it runs or `stop` comes: a full disk stops Postgres, and it must come back by itself when
-// there is space again.
+// Retries until the server runs or `stop` is called: a full disk stops Postgres, which must restart by itself when
+// space is available.
 void PrivatePostgres::Impl::restart() {
   std::string last_failure;
   for (auto backoff = backoff_first;; backoff = std::min(backoff * 2, backoff_max)) {
     if (stop_within(backoff)) return;
-    // The log must go on, also while another program has the reporters' port.
+    // The log must continue even while another program uses the reporters' port.
     const Status listening = options_.reporter ? can_listen(*options_.reporter) : success();
     if (!listening) note("Postgres starts without its TCP port: " + listening.error().message);
     place_.without_tcp = !listening;

@@ -1,4 +1,4 @@
-// See reporter_login.hpp. libpq itself, since libpqxx 6 hashes passwords for md5 alone.
+// Implements reporter_login.hpp with libpq, because libpqxx 6 hashes passwords only for md5.
 #include "store/postgres/reporter_login.hpp"
 
 #include <fmt/format.h>
@@ -19,9 +19,8 @@ struct Closer {
   void operator()(char* text) const { PQfreemem(text); }
 };
 
-// The limits of a login that is made: nets against mistakes, since whoever may log in may set most of them anew. The
-// rights, the number of connections and the room for a query's files are walls (temp_file_limit is a superuser's to
-// change).
+// Limits of the login. Most of them only protect against mistakes, because a user can change them after login. The
+// rights, the number of connections and the limit on temporary files cannot be changed by the user.
 constexpr const char* make_login = R"(
 DO $$
 BEGIN
@@ -37,9 +36,9 @@ BEGIN
     ALTER ROLE reporter SET max_parallel_workers_per_gather = 1;  -- agents append beside it
   END IF;
   EXECUTE format('GRANT %I TO reporter', public.muniment_role('reporter'));
-  -- What everybody may do in a new database, and what writes: temporary tables, large objects. Locks that the daemon waits for.
+  -- Revoke the default rights that write (temporary tables, large objects) or take locks that the daemon waits for.
   EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
-  -- Migration 0005 gave them this, but a restored database has none of the rights on databases.
+  -- Migration 0005 granted this, but a restore does not restore rights on databases.
   EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO %I, %I', current_database(), public.muniment_role('owner'), public.muniment_role('writer'));
   REVOKE EXECUTE ON FUNCTION lo_creat(int), lo_create(oid), lo_from_bytea(oid, bytea) FROM PUBLIC;
   REVOKE EXECUTE ON FUNCTION pg_advisory_lock(bigint), pg_advisory_lock(int, int), pg_try_advisory_lock(bigint), pg_try_advisory_lock(int, int),
@@ -70,7 +69,7 @@ Result<std::string> read_reporter_password(const std::string& path) {
   auto opened = open_regular(path);
   if (!opened) return std::move(opened).error().within("reporter_password_file");
   struct stat about {};
-  if (::fstat(opened->fd.get(), &about) != 0) return Error(Errc::system_error, setting + "cannot be looked at");
+  if (::fstat(opened->fd.get(), &about) != 0) return Error(Errc::system_error, setting + "cannot be examined");
   if ((about.st_mode & 077) != 0) {
     return Error(Errc::denied, fmt::format("{}others can read it (mode {:03o}); close it: chmod 600 {}.{}", setting,
                                            about.st_mode & 0777, path, runbook));

@@ -1,6 +1,6 @@
-// The login of analysts on the private Postgres: `reporter`, a member of the group role reporter that the migrations
-// make. What it may read is that role's; what is set here are limits. A login of its own rather than a role that a
-// superuser takes on: there is nothing to go back to.
+// Manages the login of analysts on the private Postgres: `reporter`, a member of the group role reporter that the
+// migrations create. The group role defines its rights; this file sets its limits. A separate login is used because a
+// superuser that assumes a role could reset it.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace muniment::store {
 
-// The password that the file holds, its line's end left out. Errors: not_found; denied when others may read it;
-// invalid_argument when it is empty, too long, or holds more than one line.
+// Returns the password in the file, without the line terminator. Errors: not_found; denied if other users may read the
+// file; invalid_argument if it is empty, too long, or has several lines.
 Result<std::string> read_reporter_password(const std::string& path);
 
-// Makes the login unless it is there; an operator's changes of its limits stay. The password is hashed here: neither a
-// statement nor a log of the server ever holds it. nullopt: it has none, and can come in over the Unix socket only.
-// Errors: unavailable.
+// Creates the login unless it exists; an operator's changes to its limits are kept. The password is hashed here, so
+// that no statement or server log ever holds it. nullopt: the login has no password and can connect only over the Unix
+// socket. Errors: unavailable.
 Status make_reporter_login(const std::string& uri, const std::optional<std::string>& password);
 
 }  // namespace muniment::store

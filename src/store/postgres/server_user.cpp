@@ -1,5 +1,5 @@
-// See server_user.hpp. The ACL is written as the kernel's extended attribute, because the package
-// `acl` is not on every machine.
+// Implements server_user.hpp. It writes the ACL as the kernel's extended attribute, because the package `acl` may not
+// be installed.
 #include "store/postgres/server_user.hpp"
 
 #include <endian.h>
@@ -50,10 +50,10 @@ std::optional<Identity> user_numbered(uid_t uid) {
 
 Result<Identity> made_user() {
   const std::string advice =
-      "; make it: useradd --system --user-group --no-create-home --home-dir /nonexistent --shell "
+      "; create it: useradd --system --user-group --no-create-home --home-dir /nonexistent --shell "
       "/usr/sbin/nologin muniment";
   std::string answer;
-  // Daemons that start at once take turns at /etc/passwd: useradd refuses while it is locked.
+  // Daemons that start at the same time retry, because useradd refuses while /etc/passwd is locked.
   for (int attempt = 0; attempt < 20; ++attempt) {
     auto finished = run_to_end({{"/usr/sbin/useradd", "--system", "--user-group", "--no-create-home", "--home-dir",
                                  "/nonexistent", "--shell", "/usr/sbin/nologin", user_name},
@@ -76,7 +76,7 @@ AclEntry acl_entry(int tag, mode_t permissions, uid_t id = no_id) {
   return entry;
 }
 
-// The folder's ACL; made from its mode where it has none.
+// Returns the folder's ACL, derived from its mode if it has none.
 std::vector<AclEntry> acl_of(const std::string& folder, mode_t mode) {
   std::array<char, 4096> bytes;
   const ssize_t size = getxattr(folder.c_str(), acl_attribute, bytes.data(), bytes.size());
@@ -98,7 +98,7 @@ bool let_through(const std::string& folder, mode_t mode, uid_t uid) {
     if (le16toh(entry.e_tag) == ACL_MASK) entry.e_perm |= htole16(ACL_EXECUTE);
   }
   entries.push_back(acl_entry(ACL_USER, ACL_EXECUTE, uid));
-  // The kernel wants them by tag, and named users by id; the tags' numbers are in that order.
+  // The kernel requires entries ordered by tag, and named users by id; the numbers of the tags are in that order.
   std::sort(entries.begin(), entries.end(), [](const AclEntry& a, const AclEntry& b) {
     return std::pair(le16toh(a.e_tag), le32toh(a.e_id)) < std::pair(le16toh(b.e_tag), le32toh(b.e_id));
   });
@@ -118,8 +118,8 @@ std::vector<std::string> folders_above(const std::string& path) {
   }
 }
 
-// The index of the first folder that `user` cannot pass, or folders.size(). Asked as that user, in
-// a child: modes, ACLs and mounts all count, and only the kernel knows them all.
+// Returns the index of the first folder that `user` cannot pass, or folders.size(). A child process tests this as that
+// user, because only the kernel knows the effect of all modes, ACLs and mounts.
 std::size_t first_closed(const std::vector<std::string>& folders, const Identity& user) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -171,7 +171,7 @@ Result<std::vector<std::string>> open_way(const std::string& cluster, const Iden
     const bool tried = !opened.empty() && opened.back() == folder;
     if (!known || tried || about.st_uid != 0 || !let_through(folder, about.st_mode, user.uid)) {
       return Error(Errc::denied, "Postgres runs as " + user.name + ", which cannot pass through " + folder + " to " +
-                                     cluster + ". Let it: setfacl -m u:" + user.name + ":x " + folder +
+                                     cluster + ". Permit it: setfacl -m u:" + user.name + ":x " + folder +
                                      " (or chmod o+x), or choose another --data folder.");
     }
     opened.push_back(folder);

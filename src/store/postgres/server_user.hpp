@@ -1,7 +1,7 @@
-// The user that the private Postgres runs as. Postgres refuses to run as root, so a root daemon
-// uses the system user `muniment`, and makes sure that this user can reach the cluster: a closed
-// folder on the way that belongs to root gets one ACL entry (`user:muniment:--x`, pass through and
-// nothing else). Folders of other users are never touched; the error then says what to run.
+// Chooses the user of the private Postgres. Postgres refuses to run as root, so that a root daemon uses the system user
+// `muniment` and ensures that this user can reach the cluster: a closed parent folder that belongs to root gets one ACL
+// entry (`user:muniment:--x`, which permits only passing through). Folders of other users are never changed; the error
+// then names the command to run.
 #pragma once
 
 #include <optional>
@@ -12,15 +12,15 @@
 
 namespace muniment::store {
 
-// nullopt: the daemon is not root, and the server runs as the daemon's own user. A cluster that
-// exists already and belongs to somebody other than root keeps its owner.
+// nullopt: the daemon is not root, and the server runs as the daemon's user. An existing cluster that does not belong
+// to root keeps its owner.
 Result<std::optional<Identity>> server_user(const std::string& cluster);
 
-// Makes every folder above `cluster` passable for `user`. Returns the folders that were opened.
+// Makes every parent folder of `cluster` passable for `user`. Returns the folders that were changed.
 Result<std::vector<std::string>> open_way(const std::string& cluster, const Identity& user);
 
-// A cluster that root copied or restored belongs to root, and Postgres would refuse it: it is given
-// to `user`, closed to others. Does nothing to one that has its owner.
+// Gives a cluster that root copied or restored to `user`, closed to others, because Postgres would refuse it. Does
+// nothing if the cluster has its owner.
 Status take_from_root(const std::string& cluster, const Identity& user);
 
 // Gives `path` and everything in it to `user`.

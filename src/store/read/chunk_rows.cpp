@@ -4,7 +4,7 @@ namespace muniment::store {
 namespace {
 
 std::size_t bytes_of(const DocumentRow& row) {
-  std::size_t bytes = 2 * sizeof(ChunkInDocument);  // and what the indexes take
+  std::size_t bytes = 2 * sizeof(ChunkInDocument);  // includes an estimate for the indexes
   for (const std::string* text : {&row.corpus, &row.document, &row.title, &row.source, &row.mime_type})
     bytes += 2 * text->capacity();
   for (const auto* list : {&row.tags, &row.sources}) {
@@ -91,7 +91,7 @@ void ChunkRows::changed(const std::vector<CorpusChange>& changes) {
       drop_document({revised->row.corpus, revised->row.document});
     } else if (const auto* retracted = std::get_if<Retracted>(&change)) {
       drop_document({retracted->corpus, retracted->document});
-    } else {  // revoked, erased: any of them
+    } else {  // revoked or erased: may affect any document
       while (!entries_.empty()) drop(entries_.begin());
     }
   }

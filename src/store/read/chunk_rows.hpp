@@ -1,5 +1,5 @@
-// The rows of passages that were read lately, in memory. Such a row never changes but when its document gets another
-// revision, is retracted, revoked or erased; the follower that writes that says so here, before anybody may rely on it.
+// Caches recently read rows of passages. Such a row changes only if its document is revised, retracted, revoked or
+// erased; the follower that writes the change calls `changed` before readers may rely on it.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ class ChunkRows {
   explicit ChunkRows(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
   using Row = std::shared_ptr<const ChunkInDocument>;
-  // By id; what is in no table is not in the answer. Errors: those of reading.
+  // Returns rows by id; ids without a row are left out. Errors: those of reading.
   Result<std::unordered_map<std::int64_t, Row>> read(Reader& reader, const std::vector<std::int64_t>& ids);
 
-  // As Reader::cited. Only passages that were found are remembered.
+  // As Reader::cited. Only passages that were found are cached.
   Result<std::vector<CitedDocument>> cited(Reader& reader, const std::vector<Citation>& citations);
 
-  // These were written: whatever they ended is read again.
+  // Drops the rows that these written changes ended.
   void changed(const std::vector<CorpusChange>& changes);
 
  private:
@@ -55,9 +55,9 @@ class ChunkRows {
   std::mutex mutex_;
   Entries entries_;  // the most recently used first
   std::unordered_map<std::string, Entries::iterator> by_key_;
-  std::map<Document, std::set<std::string>> of_document_;  // their keys
+  std::map<Document, std::set<std::string>> of_document_;  // keys of its entries
   std::size_t bytes_ = 0;
-  std::uint64_t changes_ = 0;  // a row that was read before one is not kept after it
+  std::uint64_t changes_ = 0;  // a row read before a change is not cached after it
 };
 
 }  // namespace muniment::store

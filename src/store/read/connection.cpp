@@ -1,4 +1,4 @@
-// See connection.hpp and pq.hpp.
+// Implements connection.hpp and pq.hpp.
 #include "store/read/connection.hpp"
 
 #include <sys/socket.h>
@@ -13,8 +13,8 @@ namespace muniment::store {
 
 namespace {
 
-// Everything that a result's text depends on is set, so that a server's own configuration cannot
-// change what is read. The timeout frees the server of a lost statement; it is not a deadline.
+// Sets everything that affects the text of a result, so that the server's configuration cannot change it. The timeout
+// frees the server of an abandoned statement; it is not a deadline.
 constexpr const char* session_settings =
     "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;"
     "SET timezone = 'UTC'; SET datestyle = 'ISO'; SET bytea_output = 'hex';"
@@ -22,7 +22,7 @@ constexpr const char* session_settings =
     "SET standard_conforming_strings = on; SET client_min_messages = warning;"
     "SET statement_timeout = '120s'; SET idle_in_transaction_session_timeout = '300s'";
 
-// The role comes last: a reporter's limits are its own to lower, not to pass by accident.
+// The role is set last. A reporter can change its limits, but must do so deliberately.
 std::string role_settings(DatabaseRole role) {
   switch (role) {
     case DatabaseRole::login: return "";
@@ -45,7 +45,7 @@ std::string with_defaults(std::string uri) {
   return uri;
 }
 
-// "ERROR:  relation …\nLINE 1: …" → "relation …"
+// Example: "ERROR:  relation …\nLINE 1: …" → "relation …".
 std::string first_line(std::string text) {
   text.resize(std::min(text.find('\n'), text.size()));
   for (const std::string_view prefix : {"ERROR:", "FATAL:", "PANIC:"}) {
@@ -55,23 +55,23 @@ std::string first_line(std::string text) {
   return text;
 }
 
-// By SQLSTATE (Postgres's appendix A): what passes by itself, what is damage, what is neither.
+// Classifies an SQLSTATE (appendix A of Postgres) as transient, as damage, or as neither.
 Errc code_of_state(std::string_view state) {
   const std::string_view kind = state.substr(0, 2);
   if (state == "57014" || state == "55P03" || state == "25P03") return Errc::unavailable;
   if (kind == "08" || kind == "53" || kind == "57" || kind == "40") return Errc::unavailable;
-  // P0002: a position between the log's first and last is missing (migrations/0001_log.sql).
+  // P0002: a position within the log is missing (migrations/0001_log.sql).
   if (kind == "22" || kind == "XX" || state == "P0002") return Errc::corrupt;
   return Errc::system_error;
 }
 
 [[noreturn]] void bad_value(const pqxx::field& field) {
-  throw pqxx::conversion_error(std::string("column ") + field.name() + " holds a value that does not fit");
+  throw pqxx::conversion_error(std::string("column ") + field.name() + " holds a value that is out of range");
 }
 
 }  // namespace
 
-// "WARNING:  canceling wait for …\nDETAIL:  …", in the server's language.
+// A message such as "WARNING:  canceling wait for …\nDETAIL:  …", in the server's language.
 bool Warnings::operator()(const char message[]) noexcept {
   try {
     last_ = message;
@@ -80,9 +80,9 @@ bool Warnings::operator()(const char message[]) noexcept {
     if (text != std::string::npos) last_.erase(0, text + 3);
     log_warning("Postgres warns", {{"message", last_}});
   } catch (const std::exception&) {
-    last_ = "a warning";  // short enough to need no memory
+    last_ = "a warning";  // short enough to need no allocation
   }
-  return false;  // nobody else writes it anywhere
+  return false;  // suppresses other output
 }
 
 void Connections::give_up() {
@@ -134,7 +134,7 @@ Status Connection::ensure_open() {
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     impl.link->inhibit_reactivation(true);
 #pragma GCC diagnostic pop
-    // A server that greets need not answer: from here on whoever waits can be interrupted.
+    // A server that accepts a connection may still not answer. From here on `interrupt` can end the wait.
     {
       const std::lock_guard lock(impl.mutex);
       impl.socket = impl.link->sock();

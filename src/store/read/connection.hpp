@@ -1,6 +1,6 @@
-// One connection to Postgres for reading, on libpqxx. Reactivation is off: libpqxx would
-// reconnect silently and lose the session's settings; a broken connection is rebuilt here and
-// nowhere else. Everything in store/ that throws is caught at the edge by `guarded`.
+// Holds one connection to Postgres for reading, with libpqxx. Reactivation is off, because libpqxx would reconnect
+// silently and lose the session's settings; only this class reopens a broken connection. `guarded` converts exceptions
+// of store/ to errors.
 #pragma once
 
 #include <atomic>
@@ -15,17 +15,16 @@
 
 namespace muniment::store {
 
-// As whom a connection works (migrations/0005_roles.sql): the role is taken on right after connecting,
-// so that a mistake here can do no more than the role may. `login` stays the user of the URI: for what
-// comes before there are roles.
+// Role of a connection (migrations/0005_roles.sql). It is assumed right after connecting, so that a programming error
+// can do no more than the role permits. `login` remains the user of the URI, for statements before the roles exist.
 enum class DatabaseRole { login, writer, reporter, redactor };
 
 class Connection;
 
-// The connections of one daemon, so that its end need not wait for a server that says nothing.
+// The connections of one daemon, so that its shutdown need not wait for an unresponsive server.
 class Connections {
  public:
-  // From any thread: whoever waits for Postgres gets an error, now and from now on.
+  // Ends all current and later waits for Postgres with an error. May be called from any thread.
   void give_up();
   bool given_up() const { return given_up_.load(std::memory_order_acquire); }
 
@@ -45,12 +44,11 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
 
-  // Opens it, or opens it again after a failure. Session settings: UTC, READ COMMITTED,
-  // search_path public, jit off, the role and its limits. Errors: unavailable; denied when the URI's
-  // user may not take on the role.
+  // Opens the connection, or reopens it after a failure. Session settings: UTC, READ COMMITTED, search_path public, jit
+  // off, the role and its limits. Errors: unavailable; denied if the URI's user may not assume the role.
   Status ensure_open();
 
-  // From any thread: shuts the socket down, so that a call blocked in libpq returns with an error.
+  // Shuts the socket down, so that a call blocked in libpq returns with an error. May be called from any thread.
   void interrupt();
 
   struct Impl;

@@ -1,4 +1,4 @@
-// The rows that follow from what happens to documents (migrations/0008_corpus.sql), as plain structs.
+// Defines the rows derived from changes of documents (migrations/0008_corpus.sql) as plain structs.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace muniment::store {
 
-// The corpus of what happened in runs: its documents are events. Nobody can ingest into it.
+// Corpus of the events of indexed runs: its documents are events. Clients cannot ingest into it.
 inline constexpr std::string_view run_corpus = "run";
 
 class EventText;
@@ -26,7 +26,7 @@ struct CorpusRow {
   std::string owner;  // the actor of its first document
   std::int64_t first_seq = -1;
   std::int64_t last_seq = -1;  // the last event that changed it
-  std::int64_t documents = 0;  // current ones; counted only where a list asks for it
+  std::int64_t documents = 0;  // number of current ones; set only if a list requests it
   std::int64_t chunks = 0;
 };
 
@@ -34,21 +34,21 @@ struct ChunkRow {
   std::int64_t chunk_id = 0;
   std::int64_t seq = -1;  // of its document's revision
   std::int64_t number = 0;
-  std::int64_t start_byte = 0;  // of the document's text
+  std::int64_t start_byte = 0;  // offset in the document's text
   std::int64_t end_byte = 0;
   Hash hash{};
   std::string heading;
 };
 
-// A revision; in the corpus run, an event: its document is <run_id>#e<run_seq>, its format the type.
+// A revision. In the corpus `run` an event: its document is <run_id>#e<run_seq> and its format is the type.
 struct DocumentRow {
-  std::int64_t seq = -1;  // its document.revised event, or itself
+  std::int64_t seq = -1;  // its document.revised event, or the event itself
   std::string corpus;
   std::string document;
   std::string revision;
   Hash hash{};
-  Uuid artifact_id;             // of an event: zeros
-  std::int64_t start_byte = 0;  // of the artifact
+  Uuid artifact_id;             // for an event: zeros
+  std::int64_t start_byte = 0;  // offset in the artifact
   std::int64_t size_bytes = 0;
   std::optional<Uuid> text_artifact_id;
   std::string mime_type;
@@ -68,21 +68,21 @@ struct DocumentRow {
   std::optional<std::int64_t> valid_to;
   std::optional<std::string> ended_by;  // revised, retracted, revoked, erased
   std::optional<std::int64_t> removed_at;
-  std::optional<std::string> owner;  // of an event: whose run it is
+  std::optional<std::string> owner;  // for an event: the owner of its run
   std::optional<events::Origin> origin;
 
   bool current() const { return !valid_to; }
   bool of_run() const { return corpus == run_corpus; }
-  std::string_view run_id() const { return std::string_view(document).substr(0, document.find('#')); }  // of an event
-  // Where its text begins in the artifact that holds it.
+  std::string_view run_id() const { return std::string_view(document).substr(0, document.find('#')); }  // for an event
+  // Artifact that holds the text, and the offset of the text in it.
   const Uuid& text_artifact() const { return text_artifact_id ? *text_artifact_id : artifact_id; }
   std::int64_t text_start() const { return text_artifact_id ? 0 : start_byte; }
 };
 
-// What one event does to documents; a batch of them is applied in order.
+// The effect of one event on documents. A batch of them is applied in order.
 struct Revised {
-  DocumentRow row;               // first_chunk is given out when it is written
-  std::vector<ChunkRow> chunks;  // likewise their ids
+  DocumentRow row;               // first_chunk is assigned when the row is written
+  std::vector<ChunkRow> chunks;  // ids are assigned likewise
   std::string actor;
 };
 struct Retracted {
@@ -93,18 +93,18 @@ struct Retracted {
 struct Revoked {
   std::int64_t seq = -1;
   std::string source;
-  std::optional<std::string> owner;  // whose corpora it concerns; nullopt: all
+  std::optional<std::string> owner;  // owner of the affected corpora; nullopt: all
 };
-// An event was erased. Where it was a revision's, its passages go, and its row says nothing any more but that it was.
+// An event was erased. If it was a revision, its passages are deleted and its row is cleared.
 struct Erased {
   std::int64_t seq = -1;  // of the event.redacted
   std::int64_t erased_seq = -1;
 };
-// An event of which nothing is told any more, so that nobody can say whether the corpus run had it. Nothing is done.
+// An event without a body, so that it is unknown whether the corpus `run` contained it. No change.
 struct Untold {
   std::int64_t seq = -1;
 };
-// What a pointer to a document says.
+// The parts of a pointer to a document.
 struct Citation {
   std::string corpus;
   std::string document;
@@ -114,28 +114,28 @@ struct Citation {
 struct FeedbackRow {
   std::int64_t seq = -1;
   std::string pointer;
-  std::optional<Citation> passage;  // what it names, where that is a passage
+  std::optional<Citation> passage;  // if the pointer names a passage
   double value = 0;
   std::string actor;
 };
 using CorpusChange = std::variant<Revised, Retracted, Revoked, Erased, Untold, FeedbackRow>;
 
-// A chunk with its document and the file that holds its text: what a card is made of.
+// A chunk with its document and the file of its text, from which a card is made.
 struct ChunkInDocument {
   ChunkRow chunk;
   DocumentRow document;
   std::string path;                               // of the file, relative to the artifact root
-  std::shared_ptr<const EventText> event_text{};  // of an event, in place of a file; nullptr: it cannot be had
+  std::shared_ptr<const EventText> event_text{};  // for an event, instead of a file; nullptr: it is unavailable
 };
 
-// What a pointer to a document names: its corpus is there, the rest as far as it was found.
+// The target of a pointer to a document, as far as it was found.
 struct CitedDocument {
-  std::string owner;                    // of the corpus; empty: there is no such corpus
+  std::string owner;                    // of the corpus; empty: no such corpus
   std::optional<std::string> current;   // the current revision of the document
   std::optional<DocumentRow> document;  // the revision
-  std::optional<ChunkRow> chunk;        // where a chunk was asked for
+  std::optional<ChunkRow> chunk;        // if a chunk was requested
   std::string path;                     // of the file that holds its text
-  bool erased = false;                  // that file was, with its artifact
+  bool erased = false;                  // the file was erased with its artifact
 };
 
 }  // namespace muniment::store

@@ -25,7 +25,7 @@ Result<std::string> EventText::read(ArtifactFiles& files, std::int64_t from, std
   if (from < 0 || to < from || to > size_bytes_)
     return Error(Errc::invalid_argument, "the event's text has no such span");
   std::string out;
-  std::int64_t begin = 0;  // of the part
+  std::int64_t begin = 0;  // offset of the part
   for (const Part& part : parts_) {
     const std::int64_t first = std::max(from, begin) - begin;
     const std::int64_t count = std::min(to, begin + part.size_bytes) - begin - first;
@@ -63,7 +63,7 @@ std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Ev
       parts.push_back({std::move(part.text), std::nullopt, size});
       continue;
     }
-    // Of this run alone: a body may name whatever its sender likes.
+    // Only artifacts of this run, because a client may name any id in a body.
     const std::vector<ArtifactRow> rows = artifacts_by_id(impl, {*part.artifact_id});
     if (!rows.empty() && rows.front().run_id == event.run_id)
       parts.push_back({{}, file_of(rows.front()), rows.front().size_bytes});

@@ -1,6 +1,5 @@
-// The text of an event, as one span of bytes: its parts (events/readable_text.hpp) with a blank line between them,
-// wherever they lie. Parts that were spilled are read out of their files when they are asked for, and only as much as
-// is asked for.
+// Provides the text of an event as one span of bytes: its parts (events/readable_text.hpp), separated by blank lines.
+// Spilled parts are read from their files on demand, only the requested span.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +14,15 @@
 
 namespace muniment::store {
 
-// Of a text as it is indexed; what comes after has no passages. It is a run's output, not a document that somebody
-// chose.
+// Limit of the indexed text; the rest has no passages. The limit exists because a run's output is not a document that a
+// user selected.
 inline constexpr std::int64_t event_text_bytes_max = 2 << 20;
 
 class EventText {
  public:
   struct Part {
     std::string text;
-    std::optional<StoredFile> file;  // that holds it instead
+    std::optional<StoredFile> file;  // holds the text instead
     std::int64_t size_bytes = 0;
   };
   EventText(events::ReadableText about, std::vector<Part> parts);
@@ -32,10 +31,10 @@ class EventText {
   bool failed() const { return about_.failed; }
   std::int64_t size_bytes() const { return size_bytes_; }
 
-  // Bytes from … to-1. Errors and `difference` as the files have them; invalid_argument past its end.
+  // Returns the bytes [from, to). Errors and `difference`: as for files; invalid_argument past the end.
   Result<std::string> read(ArtifactFiles& files, std::int64_t from, std::int64_t to,
                            Difference* difference = nullptr) const;
-  // What is indexed: all of it, or whole characters of the first event_text_bytes_max bytes.
+  // Returns the indexed text: all of it, or whole characters of the first event_text_bytes_max bytes.
   Result<std::string> indexed(ArtifactFiles& files) const;
 
  private:

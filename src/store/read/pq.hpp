@@ -1,6 +1,5 @@
-// libpqxx for the files of store/, and for nobody else: it is the only header that includes it.
-// Statements are named and prepared when first used; parameters are text, results are text; and
-// `guarded` is the edge at which exceptions become errors.
+// Wraps libpqxx for the files of store/; only this header includes it. Statements are named and prepared on first use;
+// parameters and results are text. `guarded` converts exceptions to errors.
 #pragma once
 
 #include <atomic>
@@ -24,7 +23,7 @@
 
 namespace muniment::store {
 
-// What Postgres says beside an answer: the sessions ask for warnings alone.
+// Receives messages of Postgres beside a result: the sessions request only warnings.
 class Warnings final : public pqxx::errorhandler {
  public:
   explicit Warnings(pqxx::connection& link) : pqxx::errorhandler(link) {}
@@ -43,20 +42,20 @@ struct Connection::Impl {
 
   const std::string uri;
   const DatabaseRole role;
-  const std::shared_ptr<Connections> among;                          // nullptr: of no daemon
+  const std::shared_ptr<Connections> among;                          // nullptr: not registered
   std::unique_ptr<pqxx::connection> link;                            // nullptr: not open
-  std::unique_ptr<Warnings> warnings;                                // of `link`, and gone before it
-  std::map<std::string, metrics::Histogram*, std::less<>> prepared;  // by name, with where its time is kept
+  std::unique_ptr<Warnings> warnings;                                // of `link`; destroyed before it
+  std::map<std::string, metrics::Histogram*, std::less<>> prepared;  // by name, with the histogram of its durations
   std::mutex mutex;                                                  // guards `socket`, which `interrupt` reads
   int socket = -1;
   std::atomic<bool> interrupted{false};
 };
 
-// A text[] as Postgres writes one.
+// Formats a text[] for Postgres.
 std::string array_literal(const std::vector<std::string>& values);
 
-// The parameters of one statement, in order. A text with a NUL byte, which Postgres cannot hold, is
-// an invalid_argument of whoever called.
+// The parameters of one statement, in order. A text with a NUL byte, which Postgres cannot store, is reported as
+// invalid_argument.
 class Params {
  public:
   Params& text(std::string_view value);
@@ -75,17 +74,16 @@ class Params {
   std::vector<std::optional<std::string>> values_;
 };
 
-// One prepared statement in a transaction of its own; throws. `name` names the text `sql` for as long
-// as the session lasts.
+// Runs one prepared statement in its own transaction; throws. `name` identifies the text `sql` during the session.
 pqxx::result query(Connection& connection, std::string_view name, std::string_view sql, const Params& params);
-// The same within an open transaction.
+// Runs it in an open transaction.
 pqxx::result query(Connection& connection, pqxx::transaction_base& transaction, std::string_view name,
                    std::string_view sql, const Params& params);
 
-// SQL text for a timestamp column as microseconds since 1970, exactly.
+// SQL text for a timestamp column as exact microseconds since 1970.
 #define MUNIMENT_MICROS(column) "(extract(epoch FROM " column ") * 1000000)::bigint"
 
-// A column's value. A value that does not fit throws, and is `corrupt` at the edge.
+// Return a column's value. A value out of range throws, and `guarded` reports it as `corrupt`.
 std::int64_t integer_of(const pqxx::field& field);
 std::string text_of(const pqxx::field& field);
 std::optional<std::string> text_if(const pqxx::field& field);  // nullopt for NULL
@@ -97,12 +95,12 @@ Hash hash_of(const pqxx::field& field);  // bytea, 32 bytes
 std::optional<Hash> hash_if(const pqxx::field& field);
 Hash hex_hash_of(const pqxx::field& field);  // text, 64 digits
 
-// What the exception that is being handled means: unavailable when the server is gone or too busy,
-// corrupt for data that cannot be read, system_error for the rest. A lost connection is closed.
+// Converts the current exception: unavailable if the server is gone or overloaded, corrupt for unreadable data,
+// otherwise system_error. Closes a lost connection.
 Error error_of_exception(Connection& connection, std::string_view doing);
 
-// Runs `work`, which may throw, once, on a connection that must be open: for what must not be
-// repeated or needs what its session holds.
+// Runs `work`, which may throw, once, on a connection that must be open: for work that must not be repeated or that
+// needs the state of its session.
 template <typename Work>
 auto once(Connection& connection, std::string_view doing, Work work) -> Result<std::invoke_result_t<Work>> {
   if (!connection.impl().link) {
@@ -115,8 +113,8 @@ auto once(Connection& connection, std::string_view doing, Work work) -> Result<s
   }
 }
 
-// Runs `work` on an open connection. Reads only: when the connection turns out to have been lost, it
-// is opened again and `work` runs once more, so that a restarted server is not an error.
+// Runs `work` on an open connection. Only for reads: if the connection was lost, it is reopened and `work` runs once
+// more, so that a restarted server causes no error.
 template <typename Work>
 auto guarded(Connection& connection, std::string_view doing, Work work) -> Result<std::invoke_result_t<Work>> {
   const bool was_open = connection.impl().link != nullptr && !connection.impl().interrupted;
@@ -128,8 +126,8 @@ auto guarded(Connection& connection, std::string_view doing, Work work) -> Resul
   return once(connection, doing, work);
 }
 
-// As `guarded`, for work that commits what is then told as done. A COMMIT whose wait for the standbys was cancelled
-// succeeds, with a warning and nothing else: what it committed can be lost at a failover, and that is unavailable.
+// As `guarded`, for commits that are reported as done. A COMMIT whose wait for the standbys was cancelled succeeds with
+// only a warning; a failover could lose it, so that this returns unavailable.
 template <typename Work>
 Status committed(Connection& connection, std::string_view doing, Work work) {
   if (const auto& warnings = connection.impl().warnings) warnings->take();
@@ -139,7 +137,7 @@ Status committed(Connection& connection, std::string_view doing, Work work) {
   return Error(Errc::unavailable, std::string(doing) + ": Postgres warns: " + warning);
 }
 
-// Until the transaction ends nothing of this log is erased; waits for an erasure that is under way (erasure.cpp).
+// Prevents erasures in this log until the transaction ends; waits for a running erasure (erasure.cpp).
 void hold_erasures(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no);
 
 }  // namespace muniment::store

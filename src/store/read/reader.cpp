@@ -1,4 +1,4 @@
-// The Reader itself, the log's size and positions, and the followers'. Its other statements are in
+// Implements the Reader itself, the log's size and positions, and those of the followers. Other statements are in
 // reader_events.cpp, reader_runs.cpp, reader_files.cpp and reader_ledger.cpp.
 #include "store/read/reader.hpp"
 
@@ -12,9 +12,9 @@ namespace {
 constexpr std::chrono::milliseconds settled_within{1'000};
 
 Error undecided(Time time) {
-  Error error(Errc::unavailable, "what is recorded at " + format_time(time) +
-                                     " is not decided yet: Postgres has not confirmed what was numbered by then. "
-                                     "Ask again in a moment, or for an earlier time.");
+  Error error(Errc::unavailable, "the state at " + format_time(time) +
+                                     " is not final yet: Postgres has not confirmed all events up to then. "
+                                     "Retry in a moment, or use an earlier time.");
   error.retry_after_ms = 1'000;
   return error;
 }

@@ -1,4 +1,4 @@
-// Reading corpora: their documents, revisions and chunks, and what was said of cards.
+// Implements reads of corpora: documents, revisions, chunks, and feedback on cards.
 #include <map>
 #include <set>
 
@@ -96,7 +96,8 @@ std::optional<DocumentRow> first_document(const pqxx::result& rows) {
   "FROM chunk c JOIN document d ON d.log_no = c.log_no AND d.seq = c.seq " \
   "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id) WHERE c.log_no = $1 "
 
-// The events that chunks of the corpus run are spans of: their bodies, wherever they lie, but no file of an artifact.
+// Adds the texts of the events that chunks of the corpus `run` are spans of. Reads archived bodies, but no artifact
+// files.
 void add_event_texts(Reader::Impl& impl, std::vector<ChunkInDocument>& rows) {
   std::set<std::int64_t> seqs;
   for (const ChunkInDocument& row : rows) {
@@ -287,7 +288,7 @@ Result<std::vector<ChunkInDocument>> Reader::chunks(const std::vector<std::int64
   });
 }
 
-// One statement for all of them: a batch of pointers is validated within milliseconds.
+// A single statement, so that a batch of pointers is validated within milliseconds.
 Result<std::vector<CitedDocument>> Reader::cited(const std::vector<Citation>& citations) {
   std::vector<std::string> corpora, documents, revisions;
   std::vector<std::int64_t> numbers;

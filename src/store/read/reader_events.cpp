@@ -1,6 +1,6 @@
-// Reading events. A filter becomes bounds on one index (the log's seq, or a run's run_seq) and
-// conditions on what lies between them: a time or a seq is turned into a position first, because a
-// condition on it would read everything up to where it holds.
+// Implements reads of events. A filter becomes bounds on one index (the log's seq, or a run's run_seq) and conditions
+// on the events between them. A time or a seq is converted to a position first, because a condition on it would scan
+// all events up to it.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t last_position = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t rows_per_statement_max = 1'024;
-// When bytes are limited, the first statement asks for few rows: bodies are up to 60 KiB.
+// With a limit on bytes, the first statement requests few rows, because bodies have up to 60 KiB.
 constexpr std::size_t rows_of_first_statement = 64;
 constexpr std::size_t run_ids_held_max = 65'536;
 
@@ -31,7 +31,7 @@ std::int64_t ask_position(Reader::Impl& impl, std::string_view name, std::string
   return integer_of(query(impl.connection, name, sql, params)[0][0]);
 }
 
-// The span of seq, or of run_seq where the filter names a run.
+// Returns the span of seq, or of run_seq if the filter names a run.
 Span span_of(Reader::Impl& impl, const EventFilter& filter) {
   Span seqs{filter.from_seq, filter.to_seq.value_or(last_position)};
   if (impl.closed()) seqs.at_most(impl.place.size - 1);
@@ -45,7 +45,7 @@ Span span_of(Reader::Impl& impl, const EventFilter& filter) {
   if (!filter.run_no) return seqs;
   Span span{filter.from_run_seq.value_or(0), filter.to_run_seq.value_or(last_position)};
   const auto run_seq_as_of = [&](std::int64_t seq) {
-    // Mostly the run has not grown since: then its last event is the answer, and nothing has to be searched for.
+    // Usually the run has not grown since, so that its last event is the answer and no search is needed.
     const pqxx::result last =
         query(impl.connection, "run_last",
               "SELECT run_seq, seq FROM event WHERE log_no = $1 AND run_no = $2 ORDER BY run_seq DESC LIMIT 1",
@@ -68,15 +68,14 @@ std::string like_pattern(std::string_view prefix) {
   return pattern + "%";
 }
 
-// A statement that grows with the filter. Its name says its shape, so that each shape is prepared
-// once.
+// A statement that depends on the filter. Its name encodes its shape, so that each shape is prepared once.
 class EventQuery {
  public:
   explicit EventQuery(const EventFilter& filter);
   pqxx::result run(Reader::Impl& impl, const Span& span, std::size_t rows) const;
 
  private:
-  // `condition` has "?" where a parameter goes.
+  // `condition` contains "?" in place of each parameter.
   void add(std::string_view tag, std::string condition) {
     for (auto at = condition.find('?'); at != std::string::npos; at = condition.find('?')) {
       condition.replace(at, 1, "$" + std::to_string(++count_));
@@ -216,11 +215,11 @@ void Reader::Impl::name_runs(std::vector<events::Event>& events) {
     if (!run_ids.contains(event.run_no)) unknown.insert(event.run_no);
   }
   if (!unknown.empty()) {
-    // The table `run` knows the runs whose first partition was archived.
+    // The table `run` covers the runs whose first partition was archived.
     for (const pqxx::row& row :
          query(connection, "run_ids",
-               // Run by run along the index of runs: before its tables are analyzed, Postgres would rather read the
-               // start of every run.
+               // Looks up each run in the index of runs: before its tables are analyzed, Postgres would otherwise scan
+               // the start of every run.
                "SELECT wanted.run_no, began.run_id FROM unnest($2::bigint[]) wanted (run_no) CROSS JOIN LATERAL "
                "(SELECT CASE WHEN run_seq = 0 THEN body ->> 'run_id' END AS run_id FROM event WHERE log_no = $1 AND "
                "event.run_no = wanted.run_no AND run_seq >= 0 ORDER BY event.run_no, run_seq LIMIT 1) began "
@@ -280,7 +279,7 @@ Result<std::optional<events::Event>> Reader::event_by_id(std::int64_t run_no, co
 
 Result<std::vector<events::Event>> Reader::events_by_ids(std::int64_t run_no, const std::vector<Uuid>& event_ids) {
   return guarded(impl_->connection, "reading events", [&] {
-    // Id by id along the index of ids: see `name_runs`.
+    // Looks up each id in the index of ids, as `name_runs` does for runs.
     auto found = rows_of(
         query(
             impl_->connection, "events_by_ids",

@@ -1,4 +1,4 @@
-// Reading what belongs to a run beside its events: artifacts, manifests, snapshots.
+// Implements reads of a run's artifacts, manifests and snapshots.
 #include <algorithm>
 
 #include "base/json/json.hpp"
@@ -71,7 +71,7 @@ std::optional<ArtifactRow> first_artifact(const pqxx::result& rows) {
   return artifact_of(rows[0]);
 }
 
-// Large artifacts have pieces, whose root is in their event alone.
+// Large artifacts have pieces, whose root is stored only in their event.
 void find_pieces(Reader::Impl& impl, std::vector<ArtifactRow>& artifacts) {
   for (ArtifactRow& artifact : artifacts) {
     if (!has_pieces(artifact.size_bytes)) continue;

@@ -1,5 +1,5 @@
-// What the files of the Reader share: its connection, the names of runs it has met, and how an event
-// is read from a row. Its functions throw; reader*.cpp turn that into errors with `guarded`.
+// Declares what the files of the Reader share: its connection, the cached ids of runs, and the conversion of a row to
+// an event. Its functions throw; reader*.cpp convert exceptions to errors with `guarded`.
 #pragma once
 
 #include <map>
@@ -19,19 +19,19 @@ struct Reader::Impl {
   Impl(const LogPlace& where, std::shared_ptr<Connection> by)
       : place(where), shared(std::move(by)), connection(*shared), log_no(place.log_no), archive(place.archive) {}
 
-  // Whether rows past the log's end may lie in the table, which are not its own.
+  // Whether the table may hold rows past the log's end, which do not belong to the log.
   bool closed() const { return place.size != INT64_MAX; }
 
-  // Parameters that begin with the log's number, as every statement's do.
+  // Returns parameters that begin with the log's number, as every statement requires.
   Params params() const { return std::move(Params().integer(log_no)); }
 
-  // Puts the bodies that lie in the archive into the events.
+  // Adds archived bodies to the events.
   void fill(std::vector<events::Event>& events);
 
-  // Gives the events the ids of their runs, from their run.started events.
+  // Adds the ids of their runs to the events, from run.started events.
   void name_runs(std::vector<events::Event>& events);
 
-  // The events that make a run's row (run_row.hpp), in order.
+  // The events that determine a run's row (run_row.hpp), in order.
   std::vector<events::Event> life_of(std::int64_t run_no);
   std::optional<std::int64_t> run_no_of(std::string_view run_id);
 
@@ -51,13 +51,13 @@ struct Reader::Impl {
       "occurred_at") ", origin, type, schema_version, step_id, actor, event_id, body_hash, salt, " body ", run_hash"
 #define MUNIMENT_EVENT_COLUMNS MUNIMENT_EVENT_COLUMNS_WITH("body")
 
-// Without run_id, and without a body that lies in the archive.
+// The result lacks run_id, and the body if it is archived.
 events::Event event_of(const pqxx::row& row);
 
-// Those that there are, in no order, with the roots of their pieces.
+// Existing artifacts, unordered, with the roots of their pieces.
 std::vector<ArtifactRow> artifacts_by_id(Reader::Impl& impl, const std::vector<Uuid>& artifact_ids);
 
-// nullptr for an event without a body.
+// Returns nullptr for an event without a body.
 std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Event& event);
 
 template <typename Row>
@@ -67,7 +67,7 @@ std::vector<Row> rows_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row
   return out;
 }
 
-// The rows of one run, by a position that the table names: `sql` holds the columns, the table, and the run as $2.
+// Rows of one run, by a position column. `sql` holds the columns, the table, and the run as $2.
 #define MUNIMENT_IN_SPAN(position) " AND " position " >= $3 AND " position " < $4 ORDER BY " position " LIMIT $5"
 
 template <typename Row>
@@ -80,7 +80,7 @@ Result<std::vector<Row>> rows_in(Reader::Impl& impl, std::string_view name, std:
   });
 }
 
-// The types that change a run's head, and those that change its row: the index "life" holds these.
+// Types that change a run's head, and types that change its row. The index "life" covers them.
 #define MUNIMENT_HEAD_TYPES "'run.started', 'run.ended', 'run.halted', 'run.resumed'"
 #define MUNIMENT_LIFE_TYPES MUNIMENT_HEAD_TYPES ", 'run.annotated'"
 

@@ -1,5 +1,5 @@
-// Reading the ledger (claims and evidence) and the pointer catalogue. Lists are in the order of the
-// log, and `after` is the last of the page before.
+// Implements reads of the ledger (claims and evidence) and the pointer catalogue. Lists are in the order of the log,
+// and `after` is the last element of the preceding page.
 #include <algorithm>
 #include <utility>
 
@@ -169,7 +169,7 @@ Result<std::vector<EvidenceUse>> Reader::evidence_with_hash(const Hash& hash, st
 Result<std::optional<EvidenceRow>> Reader::accepted_of_suite(std::string_view suite,
                                                              const std::optional<std::string>& owner) {
   return guarded(impl_->connection, "looking for accepted evidence of a test suite", [&] {
-    // The index evidence_suite has the hash; the text is compared because two texts may have one hash.
+    // The index evidence_suite holds the hash; the text is compared too, because two texts may have the same hash.
     return first_of(
         query(
             impl_->connection, "accepted_of_suite",

@@ -1,4 +1,4 @@
-// The pointer catalogue by run: what recovery looks through.
+// Implements reads of the pointer catalogue by run, which recovery uses.
 #include "store/read/reader_impl.hpp"
 
 namespace muniment::store {

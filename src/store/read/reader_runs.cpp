@@ -1,6 +1,6 @@
-// Reading runs. One run is read from the log itself, by the indexes "started" and "life" of
-// migrations/0001_log.sql: the table `run` is derived and a moment behind, and a halted run must not
-// look open meanwhile. Lists are read from the table.
+// Implements reads of runs. A single run is read from the log, with the indexes "started" and "life" of
+// migrations/0001_log.sql: the derived table `run` lags slightly, and a halted run must not appear open in the
+// meantime. Lists are read from the table.
 #include "base/json/jsonb.hpp"
 #include "base/limits.hpp"
 #include "store/read/reader_impl.hpp"
@@ -46,8 +46,8 @@ std::optional<RunRow> read_run(Reader::Impl& impl, std::int64_t run_no) {
   return run;
 }
 
-// The last event of a run with those of its life before it, of one moment, in order; those keep their bodies in the
-// database, and of the last one nobody wants it.
+// Returns the last event of a run and the preceding events that changed its state, from one snapshot, in order.
+// Archiving keeps the bodies of the latter in the database, and the body of the last event is not needed.
 std::vector<events::Event> life_and_head(Reader::Impl& impl, std::int64_t run_no) {
   return rows_of(
       query(impl.connection, "life_and_head",
@@ -60,7 +60,7 @@ std::vector<events::Event> life_and_head(Reader::Impl& impl, std::int64_t run_no
       event_of);
 }
 
-// With all ids known, one that is not among them is surely new, and nobody has to be asked for it.
+// If all ids are known, an unknown id is certainly new, and Postgres need not be queried.
 void load_ids(Reader::Impl& impl, Run& run) {
   run.ids_complete_from = run.head.run_seq;
   if (run.head.run_seq > limits::run_ids_loaded_max) return;
@@ -92,7 +92,7 @@ std::shared_ptr<Run> loaded(Reader::Impl& impl, std::string_view run_id, std::in
   return run;
 }
 
-// The conditions of a run filter; absent ones are NULL, which the statement reads as "any".
+// The conditions of a run filter. An absent condition is NULL, which the statement treats as "any".
 constexpr const char* runs_sql = "SELECT " MUNIMENT_RUN_COLUMNS
                                  " FROM run LEFT JOIN report_run USING (log_no, run_no) WHERE log_no = $1"
                                  " AND ($2::text IS NULL OR status = $2)"
@@ -129,7 +129,7 @@ std::optional<std::int64_t> Reader::Impl::run_no_of(std::string_view run_id) {
       connection, "run_no_of",
       "SELECT run_no FROM event WHERE log_no = $1 AND run_seq = 0 AND run_no > 0 AND "
       "body ->> 'run_id' = $2 "
-      // Where the beginning of a run is erased, the table alone has its name.
+      // If the first event of a run is erased, only the table has its id.
       "UNION ALL SELECT r.run_no FROM run r JOIN event e USING (log_no, run_no) WHERE r.log_no = $1 AND r.run_id = $2 "
       "AND e.run_seq = 0 AND e.body IS NULL LIMIT 1",
       params().text(run_id));

@@ -1,4 +1,4 @@
-// Reading tasks: where the log opens and completes them, and which evidence completed them.
+// Implements reads of tasks: the events that open and complete them, and the evidence that completed them.
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// What the follower "document" writes: revisions and their chunks, and what ends them.
+// Writes the rows of the follower "document": revisions and their chunks, and the ends of revisions.
 #include <fmt/format.h>
 
 #include <functional>
@@ -12,10 +12,10 @@
 namespace muniment::store {
 namespace {
 
-// Each of these changes nothing where its event was followed before, also when later ones were: a position may have
-// been set back.
+// Every statement is idempotent for an event that was followed before, even if later events were followed too, because
+// a position may be set back.
 
-// Statements for many revisions of different documents at once: a statement for each costs more than what it does.
+// Statements for many revisions of different documents at once, because a statement for each would dominate the cost.
 constexpr std::string_view touch_corpora =
     "INSERT INTO corpus (log_no, corpus, owner, first_seq, last_seq) "
     "SELECT $1, u.* FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS u "
@@ -24,14 +24,14 @@ constexpr std::string_view touch_corpora =
 constexpr std::string_view corpus_changed =
     "UPDATE corpus SET last_seq = greatest(last_seq, $3) WHERE log_no = $1 AND corpus = $2";
 
-// Their chunks have ids that others refer to: they keep them.
+// Known documents keep the ids of their chunks, because other rows refer to them.
 constexpr std::string_view known_documents = "SELECT seq FROM document WHERE log_no = $1 AND seq = ANY ($2::bigint[])";
 
 constexpr std::string_view end_revised =
     "UPDATE document d SET valid_to = u.seq, ended_by = 'revised' FROM unnest($2::text[], $3::text[], $4::bigint[]) AS u(corpus, document, seq) "
     "WHERE d.log_no = $1 AND d.corpus = u.corpus AND d.document = u.document AND d.valid_to IS NULL AND d.seq < u.seq";
 
-// Arrays of arrays are rectangular in Postgres: tags and sources come as texts of arrays.
+// Arrays of arrays are rectangular in Postgres, so that tags and sources are passed as texts of arrays.
 constexpr std::string_view put_documents =
     "INSERT INTO document (log_no, seq, corpus, document, revision, hash, artifact_id, start_byte, size_bytes, text_artifact_id, "
     "mime_type, format, language, title, tags, source, sources, source_url, trust, document_time, recorded_at, chunker, first_chunk, chunks, owner, origin) "
@@ -61,7 +61,7 @@ constexpr std::string_view revoke_source =
 constexpr std::string_view touch_revoked =
     "UPDATE corpus SET last_seq = greatest(last_seq, $2) WHERE log_no = $1 AND corpus IN (SELECT corpus FROM document WHERE log_no = $1 AND removed_at = $2)";
 
-// removed_at is the event.redacted, so that the indexer, which reads by events, takes the passages out.
+// removed_at is the seq of the event.redacted, so that the indexer, which reads by events, removes the passages.
 constexpr std::string_view erase_document =
     "UPDATE document SET hash = decode(repeat('0', 64), 'hex'), start_byte = 0, size_bytes = 0, mime_type = '', format = '', language = '', "
     "title = '', tags = '{}', source = '', sources = '{}', source_url = NULL, document_time = recorded_at, "
@@ -78,7 +78,8 @@ constexpr std::size_t group_chunks_max = 16'384;
 using Texts = std::vector<std::string>;
 using Integers = std::vector<std::int64_t>;
 
-// Takes the changes in the order of the log. Revisions wait until another kind of change, or the same document, comes.
+// Takes the changes in the order of the log. Revisions are buffered until a change of another kind, or of the same
+// document, arrives.
 class CorpusWriter {
  public:
   CorpusWriter(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no)
@@ -114,7 +115,7 @@ class CorpusWriter {
           params().integer(erased.erased_seq));
     const pqxx::result rows = query(connection_, work_, "document_erase", erase_document,
                                     params().integer(erased.erased_seq).integer(erased.seq));
-    if (rows.empty()) return;  // it was no document
+    if (rows.empty()) return;  // the event was not a document
     query(connection_, work_, "chunks_erase", "DELETE FROM chunk WHERE log_no = $1 AND seq = $2",
           params().integer(erased.erased_seq));
     const std::int64_t first = integer_of(rows[0][1]);
@@ -141,7 +142,7 @@ class CorpusWriter {
               .integer(passage.number));
   }
 
-  // Writes the revisions that wait.
+  // Writes the buffered revisions.
   void flush() {
     if (group_.empty()) return;
     leave_out_known();
@@ -159,7 +160,7 @@ class CorpusWriter {
  private:
   Params params() const { return std::move(Params().integer(log_no_)); }
 
-  // Revisions whose rows are there.
+  // Removes revisions whose rows exist.
   void leave_out_known() {
     std::set<std::int64_t> known;
     for (const pqxx::row& row : query(connection_, work_, "documents_known", known_documents,
@@ -184,7 +185,7 @@ class CorpusWriter {
     return std::exchange(next_chunk_, next_chunk_ + count);
   }
 
-  // Whose first revision it is owns a corpus that is new.
+  // The owner of the first revision owns a new corpus.
   void write_corpora() {
     Texts corpora, owners;
     Integers firsts, lasts;
@@ -205,7 +206,7 @@ class CorpusWriter {
           params().texts(corpora).texts(owners).integers(firsts).integers(lasts));
   }
 
-  // A column of the group's rows: a member, or a function of the row.
+  // Returns a column of the group's rows, derived from each row.
   Texts texts(const std::function<std::string(const DocumentRow&)>& column) const {
     Texts out;
     for (const Revised* revised : group_) out.push_back(column(revised->row));
@@ -281,7 +282,7 @@ class CorpusWriter {
   Connection& connection_;
   pqxx::transaction_base& work_;
   const std::int16_t log_no_;
-  std::int64_t next_chunk_ = 0;  // 0: not yet read
+  std::int64_t next_chunk_ = 0;  // 0: not read yet
   std::vector<const Revised*> group_;
   std::set<std::pair<std::string_view, std::string_view>> documents_;  // of the group
   std::size_t group_chunks_ = 0;

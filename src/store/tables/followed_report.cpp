@@ -1,5 +1,5 @@
-// What the follower "report" writes. Runs before spans, and both before an erasure: erase_report takes its locks in
-// that order.
+// Writes the rows of the follower "report". Runs are written before spans, and both before erasures, in the order in
+// which erase_report takes its locks.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -17,7 +17,7 @@ constexpr std::string_view open_sql =
     "CROSS JOIN LATERAL (SELECT seq FROM report_span WHERE log_no = $1 AND kind = u.kind AND run_no = u.run_no AND key = u.key "
     "AND ended_seq IS NULL ORDER BY seq DESC LIMIT u.most) s ORDER BY u.at, s.seq";
 
-// What nobody says is NULL and adds nothing.
+// An unknown value is NULL and adds nothing.
 #define MUNIMENT_ADD_KNOWN(column) \
   column " = coalesce(report_run." column " + excluded." column ", report_run." column ", excluded." column "), "
 
@@ -92,7 +92,7 @@ Cell cell(Time value) { return format_time(value); }
 Cell cell(events::Picos value) { return events::sum_text(value); }
 Cell cell(const std::optional<events::Picos>& value) { return value ? cell(*value) : Cell(); }
 
-// Rows by column: each column is one parameter of the statement, an array.
+// Rows by column: each column is one array parameter of the statement.
 class Columns {
  public:
   template <typename... Values>
@@ -123,7 +123,7 @@ class Columns {
   std::vector<std::string> arrays_;
 };
 
-// Rows for COPY; they are there once `end` has returned.
+// Rows for COPY, which are complete after `end` returns.
 class Copy {
  public:
   Copy(pqxx::transaction_base& work, const std::string& table, const std::vector<std::string>& columns)
@@ -175,7 +175,7 @@ void write_spans(pqxx::transaction_base& work, std::int16_t log_no, const std::v
 
 void write_ends(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no,
                 const std::vector<EndedSpan>& ended) {
-  std::map<std::string_view, Columns> by_kind;  // one statement a kind: it reads one partition
+  std::map<std::string_view, Columns> by_kind;  // one statement for each kind, which uses one partition
   for (const auto& [kind, seq, end] : ended) {
     by_kind[kind].add(seq, end.seq, end.at, end.status, end.reason, end.answered_by, end.exit_code, end.duration_us,
                       end.first_token_us, end.input_tokens, end.output_tokens, end.cached_input_tokens,

@@ -14,14 +14,14 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t batch_events_max = 4'096;
-constexpr std::int64_t table_span_events = 65'536;  // looked through at once when far behind
-constexpr std::size_t table_rows_max = 4'096;       // taken at once
-constexpr std::size_t table_bytes_max = 8u << 20;   // of their bodies
+constexpr std::int64_t table_span_events = 65'536;  // events scanned at once when far behind
+constexpr std::size_t table_rows_max = 4'096;       // events taken at once
+constexpr std::size_t table_bytes_max = 8u << 20;   // total size of their bodies
 constexpr milliseconds at_rest{3'600'000};
 constexpr milliseconds away_pause{500};
 
-// From `from`, where it must stand, or anywhere. It is held by then: a write of before that is still being committed is
-// waited for.
+// Moves the position from `from`, which must match, or from any position. The statement locks the row, so that it waits
+// for an earlier write whose commit is still in progress.
 bool put_position(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, std::string_view name,
                   std::optional<std::int64_t> from, std::int64_t next_seq) {
   return query(
@@ -45,7 +45,7 @@ Follower::Follower(std::string name, std::vector<std::string> types, Options opt
 
 Follower::~Follower() = default;
 
-// Where it stands is known before anybody can ask, if Postgres says it now.
+// Sets the position before other threads can query it, if Postgres answers now.
 void Follower::start() {
   if (const auto position = reader_.follower_position(name_)) {
     next_seq_.store(*position, std::memory_order_release);
@@ -61,8 +61,7 @@ std::string Follower::problem() const {
 
 void Follower::set_problem(std::string text) {
   const auto lock = worker_.lock();
-  if (!text.empty() && problem_ != text)
-    log_warning("a follower does not get on", {{"follower", name_}, {"error", text}});
+  if (!text.empty() && problem_ != text) log_warning("a follower is blocked", {{"follower", name_}, {"error", text}});
   problem_ = std::move(text);
 }
 
@@ -77,7 +76,7 @@ bool Follower::wait_for(std::int64_t seq, std::chrono::steady_clock::time_point 
   worker_.wait_until(lock, until, [&] {
     if (next_seq() >= seq) return true;
     if (hurry && !std::exchange(hurried_, true))
-      worker_.notify();  // once: two who kept saying it would keep waking each other
+      worker_.notify();  // once: two followers that repeated it would keep waking each other
     return false;
   });
   return next_seq() >= seq;
@@ -94,10 +93,10 @@ void Follower::follow() {
   while (true) {
     const Status stepped = step();
     set_problem(stepped ? std::string() : stepped.error().message);
-    worker_.notify();  // after the lock in between: whoever looked before it waits by now
+    worker_.notify();  // after taking the lock: a thread that checked before is waiting by now
     const bool behind = next_seq_.load() < tail_.next_seq();
     const bool ending = tail_.closed();
-    if (ending && (!stepped || !behind)) return;  // what is left is read at the next start
+    if (ending && (!stepped || !behind)) return;  // the next start reads the rest
     if (!stepped) {
       pause(away_pause);
     } else if (!behind) {
@@ -114,7 +113,7 @@ Status Follower::step() {
     next_seq_.store(position, std::memory_order_release);
     shown_.set(position);
   }
-  if (!unconfirmed_.empty()) RETURN_IF_ERROR(look_again());  // what is read next depends on what is there
+  if (!unconfirmed_.empty()) RETURN_IF_ERROR(look_again());  // the position decides what to read next
   if (next_seq_.load() >= tail_.next_seq()) return success();
   const std::int64_t batch_began = next_seq_.load();
   ASSIGN_OR_RETURN(const Batch batch, read_batch());
@@ -125,7 +124,7 @@ Status Follower::step() {
   const std::int64_t next = rows.next_seq.value_or(batch.next_seq);
   const auto wrote = write(rows, next);
   if (!wrote) {
-    // Only where the connection was lost can it be there; what Postgres refused is not.
+    // The write can be committed only if the connection was lost, not if Postgres refused it.
     const bool in_doubt = wrote.error().code == Errc::unavailable;
     const bool known = std::ranges::find(unconfirmed_, next, &Unconfirmed::next_seq) != unconfirmed_.end();
     if (in_doubt && !known) unconfirmed_.push_back({std::move(rows), next});
@@ -136,7 +135,7 @@ Status Follower::step() {
     if (next_seq_.load() != batch_began) return success();
     return Error(
         Errc::system_error,
-        "Postgres does not keep its position: somebody changed the table follower (a trigger, say). Run muniment-verify, and see docs/runbook.md#tables_changed");
+        "Postgres does not store its position: the table follower was altered (by a trigger, for example). Run muniment-verify, and see docs/runbook.md#tables_changed");
   }
   unconfirmed_.clear();
   written(rows);
@@ -145,10 +144,10 @@ Status Follower::step() {
   return success();
 }
 
-// Whether a write that nobody confirmed is there; or another daemon has gone on.
+// Determines whether an unconfirmed write is committed, or another daemon has moved the position.
 Status Follower::look_again() {
   ASSIGN_OR_RETURN(const std::int64_t position, reader_.follower_position(name_));
-  if (position == next_seq_.load()) return success();  // not yet: the next write waits for it
+  if (position == next_seq_.load()) return success();  // not committed yet: the next write waits for it
   const auto there = std::ranges::find(unconfirmed_, position, &Unconfirmed::next_seq);
   if (there != unconfirmed_.end()) written(there->rows);
   unconfirmed_.clear();
@@ -184,7 +183,7 @@ Result<Follower::Batch> Follower::read_table(std::int64_t from, std::int64_t end
   ASSIGN_OR_RETURN(auto events, reader_.events(filter, table_rows_max, table_bytes_max));
   std::size_t bytes = 0;
   for (const events::Event& event : events) bytes += event.body ? event.body->size() : 0;
-  // The page may end before the span: for its rows, or for the bytes that one more event would have had.
+  // The page may end before the span: at the limit of rows, or at the limit of bytes that one more event could exceed.
   const bool cut = events.size() == table_rows_max || bytes + limits::event_body_bytes_max > table_bytes_max;
   Batch batch;
   batch.next_seq = cut ? events.back().seq + 1 : end;
@@ -195,10 +194,10 @@ Result<Follower::Batch> Follower::read_table(std::int64_t from, std::int64_t end
 Result<bool> Follower::write(const FollowedRows& rows, std::int64_t next_seq) {
   Connection& connection = reader_.connection();
   RETURN_IF_ERROR(connection.ensure_open());
-  // Once: whether a lost commit is there is asked before anything is written again.
+  // Runs once: after a lost commit, the position is read before anything is written again.
   auto wrote = once(connection, "writing what follower " + name_ + " has read", [&] {
     pqxx::work work(*connection.impl().link);
-    // First, as a rebuild does, so that neither waits for the other.
+    // Moves the position first, as a rebuild does, to avoid a deadlock.
     if (!put_position(connection, work, options_.place.log_no, name_, next_seq_.load(), next_seq)) return false;
     write_followed(connection, work, options_.place.log_no, rows);
     work.commit();

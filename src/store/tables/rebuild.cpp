@@ -20,11 +20,11 @@ namespace muniment::store {
 namespace {
 
 constexpr std::int64_t collect_span_events = 20'000;
-constexpr int rest_per_work = 2;          // rests twice as long as it works: a third of one core
-constexpr std::size_t fold_rows = 1'000;  // read at once
+constexpr int rest_per_work = 2;          // rests twice as long as it works: uses a third of one core
+constexpr std::size_t fold_rows = 1'000;  // rows read at once
 
-// The temporary tables have the names of the real ones and stand before them in the search path,
-// so that the statements which write the real ones write these.
+// The temporary tables have the names of the real ones and precede them in the search path, so that statements for the
+// real ones write the temporary ones.
 constexpr const char* make_temporary =
     "DROP TABLE IF EXISTS pg_temp.rebuilt_event;"
     "CREATE TEMP TABLE rebuilt_event (seq bigint PRIMARY KEY, run_no bigint, type text, actor text, origin smallint, "
@@ -37,15 +37,15 @@ constexpr std::string_view collect_events =
     "'evidence.recorded', 'evidence.linked', 'task.opened', 'task.completed', 'manifest.recorded', 'artifact.stored', 'document.revised', 'document.retracted', "
     "'source.revoked', 'event.redacted', 'feedback.recorded'))";
 
-// The events that have a text, of runs that are indexed or of which that is not known any more; without their bodies,
-// which are large: whoever needs one reads it.
+// Selects events with a text, of runs that are indexed or may be. Their bodies are left out because they are large;
+// they are read when needed.
 constexpr std::string_view collect_readable =
     "INSERT INTO rebuilt_event SELECT e.seq, e.run_no, e.type, e.actor, e.origin, e.recorded_at, e.step_id, NULL, e.salt IS NOT NULL FROM rebuilt_event s "
     "JOIN event e ON e.log_no = $1 AND e.run_no = s.run_no AND e.seq >= $2 AND e.seq < $3 WHERE s.type = 'run.started' "
     "AND (s.body IS NULL OR s.body->>'indexed' = 'true') AND e.type = ANY ($4::text[]) ON CONFLICT DO NOTHING";
 
-// Events that told something when they were collected, and do not any more. Whatever was erased is named by an event of
-// the log: one that was collected, or one that came later.
+// Finds events that had a body when they were collected, but were erased since. An event of the log names every erased
+// event: one that was collected, or a later one.
 constexpr std::string_view erased_since_collected =
     "SELECT FROM rebuilt_event r JOIN event e ON e.log_no = $1 AND e.seq = r.seq WHERE r.told AND e.salt IS NULL AND r.seq IN ("
     "SELECT (body->>'seq')::bigint FROM rebuilt_event WHERE type = 'event.redacted' UNION "
@@ -56,7 +56,7 @@ constexpr std::string_view corpus_events =
     "('document.revised', 'document.retracted', 'source.revoked', 'event.redacted', 'feedback.recorded', 'run.started') "
     "OR type = ANY ($4::text[])) ORDER BY seq LIMIT $3";
 
-// A revision whose event was erased: what its row says stands, but for what ended it, which others say.
+// Keeps the row of a revision whose event was erased, except its end, which other events determine.
 constexpr const char* keep_revision =
     "INSERT INTO pg_temp.corpus SELECT log_no, corpus, '{0}', seq, seq FROM public.document WHERE log_no = {1} AND seq = {2} AND owner IS NULL "
     "ON CONFLICT (log_no, corpus) DO UPDATE SET last_seq = excluded.last_seq;"
@@ -66,7 +66,7 @@ constexpr const char* keep_revision =
     "UPDATE pg_temp.document SET valid_to = NULL, ended_by = NULL, removed_at = NULL WHERE seq = {2};"
     "INSERT INTO pg_temp.chunk SELECT * FROM public.chunk WHERE log_no = {1} AND seq = {2}";
 
-// What an event without a body ended, or, of an erased revision, whatever did: the rows say it.
+// Keeps the ends in the rows that an event without a body caused, and all ends of an erased revision.
 constexpr const char* keep_ends =
     "UPDATE pg_temp.document t SET valid_to = p.valid_to, ended_by = p.ended_by, removed_at = p.removed_at FROM public.document p "
     "WHERE p.log_no = {0} AND t.seq = p.seq AND (p.valid_to = {1} OR p.removed_at = {1})";
@@ -88,21 +88,21 @@ struct Rebuild::Work {
     return integer_of(work.exec("SELECT count(*) FROM (" + rows + ") AS counted")[0][0]);
   }
 
-  // Empties or makes the temporary table. Its statements were prepared against it, so it stays.
+  // Empties or creates the temporary table. The table is kept because prepared statements refer to it.
   void make_table(const Table& table) {
     work.exec(fmt::format("CREATE TEMP TABLE IF NOT EXISTS {0} (LIKE public.{0} INCLUDING ALL)", table.name));
     work.exec(fmt::format("TRUNCATE pg_temp.{}", table.name));
   }
 
-  // Events of a span, from which rows follow.
+  // Collects the events of a span from which rows are derived.
   void collect(std::int64_t from, std::int64_t end) {
     query(connection, work, "rebuild_collect", collect_events, Params().integer(log_no).integer(from).integer(end));
     query(connection, work, "rebuild_readable", collect_readable,
           Params().integer(log_no).integer(from).integer(end).texts(readable_types()));
   }
 
-  // From here to the end of the transaction nothing is erased. True: something was, and what was made of it must not be
-  // written.
+  // Prevents erasures until the transaction ends. Returns true if something was erased, so that the derived rows must
+  // not be written.
   bool erased_meanwhile(std::int64_t collected) {
     hold_erasures(connection, work, log_no);
     return !query(connection, work, "rebuild_erased", erased_since_collected,
@@ -110,7 +110,7 @@ struct Rebuild::Work {
                 .empty();
   }
 
-  // Where the follower stands; it cannot move on before this transaction ends.
+  // Returns the follower's position and locks it until the transaction ends.
   std::int64_t hold_follower(std::string_view name) {
     const pqxx::result row = query(connection, work, "rebuild_hold",
                                    "SELECT next_seq FROM follower WHERE log_no = $1 AND name = $2 FOR UPDATE",
@@ -118,8 +118,7 @@ struct Rebuild::Work {
     return row.empty() ? 0 : integer_of(row[0][0]);
   }
 
-  // Calls `take` with each event of these types before `upto`, by run and then in order, and with
-  // the text of its manifest.
+  // Calls `take` with each event of these types before `upto`, ordered by run and seq, with the text of its manifest.
   template <typename Take>
   void each_event(std::string_view type_pattern, std::int64_t upto, Take take) {
     std::int64_t run_no = -1;
@@ -171,7 +170,7 @@ struct Rebuild::Work {
                });
   }
 
-  // In the order of the log: one event ends what another began.
+  // In the order of the log, because one event ends what another began.
   Status fold_corpora(std::int64_t upto, const CorpusChangeOf& change_of) {
     for (std::int64_t seq = -1;;) {
       const pqxx::result rows = query(connection, work, "rebuild_corpora", corpus_events,
@@ -216,8 +215,8 @@ struct Rebuild::Work {
     work.exec(fmt::format(keep_ends, log_no, event.seq));
   }
 
-  // Which rows of the table, x, are compared: those of later events are none of ours, and the row of an erased event
-  // may stay.
+  // Selects the rows of the table x that are compared: rows of later events are excluded, and the row of an erased
+  // event may remain.
   std::string ours(const Table& table, std::int64_t upto) const {
     std::string where = fmt::format("x.log_no = {}", log_no);
     if (!table.follower.empty()) return where;
@@ -248,7 +247,7 @@ struct Rebuild::Work {
   RebuiltTable compare_and_replace(const Table& table, std::int64_t upto) {
     RebuiltTable report = compare(table, upto);
     if (!report.equal() && !table.later.empty()) {
-      // Rows that change with later events change no more until what is made of them is written.
+      // Locks rows that later events change until the derived rows are written.
       work.exec(fmt::format("LOCK TABLE public.{} IN SHARE ROW EXCLUSIVE MODE", table.name));
       report = compare(table, upto);
     }
@@ -273,7 +272,7 @@ struct Rebuild::Work {
     return report;
   }
 
-  // Where their event was erased, rows go, or stay and say nothing; how many said something all the same.
+  // Deletes or clears the rows of erased events. Returns the number of rows that still held content.
   std::int64_t blank_erased(const Table& table) {
     if (table.goes) {
       return static_cast<std::int64_t>(
@@ -293,7 +292,7 @@ struct Rebuild::Work {
             .affected_rows());
   }
 
-  // "x.", "a, b" → "x.a, x.b"
+  // Example: "x.", "a, b" → "x.a, x.b".
   static std::string of(std::string_view table, std::string_view columns) {
     std::string out;
     while (!columns.empty()) {
@@ -336,7 +335,9 @@ Status Rebuild::collect_span(std::int64_t from, std::int64_t end) {
 
 namespace {
 
-Error erased_while_rebuilt() { return {Errc::conflict, "something was erased while the tables were rebuilt"}; }
+Error erased_while_rebuilt() {
+  return {Errc::conflict, "content was erased while the tables were rebuilt. Start the rebuild again"};
+}
 
 }  // namespace
 

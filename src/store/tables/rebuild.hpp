@@ -1,5 +1,5 @@
-// The derived tables made anew from the log, beside those that are there: compared both ways, and
-// put right where they differ. Works in spans with rests between them, so that appends go on.
+// Rebuilds the derived tables from the log: compares both ways with the existing rows and corrects differences. It
+// works in spans with pauses, so that appends continue.
 #pragma once
 
 #include <array>
@@ -21,24 +21,24 @@ namespace muniment::store {
 
 struct RebuiltTable {
   std::string name;
-  std::int64_t rows = 0;        // as they follow from the log
-  std::int64_t missing = 0;     // rows that the table lacked, or had otherwise
+  std::int64_t rows = 0;        // number of rows derived from the log
+  std::int64_t missing = 0;     // rows that the table lacked or held with other values
   std::int64_t unexpected = 0;  // rows that nothing in the log explains
   bool replaced = false;
   bool equal() const { return missing == 0 && unexpected == 0; }
 };
 
-// The pointers that an event makes something depend on, given the text of its manifest, if any.
+// Returns the pointers on which something depends because of an event, given the text of its manifest, if any.
 using PointersOf = std::function<std::vector<PointerRow>(const events::Event&, std::string_view manifest)>;
 
-// What an event does to documents; nullopt: nothing.
+// Returns the effect of an event on documents; nullopt: none.
 using CorpusChangeOf = std::function<Result<std::optional<CorpusChange>>(const events::Event&)>;
 
-// They follow from the same events and are made together.
+// The tables derived from the same events, which are rebuilt together.
 inline constexpr std::array<std::string_view, 4> corpus_tables = {"corpus", "document", "chunk", "feedback"};
 
-// Errors of all of them: conflict when something was erased since the events were collected. Nothing of that is
-// written: begin again with another one.
+// All functions return conflict if something was erased since the events were collected. Nothing affected is written
+// then: start again with a new object.
 class Rebuild {
  public:
   struct Table;  // rebuild_tables.hpp
@@ -46,14 +46,14 @@ class Rebuild {
   explicit Rebuild(const LogPlace& place)
       : connection_(place.uri, DatabaseRole::writer, place.connections), log_no_(place.log_no) {}
 
-  // Gathers the events before `upto` from which derived rows follow; first of all.
+  // Collects the events before `upto` from which rows are derived. Call it first.
   Status collect(std::int64_t upto);
 
-  // run, claim, evidence, task_change, task_evidence, or artifact, which is compared and never changed. What a
-  // follower keeps is taken as far as the follower has read.
+  // `table`: run, claim, evidence, task_change, task_evidence, or artifact, which is only compared. Tables of a
+  // follower are rebuilt up to its position.
   Result<RebuiltTable> rebuild(std::string_view table);
   Result<RebuiltTable> rebuild_pointers(const PointersOf& pointers_of);
-  // Those of corpus_tables that are named.
+  // Rebuilds those of corpus_tables that are named.
   Result<std::vector<RebuiltTable>> rebuild_corpora(const std::vector<std::string>& tables,
                                                     const CorpusChangeOf& change_of);
 

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t page_events_max = 4'096;
 constexpr std::size_t page_bytes_max = 8u << 20;
-constexpr int report_rest_per_work = 2;  // rests twice as long as it works: a third of one core
+constexpr int report_rest_per_work = 2;  // rests twice as long as it works: uses a third of one core
 constexpr std::int64_t held_events_max =
-    20'000;  // read while the follower waits, unless the log grows faster than it can be read
+    20'000;  // events read while the follower waits, unless the log grows faster than it can be read
 constexpr int rounds_max = 4;
 
 class ReportRebuild {
@@ -80,7 +80,7 @@ class ReportRebuild {
     }
   }
 
-  // From here to the end of the transaction nothing is erased. True: something was that was read with its body.
+  // Prevents erasures until the transaction ends. Returns true if an event that was read with its body was erased.
   bool erased_meanwhile(pqxx::transaction_base& work) {
     hold_erasures(writer_, work, place_.log_no);
     for (
@@ -95,7 +95,7 @@ class ReportRebuild {
     return false;
   }
 
-  // What the follower has read by now is read too, and it does not go on before this is over.
+  // Reads up to the follower's position and blocks the follower until the end.
   Result<std::vector<RebuiltTable>> compare_and_replace(const std::vector<std::string>& tables) {
     Status read = success();
     auto reports = once(writer_, "rebuilding the report tables", [&] {
@@ -114,7 +114,8 @@ class ReportRebuild {
         replay(work, *page);
       }
       if (erased_meanwhile(work)) {
-        read = Error(Errc::conflict, "something was erased while the report tables were rebuilt");
+        read =
+            Error(Errc::conflict, "content was erased while the report tables were rebuilt. Start the rebuild again");
         return compared;
       }
       for (const std::string& table : tables) compared.push_back(compare(work, table));
@@ -151,8 +152,8 @@ class ReportRebuild {
   Reader reader_;
   Connection writer_;
   std::int64_t next_seq_ = 0;
-  std::set<std::int64_t> blank_;         // events that told nothing when they were read
-  std::vector<std::int64_t> announced_;  // the event.redacted among those that were read
+  std::set<std::int64_t> blank_;         // events without a body when they were read
+  std::vector<std::int64_t> announced_;  // the event.redacted events that were read
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The report tables made anew from the log, beside those that are there, as rebuild.hpp does with the others: the whole
-// log is read again and written as the follower writes it, into temporary tables that stand before the real ones.
+// Rebuilds the report tables from the log, as rebuild.hpp does for the other tables. It reads the whole log again and
+// writes rows as the follower does, into temporary tables that precede the real ones in the search path.
 #pragma once
 
 #include <array>
@@ -15,8 +15,7 @@ namespace muniment::store {
 
 inline constexpr std::array<std::string_view, 3> report_tables = {"report_run", "report_span", "report_place"};
 
-// Those of report_tables that are named, compared and put right where they differ. Rests while it reads, so that
-// appends go on.
+// Compares and corrects those of report_tables that are named. It pauses while it reads, so that appends continue.
 Result<std::vector<RebuiltTable>> rebuild_report(const LogPlace& place, const std::vector<std::string>& tables);
 
 }  // namespace muniment::store

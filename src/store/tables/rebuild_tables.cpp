@@ -82,7 +82,7 @@ constexpr std::array<Rebuild::Table, 12> rebuilt_tables = {{
      {},
      {},
      true},
-    // The id of the evidence is in its event, or, where that is erased or archived, in its row.
+    // The id of the evidence is in its event, or in its row if the event is erased or archived.
     {"task_evidence",
      "log_no, seq, evidence_seq",
      task_evidence_columns,
@@ -117,7 +117,7 @@ const Rebuild::Table& Rebuild::table_named(std::string_view name) {
   for (const Table& table : rebuilt_tables) {
     if (table.name == name) return table;
   }
-  throw pqxx::argument_error("no table " + std::string(name) + " that is rebuilt");
+  throw pqxx::argument_error("table " + std::string(name) + " cannot be rebuilt");
 }
 
 }  // namespace muniment::store

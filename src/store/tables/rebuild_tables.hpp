@@ -1,12 +1,11 @@
-// How each derived table follows from the log: what Rebuild knows of a table.
+// Defines for Rebuild how each derived table follows from the log.
 #pragma once
 
 #include <string_view>
 
 #include "store/tables/rebuild.hpp"
 
-// An event knows its run by number; the name is in the run's first event, or, where that is
-// erased, in the table.
+// An event holds its run's number. The run's id is in its first event, or in the table if that event is erased.
 #define MUNIMENT_RUN_NAME                                                                            \
   "CASE WHEN e.run_no = 0 THEN '_log' ELSE coalesce((SELECT s.body->>'run_id' FROM rebuilt_event s " \
   "WHERE s.run_no = e.run_no AND s.type = 'run.started'), (SELECT r.run_id FROM public.run r "       \
@@ -14,22 +13,22 @@
 
 namespace muniment::store {
 
-// How a table follows from rebuilt_event, and how two rows of it are the same one.
+// The statements that derive a table from rebuilt_event, and the columns that identify a row.
 struct Rebuild::Table {
   std::string_view name;
   std::string_view key;
   std::string_view columns;
-  std::string_view compared;  // the columns as EXCEPT can compare them
+  std::string_view compared;  // the columns in a form that EXCEPT can compare
   std::string_view updated;   // the columns that an update sets; empty: a row is deleted and inserted
-  std::string_view follower;  // empty: its rows come with their events
-  std::string_view fill;      // $1 log_no, $2 upto; empty: folded in code
+  std::string_view follower;  // empty: its rows are written with their events
+  std::string_view fill;      // $1 log_no, $2 upto; empty: derived in code
   bool replace;
-  std::string_view blank = {};  // what an erasure leaves of a row that stays: columns, and then their values
+  std::string_view blank = {};  // columns and values of a row after an erasure, if the row remains
   std::string_view blanks = {};
-  // Brings its rows to what events from {1} on changed in them, of log {0}; empty: rows of earlier events stay as they
-  // are.
+  // Applies the changes that events from {1} on made to the rows, in log {0}; empty: later events do not change the
+  // rows of earlier ones.
   std::string_view later = {};
-  bool goes = false;  // an erasure leaves no row
+  bool goes = false;  // an erasure deletes the row
 };
 
 }  // namespace muniment::store

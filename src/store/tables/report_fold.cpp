@@ -11,16 +11,17 @@ namespace {
 
 using json::Value;
 
-constexpr std::size_t name_bytes_max = 1'024;  // of each name and key, as the table has it
+constexpr std::size_t name_bytes_max = 1'024;  // limit of each name and key in the table
 constexpr std::size_t currency_bytes_max = 64;
-constexpr std::int64_t natural_max = 1'000'000'000'000'000;  // what is more is no number of tokens; sums of a batch fit
+// Larger values are not valid token counts; sums of a batch fit
+constexpr std::int64_t natural_max = 1'000'000'000'000'000;
 constexpr std::string_view several_currencies = "mixed";
 
 // The types that begin and end a span.
 struct SpanType {
   std::string_view type;
   std::string_view kind;
-  std::string_view key;  // of the body; empty: the event's step_id
+  std::string_view key;  // member of the body; empty: the event's step_id
   bool begins;
 };
 constexpr std::array<SpanType, 10> span_types = {{
@@ -36,7 +37,7 @@ constexpr std::array<SpanType, 10> span_types = {{
     {"approval.decided", "approval", "approval_id", false},
 }};
 
-// Those that views show one by one.
+// Types that views list individually.
 constexpr std::array<std::string_view, 27> placed_types = {
     "artifact.read",     "artifact.redacted",  "budget.exceeded",  "clock.stepped",    "error.raised",
     "event.redacted",    "feedback.recorded",  "file.changed",     "file.read",        "key.rotated",
@@ -50,7 +51,7 @@ const SpanType* span_type_of(std::string_view type) {
   return found == span_types.end() ? nullptr : &*found;
 }
 
-// Nothing that the table could not hold may stop the follower: it is left out.
+// A value that the table cannot hold is left out, so that it does not stop the follower.
 std::optional<std::string> name_of(const Value& value) {
   auto text = value.as_string();
   return text && !text->empty() && text->size() <= name_bytes_max ? text : std::nullopt;
@@ -66,7 +67,7 @@ std::optional<std::string> key_of(const events::Event& event, const SpanType& ty
   return event.step_id.value_or("main");
 }
 
-// By the client or the source; of what was not imported otherwise by the daemon's clock.
+// The time of the client or the source. For events that were not imported, the daemon's clock is the fallback.
 std::optional<Time> moment_of(const events::Event& event) {
   if (event.occurred_at || event.origin == events::Origin::imported) return event.occurred_at;
   return event.recorded_at;
@@ -137,7 +138,7 @@ SpanEnd end_of(const events::Event& event, std::string_view kind, const Value& b
   return end;
 }
 
-// Calls `take` with each span event that says something, its type, its key and its body.
+// Calls `take` with each span event that has a body, with its type, its key and its body.
 template <typename Take>
 void each_span_event(const std::vector<EventPtr>& events, Take take) {
   for (const EventPtr& event : events) {
@@ -156,10 +157,10 @@ void count_begun(ReportRun& run, std::string_view kind) {
   run.commands += kind == "command";
 }
 
-// As report_failed in the database.
+// Matches report_failed in the database.
 bool has_failed(const SpanEnd& end) { return end.status && *end.status != "ok" && *end.status != "unknown"; }
 
-// What nobody says adds nothing, and is not taken for 0.
+// An unknown value adds nothing and is not treated as 0.
 template <typename Number>
 void add_known(std::optional<Number>& sum, const std::optional<Number>& part) {
   if (part) sum = sum.value_or(0) + *part;
@@ -206,7 +207,7 @@ std::map<SpanKey, std::int64_t> ended_keys(const std::vector<EventPtr>& events) 
 ReportRows fold_report(const std::vector<EventPtr>& events, OpenSpans open) {
   ReportRows rows;
   std::map<std::int64_t, ReportRun> runs;
-  std::map<std::int64_t, std::size_t> begun_here;  // by seq: where in rows.spans
+  std::map<std::int64_t, std::size_t> begun_here;  // by seq: index in rows.spans
   for (const EventPtr& event : events) {
     if (event->run_no > 0) count_event(runs[event->run_no], *event);
     if (std::ranges::binary_search(placed_types, event->type))

@@ -6,7 +6,7 @@
 
 namespace muniment::store {
 
-// Every event counts for its run.
+// Follows all events, because every event counts for its run.
 ReportFollower::ReportFollower(Options options, const Tail& tail)
     : Follower("report", {"*"}, std::move(options), tail) {}
 

@@ -1,4 +1,4 @@
-// The follower "report": keeps the tables that the views of schema `report` read.
+// Implements the follower "report", which maintains the tables behind the views of schema `report`.
 #pragma once
 
 #include "store/tables/follower.hpp"

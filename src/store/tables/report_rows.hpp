@@ -1,4 +1,4 @@
-// The rows of the tables that the views of schema `report` read (migrations/0011_report.sql).
+// Defines the rows of the tables behind the views of schema `report` (migrations/0011_report.sql).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace muniment::store {
 
-// What ended a span, and what its end says.
+// The event that ended a span, with its values.
 struct SpanEnd {
   std::int64_t seq = -1;
   std::optional<Time> at{};
@@ -35,7 +35,7 @@ struct SpanEnd {
 // A call, step, command or approval.
 struct SpanRow {
   std::string_view kind;  // model, tool, step, command, approval
-  std::int64_t seq = -1;  // of its beginning, or of its end where that is not known
+  std::int64_t seq = -1;  // of its beginning, or of its end if the beginning is unknown
   std::int64_t run_no = 0;
   std::string key;
   std::optional<std::string> step_id{};
@@ -49,14 +49,14 @@ struct SpanRow {
   std::optional<SpanEnd> end{};
 };
 
-// The end of a span that the table has already.
+// The end of a span that the table holds already.
 struct EndedSpan {
   std::string_view kind;
   std::int64_t seq = -1;
   SpanEnd end;
 };
 
-// What a batch of events adds to a run.
+// The changes that a batch of events makes to a run.
 struct ReportRun {
   std::int64_t run_no = 0;
   std::int64_t events = 0;
@@ -73,28 +73,29 @@ struct ReportRun {
   std::int64_t steps = 0;
   std::int64_t commands = 0;
   std::int64_t command_errors = 0;
-  std::optional<std::int64_t> input_tokens{};  // of the calls that say it; nullopt: none does, and so below
+  std::optional<std::int64_t> input_tokens{};  // sum over the calls that report it; nullopt: none does; likewise below
   std::optional<std::int64_t> output_tokens{};
   std::optional<std::int64_t> cached_input_tokens{};
   std::optional<std::int64_t> reasoning_tokens{};
   std::optional<events::Picos> cost{};
-  std::optional<std::string> currency{};  // mixed: of several
+  std::optional<std::string> currency{};  // mixed: several currencies
 };
 
-// Where an event of one of the rarer types is.
+// The position of an event of one of the rarer types.
 struct ReportPlace {
   std::string type;
   std::int64_t seq = -1;
   std::int64_t run_no = 0;
 };
 
-// An event of the run was erased: what it said goes.
+// An event of the run was erased: its values are cleared.
 struct ErasedEvent {
   std::int64_t run_no = 0;
   std::int64_t seq = -1;
 };
 
-// What a batch of events comes to. Written in this order: an erasure may be of an event in the same batch.
+// The rows derived from a batch of events, in the order in which they are written: an erasure may concern an event of
+// the same batch.
 struct ReportRows {
   std::vector<ReportRun> runs{};
   std::vector<SpanRow> spans{};

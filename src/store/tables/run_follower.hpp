@@ -1,4 +1,4 @@
-// The follower "run": keeps the table `run` (docs/format.md, Rows).
+// Implements the follower "run", which maintains the table `run` (docs/format.md, Rows).
 #pragma once
 
 #include "store/tables/follower.hpp"

@@ -10,7 +10,7 @@
 namespace muniment::store {
 namespace {
 
-constexpr std::size_t labels_stored_bytes_max = 65'000;  // run.labels, as jsonb prints it
+constexpr std::size_t labels_stored_bytes_max = 65'000;  // limit of run.labels, as jsonb prints it
 
 std::optional<std::string> text_of(const json::Value& value) { return value.as_string(); }
 
@@ -29,7 +29,7 @@ void start_row(RunRow& row, const events::Event& event, const json::Value& body)
   row.started_at = event.recorded_at;
 }
 
-// The state's `halt` (docs/format.md, State): the same members, present or null.
+// Formats the `halt` of the state (docs/format.md, State): the same members, present or null.
 std::string halt_of(const events::Event& event, const json::Value& body) {
   json::Writer out;
   out.begin_object();
@@ -81,7 +81,7 @@ std::string merge_labels(std::string_view labels, std::string_view changes) {
 std::string_view stored_labels(const RunRow& row) {
   const auto labels = json::parse(row.labels);
   if (!labels) return "{}";
-  const std::string text = json::canonical(labels->root());  // not as they were sent: the state has them so
+  const std::string text = json::canonical(labels->root());  // canonical, as in the state
   const auto canonical = json::parse(text);
   return canonical && json::jsonb_bytes_max(canonical->root()) <= labels_stored_bytes_max ? std::string_view(row.labels)
                                                                                           : "{}";

@@ -1,5 +1,5 @@
-// What a run's events make of its row (docs/format.md, Rows): pure, so that the follower which
-// keeps the table and whoever is ahead of it say the same.
+// Derives a run's row from its events (docs/format.md, Rows). It is pure, so that the follower that maintains the table
+// and code that reads ahead of it agree.
 #pragma once
 
 #include <string>
@@ -10,19 +10,18 @@
 
 namespace muniment::store {
 
-// The types that change a row.
+// Whether events of this type change a row.
 bool changes_run_row(std::string_view type);
 
-// Applies the next event of the run; run.started fills the whole row. A redacted event counts as an
-// empty body.
+// Applies the next event of the run; run.started sets the whole row. A redacted event counts as an empty body.
 void apply_to_row(RunRow& row, const events::Event& event);
 
-// RFC 7386 on two objects of scalars: what is null in `changes` goes, what is not is set. Members
-// of `labels` keep their order. As in the run's state, changes that would make them too many are refused.
+// Merges two objects of scalars by RFC 7386: a null in `changes` removes the member, another value sets it. Members of
+// `labels` keep their order. As in the run's state, changes that would exceed the limit of labels are ignored.
 std::string merge_labels(std::string_view labels, std::string_view changes);
 
-// What the table holds of the labels of a run: all of them, or none where jsonb would print more than its CHECK allows,
-// which must stop no follower, no rebuild and no erasure.
+// Returns the labels that the table stores: all of them, or none if jsonb would print more than its CHECK permits,
+// which must not stop a follower, a rebuild or an erasure.
 std::string_view stored_labels(const RunRow& row);
 
 }  // namespace muniment::store

@@ -9,9 +9,9 @@
 namespace muniment::store {
 namespace {
 
-constexpr std::size_t contents_max = 65'536;  // of a run; beyond, Postgres is asked
+constexpr std::size_t contents_max = 65'536;  // limit for one run; beyond it Postgres is queried
 
-// What is fingerprinted comes from clients: mixed, so that nobody chooses where it goes. 0 is an empty slot.
+// Mixes the input, because clients choose it and must not be able to choose slots. 0 marks an empty slot.
 std::uint64_t mixed(std::uint64_t high, std::uint64_t low) {
   std::uint64_t value = high ^ (low * 0x9e3779b97f4a7c15ull);
   value ^= value >> 32;
@@ -54,7 +54,7 @@ void apply_to_view(RunView& view, const events::Event& event) {
     view.status = RunStatus::ended;
   } else if (event.type == "run.halted") {
     view.status = RunStatus::halted;
-    if (view.halt && view.halt->seq >= 0) return;  // the first one wins; a latched one is this one
+    if (view.halt && view.halt->seq >= 0) return;  // the first reason wins; a fail-stop halt (seq -1) is the same one
     view.halt = Halt{body["code"].string_or("SYSTEM_ERROR"), body["reason"].string_or(""),
                      body["pointer"].string_or(""), event.recorded_at, event.seq};
   } else if (event.type == "run.resumed") {
@@ -173,8 +173,8 @@ Error ended_error(const Run& run) {
 Error closed_error(const Run& run) {
   Error error(Errc::conflict,
               "run " + run.run_id + " is in log " + std::to_string(run.closed_log) +
-                  ", which was restored and is closed: it is read, and "
-                  "takes nothing more. Start a run of another name with run.start, and name this one in `continues`");
+                  ", which was restored and is closed: it can be read, but "
+                  "not appended to. Start a run of another name with run.start, and name this one in `continues`");
   error.run_id = run.run_id;
   return error;
 }

@@ -1,5 +1,5 @@
-// Bodies that left the database when their partition was archived (docs/format.md, Archive): the row
-// has a salt and no body, and the body lies in a file beside those of its neighbours.
+// Reads bodies that left the database when their partition was archived (docs/format.md, Archive). The row of such an
+// event has a salt and no body; a file of the archive holds the body.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace muniment::verify {
 
 class ArchivedBodies {
  public:
-  // `folder`: the archive's. One thread at a time.
+  // `folder`: the folder of the archive. An object serves one thread at a time.
   ArchivedBodies(const std::string& folder, const SharedSnapshot& snapshot, std::int64_t log_no)
       : folder_(folder), snapshot_(snapshot), log_no_(log_no) {}
 
-  // The body of event `seq`, valid until the next call. Errors: corrupt when it is not to be had, with the reason;
-  // gone when it was erased since the snapshot was taken, by a daemon that is at work; unavailable.
+  // Returns the body of event `seq`, valid until the next call. Errors: corrupt if the body cannot be read, with the
+  // reason; gone if a running daemon erased it after the snapshot was taken; unavailable.
   Result<std::string_view> body(std::int64_t seq);
 
  private:
@@ -29,7 +29,7 @@ class ArchivedBodies {
   const std::string& folder_;
   const SharedSnapshot& snapshot_;
   const std::int64_t log_no_;
-  std::unordered_map<std::int64_t, BodyBundle> read_;  // the last ones, because a run's events are scattered
+  std::unordered_map<std::int64_t, BodyBundle> read_;  // the most recent files; the events of a run are scattered
   std::size_t held_bytes_ = 0;
 };
 

@@ -33,7 +33,7 @@ class Descriptor {
 
 Error failure(const std::string& path, int error) {
   const bool absent = error == ENOENT || error == ENOTDIR;
-  const bool astray = error == ELOOP || error == EXDEV;  // a link, or out of the root
+  const bool astray = error == ELOOP || error == EXDEV;  // a symbolic link, or a path outside the root
   const Errc code = absent ? Errc::not_found : astray ? Errc::corrupt : Errc::unavailable;
   return {code, fmt::format("{}: {}", path, std::strerror(error))};
 }
@@ -49,7 +49,7 @@ Result<Descriptor> open_below(int root, const std::string& path, struct stat& st
   return file;
 }
 
-// Gives every block to `take`.
+// Passes each block to `take`.
 template <typename Take>
 Status stream(const Descriptor& file, const std::string& path, Take take) {
   std::string block(block_bytes, '\0');
@@ -139,7 +139,7 @@ bool ArtifactRoot::same_file(const std::string& relative, const std::string& oth
 }
 
 bool ArtifactRoot::has_other_names(const std::string& relative, const std::string& own) const {
-  for (int attempt = 0; attempt < 2; ++attempt) {  // its own second name may go in between
+  for (int attempt = 0; attempt < 2; ++attempt) {  // its own second name may appear between the two calls
     struct stat status {};
     if (::fstatat(descriptor_, relative.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || status.st_nlink <= 1)
       return false;

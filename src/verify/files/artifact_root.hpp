@@ -1,5 +1,4 @@
-// Reads artifacts' files below their root, never through a link and never blocking on what is not
-// a regular file.
+// Reads artifact files below their root. It follows no symbolic link and never blocks on a file that is not regular.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace muniment::verify {
 struct FileFacts {
   std::int64_t size_bytes = 0;
   Hash hash{};
-  bool was_read = true;             // false: it is not of the size that was asked for
+  bool was_read = true;             // false: the size differs from the requested one
   std::optional<PieceTree> pieces;  // of a large file
 };
 
@@ -26,15 +25,16 @@ class ArtifactRoot {
   ArtifactRoot(ArtifactRoot&&) noexcept;
   ~ArtifactRoot();
 
-  // Errors: not_found or corrupt when the file cannot be the artifact (missing, a link, no regular
-  // file), unavailable when it could not be read.
+  // Errors: not_found or corrupt if the path cannot be the artifact (missing, a link, not a regular file); unavailable
+  // if it could not be read.
   Result<FileFacts> facts(const std::string& relative, std::int64_t size_wanted) const;
   Result<std::string> read(const std::string& relative, std::int64_t bytes_max) const;
-  // `size` bytes from `start` on, or as many as there are.
+  // Reads up to `size` bytes from `start`.
   Result<std::string> read_span(const std::string& relative, std::int64_t start, std::int64_t size) const;
   bool exists(const std::string& relative) const;
-  bool same_file(const std::string& relative, const std::string& other) const;  // two names of one file
-  // Under another name a file can be changed. `own`: where its own second one is, while it is in flight.
+  bool same_file(const std::string& relative, const std::string& other) const;  // whether both names refer to one file
+  // Whether the file has further hard links, through which it could be changed. `own`: path of its staging link, which
+  // exists while the append is in flight.
   bool has_other_names(const std::string& relative, const std::string& own) const;
   const std::string& path() const { return path_; }
 

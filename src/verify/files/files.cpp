@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t paths_a_query = 500;
 const std::string erased_hash(64, '0');
 
-// A large artifact's pieces, where they are there: whoever reads a slice of it makes them when they are not.
+// Checks the piece tree of a large artifact if it exists. Readers of a slice recreate a missing one.
 void check_pieces(const FileWork& work, const Row& row, const PieceTree& wanted, FileCounts& counts) {
   const auto found = [&](std::string expected, std::string actual) {
     work.findings.add({Check::artifact_pieces, row.integer(0), row.text(1), std::move(expected), std::move(actual)});
@@ -61,7 +61,7 @@ void check_file(const FileWork& work, const Row& row, FileCounts& counts, std::v
       found(Check::artifact_hash, wanted, fmt::format("{}: {}", path, held));
     } else if (work.root.has_other_names(path, "staging/" + row.uuid_text(5))) {
       found(Check::artifact_file, path + ": one name",
-            "several names (hard links): under another name its bytes can be changed");
+            "several names (hard links): its bytes can be changed through another name");
     }
     if (held == wanted && facts->pieces) check_pieces(work, row, *facts->pieces, counts);
   } else if (facts.error().code == Errc::unavailable) {
@@ -71,17 +71,17 @@ void check_file(const FileWork& work, const Row& row, FileCounts& counts, std::v
   }
 }
 
-// A path that artifact_path could have made, and that needs no quoting.
+// True for a path that artifact_path can produce. Such a path needs no quoting.
 bool could_be_ours(const std::string& path) {
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._%-/";
   return path.find_first_not_of(allowed) == std::string::npos;
 }
 
-// Of any log that there is: they share the artifact root.
+// Covers every log of the database, because logs share the artifact root.
 Result<std::unordered_set<std::string>> paths_with_rows(Connection& connection, const std::vector<std::string>& paths) {
   std::unordered_set<std::string> known;
   if (paths.empty()) return known;
-  // Pieces are known by the file that they are of; those of one that is erased are looked at with it (note_left).
+  // A piece tree is named after its file. note_left examines those of an erased file.
   std::vector<std::string> names = paths;
   for (const std::string& path : paths) {
     if (path.ends_with(pieces_suffix)) names.push_back(path.substr(0, path.size() - pieces_suffix.size()));
@@ -98,15 +98,16 @@ Result<std::unordered_set<std::string>> paths_with_rows(Connection& connection, 
   }
 }
 
-// Whether a staging name explains the file: as its second name, or as that of the artifact whose pieces it holds.
+// Whether a staging link explains the file: as its second name, or as the second name of the artifact whose pieces it
+// holds.
 bool is_staged(const ArtifactRoot& root, const std::string& path) {
   const std::string name = std::filesystem::path(path).filename();
   const std::string staged = "staging/" + name.substr(0, name.find('.'));
   return path.ends_with(pieces_suffix) ? root.exists(staged) : root.same_file(path, staged);
 }
 
-// The daemon links a file, commits its event and only then drops the staging name: so a file
-// without a staging name has its row by now, or has none.
+// The daemon links a file, commits its event and then removes the staging link. A file without a staging link therefore
+// has its row by now, or never gets one.
 Status check_unnamed(const FileWork& work, const std::vector<std::string>& paths, FileCounts& counts) {
   std::vector<std::string> doubtful;
   for (const std::string& path : paths) {
@@ -180,7 +181,7 @@ Status check_unknown_files(const FileWork& work, FileCounts& counts) {
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     const bool at_top = entry.depth() == 0;
     if (entry->is_directory(error) && !entry->is_symlink(error)) {
-      // What is in flight, and what is not yet an artifact.
+      // Skips appends in flight and unfinished uploads.
       if (at_top && (entry->path().filename() == "staging" || entry->path().filename() == "uploads")) {
         entry.disable_recursion_pending();
       }

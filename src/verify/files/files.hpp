@@ -1,4 +1,4 @@
-// The files below the artifact root: each artifact has its bytes, and no other file is there.
+// Checks the files below the artifact root: each artifact has its bytes, and no other file exists.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,12 @@ struct FileCounts {
   std::int64_t files = 0;
   std::int64_t bytes = 0;
   std::int64_t in_flight = 0;           // files whose event is not in the snapshot
-  std::string in_flight_first;          // one that has a staging name
-  std::optional<std::int64_t> unknown;  // files that no event names; none: they were not looked for
-  std::vector<std::string> unread;      // files that could not be read: what they hold is not known
+  std::string in_flight_first;          // a file that has a staging link
+  std::optional<std::int64_t> unknown;  // files that no event names; nullopt: not searched for
+  std::vector<std::string> unread;      // files that could not be read; their content is unknown
 };
 
-// What an erasure takes last: the files of artifacts whose rows are erased, and that were still there when they were
-// looked at.
+// A file that an erasure removes last: its artifact's row is erased, but the file still existed when it was checked.
 struct LeftFile {
   std::string path;
   std::int64_t seq = -1;
@@ -37,15 +36,15 @@ struct FileWork {
   SharedSnapshot& snapshot;
   const Log& log;
   const ArtifactRoot& root;
-  const std::set<std::string>& redacted;  // artifact_ids whose files may be gone
+  const std::set<std::string>& redacted;  // artifact_ids whose files may be absent
   Findings& findings;
   std::vector<LeftFile>& left;
 };
 
-// Hashes every artifact's file, in `jobs` threads; of one that is erased, only whether it is there.
+// Hashes every artifact file with `jobs` threads. For an erased artifact, checks only whether the file exists.
 Status check_files(const FileWork& work, unsigned jobs, FileCounts& counts);
 
-// Looks for files that no row names.
+// Searches for files that no row names.
 Status check_unknown_files(const FileWork& work, FileCounts& counts);
 
 }  // namespace muniment::verify

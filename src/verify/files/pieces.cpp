@@ -23,7 +23,7 @@ void PieceDigest::update(std::string_view bytes) {
 
 PieceTree PieceDigest::tree() const {
   PieceTree tree;
-  // A value stands between two pieces: behind the last one stands the file's own hash.
+  // Each value separates two pieces; the hash of the file follows the last piece.
   std::string level = values_;
   if (size_ > 0 && static_cast<std::size_t>(size_) % piece_size == 0) level.resize(level.size() - sizeof(Hash));
   for (char number = 0;; ++number) {

@@ -1,4 +1,4 @@
-// The pieces of a large file (docs/format.md, Pieces), made here anew: the writer's code is not used.
+// Computes the pieces of a large file (docs/format.md, Pieces) without the writer's code.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ inline constexpr std::string_view pieces_suffix = ".pieces";
 inline constexpr std::int64_t unpieced_bytes_max = 1 << 20;  // larger files have pieces
 
 struct PieceTree {
-  std::string file;  // what the file beside it holds
+  std::string file;  // content of the `.pieces` file
   Hash root{};
 };
 
-// Hashes a file, and notes what SHA-256 has come to after each piece.
+// Hashes a file and records the SHA-256 state after each piece.
 class PieceDigest {
  public:
   void update(std::string_view bytes);
   Hash finish() { return digest_.finish(); }
-  PieceTree tree() const;  // of a file that has pieces
+  PieceTree tree() const;  // only for a file that has pieces
 
  private:
   ChainedSha256 digest_;

@@ -44,7 +44,7 @@ std::vector<std::string> strings_in(const std::string& text) {
   return strings;
 }
 
-// docs/retrieval.md, From a document to a card.
+// Source: docs/retrieval.md, From a document to a card.
 std::vector<std::string> labels_of(const Row& row) {
   const std::string corpus = row.text(c_corpus), document = row.text(c_document);
   std::vector<std::string> labels = {"corpus:" + corpus,
@@ -63,7 +63,7 @@ std::vector<std::string> labels_of(const Row& row) {
   return labels;
 }
 
-// As the lexical index writes them.
+// Produces the terms that the lexical index stores.
 std::vector<std::string> terms_of(const std::vector<std::string>& labels, const std::string& language) {
   std::vector<std::string> terms = {"G" + (language.empty() ? "none" : language.substr(0, language_bytes_max))};
   for (const std::string& label : labels) {

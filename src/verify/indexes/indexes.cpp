@@ -20,7 +20,8 @@
 namespace muniment::verify {
 namespace {
 
-// A daemon that writes takes away what is being read, and may make it look damaged: what is damaged indeed is so again.
+// A running daemon may replace files during a read, which makes them look damaged. Real damage persists over several
+// attempts.
 constexpr int damaged_attempts_max = 3;
 constexpr std::chrono::seconds attempts_for{60};
 constexpr std::chrono::milliseconds between_attempts{100};
@@ -28,7 +29,7 @@ constexpr std::size_t findings_held_max = 1'000;
 constexpr std::size_t model_bytes_max = limits::search_request_bytes_max * 2;
 constexpr std::string_view mark = "mark:", lanes_mark = "mark:vectors";
 
-// What one attempt found; the daemon may come in between, and then it is as if it had not been.
+// Result of one attempt. It is discarded if the daemon wrote in the meantime.
 struct Attempt {
   std::vector<Finding> findings;
   std::vector<std::string> not_checked;
@@ -36,7 +37,7 @@ struct Attempt {
   bool damaged = false;
 };
 
-// One index, or one space: which passages it has, against those that it must and may have at its position.
+// Checks one index or one vector space: compares the passages it holds with those it must and may hold at its position.
 class IndexJudge {
  public:
   IndexJudge(std::string name, const IndexRows& rows, std::int64_t next_seq, std::optional<std::size_t> corpus,
@@ -54,21 +55,20 @@ class IndexJudge {
     const IndexedRevision* const revision = rows_.of(chunk);
     if (revision == nullptr || (corpus_ && revision->corpus != *corpus_)) {
       return found(-1, chunk, fmt::format("no passage {}", chunk),
-                   revision == nullptr ? "a passage that no document has" : "a passage of another corpus");
+                   revision == nullptr ? "a passage of no document" : "a passage of another corpus");
     }
     (live ? live_ : closed_)[static_cast<std::size_t>(chunk)] = true;
     if (revision->removed_at < next_seq_) {
-      return found(revision->seq, chunk, "not there: it was erased or revoked at " + number(revision->removed_at),
+      return found(revision->seq, chunk, "absent: it was erased or revoked at " + number(revision->removed_at),
                    "there");
     }
     if (live && revision->valid_to < next_seq_) {
-      return found(revision->seq, chunk,
-                   "not among those that are current: it was ended at " + number(revision->valid_to), "current");
+      return found(revision->seq, chunk, "not current: it was ended at " + number(revision->valid_to), "current");
     }
     compare(*revision, live, chunk, facts);
   }
 
-  // `complete`: all that it must have must be there.
+  // `complete`: every required passage must be present.
   void finish(bool complete) {
     if (!complete) return;
     for (const IndexedRevision& revision : rows_.revisions) {
@@ -79,8 +79,7 @@ class IndexJudge {
         const bool there = revision.valid_to < next_seq_ ? closed_[place]
                            : revision.valid_to == never  ? live_[place]
                                                          : live_[place] || closed_[place];
-        if (!there)
-          found(revision.seq, chunk, revision.valid_to < next_seq_ ? "among those that were" : "there", "missing");
+        if (!there) found(revision.seq, chunk, revision.valid_to < next_seq_ ? "in the history" : "present", "missing");
       }
     }
   }
@@ -96,14 +95,13 @@ class IndexJudge {
     differs("valid_from", revision.seq, facts.valid_from);
     differs("time", revision.time_us, facts.time_us);
     if (live != (facts.valid_to == never) || (!live && revision.valid_to == never)) {
-      found(revision.seq, chunk, live ? "current" : "current: nothing has ended it",
+      found(revision.seq, chunk, live ? "current" : "current: no event ended it",
             fmt::format("ended at {}", facts.valid_to));
     } else if (!live) {
       differs("valid_to", revision.valid_to, facts.valid_to);
     }
     if ((terms_ ? revision.terms : revision.labels) != facts.labels) {
-      found(revision.seq, chunk, "the labels of its document",
-            "others: a filter lets it through, or keeps it back, where it should not");
+      found(revision.seq, chunk, "the labels of its document", "other labels: filters include or exclude it wrongly");
     }
   }
 
@@ -128,7 +126,7 @@ class IndexJudge {
   std::vector<bool> live_, closed_;  // by passage
 };
 
-// How many revisions came, ended or went from `next_seq` on.
+// Returns the number of revisions that began, ended or were removed at or after `next_seq`.
 std::int64_t behind(const IndexRows& rows, std::int64_t next_seq) {
   const auto since = [&](std::int64_t seq) { return seq >= next_seq && seq != never; };
   return std::ranges::count_if(rows.revisions, [&](const IndexedRevision& one) {
@@ -140,13 +138,13 @@ class Indexes {
  public:
   Indexes(const IndexWork& work, Attempt& attempt) : work_(work), attempt_(attempt) {}
 
-  // The indexes are opened first: what they have is in the rows that are read then.
+  // Opens the indexes before it reads the rows, so that the rows cover everything that the indexes hold.
   Status run() {
     auto lexical = LexicalFiles::open(work_.folder + "/lexical");
     auto shard = ShardFiles::open(work_.folder + "/vector");
     ASSIGN_OR_RETURN(Connection now, work_.snapshot.outside());
     ASSIGN_OR_RETURN(rows_, read_index_rows(now, work_.log.log_no));
-    if (rows_.next_seq < 0) return success();  // a database from before there were documents
+    if (rows_.next_seq < 0) return success();  // a database older than the document tables
     const Status has_lexical = lexical ? success() : Status(lexical.error()),
                  has_shard = shard ? success() : Status(shard.error());
     if (opened(has_lexical, "lexical index")) RETURN_IF_ERROR(judged(check_lexical(*lexical)));
@@ -158,34 +156,34 @@ class Indexes {
   }
 
  private:
-  // False: it is not there, and that was said, or could not be opened.
+  // Returns false if the index is absent, which it reports, or could not be opened.
   bool opened(const Status& opening, const std::string& name) {
     if (opening) return true;
     if (opening.error().code != Errc::not_found) return false;
     if (!rows_.revisions.empty())
       attempt_.not_checked.push_back(
-          fmt::format("the {} (there is none in {}: the daemon fills one)", name, work_.folder));
+          fmt::format("the {} (there is none in {}: the daemon creates it at its next start)", name, work_.folder));
     return false;
   }
 
-  // What cannot be read as it is written is a finding; what could not be read just now is not.
+  // A file with invalid content is a finding; a file that is temporarily unreadable is not.
   Status judged(const Status& read) {
     if (read || read.error().code != Errc::corrupt) return read;
-    attempt_.findings.push_back({Check::search_index, -1, "", "an index that can be read", read.error().message});
+    attempt_.findings.push_back({Check::search_index, -1, "", "a readable index", read.error().message});
     attempt_.damaged = true;
     return success();
   }
 
-  // True: the rows are there up to where the index says that it is.
+  // Returns true if the rows cover the index up to its position.
   bool comparable(std::int64_t next_seq, const std::string& name) {
     if (next_seq > rows_.next_seq) {
-      attempt_.not_checked.push_back(fmt::format("the {}: it is at {}, and the tables of documents are only at {}",
-                                                 name, next_seq, rows_.next_seq));
+      attempt_.not_checked.push_back(
+          fmt::format("the {}: it is at {}, ahead of the document tables at {}", name, next_seq, rows_.next_seq));
       return false;
     }
     if (const std::int64_t revisions = behind(rows_, next_seq); revisions > 0) {
       attempt_.not_checked.push_back(
-          fmt::format("{} documents that the {}, which is at {}, has not come to", revisions, name, next_seq));
+          fmt::format("{} documents that the {}, which is at {}, has not reached", revisions, name, next_seq));
     }
     return true;
   }
@@ -194,7 +192,7 @@ class Indexes {
     if (!comparable(files.next_seq(), "lexical index")) return success();
     if (files.erasing())
       attempt_.not_checked.push_back(
-          "free pages of the lexical index, in which words of what was erased may still be: the next commit writes it anew");
+          "free pages of the lexical index, which may still hold erased words: the next commit rewrites it");
     IndexJudge judge("lexical index", rows_, files.next_seq(), std::nullopt, true, attempt_);
     for (const bool live : {true, false}) {
       std::int64_t& count = live ? attempt_.counts.lexical : attempt_.counts.lexical_history;
@@ -215,7 +213,7 @@ class Indexes {
     if (!comparable(lanes, "vector shard")) return success();
     if (files.erasing())
       attempt_.not_checked.push_back(
-          "files of the vector shard in which vectors of what was erased may still be: the next start writes them anew");
+          "files of the vector shard, which may still hold erased vectors: the next start rewrites them");
     std::vector<bool> has_hashes(rows_.corpora.size());
     for (const ShardSpace& space : files.spaces()) {
       if (space.name.starts_with(mark)) continue;
@@ -224,7 +222,7 @@ class Indexes {
       if (corpus < has_hashes.size() && space.name.starts_with("hash/")) has_hashes[corpus] = true;
     }
     for (std::size_t corpus = 0; corpus < has_hashes.size(); ++corpus) {
-      // A corpus without a space has none of its passages there.
+      // A corpus without a space has no passages in the index.
       if (!has_hashes[corpus])
         IndexJudge("vector space hash@" + rows_.corpora[corpus], rows_, lanes, corpus, false, attempt_).finish(true);
     }
@@ -238,7 +236,8 @@ class Indexes {
 
   Status check_space(const ShardFiles& files, const ShardSpace& space, std::int64_t lanes) {
     const auto position = position_of(files, space, lanes);
-    // What ends is taken out of a model's space with all others, and of a slow embedder's a moment later.
+    // Ended passages are removed from a model's space together with all others, and from the space of a slow embedder
+    // slightly later.
     const std::int64_t at = position ? *position : space.name.starts_with("lsa/") ? lanes : 0;
     IndexJudge judge("vector space " + space.name, rows_, at, corpus_of(space), false, attempt_);
     ++attempt_.counts.spaces;
@@ -252,8 +251,8 @@ class Indexes {
     return success();
   }
 
-  // Up to where a space must have everything. A slow embedder's has a mark of its own; that of a model which is being
-  // filled has none.
+  // Returns the position up to which a space must be complete. The space of a slow embedder has its own position; the
+  // space of a model that is still being filled has none.
   std::optional<std::int64_t> position_of(const ShardFiles& files, const ShardSpace& space, std::int64_t lanes) const {
     const std::string identity = space.name.substr(0, space.name.find('@'));
     for (const ShardSpace& other : files.spaces()) {
@@ -266,7 +265,7 @@ class Indexes {
     return std::nullopt;
   }
 
-  // An identity ends with 16 digits of the model's hash; the model that answers lies beside the indexes.
+  // An identity ends with 16 digits of the model's hash. The active model's file is stored beside the indexes.
   bool is_current_model(const std::string& identity, const std::string& corpus) const {
     const auto text =
         read_file(work_.folder + "/models/" + to_hex(sha256(corpus)).substr(0, 32) + ".model", model_bytes_max);

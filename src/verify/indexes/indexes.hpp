@@ -1,5 +1,5 @@
-// The search indexes, held against the documents: every passage that can be found is in them, and nothing else is. They
-// follow the log, so that what they have not come to is a state and no finding.
+// Checks the search indexes against the documents: they hold every passage that can be found, and nothing else. The
+// indexes follow the log, so that a lag is reported as a state, not as a finding.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,20 @@
 namespace muniment::verify {
 
 struct IndexCounts {
-  std::int64_t lexical = 0, lexical_history = 0;  // passages
+  std::int64_t lexical = 0, lexical_history = 0;  // number of passages
   std::int64_t spaces = 0, vectors = 0, vectors_history = 0;
 };
 
 struct IndexWork {
-  std::string folder;  // of the search child: lexical/, vector/, models/
+  std::string folder;  // folder of the search child: lexical/, vector/, models/
   const SharedSnapshot& snapshot;
   const Log& log;
   Findings& findings;
   std::vector<std::string>& not_checked;
 };
 
-// Errors: unavailable, where files or rows could not be read, or the daemon wrote too fast for it.
+// Errors: unavailable if files or rows could not be read, or if the daemon replaced them faster than they could be
+// read.
 Status check_indexes(const IndexWork& work, IndexCounts& counts);
 
 }  // namespace muniment::verify

@@ -14,11 +14,11 @@ namespace muniment::verify {
 namespace {
 
 constexpr unsigned time_slot = 0, valid_from_slot = 1, valid_to_slot = 2;
-// Prefixes of the terms that are no words: G, H and L stand side by side.
+// Prefixes of the terms that are not words: G, H and L are adjacent.
 constexpr const char* first_of_labels = "G";
 constexpr char last_prefix_of_labels = 'L';
 
-// `work` answers a Result; no exception of Xapian's leaves it.
+// Runs `work`, which returns a Result, and converts exceptions of Xapian to errors.
 template <typename Work>
 auto guarded(const std::string& path, Work work) -> decltype(work()) {
   try {
@@ -28,12 +28,12 @@ auto guarded(const std::string& path, Work work) -> decltype(work()) {
   } catch (const Xapian::Error& error) {
     const bool disk = error.get_error_string() != nullptr;
     return Error(disk ? Errc::unavailable : Errc::corrupt, path + ": " + error.get_description());
-  } catch (const std::exception& error) {  // such as an absurd length that was believed
+  } catch (const std::exception& error) {  // such as an allocation of a damaged length
     return Error(Errc::corrupt, path + ": " + error.what());
   }
 }
 
-// Eight bytes that sort like the number.
+// Decodes eight bytes that sort in numeric order.
 std::int64_t number_in(const std::string& sortable) {
   if (sortable.size() != sizeof(std::uint64_t)) return -1;
   std::uint64_t bits = 0;
@@ -82,7 +82,7 @@ Result<LexicalFiles> LexicalFiles::open(const std::string& folder) {
     impl->history = Xapian::Database(folder + "/history");
     const std::string next = impl->live.get_metadata("next_seq");
     const auto number = next.empty() ? std::optional<std::int64_t>(0) : parse_decimal(next);
-    if (!number) return Error(Errc::corrupt, folder + ": its position is no number");
+    if (!number) return Error(Errc::corrupt, folder + ": its position is not a number");
     impl->next_seq = *number;
     impl->erasing = !impl->live.get_metadata("erased").empty();
     return success();

@@ -1,5 +1,5 @@
-// The lexical index as it lies on the disk: two Xapian databases (docs/retrieval.md, The lexical index). It is only
-// read; a daemon may be writing to it.
+// Reads the lexical index: two Xapian databases (docs/retrieval.md, The lexical index). It writes nothing; a daemon may
+// write to the index at the same time.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace muniment::verify {
 
 class LexicalFiles {
  public:
-  // One moment of each database, the live one's first. Errors: not_found; corrupt; unavailable where a commit was in
-  // the way: again.
+  // Opens one state of each database, the live one first. Errors: not_found; corrupt; unavailable if a commit
+  // interfered, which is worth a retry.
   static Result<LexicalFiles> open(const std::string& folder);
   LexicalFiles(LexicalFiles&&) noexcept;
   ~LexicalFiles();
 
-  std::int64_t next_seq() const;  // up to where the log is indexed
-  bool erasing() const;           // words of what was erased may still be in free pages
+  std::int64_t next_seq() const;  // position up to which the log is indexed
+  bool erasing() const;           // free pages may still hold erased words
 
-  // Every passage in the order of its id: those that are current, or those that were. Errors as of open; unavailable
-  // also where the writer has overtaken the moment that is read.
+  // Visits every passage in the order of its id: the current ones or the historical ones. Errors: as of open;
+  // unavailable also if the writer has discarded the state that is being read.
   using Visit = std::function<void(std::int64_t chunk, const IndexedFacts& facts)>;
   Status visit(bool live, const Visit& visit) const;
 

@@ -17,12 +17,12 @@
 namespace muniment::verify {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "values are read as they lie there");
+static_assert(std::endian::native == std::endian::little, "values are read without byte swapping");
 
 constexpr std::uint32_t format_version = 1;
 constexpr std::size_t kind_at = 5, id_at = 6, vector_head_bytes = 28, code_bytes_step = 32;
 
-// RocksDB would write its log into the folder.
+// Keeps RocksDB from writing its log into the folder.
 class NoLog : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
@@ -54,7 +54,7 @@ class Bytes {
   bool whole_ = true;
 };
 
-// docs/format.md, Vector shard: Digest.
+// Source: docs/format.md, Vector shard, Digest.
 std::uint64_t record_hash(std::string_view key, std::string_view value) {
   constexpr std::uint64_t factor = 0x9e37'79b9'7f4a'7c15;
   std::uint64_t hash = (key.size() << 32 | value.size()) * factor;
@@ -123,7 +123,7 @@ struct ShardFiles::Impl {
   std::vector<ShardSpace> spaces;
   bool erasing = false;
 
-  // Every record whose key begins with `prefix`.
+  // Visits every record whose key begins with `prefix`.
   template <typename Take>
   Status scan(const std::string& prefix, Take take) const {
     rocksdb::ReadOptions options;
@@ -144,14 +144,13 @@ struct ShardFiles::Impl {
     RETURN_IF_ERROR(scan(std::string(1, '\0'), [&](std::string_view, std::string_view value) -> Status {
       Bytes bytes(value);
       const auto version = bytes.get<std::uint32_t>();
-      bytes.get<std::uint32_t>();  // the next space's number
+      bytes.get<std::uint32_t>();  // number of the next space
       counted = bytes.get<std::uint32_t>();
       wanted = bytes.get<std::uint64_t>();
       erasing = bytes.get<std::uint32_t>() != 0;
-      return bytes.whole() && version == format_version ? success()
-                                                        : Status(damaged("its own record is not as it is written"));
+      return bytes.whole() && version == format_version ? success() : Status(damaged("its own record is malformed"));
     }));
-    // The record of a space is the first of its keys: from one to the next.
+    // The record of a space has the first of its keys, so that the scan skips from space to space.
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     const std::unique_ptr<rocksdb::Iterator> records(db->NewIterator(options));
@@ -159,13 +158,13 @@ struct ShardFiles::Impl {
       const std::string key = records->key().ToString(), value = records->value().ToString();
       auto space =
           key.size() == id_at && key.front() == '\1' && key[kind_at] == 'a' ? space_in(key, value) : std::nullopt;
-      if (!space) return damaged("the record of a space is missing, or not as it is written");
+      if (!space) return damaged("the record of a space is missing or malformed");
       digest += record_hash(key, value);
       spaces.push_back(*std::move(space));
     }
     if (!records->status().ok()) return error_of(records->status(), folder);
     return digest == wanted && spaces.size() == counted ? success()
-                                                        : Status(damaged("it has not the spaces that it says"));
+                                                        : Status(damaged("its spaces differ from the recorded number"));
   }
 };
 
@@ -186,12 +185,12 @@ Result<ShardFiles> ShardFiles::open(const std::string& folder) {
   options.paranoid_checks = true;
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   options.skip_stats_update_on_db_open = true;
-  options.max_open_files = -1;  // all of them now: the writer replaces them
+  options.max_open_files = -1;  // opens every file now, because the writer replaces them
   rocksdb::DB* db = nullptr;
   try {
     if (const auto status = rocksdb::DB::OpenForReadOnly(options, folder, &db); !status.ok())
       return error_of(status, folder);
-  } catch (const std::exception& thrown) {  // such as a length that is damaged and was believed
+  } catch (const std::exception& thrown) {  // such as an allocation of a damaged length
     return Error(Errc::corrupt, folder + ": " + thrown.what());
   }
   impl->db.reset(db);
@@ -210,7 +209,7 @@ Status ShardFiles::visit(const ShardSpace& space, const Visit& visit) const {
     if (kind == 'c' || kind == 'h') closed_digest += record_hash(key, value);
     if (kind != 'n' && kind != 'h') return success();
     auto vector = vector_in(value, space.dimension);
-    if (!vector) return impl_->damaged("a vector of " + space.name + " is not as it is written");
+    if (!vector) return impl_->damaged("a vector of " + space.name + " is malformed");
     ++(kind == 'n' ? vectors : closed);
     if (kind == 'h')
       vector->facts.valid_to = static_cast<std::int64_t>(big_endian(key.substr(id_at, 8)) ^ std::uint64_t{1} << 63);
@@ -220,7 +219,7 @@ Status ShardFiles::visit(const ShardSpace& space, const Visit& visit) const {
   if (vectors == space.vectors && closed == space.closed && live_digest == space.live_digest &&
       closed_digest == space.closed_digest)
     return success();
-  return impl_->damaged(space.name + " has lost records, or has some that are stale");
+  return impl_->damaged(space.name + " has missing or stale records");
 }
 
 }  // namespace muniment::verify

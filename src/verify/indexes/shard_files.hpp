@@ -1,5 +1,5 @@
-// The vector shard as it lies on the disk (docs/format.md, Vector shard). It is only read; a daemon may be writing to
-// it.
+// Reads the vector shard (docs/format.md, Vector shard). It writes nothing; a daemon may write to the shard at the same
+// time.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace muniment::verify {
 
 struct ShardSpace {
   std::uint32_t number = 0;
-  std::string name;  // <identity>@<corpus>, or mark:<what a position is of>
+  std::string name;  // <identity>@<corpus>, or mark:<owner of the position>
   std::uint32_t dimension = 0;
   std::int64_t next_seq = 0;
   std::uint64_t vectors = 0, closed = 0;
@@ -25,15 +25,16 @@ struct ShardSpace {
 
 class ShardFiles {
  public:
-  // One moment. Errors: not_found; corrupt; unavailable where files went while it was opened: again.
+  // Opens one state of the shard. Errors: not_found; corrupt; unavailable if files disappeared while they were opened,
+  // which is worth a retry.
   static Result<ShardFiles> open(const std::string& folder);
   ShardFiles(ShardFiles&&) noexcept;
   ~ShardFiles();
 
   const std::vector<ShardSpace>& spaces() const;
-  bool erasing() const;  // something that was removed may still lie in a file
+  bool erasing() const;  // a file may still hold removed records
 
-  // Every vector of a space. Errors: corrupt, also where records are missing, stale or not as they are written.
+  // Visits every vector of a space. Errors: corrupt, also for missing, stale or malformed records.
   using Visit = std::function<void(bool live, std::int64_t chunk, const IndexedFacts& facts)>;
   Status visit(const ShardSpace& space, const Visit& visit) const;
 

@@ -1,4 +1,4 @@
-// Reads an entry (docs/format.md, Entry) back into the event that it says.
+// Decodes an entry (docs/format.md, Entry) into its event.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Entry {
   std::string body_hash;  // 32 bytes
 };
 
-// Errors: corrupt for anything but one whole entry.
+// Errors: corrupt unless `bytes` is exactly one entry.
 Result<Entry> decode_entry(std::string_view bytes);
 
 }  // namespace muniment::verify

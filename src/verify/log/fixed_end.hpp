@@ -1,5 +1,5 @@
-// The upper seq of a verify, fixed before anything is read: every event up to it must be signed for the verdict
-// `verified`. A daemon that lives signs within a moment what it has just committed, and is given that moment.
+// Fixes the last seq of a verify before anything is read. The verdict `verified` requires a signature over every event
+// up to it. A running daemon signs new commits within a moment, and the verifier waits for that signature.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 namespace muniment::verify {
 
 struct FixedEnd {
-  std::int64_t upto = -1;  // -1: the log was empty, or is not there
+  std::int64_t upto = -1;  // -1: the log is empty or absent
   bool live = false;       // a daemon holds the log
 };
 
-// The log's last seq as it is now. Where a daemon holds the log, returns when a checkpoint of that size is kept, or
-// after 2 s. What such a note is worth is not looked at here. Errors: unavailable.
+// Returns the last seq of the log. If a daemon holds the log, the call returns when a checkpoint of that size is
+// stored, or after 2 s. It does not check the signature of that checkpoint. Errors: unavailable.
 Result<FixedEnd> fix_end(const Options& options);
 
 }  // namespace muniment::verify

@@ -78,7 +78,7 @@ std::optional<Tree> Tree::from_edge(std::int64_t size, std::string_view edge) {
 
 void Tree::add(const Hash& leaf) {
   Hash node = leaf;
-  // Every set low bit of the size is a perfect subtree that the new leaf completes with its twin.
+  // Each set bit at the low end of the size is a perfect subtree, which the new leaf merges with its sibling.
   for (std::int64_t bits = size_; (bits & 1) != 0; bits >>= 1) {
     node = node_hash(subtrees_.back(), node);
     subtrees_.pop_back();

@@ -1,5 +1,5 @@
-// The hashed bytes of docs/format.md (Entry, Tree), encoded here anew: the writer's code is not
-// used, so that a mistake in it shows.
+// Encodes and hashes entries and the tree (docs/format.md, Entry, Tree) without the writer's code, so that an error in
+// that code is found.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace muniment::verify {
 
-// A row of `event`; the texts point into the row that was read.
+// A row of `event`. The views point into the row that was read.
 struct EventView {
   std::int64_t seq = 0;
   std::int64_t run_no = 0;
@@ -31,11 +31,11 @@ struct EventView {
   std::optional<std::string_view> salt;
   std::optional<std::string_view> body;
   std::string_view run_hash;     // 32 bytes
-  std::string_view why_no_body;  // it is in the archive, and could not be had
-  bool erased_since = false;     // the archive has lost it since the row was read
+  std::string_view why_no_body;  // reason why the archived body could not be read
+  bool erased_since = false;     // the archive lost the body after the row was read
 };
 
-// The bytes before and after the previous run_hash: what comes between may be known only later.
+// Encodes the parts before and after the previous run_hash, which may become known later.
 void encode_before_previous(const Uuid& log_id, std::string_view run_id, const EventView& event, std::string& out);
 
 struct EntryHashes {
@@ -44,16 +44,16 @@ struct EntryHashes {
 };
 EntryHashes hash_entry(std::string_view before, std::string_view previous, std::string_view body_hash);
 
-// An RFC 6962 tree that grows leaf by leaf; it keeps one hash for each set bit of its size.
+// An RFC 6962 tree that grows leaf by leaf. It stores one hash for each set bit of its size.
 class Tree {
  public:
-  // The tree of this size with these perfect subtrees; nullopt when they are not as many as it has.
+  // Builds the tree of this size from its perfect subtrees; nullopt if their number does not match the size.
   static std::optional<Tree> from_edge(std::int64_t size, std::string_view edge);
 
   void add(const Hash& leaf);
   std::int64_t size() const { return size_; }
   Hash root() const;
-  std::string edge() const;  // the perfect subtrees' roots, the largest first
+  std::string edge() const;  // roots of the perfect subtrees, the largest first
 
  private:
   std::int64_t size_ = 0;
@@ -62,8 +62,8 @@ class Tree {
 
 Hash node_hash(const Hash& left, const Hash& right);
 
-// The root of a tree of `size` leaves to which an inclusion proof leads (RFC 9162, 2.1.3.2), the leaf's sibling
-// first; nullopt when it is too long or too short for this leaf.
+// Computes the root of a tree of `size` leaves from an inclusion proof (RFC 9162, 2.1.3.2) that starts with the leaf's
+// sibling; nullopt if the length of the proof does not match the leaf.
 std::optional<Hash> root_of_proof(const Hash& leaf, std::int64_t index, std::int64_t size,
                                   const std::vector<Hash>& hashes);
 

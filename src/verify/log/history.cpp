@@ -91,7 +91,7 @@ Status History::add(Span&& span) {
   return success();
 }
 
-// The first event of its run in this span: the span before knows the run_hash that it follows.
+// Resolves the first event of a run in this span from the run_hash in the preceding span.
 void History::resolve(SeenEvent& event, const Waiting& waiting) {
   const std::string& known = life_.heads()[event.run_no].run_hash;
   const Hash zeros{};
@@ -139,7 +139,7 @@ Status History::advance_checkpoint() {
   return success();
 }
 
-// What must hold of the tree as it is now.
+// Compares the current tree with the checkpoints of its size.
 Status History::check_points() {
   while (checkpoint_ && checkpoint_->size <= next_seq_) {
     const Hash root = tree_.root();

@@ -1,5 +1,5 @@
-// Joins the spans in order: seq without a gap, the hashes that waited for the span before, run_seq
-// and the life of every run, the tree with its checkpoints, signatures and tiles, and the tables beside the log.
+// Joins the spans in order. It checks that seq has no gap, the hashes that depend on an earlier span, run_seq and the
+// life of every run, the tree with its checkpoints, signatures and tiles, and the tables beside the log.
 #pragma once
 
 #include <compare>
@@ -46,20 +46,21 @@ struct ArchivedSpan {
 
 class History {
  public:
-  // `tiles`: nullptr when there are none to look at. `resumed`: what an earlier verify saw; the log begins there.
+  // `tiles`: nullptr if no tiles are checked. `resumed`: state of an earlier verify; the log begins at its end.
   static Result<History> open(Connection& connection, const Log& log, const ArtifactRoot& root, SignedLog& signatures,
                               TileFiles* tiles, const SavedState* resumed, Findings& findings);
 
   Status add(Span&& span);
-  Status finish();  // after the last span
+  Status finish();  // call after the last span
 
   std::int64_t size() const { return tree_.size(); }
-  SavedState state() const;  // between two spans: to go on from here another time
+  SavedState state() const;  // call between two spans; a later verify resumes from it
 
   const HistoryCounts& counts() const { return counts_; }
   const std::set<std::string>& redacted_artifacts() const { return life_.redacted_artifacts(); }
-  const std::set<std::int64_t>& announced() const { return life_.announced(); }  // seqs that event.redacted names
-  const std::set<ArchivedSpan>& archived() const { return archived_; }           // as log.archived says
+  const std::set<std::int64_t>& announced() const { return life_.announced(); }  // seqs that event.redacted events name
+  // Partitions that log.archived events name
+  const std::set<ArchivedSpan>& archived() const { return archived_; }
 
  private:
   struct Point {  // a row of checkpoint
@@ -88,7 +89,7 @@ class History {
   CorpusTables corpora_;
   RunLife life_;
   Cursor checkpoints_;
-  std::optional<Point> checkpoint_;  // the next one; none are left when empty
+  std::optional<Point> checkpoint_;  // the next checkpoint; empty: none are left
   Tree tree_;
   std::int64_t next_seq_ = 0;
   bool resumed_ = false;

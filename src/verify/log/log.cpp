@@ -39,7 +39,7 @@ Result<Log> find_log(Connection& connection, std::optional<std::int64_t> log_no,
   return *std::move(log);
 }
 
-// Numbers of runs are found by hopping over the index, one step a run, however many events it has.
+// Finds run numbers by skipping through the index: one step for each run, regardless of its number of events.
 Status read_run_ids(Connection& connection, Log& log) {
   RETURN_IF_ERROR(connection.start_copy(
       fmt::format("WITH RECURSIVE hop (run_no) AS ("

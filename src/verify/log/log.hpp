@@ -1,5 +1,5 @@
-// What must be known of a log before its events are read: which it is, where it ends, what its
-// runs are called, and that the parts of its event table are the ones that readers see.
+// Reads the facts about a log that are needed before its events: its identity, its end, the ids of its runs, and
+// whether the partitions of its event table are the ones that readers see.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace muniment::verify {
 
-// Errors: not_found when there is no such log (`log_no` nullopt: the only one, or the first).
+// Errors: not_found if there is no such log. `log_no` nullopt: the only log, or the first one.
 Result<Log> find_log(Connection& connection, std::optional<std::int64_t> log_no, std::vector<std::int64_t>& others);
 
-// The names stand in the first event of each run: read before the spans, which need them.
-Status read_run_ids(Connection& connection, Log& log);  // those above log.run_no_known
+// Reads run ids from the first event of each run, because the spans need them.
+Status read_run_ids(Connection& connection, Log& log);  // only runs above log.run_no_known
 
 Status check_partitions(Connection& connection, const Log& log, Findings& findings);
 

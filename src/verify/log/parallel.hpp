@@ -1,4 +1,4 @@
-// A few threads that do the same work on different parts.
+// Runs the same work on several threads, each on its own part.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace muniment::verify {
 
-// Runs work(0) … work(jobs − 1), each on its own thread; the first error, once all have ended.
+// Runs work(0) … work(jobs − 1), each on its own thread. Returns the first error after all threads have ended.
 Status in_parallel(unsigned jobs, const std::function<Status(unsigned job)>& work);
 
 }  // namespace muniment::verify

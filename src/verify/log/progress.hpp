@@ -1,4 +1,4 @@
-// One line on standard error that says how far a long verify has come; only on a terminal.
+// Prints the progress of a long verify as one line on standard error, only on a terminal.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What the `run.` events say of a run: the part of its state that the table `run` holds as well
-// (docs/format.md, State and Rows).
+// Derives from `run.` events the part of a run's state that the table `run` also holds (docs/format.md, State and
+// Rows).
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace muniment::verify {
 
 using Text = std::optional<std::string>;  // nullopt is null
 
-// The readings of a body that docs/format.md names: they never fail.
+// Read members of a body as docs/format.md defines. They never fail.
 Text text_of(const json::Value& body, std::string_view member);
 std::int64_t natural_of(const json::Value& body, std::string_view member);
-Text scalar_of(const json::Value& value);  // its canonical text; nullopt for what is no scalar
+Text scalar_of(const json::Value& value);  // canonical text; nullopt if `value` is not a scalar
 
 struct RunEvent {
   std::int64_t seq = 0;
@@ -32,7 +32,7 @@ struct RunFacts {
   Text status, outcome, origin, goal, started_at;
   bool has_agent = false;
   Text agent_name, agent_id, agent_version;
-  std::map<std::string, std::string> labels;  // name → canonical text of its value
+  std::map<std::string, std::string> labels;  // name → canonical text of the value
   bool has_parent = false;
   Text parent_run_id;
   std::int64_t parent_run_seq = 0;

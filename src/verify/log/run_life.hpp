@@ -1,5 +1,5 @@
-// The life of every run (docs/format.md, Life of a run), event by event: run_seq without a gap, and nothing that
-// could not be appended to the run as it then stood. What was erased is noted by the way.
+// Checks the life of every run (docs/format.md, Life of a run) event by event: run_seq has no gap, and the state of the
+// run permits each event. It also records erasures.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace muniment::verify {
 
-// Events that a start found at the log's end and took over, and nothing outside the database shows to be the daemon's
-// own.
+// Events that a start found at the end of the log and adopted, and for which nothing outside the database shows that
+// the daemon wrote them.
 struct Adoption {
   std::int64_t said_at = -1;        // seq of the log.started
-  std::int64_t from = -1, to = -1;  // -1: its body is erased, and so it is not known whether it adopted any
+  std::int64_t from = -1, to = -1;  // -1: its body is erased, so that it is unknown whether it adopted events
 };
 
 enum class Stand : std::uint8_t { not_started, open, ended, halted };
 
-// Where a run stands after some of its events.
+// State of a run after some of its events.
 struct Head {
   std::int64_t next_run_seq = 0;
   std::string run_hash;
@@ -36,8 +36,8 @@ class RunLife {
  public:
   RunLife(const Log& log, Findings& findings);
 
-  void follow(const SeenEvent& event, const Telling* telling);  // events in the order of seq
-  void finish();                                                // after the last event
+  void follow(const SeenEvent& event, const Telling* telling);  // call in the order of seq
+  void finish();                                                // call after the last event
 
   Heads& heads() { return heads_; }
   const Heads& heads() const { return heads_; }

@@ -1,5 +1,5 @@
-// Where a verify got to, so that the next one goes on from there: the tree's edge and how every run stood. It is as
-// trustworthy as the place where it was kept (docs/format.md, Verification state).
+// Reads and writes the state of a verify, from which the next one resumes: the edge of the tree and the state of every
+// run. The state is as trustworthy as the place that stored it (docs/format.md, Verification state).
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ namespace muniment::verify {
 
 struct SavedState {
   Uuid log_id;
-  std::int64_t size = 0;  // events that were verified
+  std::int64_t size = 0;  // number of verified events
   Hash root{};
   std::string edge;
-  std::string note;  // the signed checkpoint of this size; empty: there was none
+  std::string note;  // the signed checkpoint of this size; empty: none
   Time saved_at;
-  std::vector<VerifierKey> keys;  // that were trusted
+  std::vector<VerifierKey> keys;  // keys that were trusted
   std::vector<Rotation> rotations;
   Heads heads;
   std::vector<Adoption> adopted;
@@ -34,7 +34,7 @@ struct SavedState {
 
 std::string json_of(const SavedState& state);
 
-// Errors: corrupt, also for an edge that does not lead to the root.
+// Errors: corrupt, also if the edge does not lead to the root.
 Result<SavedState> parse_saved_state(std::string_view text);
 
 }  // namespace muniment::verify

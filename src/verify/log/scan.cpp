@@ -10,7 +10,7 @@
 namespace muniment::verify {
 namespace {
 
-// Types whose body is read while the log is scanned; `run.` ones too.
+// Types whose body is read during the scan, in addition to `run.` types.
 constexpr std::array<std::string_view, 18> telling_types{
     "artifact.redacted", "artifact.stored", "claim.decided",   "claim.recorded",    "document.retracted",
     "document.revised",  "event.redacted",  "evidence.linked", "evidence.recorded", "feedback.recorded",
@@ -43,7 +43,7 @@ EventView event_of(const Row& row) {
   return event;
 }
 
-// `why` outlives the event.
+// `why` must outlive the event.
 Status take_archived(ArchivedBodies& archive, EventView& event, std::string& why) {
   auto body = archive.body(event.seq);
   if (body) {
@@ -90,7 +90,7 @@ void Scanner::take(const EventView& event) {
     found(Check::value_size, event, fmt::format("at most {} bytes", value_bytes_max),
           fmt::format("a body of {} bytes", event.body->size()));
   }
-  // The entry has one byte and two for these: another number could pass for the one that was hashed.
+  // The entry encodes these in one and two bytes; a larger number could be mistaken for the hashed one.
   if (event.origin < 1 || event.origin > 3 || event.schema_version < 1 || event.schema_version > schema_version_max) {
     found(Check::run_chain, event,
           fmt::format("an origin from 1 to 3, a schema_version from 1 to {}", schema_version_max),

@@ -1,4 +1,4 @@
-// The spans of a log on their way from the threads that scan them to the one that joins them, in order.
+// Passes the spans of a log from the threads that scan them to the thread that joins them in order.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace muniment::verify {
 
 inline constexpr std::int64_t events_a_span = 8'192;
-inline constexpr std::int64_t spans_ahead_a_job = 2;  // scanned and waiting for their turn
+inline constexpr std::int64_t spans_ahead_a_job = 2;  // spans scanned ahead of the join
 
-// The events from `begin` to before `end`.
+// The events in [begin, end).
 struct SpanRange {
   std::int64_t begin = 0, end = 0;
 };
 
-// All of [begin, end), with a border at `border` if that is inside.
+// Splits [begin, end) into ranges, with a boundary at `border` if it is inside.
 inline std::vector<SpanRange> span_ranges(std::int64_t begin, std::int64_t border, std::int64_t end) {
   std::vector<SpanRange> ranges;
   for (std::int64_t next = begin; next < end;) {
@@ -33,7 +33,7 @@ inline std::vector<SpanRange> span_ranges(std::int64_t begin, std::int64_t borde
   return ranges;
 }
 
-// Hands out spans to the scanning threads and their results, in order, to the one that joins them.
+// Hands out spans to the scanning threads and returns their results in order to the joining thread.
 class SpanQueue {
  public:
   SpanQueue(std::vector<SpanRange> ranges, unsigned jobs)
@@ -43,7 +43,7 @@ class SpanQueue {
 
   const SpanRange& range(std::int64_t number) const { return ranges_[static_cast<std::size_t>(number)]; }
 
-  // The next span to scan; nullopt: no more.
+  // Returns the next span to scan; nullopt: no more.
   std::optional<std::int64_t> claim() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stopped_ || claimed_ >= spans_ || claimed_ < joined_ + ahead_max_; });
@@ -57,7 +57,7 @@ class SpanQueue {
     changed_.notify_all();
   }
 
-  // The next span in order; nullopt: all are joined, or a scan failed.
+  // Returns the next span in order; nullopt: all are joined, or a scan failed.
   std::optional<Span> take() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stopped_ || joined_ == spans_ || ready_.contains(joined_); });

@@ -81,7 +81,7 @@ class BundleVerification {
   }
 
  private:
-  // Calls `take` with every event, in the order of the file.
+  // Calls `take` with every event in file order.
   template <typename Take>
   Status each_event(Take take) {
     LineReader lines(bundle_.text(BundleText::events));
@@ -139,7 +139,7 @@ class BundleVerification {
     report_.history.redacted.insert(report_.history.redacted.end(), span.redacted.begin(), span.redacted.end());
     report_.history.events += static_cast<std::int64_t>(span.events.size());
     progress("events", report_.history.events);
-    // Without its first event the chain has no beginning, and no hash says what it was.
+    // Without its first event the chain has no beginning that a hash could confirm.
     for (const Waiting& event : span.waiting)
       found(Check::run_seq, span.events[event.index].seq, "run_seq 0 at the beginning", "a later event");
     return success();
@@ -245,7 +245,7 @@ class BundleVerification {
   Findings& findings_;
   Log log_;
   RunLife life_;
-  RunTable runs_;  // for what it counts: a bundle has no such table
+  RunTable runs_;  // used for its counts; a bundle has no run table
   KnownLeaves leaves_;
   std::set<std::string> wanted_patches_;
 };
@@ -262,10 +262,10 @@ Report verify_bundle(const BundleOptions& options) {
     ASSIGN_OR_RETURN(BundleArchive bundle, BundleArchive::open(options.bundle, findings));
     return BundleVerification(options, std::move(bundle), report, findings).run(keys);
   }();
-  // What is a bundle and is not as one must be was changed after the export.
+  // A bundle with malformed content was changed after the export.
   const bool changed = !outcome && outcome.error().code == Errc::corrupt;
   if (changed)
-    findings.add({Check::bundle, -1, report.run_id, "a bundle as docs/format.md says", outcome.error().message});
+    findings.add({Check::bundle, -1, report.run_id, "a bundle as defined in docs/format.md", outcome.error().message});
   report.findings = findings.first();
   report.findings_count = findings.count();
   if (!outcome && !changed) report.problem = outcome.error().message;

@@ -1,4 +1,4 @@
-// The verification of a bundle: one run, its rows and its files, from one file and a key, without a server.
+// Verifies a bundle (one run with its rows and files) from one file and a key, without a server.
 #pragma once
 
 #include <string>

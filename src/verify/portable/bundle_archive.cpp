@@ -20,7 +20,7 @@ constexpr std::string_view artifacts_folder = "artifacts/";
 Error not_a_bundle(std::string_view why) { return {Errc::unavailable, fmt::format("not a bundle: {}", why)}; }
 Error not_as_it_was(std::string_view why) { return {Errc::corrupt, std::string(why)}; }
 
-// Of the archive itself: what cannot be unpacked is not a bundle that was changed.
+// Converts an error of the archive itself: a file that cannot be unpacked is not evidence of a changed bundle.
 Error unreadable(Error error) {
   if (error.code == Errc::corrupt) error.code = Errc::unavailable;
   return error;
@@ -39,7 +39,7 @@ Result<std::string> read_whole(TarReader& tar, const TarEntry& entry, std::size_
   }
 }
 
-// The members that there are have their names, and all together a size that can be read.
+// Checks that all listed members have their names and that their total size is within the limit.
 Status check_files(const BundleIndex& index) {
   if (index.files.size() < index.texts()) return not_as_it_was("bundle.json lists too few files");
   std::int64_t bytes = 0;
@@ -48,7 +48,7 @@ Status check_files(const BundleIndex& index) {
     const BundleMember& file = index.files[i];
     const bool is_text = i < index.texts();
     if (is_text && file.path != text_names[i])
-      return not_as_it_was(fmt::format("bundle.json lists {} where {} belongs", file.path, text_names[i]));
+      return not_as_it_was(fmt::format("bundle.json lists {} instead of {}", file.path, text_names[i]));
     if (!is_text) {
       const std::string id = file.path.substr(0, artifacts_folder.size()) == artifacts_folder
                                  ? file.path.substr(artifacts_folder.size())
@@ -59,7 +59,7 @@ Status check_files(const BundleIndex& index) {
     }
     const std::int64_t bytes_max = is_text ? limits::bundle_text_bytes_max : limits::bundle_bytes_max;
     if (file.size_bytes < 0 || file.size_bytes > bytes_max || (bytes += file.size_bytes) > limits::bundle_bytes_max) {
-      return not_as_it_was(fmt::format("{} makes it too large: at most {} bytes", file.path, bytes_max));
+      return not_as_it_was(fmt::format("{} exceeds the limit of {} bytes in total", file.path, bytes_max));
     }
   }
   return success();
@@ -69,7 +69,7 @@ Status check_files(const BundleIndex& index) {
 
 Result<BundleIndex> parse_bundle_index(std::string_view text) {
   const auto document = json::parse(text);
-  if (!document) return not_a_bundle("bundle.json is no JSON: " + document.error().message);
+  if (!document) return not_a_bundle("bundle.json is not valid JSON: " + document.error().message);
   const json::Value root = document->root();
   const auto version = root["version"].as_int();
   if (text_of(root, "format") != "muniment-bundle" || (version != 1 && version != 2))
@@ -80,7 +80,7 @@ Result<BundleIndex> parse_bundle_index(std::string_view text) {
   if (!log_id || !run_no || !size || !events || !origin || !run_id || *run_no < 0 || *size < 0 || *events < 0) {
     return not_as_it_was("bundle.json lacks log_id, origin, run_id, run_no, size or events");
   }
-  if ((*run_no == 0) != (*run_id == log_run_id)) return not_as_it_was("only run 0 is called _log");
+  if ((*run_no == 0) != (*run_id == log_run_id)) return not_as_it_was("run_no 0 and run_id _log must occur together");
   BundleIndex index{*log_id, *origin, *run_id, *version, *run_no, *size, *events, {}};
   for (const json::Value file : root["files"]) {
     if (index.files.size() == limits::bundle_files_max)
@@ -113,13 +113,13 @@ Result<BundleArchive> BundleArchive::open(const std::string& path, Findings& fin
       if (written) written = file.append(block);
     }));
     RETURN_IF_ERROR(written);
-    if (facts.size_bytes != file.size()) return not_a_bundle("a member could not be put aside");
+    if (facts.size_bytes != file.size()) return not_a_bundle("a member could not be copied to a temporary file");
     bundle.texts_.push_back(std::move(file));
   }
   return bundle;
 }
 
-// The next member of the archive, which must be the one that bundle.json lists there.
+// Reads the next member of the archive, which must be the next one in bundle.json.
 template <typename Take>
 Result<FileFacts> BundleArchive::read_member(std::size_t number, Findings& findings, Take take) {
   const BundleMember& wanted = index_.files[number];
@@ -128,7 +128,7 @@ Result<FileFacts> BundleArchive::read_member(std::size_t number, Findings& findi
   const std::optional<TarEntry>& entry = *read;
   if (!entry) return not_as_it_was(fmt::format("{} is missing", wanted.path));
   if (entry->path != wanted.path || entry->size_bytes != wanted.size_bytes) {
-    return not_as_it_was(fmt::format("{} of {} bytes stands where bundle.json lists {} of {}", entry->path,
+    return not_as_it_was(fmt::format("{} of {} bytes found where bundle.json lists {} of {}", entry->path,
                                      entry->size_bytes, wanted.path, wanted.size_bytes));
   }
   FileFacts facts;
@@ -164,7 +164,7 @@ Status BundleArchive::read_artifacts(const std::set<std::string>& wanted, Findin
     const bool keep = wanted.contains(id);
     std::string bytes;
     ASSIGN_OR_RETURN(const FileFacts facts, read_member(i, findings, [&](std::string_view block) {
-                       // One byte over the limit is enough to have the patch refused.
+                       // One byte over the limit suffices for the patch to be refused.
                        const std::size_t room = static_cast<std::size_t>(spilled_patch_bytes_max) + 1 - bytes.size();
                        if (keep) bytes += block.substr(0, room);
                      }));
@@ -174,7 +174,7 @@ Status BundleArchive::read_artifacts(const std::set<std::string>& wanted, Findin
   const auto more = tar_.next();
   if (!more) return unreadable(more.error());
   if (*more) {
-    findings.add({Check::bundle, -1, index_.run_id, "no member that bundle.json does not list", (*more)->path});
+    findings.add({Check::bundle, -1, index_.run_id, "only members that bundle.json lists", (*more)->path});
     return success();
   }
   Status end = tar_.check_end();

@@ -1,5 +1,5 @@
-// A bundle's file (docs/format.md, Run bundles), which may be hostile: its members must be those that bundle.json
-// lists, in their order, with the sizes and hashes that it says. Nothing is unpacked but into files without a name.
+// Reads the file of a bundle (docs/format.md, Run bundles). The file may be hostile: its members must match bundle.json
+// in order, size and hash. Members are unpacked only into unnamed temporary files.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace muniment::verify {
 
-// The members of every bundle, in their order; the last two are for people, and a bundle of version 1 lacks them.
+// Members of every bundle in file order. The last two are for human readers; a bundle of version 1 lacks them.
 enum class BundleText : std::uint8_t {
   checkpoint,
   keys,
@@ -42,7 +42,7 @@ struct BundleMember {
   std::int64_t size_bytes = 0;
 };
 
-// bundle.json
+// Content of bundle.json.
 struct BundleIndex {
   Uuid log_id;
   std::string origin, run_id;
@@ -52,21 +52,21 @@ struct BundleIndex {
   std::size_t texts() const { return version == 1 ? bundle_texts - bundle_texts_for_people : bundle_texts; }
 };
 
-// Errors: unavailable for what is no bundle of a version that is known; corrupt for one that is not as docs/format.md
-// says.
+// Errors: unavailable if the text is not a bundle of a known version; corrupt if it violates docs/format.md.
 Result<BundleIndex> parse_bundle_index(std::string_view text);
 
 class BundleArchive {
  public:
-  // Reads bundle.json and the texts. Errors: as parse_bundle_index; unavailable also for what is no tar in one
-  // Zstandard frame.
+  // Reads bundle.json and the texts. Errors: as parse_bundle_index; unavailable also if the file is not a tar archive
+  // in one Zstandard frame.
   static Result<BundleArchive> open(const std::string& path, Findings& findings);
 
   const BundleIndex& index() const { return index_; }
   const LineFile& text(BundleText which) const { return texts_[static_cast<std::size_t>(which)]; }
   Result<std::string> whole_text(BundleText which, std::size_t bytes_max) const;
 
-  // Reads the artifacts, and the archive's end; those that are wanted, and are no larger than a patch, are kept.
+  // Reads the artifacts and the end of the archive. It keeps the content of the `wanted` ones that are no larger than a
+  // patch.
   Status read_artifacts(const std::set<std::string>& wanted, Findings& findings);
   const std::map<std::string, FileFacts>& artifacts() const { return artifacts_; }  // by artifact_id
   const std::map<std::string, std::string>& kept() const { return kept_; }

@@ -21,25 +21,25 @@ bool is_lower_hex(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Bytes of a fixed size, in the one form that the format has.
+// Decodes bytes of a fixed size from their only valid form.
 std::optional<std::string> bytes_of(const json::Value& value, std::size_t size) {
   const Text text = value.as_string();
   if (!text || text->size() != 2 * size || !is_lower_hex(*text)) return std::nullopt;
   return from_hex(*text);
 }
 
-// Of a row that may have none: null, and nothing else, says so.
+// For a row that may lack the value, which only null expresses.
 bool is_text_or_null(const json::Value& value) { return value && (is_null(value) || value.is(json::Kind::string)); }
 bool is_salt_or_null(const json::Value& value) { return value && (is_null(value) || bytes_of(value, 32)); }
 
-// A time in the one form that the format has.
+// Parses a time in its only valid form.
 std::optional<Time> time_of(const json::Value& value) {
   const Text text = value.as_string();
   const auto time = parse_time(text.value_or(""));
   return time && format_time(*time) == text ? time : std::nullopt;
 }
 
-// The value as the database's row would have it; what is written otherwise stays as it is, and is found by that.
+// Converts a value to the form of the database. A value in another form is marked, so that the comparison finds it.
 Text value_of(const json::Value& value, Kind kind) {
   if (is_null(value)) return std::nullopt;
   const bool wants_number = kind == Kind::integer;
@@ -92,7 +92,7 @@ Result<TakenSnapshot> snapshot_of(std::string_view line, const std::map<std::str
   const auto hash = bytes_of(row["hash"], 32), state_hash = bytes_of(row["state_hash"], 32);
   if (!hash || !state_hash || !is_salt_or_null(row["salt"]) || !is_text_or_null(row["state"]) ||
       !is_text_or_null(row["artifact_id"])) {
-    return bad_line("snapshots.jsonl", "a line that lacks a member of a snapshot, or has another thing in its place");
+    return bad_line("snapshots.jsonl", "a line with a missing or invalid member of a snapshot");
   }
   snapshot.hash = *hash;
   snapshot.state_hash = *state_hash;
@@ -104,7 +104,7 @@ Result<TakenSnapshot> snapshot_of(std::string_view line, const std::map<std::str
 
 class JsonSnapshots : public SnapshotSource {
  public:
-  // `places`: by seq, where each line begins.
+  // `places`: start of each line, by seq.
   JsonSnapshots(const LineFile& file, std::vector<std::pair<std::int64_t, std::int64_t>> places,
                 const std::map<std::string, ArtifactClaim>& artifacts)
       : file_(file), places_(std::move(places)), artifacts_(artifacts) {}
@@ -142,7 +142,7 @@ Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line) {
                          is_text_or_null(row["body"]);
   if (!seq || !run_no || !run_seq || !origin || !schema_version || !recorded_at || !event_id || !body_hash ||
       !run_hash || !type || !actor || !all_there) {
-    return bad_line("events.jsonl", "a line that lacks a member of an event, or has another thing in its place");
+    return bad_line("events.jsonl", "a line with a missing or invalid member of an event");
   }
   view.seq = *seq;
   view.run_no = *run_no;
@@ -152,7 +152,7 @@ Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line) {
   view.recorded_at = *recorded_at;
   if (!is_null(row["occurred_at"])) {
     view.occurred_at = time_of(row["occurred_at"]);
-    if (!view.occurred_at) return bad_line("events.jsonl", "occurred_at is no time");
+    if (!view.occurred_at) return bad_line("events.jsonl", "occurred_at is not a time");
   }
   const auto keep = [](std::string& place, std::string bytes) {
     place = std::move(bytes);
@@ -172,7 +172,7 @@ Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line) {
 RowSources bundle_rows(const BundleArchive& bundle) {
   constexpr std::array texts{BundleText::artifacts, BundleText::manifests, BundleText::snapshots, BundleText::claims,
                              BundleText::evidence};
-  RowSources sources;  // links stand in no table of a bundle: their events say them
+  RowSources sources;  // a bundle has no table of links: their events hold them
   for (std::size_t i = 0; i < texts.size(); ++i)
     sources[i] = std::make_unique<JsonRows>(table_specs[i], bundle.text(texts[i]));
   return sources;

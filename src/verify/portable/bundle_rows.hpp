@@ -1,4 +1,4 @@
-// The lines of a bundle as events and rows: the same that the database has, in the form in which a bundle holds them.
+// Converts the lines of a bundle to the events and rows that the database would hold.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct BundleEvent {
   std::string type, step_id, actor, event_id, body_hash, salt, body, run_hash;
 };
 
-// Errors: corrupt for a line that is not an event as docs/format.md says.
+// Errors: corrupt if the line is not an event as defined in docs/format.md.
 Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line);
 
 RowSources bundle_rows(const BundleArchive& bundle);
 
-// What the artifacts' rows say of the files.
+// Expected properties of a file, from its artifact's row.
 struct ArtifactClaim {
   std::int64_t seq = 0;
   std::string hash;  // hexadecimal
@@ -36,7 +36,7 @@ struct ArtifactClaim {
 };
 Result<std::map<std::string, ArtifactClaim>> artifact_claims(const BundleArchive& bundle);  // by artifact_id
 
-// The snapshots in the order of seq; `artifacts` gives the hash of a state that is a file.
+// Returns the snapshots in the order of seq. `artifacts` supplies the hash of a state that is stored as a file.
 Result<std::unique_ptr<SnapshotSource>> bundle_snapshots(const BundleArchive& bundle,
                                                          const std::map<std::string, ArtifactClaim>& artifacts);
 

@@ -16,7 +16,7 @@ class KnownTree {
  public:
   KnownTree(const KnownLeaves& leaves, const KnownNodes& nodes) : leaves_(leaves), nodes_(nodes) {}
 
-  // The root of the leaves [begin, end), of which [first, last) of the known ones are in the range.
+  // Returns the root of the leaves [begin, end). The known leaves in this range are those at [first, last).
   Result<Hash> root(std::int64_t begin, std::int64_t end, std::size_t first, std::size_t last) {
     const std::int64_t count = end - begin;
     const bool perfect = std::has_single_bit(static_cast<std::uint64_t>(count));
@@ -35,7 +35,7 @@ class KnownTree {
   std::size_t used() const { return used_; }
 
  private:
-  // Ranges are split at powers of two, so that a perfect one begins at a multiple of its count.
+  // Ranges are split at powers of two, so that a perfect range begins at a multiple of its count.
   Result<Hash> node(std::int64_t begin, std::int64_t count) {
     const std::int64_t level = std::countr_zero(static_cast<std::uint64_t>(count));
     const auto found = nodes_.find({level, begin / count});
@@ -77,7 +77,7 @@ Result<Hash> root_of_known(std::int64_t size, const KnownLeaves& leaves, const K
   KnownTree tree(leaves, nodes);
   ASSIGN_OR_RETURN(const Hash root, tree.root(0, size, 0, leaves.size()));
   if (tree.used() != nodes.size())
-    return Error(Errc::corrupt, fmt::format("{} nodes are there that nothing needs", nodes.size() - tree.used()));
+    return Error(Errc::corrupt, fmt::format("{} nodes are superfluous", nodes.size() - tree.used()));
   return root;
 }
 

@@ -1,4 +1,5 @@
-// The root of a log from some of its leaves and the perfect subtrees around them (docs/format.md, Run bundles).
+// Computes the root of a log from some of its leaves and the perfect subtrees around them (docs/format.md, Run
+// bundles).
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@
 
 namespace muniment::verify {
 
-using KnownLeaves = std::vector<std::pair<std::int64_t, Hash>>;            // seq and leaf, seq rising
+using KnownLeaves = std::vector<std::pair<std::int64_t, Hash>>;            // seq and leaf, in ascending order of seq
 using KnownNodes = std::map<std::pair<std::int64_t, std::int64_t>, Hash>;  // by level and index
 
-// A line of `nodes`. Errors: corrupt.
+// Parses a line of `nodes`. Errors: corrupt.
 Result<std::pair<std::pair<std::int64_t, std::int64_t>, Hash>> parse_node(std::string_view line);
 
-// Errors: corrupt when a node is missing, or one is there that nothing needs.
+// Errors: corrupt if a node is missing or superfluous.
 Result<Hash> root_of_known(std::int64_t size, const KnownLeaves& leaves, const KnownNodes& nodes);
 
 }  // namespace muniment::verify

@@ -1,4 +1,4 @@
-// A text that may be large, put aside in a file without a name, and read back line by line.
+// Stores a text of any size in an unnamed temporary file and reads it back line by line.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +28,17 @@ class LineReader {
  public:
   explicit LineReader(const LineFile& file, std::int64_t from = 0) : file_(file), next_(from), line_at_(from) {}
 
-  // The next line without its end, valid until the next call; nullopt: there is none. Errors: corrupt for one that
-  // is too long, or does not end.
+  // Returns the next line without its terminator, valid until the next call; nullopt: no more lines. Errors: corrupt if
+  // the line is too long or not terminated.
   Result<std::optional<std::string_view>> next();
-  std::int64_t line_at() const { return line_at_; }  // where that line begins
+  std::int64_t line_at() const { return line_at_; }  // offset at which that line begins
 
  private:
   const LineFile& file_;
   std::int64_t next_;  // the first byte that is not in the buffer
   std::int64_t line_at_;
   std::string buffer_;
-  std::size_t used_ = 0;  // of the buffer
+  std::size_t used_ = 0;  // bytes of the buffer that were consumed
 };
 
 }  // namespace muniment::verify

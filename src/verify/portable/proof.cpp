@@ -21,7 +21,7 @@ constexpr std::size_t hashes_max = 63;  // a tree of 2^63 leaves
 
 Error not_a_proof(std::string_view why) { return {Errc::corrupt, fmt::format("not a proof: {}", why)}; }
 
-// What follows `name` and a space.
+// Returns the text after `name` and a space.
 std::optional<std::string_view> value_of(std::optional<std::string_view> line, std::string_view name) {
   if (!line || !line->starts_with(name) || line->substr(name.size(), 1) != " ") return std::nullopt;
   return line->substr(name.size() + 1);
@@ -49,24 +49,24 @@ class ProofJudge {
     report_.signatures = judge_checkpoint(file.checkpoint, entry.log_id, keys, findings_);
   }
 
-  // Errors: corrupt when it is no receipt at all.
+  // Errors: corrupt if the text is not a receipt.
   Status receipt(std::string_view text, const Entry& entry) {
     const auto document = json::parse(text);
-    if (!document) return Error(Errc::corrupt, "the receipt is no JSON: " + document.error().message);
+    if (!document) return Error(Errc::corrupt, "the receipt is not valid JSON: " + document.error().message);
     json::Value held = document->root();
-    if (held["event"].is(json::Kind::object)) held = held["event"];  // as event.get answers
+    if (held["event"].is(json::Kind::object)) held = held["event"];  // the form that event.get returns
     const std::size_t fields = compare_fields(held, entry);
     const json::Value body = held["body"];
     const auto salt = from_hex(text_of(held, "salt").value_or(""));
     if (body && body.kind() != json::Kind::null && salt && salt->size() == sizeof(Salt)) {
-      // A body travels as it is, or in a string that holds its bytes.
+      // A body is either embedded as JSON or given as a string that holds its bytes.
       const std::string bytes = body.is(json::Kind::string) ? body.string_or("") : std::string(body.source());
       const Hash hash = sha256({*salt, bytes});
       report_.body_fits = view(hash) == entry.body_hash;
       if (!report_.body_fits)
         found(Check::receipt, "body_hash = " + to_hex(entry.body_hash), "sha256(salt, body) = " + to_hex(hash));
     } else if (fields == 0) {
-      return Error(Errc::corrupt, "the receipt has neither a member that an entry has nor a salt with a body");
+      return Error(Errc::corrupt, "the receipt has neither a member of an entry nor a salt with a body");
     }
     report_.receipt_fits = findings_.count() == before_receipt_;
     return success();

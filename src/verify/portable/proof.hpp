@@ -1,4 +1,5 @@
-// A proof file (docs/format.md, Proof files): that one event is in the log, checked without the log.
+// Verifies a proof file (docs/format.md, Proof files), which shows that one event is in the log, without access to the
+// log.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,9 @@
 namespace muniment::verify {
 
 struct ProofFile {
-  std::string entry;  // its bytes
+  std::string entry;  // encoded entry
   std::int64_t index = 0;
-  std::vector<Hash> hashes;  // the leaf's sibling first
+  std::vector<Hash> hashes;  // starts with the leaf's sibling
   CheckpointFile checkpoint;
 };
 
@@ -28,13 +29,13 @@ Result<ProofFile> parse_proof(std::string_view text);
 
 struct ProofReport {
   Verdict verdict = Verdict::unreadable;
-  std::string problem;         // why it is unreadable
-  std::optional<Entry> entry;  // what the log says
+  std::string problem;         // reason why it is unreadable
+  std::optional<Entry> entry;  // the proven event
   Hash run_hash{}, leaf_hash{}, root{};
   std::string origin;  // the origin line
   std::int64_t size = 0;
-  bool receipt_fits = false;  // a receipt was given, and is of this entry
-  bool body_fits = false;     // its body is the one that was hashed
+  bool receipt_fits = false;  // a receipt was given and belongs to this entry
+  bool body_fits = false;     // its body matches the hash
   Signatures signatures;
   std::vector<Finding> findings;
   Time started, ended;
@@ -43,12 +44,12 @@ struct ProofReport {
 struct ProofOptions {
   std::string proof;
   std::vector<std::string> keys;  // files of vkeys
-  std::string receipt;            // a file: a receipt, or an event with its salt and body; empty: none
+  std::string receipt;            // file with a receipt, or with an event, its salt and its body; empty: none
 };
 
 ProofReport verify_proof(const ProofOptions& options);
 
-// The same on texts; `receipt`: nullopt when there is none.
+// Judges texts instead of files. `receipt`: nullopt if none was given.
 ProofReport judge_proof(std::string_view proof, const std::vector<VerifierKey>& keys,
                         const std::optional<std::string>& receipt);
 

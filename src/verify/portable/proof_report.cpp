@@ -1,4 +1,4 @@
-// What a proof proves, for people and as JSON.
+// Formats the result of a proof's verification as text and as JSON.
 #include <fmt/format.h>
 
 #include <array>
@@ -21,11 +21,11 @@ std::string headline(const ProofReport& report) {
       return fmt::format("VERIFIED: this event is in the log {}, {}", report.origin, vouchers(report.signatures));
     case Verdict::is_unsigned:
       return fmt::format("CONSISTENT, UNSIGNED: {}", report.signatures.without_key
-                                                         ? "no key was given to check the checkpoint with (--key FILE)"
-                                                         : "nothing signed says that this is the log");
+                                                         ? "no key was given to check the checkpoint (--key FILE)"
+                                                         : "no signature covers the checkpoint");
     case Verdict::wrong_key: return "WRONG KEY: " + report.signatures.wrong_key;
     case Verdict::tampered: return fmt::format("TAMPERED OR CORRUPT: {}", place_of(report.findings.front()));
-    case Verdict::unsigned_tail:  // a proof is of one event
+    case Verdict::unsigned_tail:  // a proof covers one event
     case Verdict::unknown_schema:
     case Verdict::unreadable:
     case Verdict::incomplete: break;
@@ -68,8 +68,8 @@ std::string text_of(const ProofReport& report) {
   if (!report.findings.empty()) text += findings_text(report.findings, report.findings.size(), nullptr);
   if (!report.entry) return text;
   text += escape_for_terminal(entry_text(*report.entry));
-  if (report.body_fits) text += "  the body given is the one that was recorded\n";
-  if (report.receipt_fits) text += "  the receipt fits\n";
+  if (report.body_fits) text += "  the given body matches the recorded hash\n";
+  if (report.receipt_fits) text += "  the receipt matches the entry\n";
   return text + fmt::format("  in a tree of {} events with root {}\n", number(report.size), to_hex(report.root));
 }
 

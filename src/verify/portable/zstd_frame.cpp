@@ -21,7 +21,7 @@ unsigned byte_at(std::string_view bytes, std::size_t index) { return static_cast
 
 Status check_one_frame(const Fd& file, std::int64_t size_bytes) {
   ASSIGN_OR_RETURN(const std::string head, read_at(file, 0, magic.size() + 1));
-  if (head.size() <= magic.size() || !head.starts_with(magic)) return not_one_frame("it does not begin as one");
+  if (head.size() <= magic.size() || !head.starts_with(magic)) return not_one_frame("the magic number is missing");
   const unsigned descriptor = byte_at(head, magic.size());
   const bool single_segment = (descriptor & 0x20) != 0, has_checksum = (descriptor & 0x04) != 0;
   const std::int64_t content_size =
@@ -34,12 +34,12 @@ Status check_one_frame(const Fd& file, std::int64_t size_bytes) {
     const unsigned value = byte_at(header, 0) | byte_at(header, 1) << 8 | byte_at(header, 2) << 16;
     last = (value & 1) != 0;
     const unsigned type = value >> 1 & 3;
-    if (type == reserved_block) return not_one_frame("it has a block of no known type");
+    if (type == reserved_block) return not_one_frame("it has a block of unknown type");
     at += static_cast<std::int64_t>(block_header_bytes) + (type == repeated_block ? 1 : value >> 3);
   }
   at += has_checksum ? 4 : 0;
   if (at > size_bytes) return not_one_frame("it ends early");
-  if (at < size_bytes) return not_one_frame(fmt::format("{} bytes stand behind its end", size_bytes - at));
+  if (at < size_bytes) return not_one_frame(fmt::format("{} bytes follow its end", size_bytes - at));
   return success();
 }
 

@@ -1,5 +1,5 @@
-// Whether a file is one Zstandard frame and nothing else (RFC 8878): what a bundle is. Decompressors go on behind the
-// end of a frame, and so would give one content to many files.
+// Checks that a file is exactly one Zstandard frame (RFC 8878), as a bundle must be. Decompressors continue after the
+// end of a frame, so that many files could otherwise have the same content.
 #pragma once
 
 #include "base/files/file.hpp"
@@ -7,7 +7,7 @@
 
 namespace muniment::verify {
 
-// Errors: corrupt, with what is there instead; unavailable when it cannot be read. The content is not looked at.
+// Errors: corrupt, with the deviation; unavailable if the file cannot be read. The content is not examined.
 Status check_one_frame(const Fd& file, std::int64_t size_bytes);
 
 }  // namespace muniment::verify

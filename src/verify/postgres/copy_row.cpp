@@ -5,12 +5,12 @@
 namespace muniment::verify {
 namespace {
 
-// The signature, the flags, and the length of an extension that there is not.
+// Signature, flags, and the length of the header extension, which is 0.
 constexpr std::string_view header{"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0", 19};
 constexpr std::int64_t trailer = 0xffff;
 constexpr std::int64_t null_field = 0xffff'ffff;
 
-// The next `bytes` of the message as an unsigned number; -1 when it ends before.
+// Removes the next `bytes` of the message and returns them as an unsigned number; -1 if the message is shorter.
 std::int64_t take_number(std::string_view& rest, std::size_t bytes) {
   if (rest.size() < bytes) return -1;
   std::int64_t value = 0;
@@ -24,11 +24,10 @@ std::int64_t take_number(std::string_view& rest, std::size_t bytes) {
 Result<bool> parse_copy_row(std::string_view message, bool first, CopyFields& fields) {
   fields.clear();
   if (first) {
-    if (!message.starts_with(header))
-      return Error(Errc::unavailable, "Postgres sent something else than a binary COPY");
+    if (!message.starts_with(header)) return Error(Errc::unavailable, "Postgres did not send a binary COPY");
     message.remove_prefix(header.size());
   }
-  const Error broken(Errc::unavailable, "Postgres sent a row that is not whole");
+  const Error broken(Errc::unavailable, "Postgres sent an incomplete row");
   const std::int64_t fields_sent = take_number(message, 2);
   if (fields_sent < 0) return broken;
   if (fields_sent == trailer) return false;

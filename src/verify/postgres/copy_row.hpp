@@ -1,4 +1,4 @@
-// One message of a binary COPY (Postgres, "Binary Format" of COPY): whoever holds the server may send any bytes.
+// Parses one message of a binary COPY (Postgres, "Binary Format" of COPY). A hostile server may send any bytes.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace muniment::verify {
 
 using CopyFields = std::vector<std::optional<std::string_view>>;  // of one row; nullopt: NULL
 
-// Reads the row of a message, which begins with the header of the COPY when it is the first; the fields point
-// into it. False: it is the trailer. Errors: unavailable for what is not one whole row.
+// Parses the row of a message, which begins with the header of the COPY if it is the `first` one. The fields point into
+// the message. Returns false for the trailer. Errors: unavailable unless the message is exactly one row.
 Result<bool> parse_copy_row(std::string_view message, bool first, CopyFields& fields);
 
 }  // namespace muniment::verify

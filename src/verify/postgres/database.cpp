@@ -13,23 +13,23 @@
 namespace muniment::verify {
 namespace {
 
-// Which tables a follower keeps.
+// Tables that a follower maintains.
 struct Kept {
   std::string_view follower, tables;
 };
 constexpr std::array kept_tables{Kept{"document", "corpus, document, chunk, feedback"}, Kept{"pointer", "pointer"},
                                  Kept{"report", "report_run, report_span, report_place"}, Kept{"run", "run"}};
-// A follower is milliseconds behind while the daemon is well.
+// A follower lags by milliseconds while the daemon works normally.
 constexpr std::int64_t follower_micros_max = 10'000'000;
 
-// What is not looked at of events from `next_seq` on, and whether time alone will mend it.
+// Describes the rows that are not checked for events from `next_seq` on, and whether waiting will resolve it.
 Result<std::string> behind(Connection& connection, const Log& log, const Writing& writing, std::int64_t next_seq,
                            const std::string& tables) {
   const bool one = tables.find(", ") == std::string::npos;
-  const std::string what = fmt::format("what the {} {} {} of events from {} on", one ? "table" : "tables", tables,
-                                       one ? "holds" : "hold", grouped(static_cast<std::uint64_t>(next_seq)));
+  const std::string what = fmt::format("the rows that the {} {} {} for events from {} on", one ? "table" : "tables",
+                                       tables, one ? "holds" : "hold", grouped(static_cast<std::uint64_t>(next_seq)));
   if (!writing.live)
-    return what + ": their follower has not come to them, and no daemon holds the log (muniment rebuild)";
+    return what + ": the follower has not processed them, and no daemon holds the log. Run muniment rebuild";
   RETURN_IF_ERROR(connection.start_copy(
       fmt::format("SELECT recorded_at FROM event WHERE log_no = {} AND seq = {}", log.log_no, next_seq)));
   Row row;
@@ -39,14 +39,13 @@ Result<std::string> behind(Connection& connection, const Log& log, const Writing
     if (!more) break;
     age = writing.at.micros - row.time(0).micros;
   }
-  if (age <= follower_micros_max)
-    return what + ": their follower has not come to them yet, and another verify looks at them";
+  if (age <= follower_micros_max) return what + ": the follower has not processed them yet. Verify again";
   return fmt::format(
-      "{}: their follower has not come to them, though a daemon holds the log and the first is {} old (muniment rebuild)",
+      "{}: the follower has not processed them, although a daemon holds the log and the first is {} old. Run muniment rebuild",
       what, human_duration(age));
 }
 
-// Somebody's own beside them say nothing of a log.
+// Tables of other owners are not Muniment's and hold no log.
 Result<std::vector<std::string>> own_tables_with(Connection& connection, std::string_view column) {
   RETURN_IF_ERROR(connection.start_copy(
       fmt::format("SELECT c.relname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
@@ -64,8 +63,7 @@ Result<std::vector<std::string>> own_tables_with(Connection& connection, std::st
 
 }  // namespace
 
-// Numbers of logs are found by hopping over an index where there is one, and by two looks at a table where there is
-// none.
+// Finds log numbers by skipping through an index if the table has one, otherwise by two scans of the table.
 Status check_foreign_rows(Connection& connection, Findings& findings) {
   ASSIGN_OR_RETURN(const auto tables, own_tables_with(connection, "log_no"));
   for (const std::string& table : tables) {
@@ -92,7 +90,7 @@ Status check_rows_before(Connection& connection, const Log& log, Findings& findi
                      connection.integer(fmt::format("SELECT min(seq) FROM public.{} WHERE log_no = {} AND seq < 0",
                                                     table, log.log_no)));
     if (first)
-      findings.add({Check::foreign_row, -1, "", fmt::format("{}: rows of events, which begin with seq 0", table),
+      findings.add({Check::foreign_row, -1, "", fmt::format("{}: rows of events with seq 0 or more", table),
                     fmt::format("{}: a row with seq {}", table, *first)});
   }
   return success();
@@ -111,7 +109,7 @@ Status check_closed_end(Connection& connection, const Log& log, Findings& findin
     const std::int64_t size = body->root()["size"].as_int().value_or(0);
     if (log.upto + 1 == size) continue;
     findings.add({Check::log_rolled_back, log.upto + 1, "",
-                  fmt::format("a log of {} events: log {}, which goes on from it, says so", size, row.integer(0)),
+                  fmt::format("a log of {} events, as recorded in its successor, log {}", size, row.integer(0)),
                   fmt::format("a log of {} events", log.upto + 1)});
   }
 }
@@ -132,7 +130,7 @@ Status check_followers(Connection& connection, const Log& log, const Writing& wr
     findings.add({Check::follower, -1, "", fmt::format("follower {}: next_seq from 0 to {}", name, log.upto + 1),
                   fmt::format("next_seq = {}", next_seq)});
   }
-  std::map<std::int64_t, std::string> late;  // by the first event that they have not come to
+  std::map<std::int64_t, std::string> late;  // by the first event that they have not processed
   for (const Kept& kept : kept_tables) {
     const auto found = std::ranges::find(positions, kept.follower, &std::pair<std::string, std::int64_t>::first);
     const std::int64_t next_seq = found == positions.end() ? 0 : std::max<std::int64_t>(found->second, 0);
@@ -156,8 +154,8 @@ Status check_archived_partitions(Connection& connection, const Log& log, const s
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
     if (!more) return success();
     const ArchivedSpan span{row.integer(0), row.integer(1), row.integer(2)};
-    if (said.contains(span)) continue;  // that which was said may not be done yet
-    findings.add({Check::archived_partition, span.first_seq, "", "no row: no log.archived says this",
+    if (said.contains(span)) continue;  // a recorded archiving may not be complete yet
+    findings.add({Check::archived_partition, span.first_seq, "", "no row: no log.archived event names this partition",
                   fmt::format("partition {}: events {} to {}", span.number, span.first_seq, span.last_seq)});
   }
 }

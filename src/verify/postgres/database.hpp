@@ -1,6 +1,6 @@
-// What must hold of the database as a whole, beside the rows of the log that is verified: no row belongs to a log that
-// there is not or of no event, no closed log was cut, no follower stands where the log is not, and the archive's table
-// says what the log says.
+// Checks the database as a whole, apart from the rows of the verified log: every row belongs to an existing log and
+// event, no closed log was truncated, no follower's position is outside the log, and the archive's table matches the
+// log.
 #pragma once
 
 #include <set>
@@ -18,11 +18,10 @@ namespace muniment::verify {
 
 Status check_foreign_rows(Connection& connection, Findings& findings);
 
-// The events of a log begin with 0: a row of one before that is of none.
+// The events of a log begin with seq 0. A row of an earlier event belongs to none.
 Status check_rows_before(Connection& connection, const Log& log, Findings& findings);
 
-// A log that was restored and goes on in another one takes nothing more: the first event of that one says how long it
-// is.
+// A restored log that continues in another one is closed. The first event of its successor records its length.
 Status check_closed_end(Connection& connection, const Log& log, Findings& findings);
 
 // Whether a daemon held the log at this time.
@@ -31,7 +30,7 @@ struct Writing {
   Time at;
 };
 
-// What the tables of a follower cannot say yet goes into `not_checked`.
+// Adds the rows that a follower has not written yet to `not_checked`.
 Status check_followers(Connection& connection, const Log& log, const Writing& writing, Findings& findings,
                        std::vector<std::string>& not_checked);
 

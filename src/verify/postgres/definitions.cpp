@@ -18,10 +18,10 @@ constexpr std::string_view migration_kind = "migration ";
 struct Known {
   std::string postgres;                                         // the major version
   std::map<std::string, std::string> migrations;                // hash by name
-  std::map<std::string, std::vector<std::string>> definitions;  // the hashes of its wordings, by kind and name
+  std::map<std::string, std::vector<std::string>> definitions;  // hashes of the accepted wordings, by kind and name
 };
 
-// Lines of a hash, a space and a name.
+// Parses lines of a hash, a space and a name.
 Known read_known() {
   Known known;
   std::string_view rest = embedded_definitions("definitions.txt");
@@ -42,7 +42,8 @@ Known read_known() {
   return known;
 }
 
-// Empty: the migrations that are known, and no other, made this schema; otherwise why it cannot be compared.
+// Returns an empty text if exactly the known migrations made this schema, otherwise the reason why it cannot be
+// compared.
 Result<std::string> check_migrations(Connection& connection, const Known& known, Findings& findings) {
   RETURN_IF_ERROR(connection.start_copy("SELECT number, name, sha256 FROM schema_migration ORDER BY number"));
   std::set<std::string> applied;
@@ -54,20 +55,20 @@ Result<std::string> check_migrations(Connection& connection, const Known& known,
     const auto found = known.migrations.find(name);
     if (found == known.migrations.end() && row.integer(0) > static_cast<std::int64_t>(known.migrations.size())) {
       return fmt::format(
-          "its schema_migration lists {}, which this verifier does not know. Use the muniment-verify of the version that applied it; if no "
-          "version did, somebody put the row there",
+          "its schema_migration lists {}, which this verifier does not know. Use the muniment-verify of the version that applied it. If no "
+          "version did, the row was inserted by hand",
           preview(name, 100));
     }
     applied.insert(name);
     const std::string number = fmt::format("{:04}_", row.integer(0));
     if (found == known.migrations.end() || found->second != row.bytes(2) || !name.starts_with(number)) {
       findings.add({Check::migration, -1, "",
-                    found == known.migrations.end() ? "a migration of this verifier's"
+                    found == known.migrations.end() ? "a migration that this verifier knows"
                                                     : fmt::format("{} with sha256 {}", name, found->second),
                     fmt::format("number {}, {} with sha256 {}", row.integer(0), name, row.bytes(2))});
     }
   }
-  // They are applied in order: what is missing at the end was not applied yet, if nobody took its row away.
+  // Migrations are applied in order, so that the last ones may not be applied yet, unless their rows were deleted.
   std::string missing;
   for (const auto& [name, hash] : known.migrations) {
     if (!applied.contains(name)) {
@@ -79,17 +80,18 @@ Result<std::string> check_migrations(Connection& connection, const Known& known,
   }
   if (missing.empty()) return missing;
   return fmt::format(
-      "its schema_migration does not list {}. Use the muniment-verify of its version, or start the daemon of this one on it first; where it had "
-      "been started before, somebody took the row away",
+      "its schema_migration does not list {}. Use the muniment-verify of its version, or start this version's daemon on it first. If it was "
+      "started before, the row was deleted by hand",
       missing);
 }
 
-// What anybody may add beside the schema: an analyst's own table or view. What acts on its tables is none of that.
+// Objects that users may add beside the schema: tables, views and functions. Objects that act on Muniment's tables are
+// not among them.
 bool may_be_added(std::string_view name) {
   return name.starts_with("table ") || name.starts_with("view ") || name.starts_with("function ");
 }
 
-// The table or view of "column public.event.seq".
+// Returns the table or view in a name such as "column public.event.seq".
 std::string_view place_of(std::string_view name) {
   const std::string_view rest = name.substr(name.find(' ') + 1);
   return rest.substr(0, rest.find('.', rest.find('.') + 1));
@@ -111,11 +113,11 @@ Status compare(Connection& connection, Known known, Findings& findings, std::vec
       if (may_be_added(name)) {
         added.push_back(name);
       } else if (name.starts_with("partition ")) {
-        findings.add({Check::definition, -1, "", "a partition as its table event is",
+        findings.add({Check::definition, -1, "", "a partition with the definition of its table event",
                       fmt::format("{}: {}", name, row.bytes(1))});
       } else if (name.starts_with("setting ")) {
-        findings.add(
-            {Check::definition, -1, "", "none that switches triggers off", fmt::format("{}: {}", name, row.bytes(1))});
+        findings.add({Check::definition, -1, "", "no setting that disables triggers",
+                      fmt::format("{}: {}", name, row.bytes(1))});
       } else if (ours(place_of(name))) {
         findings.add({Check::definition, -1, "", "no " + name, fmt::format("{}: {}", name, row.bytes(1))});
       }
@@ -131,7 +133,7 @@ Status compare(Connection& connection, Known known, Findings& findings, std::vec
   if (added.empty()) return success();
   const std::size_t count = added.size();
   added.resize(std::min(count, added_shown_max));
-  warnings.push_back(fmt::format("{} tables, views or functions of this schema are none of Muniment's: {}{}", count,
+  warnings.push_back(fmt::format("{} tables, views or functions in this schema are not Muniment's: {}{}", count,
                                  joined(added, ", "), count > added_shown_max ? ", …" : ""));
   return success();
 }
@@ -162,7 +164,7 @@ Result<std::string> check_definitions(Connection& connection, Findings& findings
                    connection.integer("SELECT current_setting('server_version_num')::bigint / 10000"));
   if (std::to_string(version.value_or(0)) != known.postgres) {
     not_checked.push_back(
-        fmt::format("{} (known are those of Postgres {}, this is {})", what, known.postgres, version.value_or(0)));
+        fmt::format("{} (known for Postgres {}; this is Postgres {})", what, known.postgres, version.value_or(0)));
     return std::string();
   }
   RETURN_IF_ERROR(compare(connection, std::move(known), findings, warnings));

@@ -1,6 +1,5 @@
-// The schema, held against what the migrations make (schema/sql/definitions.txt): a view that lies about actors, a
-// function or a trigger that was replaced, a column, constraint, rule or policy that was changed, and the list of the
-// migrations themselves.
+// Checks the schema against the migrations (schema/sql/definitions.txt). It finds replaced views, functions and
+// triggers, changed columns, constraints, rules and policies, and changes to the list of migrations.
 #pragma once
 
 #include <string>
@@ -13,17 +12,18 @@
 
 namespace muniment::verify {
 
-// Only a schema that this verifier knows can be compared. Answers why this one is not known, and otherwise nothing:
-// whoever takes a row from schema_migration, or puts one there, must not thereby get a verdict that says nothing of it.
-// On a version of Postgres whose words are not known nothing is compared either; `not_checked` says so. What somebody
-// added beside the schema is no finding: `warnings` name it.
+// Compares the definitions of a schema that this verifier knows. Returns the reason if the schema is unknown, otherwise
+// an empty text; the caller must not report an unknown schema as verified, because anyone who can change
+// schema_migration can make it unknown. For a version of Postgres whose wordings are not known, the function compares
+// nothing and adds a line to `not_checked`. Objects that users added beside the schema are named in `warnings`; they
+// are not findings.
 Result<std::string> check_definitions(Connection& connection, Findings& findings, std::vector<std::string>& warnings,
                                       std::vector<std::string>& not_checked);
 
-// One of the tables that the migrations make in `public`.
+// Whether the migrations create this table in `public`.
 bool is_own_table(std::string_view table);
 
-// A file of schema/sql/, as it was when this was built.
+// Returns a file of schema/sql/ as embedded at build time.
 std::string_view embedded_definitions(std::string_view file);
 
 }  // namespace muniment::verify

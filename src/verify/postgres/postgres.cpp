@@ -23,18 +23,17 @@ constexpr int rows_a_page = 256;
 constexpr std::string_view insufficient_privilege = "42501", query_canceled = "57014";
 constexpr int attempts_max = 20;
 
-// The database under audit chooses none of these: neither which schema a name means, nor whether anything is written.
-// Whatever the database, the role or the URI sets: how values and definitions are written, and how long a verify may
-// take.
+// Settings that the database, the role or the URI must not choose: the search path, read-only mode, the output format
+// of values and definitions, and time limits.
 constexpr const char* own_settings =
     "SET search_path = pg_catalog, public, pg_temp; SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; "
     "SET standard_conforming_strings = on; SET quote_all_identifiers = off; SET intervalstyle = postgres; SET datestyle = 'ISO, MDY'; "
     "SET timezone = 'UTC'; SET bytea_output = hex; SET extra_float_digits = 1; SET xmloption = content; SET row_security = on; "
     "SET lock_timeout = 0; SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0";
 
-// Takes on the role auditor of whoever owns the log (migrations/0005_roles.sql), without calling a function of that
-// database; no row where there is none, or the login may not. Nor where the auditor would see less than the login
-// might: what a revoked right or a row policy keeps from it would be verified by nobody.
+// Assumes the role auditor of the log's owner (migrations/0005_roles.sql) without calling a function of the database.
+// Returns no row if the role does not exist or the login is not a member. Also returns no row if the auditor could see
+// less than the login, because rows hidden by a revoked right or a row policy would escape verification.
 constexpr const char* take_role_of_auditor = R"(
   SELECT set_config('role', a.rolname, false)
   FROM pg_class e JOIN pg_roles a ON a.rolname = regexp_replace(pg_get_userbyid(e.relowner), '_owner$', '_auditor')
@@ -93,8 +92,8 @@ std::string_view Row::jsonb(std::size_t column) const {
 
 struct Connection::Impl {
   PGconn* connection = nullptr;
-  char* message = nullptr;  // holds the present row
-  bool at_start = false;    // the next message opens with the header of the COPY
+  char* message = nullptr;  // holds the current row
+  bool at_start = false;    // the next message begins with the header of the COPY
 
   ~Impl() {
     PQfreemem(message);
@@ -108,7 +107,8 @@ struct Connection::Impl {
     return unavailable("reading Postgres", PQerrorMessage(connection));
   }
 
-  // A database may cancel each statement after a millisecond. On a busy machine that hits this one, too.
+  // Removes the time limit of statements, which a database may set to a millisecond. On a busy machine that limit can
+  // interrupt this statement too, so it is retried.
   Status lift_time_limit() {
     for (int attempt = 1;; ++attempt) {
       const ResultPtr set(PQexec(connection, "SET statement_timeout = 0"));
@@ -119,7 +119,7 @@ struct Connection::Impl {
     }
   }
 
-  // A server may still refuse the role to a member (GRANT … WITH SET FALSE): the login goes on as it is.
+  // A server may refuse the role even to a member (GRANT … WITH SET FALSE). The connection then keeps the login's role.
   Status read_as_auditor() {
     RETURN_IF_ERROR(lift_time_limit());
     auto set = execute(own_settings);
@@ -138,7 +138,7 @@ Connection& Connection::operator=(Connection&&) noexcept = default;
 Connection::~Connection() = default;
 
 Result<Connection> Connection::open(const std::string& uri) {
-  // What comes after dbname overrules the URI's own settings; what comes before is only a default.
+  // Keywords after dbname override the settings of the URI; those before it are only defaults.
   const char* const keys[] = {"connect_timeout", "dbname", "application_name", "client_encoding", nullptr};
   const char* const values[] = {"10", uri.c_str(), "muniment-verify", "UTF8", nullptr};
   auto impl = std::make_unique<Impl>();
@@ -151,8 +151,8 @@ Result<Connection> Connection::open(const std::string& uri) {
 }
 
 Status Connection::begin(const std::string& snapshot) {
-  // Ranges are read through the primary key: without these, a table that was never analysed is
-  // read whole and sorted once for each range.
+  // Ranges are read through the primary key. Without these settings, Postgres would scan and sort a table that was
+  // never analysed once for each range.
   std::string sql = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;";
   if (!snapshot.empty()) sql += fmt::format("SET TRANSACTION SNAPSHOT '{}';", snapshot);
   sql +=
@@ -197,7 +197,7 @@ Result<bool> Connection::next(Row& row) {
   const bool first = std::exchange(impl_->at_start, false);
   ASSIGN_OR_RETURN(const bool is_row,
                    parse_copy_row({impl_->message, static_cast<std::size_t>(size)}, first, row.fields_));
-  return is_row ? Result<bool>(true) : next(row);  // after the trailer comes the end
+  return is_row ? Result<bool>(true) : next(row);  // the end follows the trailer
 }
 
 struct Cursor::Impl {

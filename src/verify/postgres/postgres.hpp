@@ -1,5 +1,5 @@
-// How the verifier reads Postgres: read-only, as the role auditor where there is one, by binary COPY, on
-// one repeatable-read snapshot that several connections share. Only postgres.cpp knows libpq.
+// Reads Postgres for the verifier: read-only, as the role auditor if it exists, by binary COPY, in one repeatable-read
+// snapshot that several connections share. Only postgres.cpp uses libpq.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace muniment::verify {
 
-// One row of a COPY; its bytes live until the next row is read. What is NULL reads as empty or 0, and so does
-// a column that the server did not send.
+// One row of a COPY. Its bytes are valid until the next row is read. NULL reads as empty or 0, and so does a column
+// that the server did not send.
 class Row {
  public:
   Row() = default;
@@ -32,7 +32,7 @@ class Row {
   Uuid uuid(std::size_t column) const;
   std::string uuid_text(std::size_t column) const { return null(column) ? "" : uuid(column).text(); }
   std::string hex(std::size_t column) const { return to_hex(bytes(column)); }
-  std::string_view jsonb(std::size_t column) const;  // the text behind jsonb's version byte
+  std::string_view jsonb(std::size_t column) const;  // the text after jsonb's version byte
 
  private:
   friend class Connection;
@@ -42,24 +42,24 @@ class Row {
 
 class Connection {
  public:
-  // As the auditor of the log, if the login may and loses nothing by it; as the login otherwise (an older
-  // database, one restored without its roles, a login of the auditor's own). Errors: unavailable, with
-  // Postgres's own words.
+  // Connects as the auditor of the log if the login may assume that role and loses no access by it. Otherwise connects
+  // as the login (an older database, one restored without its roles, a login of the auditor's own). Errors:
+  // unavailable, with the message of Postgres.
   static Result<Connection> open(const std::string& uri);
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
   ~Connection();
 
-  // Starts a read-only transaction: on a new snapshot, or on one that `export_snapshot` of another
-  // connection names.
+  // Starts a read-only transaction on a new snapshot, or on the one that `export_snapshot` of another connection
+  // returned.
   Status begin(const std::string& snapshot = "");
   Result<std::string> export_snapshot();
 
-  // Reads what `select` gives: start_copy once, then next until it says false.
+  // Reads the result of `select`: call start_copy once, then next until it returns false.
   Status start_copy(const std::string& select);
   Result<bool> next(Row& row);
 
-  // The first column of the first row as an integer; nullopt for NULL or no row.
+  // Returns the first column of the first row as an integer; nullopt for NULL or no row.
   Result<std::optional<std::int64_t>> integer(const std::string& select);
 
  private:
@@ -69,7 +69,7 @@ class Connection {
   std::unique_ptr<Impl> impl_;
 };
 
-// A server-side cursor: several can be read side by side on one connection, in its transaction.
+// A server-side cursor. Several cursors can be read concurrently on one connection, in its transaction.
 class Cursor {
  public:
   static Result<Cursor> open(Connection& connection, const std::string& name, const std::string& select);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int arguments_looked_at = 8;
 
-// Whether one of a function's arguments is of a type that somebody made: then it takes none of our calls.
+// Condition for a function with an argument of a user-defined type, which the verifier's calls never match.
 std::string takes_own_type() {
   std::string sql = "false";
   for (int i = 0; i < arguments_looked_at; ++i)
@@ -17,9 +17,8 @@ std::string takes_own_type() {
   return sql;
 }
 
-// It calls nothing that somebody could have put beside Postgres' own: every operator is named with its schema, and its
-// types are those of the one that is meant. Oids below 16384 are Postgres' own. int4[] (1007) is left to the extension
-// intarray.
+// The query itself uses nothing that a shadow could replace: every operator is qualified with its schema, and the types
+// match exactly. Oids below 16384 belong to Postgres. int4[] (1007) is left to the extension intarray.
 std::string shadows_sql() {
   return fmt::format(R"(
 WITH place AS (SELECT n.oid, n.nspname FROM pg_catalog.pg_namespace n
@@ -51,8 +50,8 @@ Status check_shadows(Connection& connection, Findings& findings) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
     if (!more) return success();
     findings.add(
-        {Check::definition, -1, "", "Postgres' own functions, operators and casts alone",
-         fmt::format("{} {}.{}, which is called in the place of one of them: what this verify read may be false",
+        {Check::definition, -1, "", "only the functions, operators and casts of Postgres",
+         fmt::format("{} {}.{}, which is called instead of one of them: results that this verify read may be wrong",
                      row.bytes(0), row.bytes(1), row.bytes(2))});
   }
 }

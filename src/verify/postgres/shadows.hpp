@@ -1,5 +1,5 @@
-// Functions, operators and casts that stand beside Postgres' own and would be called in their place: Postgres takes the
-// one whose argument types fit best, wherever it lies on the search path. What is read through one may be false.
+// Finds functions, operators and casts that Postgres would call instead of its own: it chooses the one whose argument
+// types fit best, regardless of the order of the search path. Results read through such a function may be wrong.
 #pragma once
 
 #include "base/result.hpp"

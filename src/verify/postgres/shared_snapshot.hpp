@@ -1,4 +1,4 @@
-// One view of the database for every thread: a connection that holds the snapshot, and more on it.
+// Gives all threads one view of the database: one connection holds the snapshot, and further ones join it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ class SharedSnapshot {
 
   Connection& holder() { return holder_; }
   Result<Connection> join() const;     // another connection, in the same snapshot
-  Result<Connection> outside() const;  // one that sees what was committed since
+  Result<Connection> outside() const;  // a connection that sees later commits
 
  private:
   SharedSnapshot(std::string uri, Connection holder, std::string name)

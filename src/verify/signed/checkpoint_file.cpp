@@ -45,7 +45,7 @@ std::string wrong_key_text(const std::string& origin, const Note& note, std::spa
     needed.push_back(fmt::format("{}+{:08x}", signature.name, signature.id));
   for (const VerifierKey& key : keys) given.push_back(fmt::format("{}+{:08x}", key.name, key.id));
   const std::string signers =
-      needed.empty() ? "nobody (the log had no key yet, or the signatures were taken away)" : joined(needed, ", ");
+      needed.empty() ? "no key (the log had no key yet, or the signatures were removed)" : joined(needed, ", ");
   return fmt::format("a key of {} is needed; signed by {}, the keys that were given are {}", origin, signers,
                      joined(given, ", "));
 }
@@ -54,7 +54,7 @@ Result<CheckpointFile> parse_checkpoint_file(std::string_view text) {
   CheckpointFile file;
   auto note = Note::parse(text);
   if (!note) {
-    if (text.ends_with("\n\n")) text.remove_suffix(1);  // without a key there are no signature lines
+    if (text.ends_with("\n\n")) text.remove_suffix(1);  // an unsigned note has no signature lines
     auto checkpoint = Checkpoint::parse(text);
     if (!checkpoint) return std::move(note).error();
     file.checkpoint = *std::move(checkpoint);
@@ -77,7 +77,7 @@ Signatures judge_checkpoint(const CheckpointFile& file, const Uuid& log_id, cons
     found("an origin line that ends with " + log_id.text(), file.checkpoint.origin);
   }
   if (keys.empty()) return unsigned_facts;
-  if (!file.note) {  // nobody can say of it alone whether the log had no key yet, or the signatures were taken away
+  if (!file.note) {  // a single note cannot show whether the log had no key yet or the signatures were removed
     unsigned_facts.wrong_key = wrong_key_text(file.checkpoint.origin, {}, keys);
     return unsigned_facts;
   }

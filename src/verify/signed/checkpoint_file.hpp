@@ -1,5 +1,4 @@
-// One checkpoint as it lies in a file, and whether it may be believed when nothing else is at hand: in a proof and
-// in a bundle.
+// Reads one checkpoint from a file and judges its trustworthiness on its own, as in a proof or in a bundle.
 #pragma once
 
 #include <optional>
@@ -17,20 +16,20 @@ namespace muniment::verify {
 
 struct CheckpointFile {
   Checkpoint checkpoint;
-  std::optional<Note> note;  // none: it is unsigned
+  std::optional<Note> note;  // nullopt: it is unsigned
 };
 
 // Errors: corrupt.
 Result<CheckpointFile> parse_checkpoint_file(std::string_view text);
 
-// Is one of them a log's key, of the log with this id? A key has its log's name.
+// Whether one of the keys belongs to the log with this id. The name of a key contains its log's id.
 bool one_is_of(const Uuid& log_id, std::span<const VerifierKey> keys);
 
-// Which key is needed, who signed (nobody, where the note has no signatures), and which keys were given. Nobody can say
-// of a single note whether it is forged or the key is another log's: both are named.
+// Names the required key, the signers (or their absence) and the given keys. A single note cannot show whether it is
+// forged or the key belongs to another log, so the text names both.
 std::string wrong_key_text(const std::string& origin, const Note& note, std::span<const VerifierKey> keys);
 
-// Is it of this log, and signed by a key of `keys`? What is wrong becomes a finding.
+// Judges whether the checkpoint belongs to this log and is signed by one of `keys`. Deviations become findings.
 Signatures judge_checkpoint(const CheckpointFile& file, const Uuid& log_id, const std::vector<VerifierKey>& keys,
                             Findings& findings);
 

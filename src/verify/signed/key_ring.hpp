@@ -1,5 +1,5 @@
-// The keys of a log (docs/format.md, Rotation): those that the verifier was given, and those that its own history
-// names. A key that is only named is trusted once a signature that is trusted covers the event that names it.
+// Holds the keys of a log (docs/format.md, Rotation): the given ones, and those that the log's own history names. A
+// named key becomes trusted when a trusted signature covers the event that names it.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,14 @@ class KeyRing {
   explicit KeyRing(const std::vector<VerifierKey>& given);
 
   void see(const Rotation& rotation);
-  // What an earlier verify came to trust.
+  // Trusts a key that an earlier verify trusted.
   void trust(const VerifierKey& key) { facts_[note_key(key, -1)].trusted = true; }
 
-  // Trusts what the events below `size` name: a trusted signature covers them. True: that was new.
+  // Trusts keys that events below `size` name, because a trusted signature covers these events. Returns true if a key
+  // was added.
   bool trust_named_below(std::int64_t size);
 
-  const std::vector<VerifierKey>& keys() const { return keys_; }  // given or named, witnesses' too
+  const std::vector<VerifierKey>& keys() const { return keys_; }  // given and named ones, including those of witnesses
   const LogKey& fact(std::size_t key) const { return facts_[key]; }
   const std::vector<Rotation>& rotations() const { return rotations_; }
 
@@ -48,7 +49,7 @@ class KeyRing {
   std::size_t note_key(VerifierKey key, std::int64_t seq);
 
   std::vector<VerifierKey> keys_;
-  std::vector<LogKey> facts_;    // one a key
+  std::vector<LogKey> facts_;    // one per key
   std::vector<Naming> namings_;  // in the order of seq
   std::vector<Rotation> rotations_;
 };

@@ -24,7 +24,7 @@ Result<std::vector<VerifierKey>> keys_of(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, read_named(path, limits::key_file_bytes_max));
   auto keys = parse_verifier_keys(text);
   if (!keys) return std::move(keys).error().within(path);
-  if (keys->empty()) return Error(Errc::invalid_argument, path + ": it holds no verifier key");
+  if (keys->empty()) return Error(Errc::invalid_argument, path + ": holds no verifier key");
   return keys;
 }
 
@@ -33,7 +33,7 @@ Result<KeptNote> note_of(const std::string& path, std::string where) {
   return KeptNote{std::move(where), std::move(text), std::nullopt, written_at(path), false};
 }
 
-// A folder of notes, or a witness's state: a folder for each log, with its `checkpoint`.
+// Lists the notes of a folder, or of a witness's state, which has a folder with a `checkpoint` for each log.
 Result<std::vector<std::string>> note_paths(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return std::vector{path};
@@ -42,7 +42,8 @@ Result<std::vector<std::string>> note_paths(const std::string& path) {
     if (entry.depth() > 1) entry.disable_recursion_pending();
     const std::string name = entry->path().filename();
     if (!entry->is_regular_file(error) || name.starts_with('.')) continue;
-    if (entry.depth() == 1 ? name != "checkpoint" : name.starts_with("witness.")) continue;  // its key is no note
+    // The witness's key is not a note
+    if (entry.depth() == 1 ? name != "checkpoint" : name.starts_with("witness.")) continue;
     paths.push_back(entry->path());
     if (paths.size() > limits::notes_per_witness_max) {
       return Error(Errc::too_large, fmt::format("{}: more than {} notes", path, limits::notes_per_witness_max));
@@ -70,8 +71,8 @@ Status read_places(const NotePlaces& places, KeptFiles& kept) {
   return success();
 }
 
-// What the daemon itself keeps. Whoever may not read its keys is none the worse for it: a public key comes from
-// elsewhere.
+// Reads the notes and keys that the daemon keeps. Unreadable keys are ignored, because a trustworthy public key comes
+// from elsewhere.
 void read_own(const NotePlaces& places, KeptFiles& kept) {
   const auto unread = [&](const Error& error) {
     if (error.code != Errc::not_found) kept.warnings.push_back(error.message);

@@ -1,6 +1,6 @@
-// Keys and checkpoints that are kept outside the database, as they lie there: by the daemon in its data folder, by
-// auditors, by witnesses. They are read before the database's snapshot is taken: the daemon signs what is committed,
-// so that a log which is smaller than one of them was cut.
+// Reads keys and checkpoints that are kept outside the database: by the daemon in its data folder, by auditors and by
+// witnesses. They must be read before the database snapshot is taken: the daemon signs only committed events, so that a
+// log smaller than one of these checkpoints was truncated.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ inline constexpr std::string_view published_note = "tiles/checkpoint";
 struct KeptNote {
   std::string where;
   std::string text;
-  std::optional<std::size_t> witness;  // which of KeptFiles::witnesses keeps it
-  Time kept_at;                        // when its file was last written
-  bool given = false;                  // by the command line, as a checkpoint
+  std::optional<std::size_t> witness;  // index into KeptFiles::witnesses
+  Time kept_at;                        // modification time of its file
+  bool given = false;                  // named on the command line as a checkpoint
 };
 
-// What the command line names.
+// Places named on the command line.
 struct NotePlaces {
-  std::string data;                      // the data folder; empty: there is none
-  std::string tiles;                     // the tiles folder; empty: there is none
+  std::string data;                      // the data folder; empty: none
+  std::string tiles;                     // the tiles folder; empty: none
   std::vector<std::string> keys;         // files of vkeys
   std::vector<std::string> checkpoints;  // files
   std::vector<std::string> witnesses;    // files, or folders of them
@@ -37,22 +37,23 @@ struct NotePlaces {
 
 struct KeptFiles {
   std::vector<VerifierKey> keys;
-  bool keys_are_the_logs_own = false;  // from <data>/keys/log.pub: they prove nothing against whoever has the folder
-  std::optional<Time> signs_since;     // a key file or a signature is there since then
+  // The keys are from <data>/keys/log.pub: they prove nothing against an attacker who can write the folder
+  bool keys_are_the_logs_own = false;
+  std::optional<Time> signs_since;  // time of the oldest key file or signature
   std::vector<KeptNote> notes;
   std::vector<std::string> witnesses;  // as the command line names them
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>>
-      no_files;  // where the daemon keeps a note, and what is there instead: "a link"
+      no_files;  // a place of a note that is not a regular file, and its kind: "a link"
 };
 
-// "a link", "a folder": what is there and is no regular file; nullopt: one, or nothing.
+// Returns the kind of a file that is not regular: "a link", "a folder"; nullopt if it is regular or absent.
 std::optional<std::string> no_regular_file(const std::string& path);
 
-// The keys of these files. Errors: invalid_argument for what is no key, or a file without one.
+// Reads the keys of these files. Errors: invalid_argument for a malformed key or a file without a key.
 Result<std::vector<VerifierKey>> read_keys(const std::vector<std::string>& paths);
 
-// Errors: what is named on the command line and cannot be read.
+// Errors: if a file named on the command line cannot be read.
 Result<KeptFiles> read_kept_files(const NotePlaces& places);
 
 }  // namespace muniment::verify

@@ -14,10 +14,10 @@ namespace muniment::verify {
 namespace {
 
 constexpr std::chrono::milliseconds given_to_publish{2'000}, look_every{50};
-// The daemon makes what it published durable every minute.
+// The daemon syncs published files to disk every minute.
 constexpr std::int64_t not_durable_micros_max = 120'000'000;
 
-// The size of the note that is there now, if a trusted key signed it; 0: there is none.
+// Size of the published note if a trusted key signed it; 0: none.
 std::int64_t size_now(const std::string& tiles, const Log& log, const std::vector<VerifierKey>& keys) {
   const auto kept = read_kept_files({"", tiles, {}, {}, {}});
   if (!kept) return 0;
@@ -39,7 +39,7 @@ bool comes_up_to(std::int64_t size, const std::string& tiles, const Log& log, co
   return true;
 }
 
-// Whether a kill or a power cut may have left the note of `size` behind the one of `newest`.
+// Whether a crash or a power failure may have left the note of `size` older than the one of `newest`.
 Result<bool> may_be_left_behind(Connection& connection, const Log& log, std::int64_t size, std::int64_t newest) {
   ASSIGN_OR_RETURN(
       const auto stopped,
@@ -54,7 +54,7 @@ Result<bool> may_be_left_behind(Connection& connection, const Log& log, std::int
   return apart && *apart <= not_durable_micros_max;
 }
 
-// Tiles are there, and nothing where their checkpoint should be.
+// Whether tiles exist without their checkpoint.
 bool is_missing(const std::string& tiles) {
   struct stat about {};
   return !tiles.empty() && ::lstat((tiles + "/tile").c_str(), &about) == 0 &&
@@ -73,8 +73,8 @@ Status check_published(Connection& connection, const Log& log, const SignedLog& 
   const std::string there = size == 0 ? "missing" : fmt::format("a checkpoint of {} events", size);
   if (innocent) {
     warnings.push_back(fmt::format(
-        "{}/checkpoint: {}, and {} are signed: as after a kill or a power cut. Who reads the tiles sees no more until a "
-        "daemon is started, which publishes the newest",
+        "{}/checkpoint: {}, but {} are signed: a crash or a power failure can cause this. Readers of the tiles see no more until a "
+        "daemon starts and publishes the newest one",
         note.tiles, there, newest));
   } else {
     findings.add({Check::published_checkpoint, size - 1, "",

@@ -1,5 +1,5 @@
-// The note that is published beside the tiles, held against the newest signature of the log, wherever that is kept:
-// whoever reads the tiles sees no event behind the published one.
+// Checks the note published beside the tiles against the newest signature of the log from any source. Readers of the
+// tiles see no event after the published note.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct PublishedNote {
   bool live = false;  // a daemon holds the log
 };
 
-// An older note, or none beside tiles, is a finding, but for two moments that no lie is needed for. The daemon
-// remembers a note and then publishes it: one that lives is given 2 s. One that was killed, or whose power was cut,
-// leaves what had come to the disk: where the log does not end with a stop, and what the published note lacks was
-// recorded within two minutes, it is a warning. Errors: unavailable, the database's.
+// Reports a published note that is missing or older than the newest signature, with two exceptions. A running daemon
+// records a note before it publishes it, and is given 2 s. A crash or a power failure loses recent writes: if the log
+// does not end with a stop and the events that the published note lacks were recorded within two minutes, the deviation
+// is a warning. Errors: unavailable, from the database.
 Status check_published(Connection& connection, const Log& log, const SignedLog& signatures, const PublishedNote& note,
                        Findings& findings, std::vector<std::string>& warnings);
 

@@ -1,4 +1,4 @@
-// Who vouches for what was verified.
+// Records who signed and witnessed the verified events.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ struct SignerFact {
 };
 
 struct WitnessFact {
-  std::string name;        // as the command line names it, or its key's
-  std::int64_t upto = -1;  // the last seq that it vouches for; -1: it vouches for nothing
-  Time last;               // when it did
+  std::string name;        // as the command line names it, or its key's name
+  std::int64_t upto = -1;  // the last seq that it cosigned; -1: none
+  Time last;               // time of that cosignature
 };
 
 struct Signatures {
-  std::int64_t checkpoints = 0;  // notes that were looked at
+  std::int64_t checkpoints = 0;  // number of notes that were checked
   std::int64_t upto = -1;        // the last seq that a trusted key signed
-  std::vector<SignerFact> keys;  // trusted, and one of the signers
+  std::vector<SignerFact> keys;  // trusted keys that signed
   std::vector<WitnessFact> witnesses;
   bool keys_are_the_logs_own = false;
-  bool without_key = false;             // there are notes, and no key to check them with
-  std::string wrong_key;                // who signed, and which keys were given, where none of those signed
-  std::vector<std::int64_t> continues;  // sizes of the checkpoints that the command line gave and the events lead to
+  bool without_key = false;             // notes exist, but no key to check them
+  std::string wrong_key;                // signers and given keys, if none of the given keys signed
+  std::vector<std::int64_t> continues;  // sizes of the given checkpoints that the events lead to
   std::string newest;                   // the note of the largest size that a trusted key signed
 };
 

@@ -9,7 +9,7 @@ namespace muniment::verify {
 namespace {
 
 constexpr std::int64_t no_size = std::numeric_limits<std::int64_t>::max();
-// The first checkpoint under a new key is signed well within this.
+// The first checkpoint under a new key is signed well within this time.
 constexpr std::int64_t first_signature_micros_max = 60'000'000;
 
 std::string described(const std::string& where, const Checkpoint& checkpoint) {
@@ -34,8 +34,8 @@ SignedLog::SignedLog(const Uuid& log_id, KeptFiles files, Time started, Findings
     if (ring_.keys()[key].type == KeyType::cosignature)
       witnesses_.push_back({ring_.keys()[key].name, key, false, -1, {}});
   }
-  // A key has its log's name. One of this log that signed nothing of it is another matter: then somebody else has
-  // signed.
+  // A key's name contains its log's id. A given key of this log that signed nothing is a different case: another key
+  // signed the log.
   keys_are_anothers_ = keys_given_ && has_key_ && !one_is_of(log_id, given_);
   for (const auto& [where, kind] : files.no_files) {
     findings_.add({where == published_note ? Check::tile : Check::checkpoint_signature, -1, "",
@@ -64,7 +64,7 @@ Status SignedLog::open_stored(Connection& connection, std::int64_t log_no, std::
   return advance();
 }
 
-// A note of another log is no note of this one: a witness may serve several.
+// Skips a note of another log, because a witness may serve several.
 std::optional<SignedLog::Pending> SignedLog::parse(KeptNote kept) {
   auto file = parse_checkpoint_file(kept.text);
   if (!file) {
@@ -149,8 +149,7 @@ Status SignedLog::reached(const Tree& tree) {
   return success();
 }
 
-// Notes of this size by a key that was replaced below it. Where the log's key of that time signed the same tree, they
-// say nothing that is not so.
+// Judges notes of this size by a replaced key. They are consistent if the log's key of that time signed the same tree.
 void SignedLog::settle_replaced() {
   for (auto& [size, actual] : replaced_) {
     if (size != current_size_)
@@ -173,7 +172,7 @@ void SignedLog::judge(const Pending& pending, const Tree& tree) {
 }
 
 void SignedLog::judge_signatures(const Pending& pending) {
-  if (!pending.note) return;  // nobody promised anything
+  if (!pending.note) return;  // an unsigned note promises nothing
   if (!has_key_) {
     outcome_.without_key = true;
     return;
@@ -195,7 +194,7 @@ void SignedLog::judge_signatures(const Pending& pending) {
   }
   std::sort(keys.begin(), keys.end());
   if (!keys.empty() && !one_is_current) {
-    replaced_.emplace_back(size, fmt::format("{}: only by a key that was replaced at seq {}", pending.kept.where,
+    replaced_.emplace_back(size, fmt::format("{}: signed only by a key that was replaced at seq {}", pending.kept.where,
                                              ring_.fact(keys.front()).retired_at));
     return;
   }
@@ -227,7 +226,7 @@ void SignedLog::note_witnesses(const Pending& pending, const std::vector<Signed>
   if (pending.kept.witness) vouches(witnesses_[*pending.kept.witness], pending.kept.kept_at);
 }
 
-// Signed by a key that is known: then there was a log of that size.
+// A signature by a known key shows that the log had this size.
 void SignedLog::check_beyond(const Pending& pending, std::int64_t size) {
   ++outcome_.checkpoints;
   if (pending.note && has_key_) {
@@ -237,8 +236,7 @@ void SignedLog::check_beyond(const Pending& pending, std::int64_t size) {
                        });
     if (!known) {
       found(Check::checkpoint_signature, pending.checkpoint.size, "a signature by a key of this log",
-            fmt::format("{}: {}", pending.kept.where,
-                        signers ? "signed by no key that is known" : signers.error().message));
+            fmt::format("{}: {}", pending.kept.where, signers ? "signed by no known key" : signers.error().message));
       return;
     }
   }
@@ -260,21 +258,21 @@ Status SignedLog::finish(std::int64_t size) {
   return success();
 }
 
-// Behind what a trusted key signed, made by a key that the log itself names and that no trusted key signed for: the
-// private key before it was lost, or whoever has the database named one of his own. What it signed counts as not
-// signed.
+// Handles notes beyond the last trusted signature by a key that the log names but no trusted key confirmed. Either the
+// private key was lost before it could confirm, or an attacker with access to the database named its own key.
+// These notes count as unsigned.
 void SignedLog::note_unconfirmed(const std::vector<std::size_t>& signers, const Group& group) {
   if (outcome_.upto < 0) return found_untrusted(group);
   const std::size_t key = signers.back();
   warnings_.push_back(fmt::format(
-      "{} checkpoints, the largest of {} events, are signed by {}, which the event at {} names and which no key that is trusted "
-      "confirmed: they count for nothing. If you trust it, give its file: --key FILE",
+      "{} checkpoints, the largest of {} events, are signed by {}, which the event at {} names and no trusted key "
+      "confirmed: they are ignored. If you trust this key, give its file: --key FILE",
       group.count, group.size_max, ring_.keys()[key].text(), ring_.fact(key).named_at));
 }
 
 void SignedLog::found_untrusted(const Group& group) {
-  found(Check::checkpoint_signature, group.size_min, "a signature by a key that is trusted",
-        fmt::format("{} checkpoints, the first {}: signed by no such key", group.count, group.where));
+  found(Check::checkpoint_signature, group.size_min, "a signature by a trusted key",
+        fmt::format("{} checkpoints, the first {}: signed by no trusted key", group.count, group.where));
 }
 
 void SignedLog::settle_trust() {
@@ -325,16 +323,16 @@ void SignedLog::summarise() {
     const bool vouches = witness.size >= 0 && !witness.contradicts;
     outcome_.witnesses.push_back({witness.name, vouches ? witness.size - 1 : -1, witness.last});
     if (witness.size < 0 && !witness.contradicts)
-      warnings_.push_back(fmt::format("witness {} vouches for no checkpoint of this log", witness.name));
+      warnings_.push_back(fmt::format("witness {} cosigned no checkpoint of this log", witness.name));
   }
   if (outcome_.keys_are_the_logs_own && !outcome_.newest.empty()) {
     warnings_.push_back(
-        "the key came from the data folder itself: it proves nothing against whoever has that folder. Give one that you kept: --key FILE");
+        "the key was read from the data folder: it proves nothing against an attacker who can write that folder. Give a key that you kept: --key FILE");
   }
 }
 
-// A log that signs has signatures: without them somebody took them away. That it signs, says a key of its own; another
-// log's or a witness's says nothing of this one, which may have no key yet.
+// A signing log has signatures; if none exist, they were removed. A given key of this log shows that it signs. Keys of
+// other logs or witnesses show nothing, because this log may have no key yet.
 void SignedLog::require_signature() {
   if (!groups_.empty() || outcome_.without_key) return;
   const bool its_key_given = keys_given_ && one_is_of(log_id_, given_);
@@ -342,7 +340,8 @@ void SignedLog::require_signature() {
     if (keys_are_anothers_) outcome_.wrong_key = wrong_key_text("log " + log_id_.text(), {}, given_);
     return;
   }
-  Time since = its_key_given ? Time{} : signs_since_.value_or(Time{});  // whoever has the folder can touch its files
+  // An attacker with the folder can change file times
+  Time since = its_key_given ? Time{} : signs_since_.value_or(Time{});
   if (!ring_.rotations().empty()) since = std::max(since, ring_.rotations().back().recorded_at);
   if (started_.micros - since.micros < first_signature_micros_max) {
     warnings_.push_back("the log's key is new and has signed nothing yet");

@@ -1,6 +1,6 @@
-// The signed checkpoints of a log, from wherever they are kept, each held against the tree that the events give at
-// its size (docs/format.md, Checkpoint notes and keys). Who signed is decided at the end: a key may come to be trusted
-// by a signature over the event that names it.
+// Collects the signed checkpoints of a log from all places and compares each with the tree of the events at its size
+// (docs/format.md, Checkpoint notes and keys). Signers are judged at the end, because a signature over the event that
+// names a key makes that key trusted.
 #pragma once
 
 #include <cstdint>
@@ -25,46 +25,46 @@ namespace muniment::verify {
 
 class SignedLog {
  public:
-  // `started`: when this verify began; a key that is younger than a moment may have signed nothing yet.
+  // `started`: when this verify began. A key created only moments earlier may not have signed anything yet.
   SignedLog(const Uuid& log_id, KeptFiles files, Time started, Findings& findings);
   SignedLog(const SignedLog&) = delete;
 
-  // The notes that the database keeps, from the given size on.
+  // Opens the notes in the database from the given size on.
   Status open_stored(Connection& connection, std::int64_t log_no, std::int64_t from);
 
   void see(const Rotation& rotation) { ring_.see(rotation); }
   const std::vector<Rotation>& rotations() const { return ring_.rotations(); }
   std::vector<VerifierKey> trusted() const;
 
-  // Goes on behind what an earlier verify saw: notes of smaller sizes are passed over, the saved one is judged again.
+  // Resumes from an earlier verify: skips notes of smaller sizes and judges the saved note again.
   void resume(const SavedState& state);
 
-  // The smallest size that is still to be compared; reached(tree) when the tree has it.
+  // Returns the smallest size still to be compared. Call reached(tree) when the tree has that size.
   std::int64_t next_size() const { return next_size_; }
   Status reached(const Tree& tree);
 
-  // After the last event of a log of `size`.
+  // Call after the last event of a log of `size`.
   Status finish(std::int64_t size);
 
-  // The size of the checkpoint that was published beside the tiles; 0: there is none.
+  // Size of the checkpoint published beside the tiles; 0: none.
   std::int64_t published() const { return published_; }
 
   const Signatures& outcome() const { return outcome_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // The largest size of a note at most `size`, of those that are known before the events are read.
+  // The largest size, at most `size`, of the notes that are known before the events are read.
   std::int64_t newest_size_within(std::int64_t size) const;
 
  private:
-  struct Pending {  // a note that waits for its size
+  struct Pending {  // a note whose size the tree has not reached
     KeptNote kept;
     Checkpoint checkpoint;
-    std::optional<Note> note;  // none: it is unsigned
+    std::optional<Note> note;  // nullopt: it is unsigned
   };
   struct Group {  // notes with the same signers
     std::int64_t count = 0;
     std::int64_t size_min = 0, size_max = 0;
-    std::string where;   // of the first
-    std::string newest;  // the text of the largest
+    std::string where;   // of the first note
+    std::string newest;  // text of the largest note
   };
   struct Witness {
     std::string name;
@@ -94,19 +94,19 @@ class SignedLog {
   Findings& findings_;
   Time started_;
   bool keys_given_ = false;
-  bool has_key_ = false;            // one that could have signed the log
-  bool keys_are_anothers_ = false;  // those that were given, all of them
+  bool has_key_ = false;            // a key that could have signed the log
+  bool keys_are_anothers_ = false;  // all given keys belong to other logs
   std::optional<Time> signs_since_;
   std::int64_t published_ = 0;
   KeyRing ring_;
-  const std::vector<VerifierKey> given_;  // of the ring, those that nobody had to name
+  const std::vector<VerifierKey> given_;  // the given keys of the ring
   std::vector<Pending> outside_;          // by size, the largest first
   std::optional<Cursor> stored_;
   std::optional<Pending> next_stored_;
   std::int64_t stored_size_max_ = -1;
   std::int64_t next_size_ = 0;
-  std::map<std::vector<std::size_t>, Group> groups_;            // by their signers: keys of the ring, in order
-  std::vector<std::pair<std::int64_t, std::string>> replaced_;  // notes of the present size by a key that was replaced
+  std::map<std::vector<std::size_t>, Group> groups_;            // by signers: keys of the ring, in order
+  std::vector<std::pair<std::int64_t, std::string>> replaced_;  // notes of the current size by a replaced key
   std::int64_t current_size_ = -1;                              // the newest size that a key of its time signed
   std::vector<Witness> witnesses_;
   Signatures outcome_;

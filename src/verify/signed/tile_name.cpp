@@ -47,7 +47,7 @@ std::optional<TileName> tile_name(const std::string& path) {
     if (!width || *width < 1 || *width >= tile_width || !rest.empty()) return std::nullopt;
     name.width = *width;
   }
-  if (name.path() != path) return std::nullopt;  // there is one way to write it
+  if (name.path() != path) return std::nullopt;  // each name has only one spelling
   return name;
 }
 

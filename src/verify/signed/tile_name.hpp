@@ -1,4 +1,4 @@
-// What a path below the tiles folder names: anybody who may write there chooses it.
+// Parses a path below the tiles folder. An attacker who can write there may choose any path.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct TileName {
   std::string path() const { return entries ? entries_path(index, width) : tile_path(level, index, width); }
 };
 
-// nullopt: no tile or bundle has this path.
+// nullopt: the path is not that of a tile or a bundle.
 std::optional<TileName> tile_name(const std::string& path);
 
 }  // namespace muniment::verify

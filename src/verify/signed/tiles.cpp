@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t tiles_queued_max = 256;
 constexpr std::size_t entries_bytes_max = static_cast<std::size_t>(tile_width) * (2 + 65'535);
 constexpr int folders_deep_max = 12;
-constexpr std::string_view being_written = ".new";  // what has no name yet
-// A file's time may be a clock tick behind the clock that was asked.
+constexpr std::string_view being_written = ".new";  // a file that is not renamed to its final name yet
+// A file's time may be a clock tick behind the system clock.
 constexpr std::int64_t tick_micros = 1'000'000;
 
 using Hashes = std::vector<Hash>;
@@ -39,7 +39,7 @@ Hash root_of(const Hashes& hashes) {
   return tree.root();
 }
 
-// Does a bundle hold the entries that hash to these leaves, and if it is not `longer`, nothing else?
+// Whether a bundle holds the entries that hash to these leaves and, unless `longer`, nothing else.
 bool holds_entries(std::string_view bundle, const Hashes& leaves, std::size_t width, bool longer) {
   for (std::size_t i = 0; i < width; ++i) {
     if (bundle.size() < 2) return false;
@@ -55,11 +55,11 @@ bool holds_entries(std::string_view bundle, const Hashes& leaves, std::size_t wi
 }  // namespace
 
 struct TileFiles::Impl {
-  // Consecutive hashes of one level, from a multiple of 256 on.
+  // Consecutive hashes of one level, starting at a multiple of 256.
   struct Tile {
     int level = 0;
     std::int64_t index = 0;
-    std::shared_ptr<const Hashes> hashes;  // 256 of them, or fewer at the log's end
+    std::shared_ptr<const Hashes> hashes;  // 256 of them, or fewer at the end of the log
   };
 
   std::string folder;
@@ -69,7 +69,7 @@ struct TileFiles::Impl {
   Findings& findings;
 
   std::array<Hashes, tile_levels_max + 1> open_tiles;          // the hashes of the last tile of each level
-  std::array<std::int64_t, tile_levels_max + 1> next_index{};  // its index
+  std::array<std::int64_t, tile_levels_max + 1> next_index{};  // index of that tile
   std::int64_t size = 0;
   std::int64_t verified = 0;  // leaves whose tiles an earlier verify has read
 
@@ -84,7 +84,7 @@ struct TileFiles::Impl {
       : folder(std::move(path)), root(std::move(fd)), published(published_size), started(since), findings(all) {}
   ~Impl() {
     queue.close();
-    workers.clear();  // joined before what they use goes
+    workers.clear();  // joins them before the members that they use are destroyed
   }
 
   void start(unsigned jobs) {
@@ -106,7 +106,7 @@ struct TileFiles::Impl {
     const Hash above = root_of(hashes);
     Tile tile{level, next_index[static_cast<std::size_t>(level)]++,
               std::make_shared<Hashes>(std::exchange(hashes, {}))};
-    if (!queue.try_push(std::move(tile))) check(tile);  // the others are busy: take part
+    if (!queue.try_push(std::move(tile))) check(tile);  // the queue is full: check the tile on this thread
     if (level < tile_levels_max) push(level + 1, above);
   }
 
@@ -115,7 +115,7 @@ struct TileFiles::Impl {
     if (tile.level == 0) check_kind(tile, true);
   }
 
-  // The tile, or one that begins with it: nothing is published of every size that a verify may have ended at.
+  // Opens the tile or a wider one that begins with it, because not every size at which a verify ends is published.
   Result<RegularFile> open_at_least(TileName name) const {
     const std::int64_t least = name.width;
     auto file = open_regular_beneath(root, name.path());
@@ -126,13 +126,13 @@ struct TileFiles::Impl {
       if (name.width > least && name.width < tile_width) file = open_regular_beneath(root, name.path());
     }
     if (file) return file;
-    name.width = tile_width;  // asked for last: it replaces the partial ones
+    name.width = tile_width;  // tried last, because it replaces the partial ones
     return open_regular_beneath(root, name.path());
   }
 
   enum class Must : std::uint8_t { be_there, may_lack, begin_so };
 
-  // All widths of one tile, or of one bundle.
+  // Checks every width of one tile or of one bundle.
   void check_kind(const Tile& tile, bool entries) {
     const auto width = static_cast<std::int64_t>(tile.hashes->size());
     const std::int64_t must_be =
@@ -154,20 +154,20 @@ struct TileFiles::Impl {
     if (must_be < 1 || must_be >= tile_width || must_be > width) return;
     name.width = must_be;
     if (compare(tile, name, Must::may_lack) || whole) return;
-    name.width = tile_width;  // it may have been filled since, and has then replaced the partial ones
+    name.width = tile_width;  // the tile may have been completed since, which removes the partial ones
     if (compare(tile, name, Must::begin_so)) return;
     name.width = must_be;
     compare(tile, name, Must::be_there);
   }
 
-  // True: the file is there.
+  // Returns true if the file exists.
   bool compare(const Tile& tile, const TileName& name, Must must) {
     const std::string path = name.path();
-    const bool longer = must == Must::begin_so;  // than what was read of the log
+    const bool longer = must == Must::begin_so;  // longer than the part of the log that was read
     const std::size_t width = longer ? tile.hashes->size() : static_cast<std::size_t>(name.width);
     auto file = open_regular_beneath(root, path);
     if (!file && file.error().code == Errc::not_found) {
-      if (must == Must::be_there) found(path, "there, as the published checkpoint says", "missing");
+      if (must == Must::be_there) found(path, "a file that the published checkpoint requires", "missing");
       return false;
     }
     if (!file) {
@@ -191,7 +191,7 @@ struct TileFiles::Impl {
     return true;
   }
 
-  // Everything below a folder; one that goes while this looks was a partial tile's.
+  // Checks all files below a folder. A file that disappears during the check was a partial tile.
   Status check_names(const fs::path& below, int depth) {
     std::error_code error;
     fs::directory_iterator entry(below, error);
@@ -218,13 +218,13 @@ struct TileFiles::Impl {
     }
     const auto tile = tile_name(path);
     if (!tile) {
-      found(path, "no such file", "a file that is no tile");
+      found(path, "no such file", "a file that is not a tile");
     } else if (tile->index * tile_width + tile->width > tile_hashes(tile->level, size)) {
       check_in_flight(path);
     }
   }
 
-  // Tiles follow the log: one beyond the events that were read was made after they were read.
+  // Tiles follow the log, so that a tile beyond the events that were read was written later.
   void check_in_flight(const std::string& path) {
     struct stat status {};
     if (::fstatat(root.get(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
@@ -232,7 +232,7 @@ struct TileFiles::Impl {
     if (made >= started.micros - tick_micros && made <= Clock().now().micros + tick_micros) {
       ++in_flight;
     } else {
-      found(path, fmt::format("a tile of the log's {} events", size), "a tile of events that the log does not have");
+      found(path, fmt::format("a tile of the log's {} events", size), "a tile of events beyond the log's end");
     }
   }
 };
@@ -269,7 +269,7 @@ Status TileFiles::resume(std::int64_t size, std::string_view edge) {
     rebuilt += tree.edge();
   }
   impl_->size = impl_->verified = size;
-  if (rebuilt != edge) return Error(Errc::corrupt, "the tiles at the saved size are not those of the saved tree");
+  if (rebuilt != edge) return Error(Errc::corrupt, "the tiles at the saved size do not match the saved tree");
   return success();
 }
 

@@ -1,5 +1,5 @@
-// The static files from which others read the log (docs/format.md, Tiles), held against the leaves of the events:
-// every hash tile and every entry bundle, each width that is there; and no other file.
+// Checks the static files from which others read the log (docs/format.md, Tiles) against the leaves of the events:
+// every hash tile and every entry bundle in every width, and no other file.
 #pragma once
 
 #include <array>
@@ -22,27 +22,27 @@
 namespace muniment::verify {
 
 struct TileCounts {
-  std::int64_t files = 0;      // that were compared
-  std::int64_t in_flight = 0;  // that are newer than what was read
-  bool unfinished = false;     // a write has not its name yet
+  std::int64_t files = 0;      // files that were compared
+  std::int64_t in_flight = 0;  // files newer than the events that were read
+  bool unfinished = false;     // a write is not finished
 };
 
 class TileFiles {
  public:
-  // `published`: the files must be there up to this size. `started`: what is beyond the log's end and older than
-  // this is not in flight.
+  // `published`: the files must exist up to this size. `started`: a file beyond the log's end that is older than this
+  // is a finding, not in flight.
   static Result<TileFiles> open(const std::string& folder, std::int64_t published, Time started, unsigned jobs,
                                 Findings& findings);
   TileFiles(TileFiles&&) noexcept;
   TileFiles& operator=(TileFiles&&) noexcept;
   ~TileFiles();
 
-  // Goes on behind a tree that was verified before: one tile a level is read again. Errors: corrupt when they are
-  // not of the tree with this edge.
+  // Resumes from a verified tree: reads one tile of each level again. Errors: corrupt if the tiles do not match the
+  // tree with this edge.
   Status resume(std::int64_t size, std::string_view edge);
 
-  void add(const Hash& leaf);  // in the order of seq
-  Status finish();             // after the last leaf: what is partial, and what else lies there
+  void add(const Hash& leaf);  // call in the order of seq
+  Status finish();             // call after the last leaf; checks partial tiles and looks for other files
   TileCounts counts() const;
 
  private:

@@ -18,8 +18,8 @@ constexpr std::size_t whole_digits_max = 15;  // an amount is below 10^15
 
 std::size_t digits_at(std::string_view text) { return std::min(text.find_first_not_of("0123456789"), text.size()); }
 
-// The digits of the amount in trillionths, cut, without leading zeros; nullopt for what does not
-// match (0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
+// Returns the amount in trillionths, truncated, without leading zeros; nullopt unless the text matches
+// (0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
 std::optional<std::string> trillionths_of(std::string_view amount) {
   if (amount.size() > amount_bytes_max) return std::nullopt;
   const std::size_t whole = digits_at(amount);

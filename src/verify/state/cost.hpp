@@ -1,4 +1,4 @@
-// Costs, exactly: decimal texts are added as whole trillionths (docs/format.md, Usage).
+// Adds costs exactly: decimal texts are summed as whole trillionths (docs/format.md, Usage).
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@ namespace muniment::verify {
 
 class Costs {
  public:
-  // Adds `cost` of a model's answer; false when it does not count.
+  // Adds `cost` of a model's answer. Returns false if the value is not valid and is ignored.
   bool add(const json::Value& cost);
   void write(std::string& out) const;  // {"EUR":"0.5",…}
 

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 5> message_types{"message.added", "model.
 
 void grow(std::int64_t& counter, std::int64_t by = 1) { counter = capped_sum(counter, by); }
 
-// Canonical text of an object, its members given in the order of their names.
+// Builds the canonical text of an object whose members are given in the order of their names.
 class ObjectText {
  public:
   ObjectText& text(std::string_view name, const Text& value) {
@@ -138,7 +138,7 @@ struct Fold::Rules {
     const Text id = text_of(b, "run_id");
     std::string after =
         ObjectText().text("kind", text_of(b, "kind")).text("run_id", id).number("run_seq", e.run_seq).done();
-    after[0] = ',';  // it goes on from "halted"
+    after[0] = ',';  // it continues the text after "halted"
     f.open(f.children_, f.pending_dropped_, id, "{\"halted\":", std::move(after));
   }
   static void child_ended(Fold& f, const FoldEvent&, Body b, Spilled) { close(f.children_, text_of(b, "run_id")); }

@@ -1,5 +1,5 @@
-// The state of a run, folded from its events as docs/format.md (State) says, by code of the
-// verifier's own: a mistake in the writer's fold shows as a difference.
+// Folds the state of a run from its events (docs/format.md, State) without the writer's code, so that an error in the
+// writer's fold shows as a difference.
 #pragma once
 
 #include <cstdint>
@@ -22,30 +22,30 @@ struct FoldEvent : RunEvent {
   std::optional<std::string> step_id;
   std::string run_hash;             // hexadecimal
   std::optional<std::string> body;  // nullopt: redacted, or of a type whose rule does not read it
-  bool erased = false;              // redacted
-  bool unread = false;              // its body is in the archive, and could not be had
+  bool erased = false;              // the event is redacted
+  bool unread = false;              // its body is in the archive and could not be read
 };
 
-// The artifact_id of the patch that must be given to `apply` with this event; empty if none.
+// Returns the artifact_id of the patch that `apply` needs with this event; empty if none.
 std::string spilled_patch_of(const FoldEvent& event);
 
 class Fold {
  public:
   explicit Fold(std::string run_id) : run_id_(std::move(run_id)) {}
 
-  // `spilled`: the bytes of the artifact that spilled_patch_of names; nullopt when it is erased.
+  // `spilled`: content of the artifact that spilled_patch_of names; nullopt if it is erased.
   void apply(const FoldEvent& event, const std::optional<std::string>& spilled);
 
   std::string document() const;  // canonical
 
-  // The types whose rules read the body; the others fold without it.
+  // Types whose rules read the body. The other types fold without it.
   static std::vector<std::string_view> types_with_bodies();
 
  private:
-  struct Item {  // of a bounded list: where it stands by its key, and its canonical text
+  struct Item {  // an element of a bounded list: its key and its canonical text
     std::string key;
     std::string before;  // its text up to "halted", or all of it
-    std::string after;   // its text behind "halted"'s value; empty for what has no such member
+    std::string after;   // its text after the value of "halted"; empty if it has no such member
     bool halted = false;
   };
   using Items = std::deque<Item>;

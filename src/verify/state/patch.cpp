@@ -9,7 +9,7 @@
 namespace muniment::verify {
 namespace {
 
-// docs/format.md, Working
+// Source: docs/format.md, Working.
 constexpr std::size_t working_bytes_max = 4'194'304;
 constexpr std::size_t working_levels_max = 60;
 
@@ -30,7 +30,7 @@ void merge(Changeable& target, const Changeable& patch) {
   }
 }
 
-// RFC 6901; nullopt for what is not a pointer.
+// Parses a pointer of RFC 6901; nullopt if it is malformed.
 std::optional<Tokens> tokens_of(const json::Value& pointer) {
   if (!pointer.is(json::Kind::string)) return std::nullopt;
   const std::string text = pointer.string_or("");
@@ -51,7 +51,7 @@ std::optional<Tokens> tokens_of(const json::Value& pointer) {
   return tokens;
 }
 
-// A position in 0 … last.
+// Parses an index in 0 … last.
 std::optional<std::size_t> index_of(const std::string& token, std::size_t last) {
   if (token.empty() || token.size() > 18 || (token[0] == '0' && token.size() > 1)) return std::nullopt;
   if (token.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
@@ -101,7 +101,7 @@ bool put(Changeable& document, const Tokens& tokens, Changeable value) {
   return true;
 }
 
-// Takes a value out. The whole document cannot be.
+// Removes a value and returns it. The whole document cannot be removed.
 std::optional<Changeable> take(Changeable& document, const Tokens& tokens) {
   Changeable* const value = tokens.empty() ? nullptr : find(document, tokens);
   if (value == nullptr) return std::nullopt;
@@ -166,7 +166,7 @@ bool Working::apply_merge(const json::Value& patch) {
   const Changeable change = Changeable::from(patch);
   const std::size_t bytes = change.canonical().size();
   const std::size_t levels = std::max(levels_at_most_, change.levels());
-  // A merge adds at most the patch's own text and is no deeper than the deeper of the two.
+  // A merge adds at most the text of the patch, and its result is no deeper than the deeper operand.
   if (bytes_at_most_ + bytes <= working_bytes_max && levels <= working_levels_max) {
     merge(value_, change);
     bytes_at_most_ += bytes;

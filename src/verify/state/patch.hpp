@@ -1,4 +1,4 @@
-// The two patches of a run's `working` (docs/format.md, Working): RFC 7386 and RFC 6902, bounded.
+// Applies the two kinds of patches to a run's `working` (docs/format.md, Working): RFC 7386 and RFC 6902, bounded.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace muniment::verify {
 
 class Working {
  public:
-  // Applies the whole patch, or nothing of it and answers false.
+  // Applies the whole patch, or leaves the value unchanged and returns false.
   bool apply_merge(const json::Value& patch);
   bool apply_json_patch(const json::Value& patch);
 
@@ -18,8 +18,7 @@ class Working {
 
  private:
   Changeable value_ = Changeable::object();
-  // Never below the true ones: most patches are small, and measuring the whole value for each
-  // would make a fold quadratic.
+  // Upper bounds of the true values. Measuring the whole value for each small patch would make a fold quadratic.
   std::size_t bytes_at_most_ = 2;
   std::size_t levels_at_most_ = 1;
 };

@@ -9,7 +9,7 @@ Status RunFolder::advance() {
   return success();
 }
 
-// No event of that run has the snapshot's seq.
+// Reports a snapshot whose seq no event of the run has.
 Status RunFolder::pass_over() {
   found(Check::snapshot, fmt::format("an event of this run with seq {}", next_->seq), "none");
   return advance();
@@ -55,8 +55,8 @@ Status RunFolder::apply(const FoldEvent& event) {
 }
 
 void RunFolder::compare() {
-  // An erasure takes the states from the first erased event of the run on, and one whose own file it names. The row of
-  // one that was a file still names its artifact.
+  // An erasure removes all states of the run from its first erased event on, and a state whose own file it names. The
+  // row of a state that was a file still names its artifact.
   if (!next_->state && next_->salt && !next_->artifact_hash) {
     found(Check::snapshot_hash, "a state, or neither it nor its salt", "a salt without a state");
     return;
@@ -84,7 +84,7 @@ void RunFolder::compare() {
   ++counts_.folded;
   const std::string document = fold_->document();
   const std::string folded = to_hex(sha256(document));
-  // The file behind artifact_hash is checked with all artifacts: equal hashes are equal states.
+  // The check of the artifacts covers the file behind artifact_hash: equal hashes mean equal states.
   const std::string held = next_->state ? to_hex(sha256(*next_->state)) : *next_->artifact_hash;
   if (folded != held) {
     found(Check::snapshot_fold, "state_hash = " + folded, "state_hash = " + held);

@@ -1,5 +1,5 @@
-// Snapshots against the fold of their runs' events, wherever either is kept: the events come run by run, the
-// snapshots beside them in the same order, and at each snapshot the fold must give its state.
+// Compares snapshots with the fold of their runs' events, from a database or a bundle. Events arrive run by run,
+// snapshots in the same order; at each snapshot the fold must yield its state.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,22 @@ struct TakenSnapshot {
   std::int64_t run_no = 0, seq = 0, run_seq = 0, event_seq = 0, size_bytes = 0;
   std::optional<std::string> salt, state;
   std::string hash, state_hash;              // 32 bytes
-  std::optional<std::string> artifact_hash;  // hexadecimal; of the artifact that holds the state
-  std::string artifact_id;                   // its id; empty: the row has the state
+  std::optional<std::string> artifact_hash;  // hexadecimal; hash of the artifact that holds the state
+  std::string artifact_id;                   // its id; empty: the row holds the state
 };
 
 class SnapshotSource {
  public:
   virtual ~SnapshotSource() = default;
-  virtual Result<std::optional<TakenSnapshot>> next() = 0;  // by run_no, then seq; nullopt: no more
+  virtual Result<std::optional<TakenSnapshot>> next() = 0;  // ordered by run_no, then seq; nullopt: no more
 };
 
 class PatchSource {
  public:
   virtual ~PatchSource() = default;
-  // The bytes of a patch that was too large for its event; nullopt: the artifact is missing or damaged, which the
-  // check of the files reports. One over the limit of a patch may be given cut: it is refused for its size alone.
+  // Returns the content of a patch that was too large for its event; nullopt: the artifact is missing or damaged, which
+  // the check of the files reports. A patch over the size limit may be returned truncated, because it is refused for
+  // its size alone.
   virtual Result<std::optional<std::string>> bytes(const std::string& artifact_id) = 0;
 };
 
@@ -77,7 +78,7 @@ class RunFolder {
   std::optional<Fold> fold_;
   std::int64_t run_no_ = -1;
   bool foldable_ = true;
-  bool erased_ = false;  // something that the state was made of
+  bool erased_ = false;  // a part of the state was erased
 };
 
 }  // namespace muniment::verify

@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::int64_t events_a_stretch = 50'000;
 
-// Runs with neighbouring numbers, read with one query.
+// Runs with adjacent numbers that one query reads.
 struct Stretch {
   std::int64_t first_run = 0;
   std::int64_t last_run = 0;
-  std::int64_t upto = 0;  // the last seq that a snapshot of theirs includes
+  std::int64_t upto = 0;  // the last seq that one of their snapshots includes
   std::int64_t events = 0;
 };
 
@@ -100,7 +100,7 @@ FoldEvent fold_event_of(const Row& row) {
   return event;
 }
 
-// Folds the runs of one stretch. `events` streams them; `rows` reads the snapshots beside them.
+// Folds the runs of one stretch. `events` streams their events; `rows` reads their snapshots.
 Status fold(const SnapshotWork& work, const Stretch& stretch, std::size_t number, Connection& events, Connection& rows,
             SnapshotCounts& counts) {
   const std::string where = fmt::format("log_no = {} AND run_no BETWEEN {} AND {} AND seq <= {}", work.log.log_no,
@@ -145,7 +145,7 @@ Status check_snapshots(const SnapshotWork& work, unsigned jobs, SnapshotCounts& 
   if (stretches.empty()) return success();
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
-  // Two connections each, and the server has others to serve.
+  // Each worker uses two connections, and the server has other clients.
   return in_parallel(std::max(1U, jobs / 2), [&](unsigned) -> Status {
     ASSIGN_OR_RETURN(Connection events, work.snapshot.join());
     ASSIGN_OR_RETURN(Connection rows, work.snapshot.join());

@@ -1,5 +1,5 @@
-// Snapshots against the events: every run that has some is read once more, by run, and folded; at
-// each snapshot the fold must give its state. One state a thread is in memory, however long the log.
+// Compares snapshots with the events: reads every run with snapshots again and folds it; at each snapshot the fold must
+// yield its state. Each thread holds one state in memory, regardless of the log's size.
 #pragma once
 
 #include <cstdint>

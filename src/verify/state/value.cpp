@@ -12,7 +12,7 @@ namespace {
 struct Decimal {
   bool negative = false;
   std::string digits;         // no zeros at either end; empty for zero
-  std::int64_t exponent = 0;  // of the last digit
+  std::int64_t exponent = 0;  // exponent of the last digit
   bool operator==(const Decimal&) const = default;
 };
 

@@ -1,5 +1,5 @@
-// A JSON value that can be changed: what a run's `working` is made of. Numbers keep their token, so
-// that the canonical text (docs/format.md) is the one that was hashed.
+// A mutable JSON value, of which a run's `working` consists. Numbers keep their token, so that the canonical text
+// (docs/format.md) matches the hashed one.
 #pragma once
 
 #include <cstddef>
@@ -15,27 +15,27 @@ namespace muniment::verify {
 
 struct Changeable {
   json::Kind kind = json::Kind::null;
-  std::string text;  // of a string (unescaped), a number or a boolean
+  std::string text;  // content of a string (unescaped), a number or a boolean
   std::vector<Changeable> items;
-  std::map<std::string, Changeable> members;  // in the order of their bytes
+  std::map<std::string, Changeable> members;  // ordered by their bytes
 
   static Changeable object();
   static Changeable from(const json::Value& value);
 
   std::size_t levels() const;          // 0 for a scalar, 1 for {}
-  void write(std::string& out) const;  // its canonical text
+  void write(std::string& out) const;  // writes the canonical text
   std::string canonical() const;
 };
 
 void write_quoted(std::string_view text, std::string& out);
 
-// The value of two number tokens, so that 1.50 and 15e-1 are equal.
+// Compares the values of two number tokens: 1.50 and 15e-1 are equal.
 bool same_number(std::string_view a, std::string_view b);
 
-// Equal as JSON values, numbers by their decimal value: what jsonb makes of a text.
+// Compares JSON values, numbers by their decimal value, as jsonb does.
 bool same_value(const json::Value& a, const json::Value& b);
 
-// Does a jsonb column hold the value of this text? NULL is nullopt.
+// Whether a jsonb column holds the value of this text. nullopt is NULL.
 bool same_jsonb(const std::optional<std::string>& wanted, const std::optional<std::string>& held);
 
 }  // namespace muniment::verify

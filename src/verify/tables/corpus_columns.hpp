@@ -1,4 +1,4 @@
-// The columns of the table document as CorpusTables reads them, and the ways in which its files read and name a row.
+// Lists the columns of the table document that CorpusTables reads, with helpers to read and name a row.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ inline constexpr std::string_view document_columns =
     "seq, corpus, document, revision, hash, artifact_id, start_byte, size_bytes, text_artifact_id, mime_type, format, language, title, "
     "array_to_json(tags)::text, source, array_to_json(sources)::text, source_url, trust, document_time, recorded_at, chunker, "
     "first_chunk, chunks, valid_to, ended_by, removed_at";
-// The last two, which a database from before runs were a corpus has not.
+// The last two columns, which a database lacks if it is older than the corpus `run`.
 inline constexpr std::string_view run_columns = ", owner, origin";
 inline constexpr std::string_view no_run_columns = ", NULL::text, NULL::smallint";
 enum DocumentColumn : std::size_t {
@@ -78,7 +78,8 @@ inline Ends ends_in(const Row& row) {
   return {integer_if(row, c_valid_to), row.optional_text(c_ended_by), integer_if(row, c_removed_at)};
 }
 
-// The name of the first column that says more of an erased document than its row may: how it was named, cut and ended.
+// Returns the first column that holds more about an erased document than permitted. Its names, spans and end may
+// remain.
 inline std::string left_in(const Row& row) {
   const std::pair<std::string_view, bool> columns[] = {
       {"hash", row.hex(c_hash).find_first_not_of('0') == std::string::npos},

@@ -5,7 +5,7 @@
 namespace muniment::verify {
 namespace {
 
-// A corpus' name holds no slash.
+// The name of a corpus contains no slash.
 std::string key_of(std::string_view corpus, std::string_view document) {
   return std::string(corpus) + "/" + std::string(document);
 }
@@ -19,7 +19,7 @@ void CorpusHistory::revise(Revision revision, const std::string& actor) {
     corpus.last_seq = revision.seq;
   }
   Places& places = by_document_[key_of(revision.corpus, revision.document)];
-  if (!places.empty()) end(places.back(), revision.seq, "revised");  // only the newest can be current
+  if (!places.empty()) end(places.back(), revision.seq, "revised");  // only the newest revision can be current
   const std::size_t place = revisions_.size();
   places.push_back(place);
   for (const std::string& source : revision.sources) by_source_[source].push_back(place);

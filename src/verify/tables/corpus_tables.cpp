@@ -20,14 +20,14 @@ struct Passage {
   std::int64_t number = -1;
 };
 
-// Its document is <run>#e<run_seq>. Without a number it is the event, which counts as its first passage.
+// The document is <run>#e<run_seq>. A pointer without a number names the event, which counts as its first passage.
 std::optional<Passage> passage_of_run(std::string_view pointer) {
   const std::string_view rest = pointer.substr(std::string_view("ev://run/").size());
   const std::size_t version = rest.find("?v=");
   const std::string_view named = rest.substr(0, version);
   const std::size_t mark = named.find("#e");
   if (mark == std::string_view::npos) return std::nullopt;
-  const std::size_t dot = named.find('.', mark);  // a run's name may hold one
+  const std::size_t dot = named.find('.', mark);  // the id of a run may contain a dot
   const auto number =
       dot == std::string_view::npos ? std::optional<std::int64_t>(0) : parse_decimal(named.substr(dot + 1));
   if (!number) return std::nullopt;
@@ -96,7 +96,7 @@ Status CorpusTables::see(Connection& connection, const SeenEvent& event, const T
     return success();
   if (telling.redacted) history_.lose(event.seq, telling.actor);
   const auto parsed = json::parse(telling.json());
-  if (!parsed) return success();  // no body that was hashed is none
+  if (!parsed) return success();  // a hashed body always parses
   const json::Value body = parsed->root();
   if (revises) return revised(connection, event, telling, body);
   if (says) return feedback(event, telling, body);
@@ -195,7 +195,7 @@ void CorpusTables::compare_document(const Telling& telling, const json::Value& b
   same("chunks", std::to_string(revision.chunks), std::to_string(row.integer(c_chunks)));
 }
 
-// The list of passages that the event names; nullopt: it is in an artifact that is not what was stored, or erased.
+// Returns the list of passages that the event names; nullopt: the list is in an artifact that is erased or damaged.
 Result<std::optional<std::string>> CorpusTables::chunk_list(Connection& connection, const json::Value& body) {
   const auto id = parse_uuid(body["chunks_artifact_id"].string_or(""));
   if (!id) return std::optional(body["chunks"] ? std::string(body["chunks"].source()) : std::string("[]"));
@@ -231,7 +231,7 @@ Status CorpusTables::compare_chunks(const Revision& revision, const json::Value&
   return success();
 }
 
-// [start, end, sha256, heading?]
+// `item`: [start, end, sha256, heading?].
 void CorpusTables::compare_chunk(const Revision& revision, std::int64_t number, const json::Value& item) {
   std::vector<json::Value> parts;
   for (const json::Value part : item) parts.push_back(part);
@@ -249,7 +249,7 @@ void CorpusTables::compare_chunk(const Revision& revision, std::int64_t number, 
   same("heading", heading.empty() ? Text() : Text(heading), row.optional_text(6));
 }
 
-// Rows of a revision whose passages nothing tells of.
+// Skips the rows of a revision whose passages are unknown.
 Status CorpusTables::leave_chunks(Revision& revision) {
   for (; chunks_.there && chunks_.seq() == revision.seq; ++revision.chunk_rows) RETURN_IF_ERROR(chunks_.advance());
   return success();
@@ -257,7 +257,7 @@ Status CorpusTables::leave_chunks(Revision& revision) {
 
 Status CorpusTables::feedback(const SeenEvent& event, const Telling& telling, const json::Value& body) {
   for (; feedback_.there && feedback_.seq() < event.seq;) {
-    found(Check::feedback, feedback_.seq(), "no row: no event of this seq tells of one", "a row of feedback");
+    found(Check::feedback, feedback_.seq(), "no row: no event of this seq has one", "a row of feedback");
     RETURN_IF_ERROR(feedback_.advance());
   }
   const bool has_row = feedback_.there && feedback_.seq() == event.seq;
@@ -274,7 +274,7 @@ Status CorpusTables::feedback(const SeenEvent& event, const Telling& telling, co
   }
   const Row& row = feedback_.row;
   if (!counts) {
-    found(Check::feedback, event.seq, "no row: the event says nothing of a card", "a row of feedback");
+    found(Check::feedback, event.seq, "no row: the event does not rate a card", "a row of feedback");
     return feedback_.advance();
   }
   check(Check::feedback, event.seq, target, "pointer", target, row.text(1));
@@ -298,12 +298,12 @@ Status CorpusTables::feedback(const SeenEvent& event, const Telling& telling, co
 
 Status CorpusTables::unexplained_before(std::int64_t seq) {
   for (; documents_.there && documents_.seq() < seq;) {
-    found(Check::document, documents_.seq(), "no row: no event of this seq tells of one",
+    found(Check::document, documents_.seq(), "no row: no event of this seq has one",
           fmt::format("a row of document, {}/{}", documents_.row.text(c_corpus), documents_.row.text(c_document)));
     RETURN_IF_ERROR(documents_.advance());
   }
   for (; chunks_.there && chunks_.seq() < seq;) {
-    found(Check::chunk, chunks_.seq(), "no row: no event of this seq tells of one",
+    found(Check::chunk, chunks_.seq(), "no row: no event of this seq has one",
           fmt::format("a row of chunk, chunk_id {}", chunks_.row.integer(2)));
     RETURN_IF_ERROR(chunks_.advance());
   }
@@ -314,14 +314,14 @@ Status CorpusTables::finish(Connection& connection) {
   if (!documents_.cursor) return success();
   RETURN_IF_ERROR(unexplained_before(INT64_MAX));
   for (; feedback_.there;) {
-    found(Check::feedback, feedback_.seq(), "no row: no event of this seq tells of one", "a row of feedback");
+    found(Check::feedback, feedback_.seq(), "no row: no event of this seq has one", "a row of feedback");
     RETURN_IF_ERROR(feedback_.advance());
   }
   for (const Revision& revision : history_.revisions()) {
     if (revision.held) compare_ends(revision);
     if (revision.erased && !revision.left.empty())
-      found(Check::document, revision.seq, fmt::format("{}: nothing of what was erased", name_of(revision)),
-            fmt::format("a row of document whose {} says something", revision.left));
+      found(Check::document, revision.seq, fmt::format("{}: no erased content", name_of(revision)),
+            fmt::format("a row of document whose {} holds content", revision.left));
     if (revision.erased && revision.chunk_rows > 0) {
       found(Check::chunk, revision.seq, fmt::format("no passages of {}: it was erased", name_of(revision)),
             fmt::format("{} rows of chunk", revision.chunk_rows));
@@ -331,7 +331,7 @@ Status CorpusTables::finish(Connection& connection) {
   return compare_corpora(connection);
 }
 
-// An event that has no body any more may have ended it: nobody can say that it did not.
+// An event whose body is erased may have ended the revision, so that the row's value is accepted.
 void CorpusTables::compare_ends(const Revision& revision) {
   const Ends& held = *revision.held;
   const auto untold = [&](std::optional<std::int64_t> seq) { return seq && history_.untold(*seq) != nullptr; };
@@ -339,7 +339,7 @@ void CorpusTables::compare_ends(const Revision& revision) {
   const auto same = [&](std::string_view column, const Text& wanted, const Text& there) {
     check(Check::document, revision.seq, name_of(revision), column, wanted, there);
   };
-  // What an erased revision stood on is not known: a revocation may have ended it earlier.
+  // The sources of an erased revision are unknown: a revocation may have ended it earlier.
   if (revision.told) same("valid_to", number_text(revision.ends.valid_to), number_text(held.valid_to));
   if (revision.told || revision.erased) {
     same("ended_by", revision.ends.ended_by, held.ended_by);
@@ -372,7 +372,7 @@ Status CorpusTables::compare_corpora(Connection& connection) {
     const std::string* const actor = history_.untold(row.integer(2));  // of a first event that was erased
     if (facts == missing.end()) {
       if (actor == nullptr)
-        found(Check::corpus, row.integer(2), "no row: no event tells of this corpus", "a row of corpus, " + name);
+        found(Check::corpus, row.integer(2), "no row: no event names this corpus", "a row of corpus, " + name);
       continue;
     }
     const std::int64_t seq = facts->second.first_seq;

@@ -1,6 +1,6 @@
-// The tables corpus, document, chunk and feedback, which the follower "document" keeps: rebuilt from the events that
-// it has seen, and compared both ways. Rows are read in the order of their events, beside the log; what is held
-// in memory is corpus_history.hpp.
+// Checks the tables corpus, document, chunk and feedback, which the follower "document" keeps: rebuilds them from the
+// events that the follower has processed and compares both ways. Rows are read in the order of their events, in
+// parallel with the log; corpus_history.hpp holds the state in memory.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,10 @@ class CorpusTables {
   CorpusTables(const Log& log, const ArtifactRoot& root, Findings& findings)
       : log_(log), root_(root), findings_(findings) {}
 
-  // Reads how far the follower has come; before any event. A database from before there were corpora has none.
+  // Reads the position of the follower. Call it before the first event. A database older than corpora has no such
+  // follower.
   Status open(Connection& connection);
-  Status see(Connection& connection, const SeenEvent& event, const Telling& telling);  // in the order of seq
+  Status see(Connection& connection, const SeenEvent& event, const Telling& telling);  // call in the order of seq
   Status finish(Connection& connection);
 
   const CorpusCounts& counts() const { return counts_; }
@@ -45,13 +46,13 @@ class CorpusTables {
     std::int64_t seq() const { return row.integer(0); }
     Status advance();
   };
-  struct Said {  // of a card
+  struct Said {  // rating of a card
     std::int64_t seq = -1;
     std::string corpus, document, revision;
     std::int64_t wanted = -1, held = -1;  // chunk_id; -1: none
   };
 
-  // corpus_tables_runs.cpp: the corpus run
+  // Functions for the corpus `run`, in corpus_tables_runs.cpp.
   Status run_event(Connection& connection, const SeenEvent& event, const Telling& telling);
   void compare_run_event(const Telling& telling, const Revision& revision, const std::string& run_id,
                          const RunText& text);
@@ -82,7 +83,7 @@ class CorpusTables {
   std::vector<Said> said_;
   std::vector<std::int64_t> erased_feedback_;  // rows of events without a body
   std::int64_t next_chunk_ = 1;
-  bool chunk_ids_known_ = true;  // false behind a revision of which nothing is known
+  bool chunk_ids_known_ = true;  // false after a revision whose passages are unknown
   CorpusCounts counts_;
 };
 

@@ -1,6 +1,5 @@
-// The rows of the corpus run: an event of an indexed run that says something has one, with passages that are spans of
-// its text. Where a text is cut is the chunker's business, and its language a guess: those alone are not held against
-// the log.
+// Checks the rows of the corpus `run`: an event of an indexed run that has text has a row, with passages that are spans
+// of its text. The boundaries of passages and the detected language are choices of the writer and are not checked.
 #include <fmt/format.h>
 
 #include "base/ids.hpp"
@@ -12,7 +11,7 @@ namespace {
 
 constexpr std::size_t revision_digits = 16;
 
-// May stand between two passages: white space, of which other scripts have their own, and controls.
+// Whether the text between two passages is blank: white space (including that of other scripts) and control characters.
 bool is_blank(std::string_view text) {
   for (const char c : text) {
     if (c > ' ' && c < 0x7f) return false;
@@ -92,7 +91,7 @@ void CorpusTables::compare_run_event(const Telling& telling, const Revision& rev
   same("origin", std::to_string(telling.origin), std::to_string(row.integer(c_origin)));
 }
 
-// In order, never overlapping, together all of the text but white space, each with the hash of its bytes.
+// Passages are in order, do not overlap, cover the whole text except white space, and each has the hash of its bytes.
 Status CorpusTables::compare_run_chunks(Revision& revision, const RunText& text) {
   const std::string_view words = *text.text;
   std::int64_t number = 0;

@@ -16,14 +16,14 @@ namespace {
 constexpr std::size_t seqs_a_query = 1'000;
 constexpr std::chrono::seconds pause{1};
 
-// How often the daemon is waited for, in all.
+// Total time that the verifier waits for the daemon.
 struct Patience {
   int pauses = 10;
 };
 
 #define MUNIMENT_ZEROS "repeat('0', 64)"
 
-// Written by the transaction that erases, so that none of them is ever to be seen.
+// Rows that the erasing transaction clears, so that none may be visible.
 constexpr std::string_view with_their_events =
     "SELECT seq, run_id, 'claim' FROM claim WHERE log_no = {0} AND seq IN ({1}) AND (text <> '' OR pointers <> '[]') "
     "UNION ALL SELECT seq, run_id, 'evidence' FROM evidence WHERE log_no = {0} AND seq IN ({1}) "
@@ -38,11 +38,11 @@ constexpr std::string_view with_their_events =
     "UNION ALL SELECT seq, run_id, 'task_change' FROM task_change WHERE log_no = {0} AND seq IN ({1}) "
     "UNION ALL SELECT seq, run_id, 'task_evidence' FROM task_evidence WHERE log_no = {0} AND seq IN ({1})";
 
-// Written by a follower, which may be a moment behind.
+// Rows that a follower clears, possibly a moment later.
 constexpr std::string_view of_followers =
     "SELECT seq, run_id, 'pointer' FROM pointer WHERE log_no = {0} AND seq IN ({1})";
 
-// An erasure is announced a moment before it is carried out.
+// Events are erased a moment after their erasure is announced.
 constexpr std::string_view of_events =
     "SELECT seq, '', 'event' FROM event WHERE log_no = {0} AND seq IN ({1}) AND salt IS NOT NULL";
 
@@ -54,13 +54,13 @@ Result<std::vector<Finding>> rows_of(Connection& connection, std::string_view sq
   while (true) {
     ASSIGN_OR_RETURN(const bool more, connection.next(row));
     if (!more) return found;
-    // What it says is not shown: it was to be gone.
-    found.push_back({Check::erasure, row.integer(0), row.text(1), "nothing of what was erased",
-                     fmt::format("a row of {} that says something", row.text(2))});
+    // The content is not shown, because it was to be erased.
+    found.push_back({Check::erasure, row.integer(0), row.text(1), "no erased content",
+                     fmt::format("a row of {} that holds content", row.text(2))});
   }
 }
 
-// Those that are still there when the daemon has had its time.
+// Returns the rows that remain after the daemon had time to clear them.
 Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, std::string_view sql, const Log& log,
                                           std::span<const std::int64_t> seqs, Patience& patience) {
   ASSIGN_OR_RETURN(std::vector<Finding> found, rows_of(snapshot.holder(), sql, log, seqs));
@@ -73,7 +73,7 @@ Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, std::string_
   return found;
 }
 
-// Whether the daemon of this folder has one to carry out: its journals lie there until it is done.
+// Whether the daemon of this folder has an unfinished erasure: its journals exist until it is done.
 bool is_under_way(const std::string& data) {
   if (data.empty()) return false;
   std::error_code none;
@@ -84,11 +84,10 @@ bool is_under_way(const std::string& data) {
 }
 
 Error under_way(const std::string& what, const std::string& data) {
-  return Error(
-      Errc::unavailable,
-      fmt::format("an erasure is under way: {} are still there, and {}/redactions says that it is to be carried out. "
-                  "Verify again when it has ended",
-                  what, data));
+  return Error(Errc::unavailable,
+               fmt::format("an erasure is in progress: {} remain, and {}/redactions lists it as unfinished. "
+                           "Verify again after it ends",
+                           what, data));
 }
 
 Result<std::set<std::string>> runs_of(Connection& connection, const Log& log, const std::vector<std::int64_t>& seqs) {
@@ -148,14 +147,14 @@ Status check_left_files(const FileWork& work, const std::string& data) {
     return Error(
         Errc::unavailable,
         fmt::format(
-            "{} files of what is erased are still there, the first {}: whether an erasure is under way, the data folder tells: --data DIR",
+            "{} files of erased content remain, the first {}. Give --data DIR to check whether an erasure is in progress",
             work.left.size(), work.left.front().path));
   }
   if (!work.left.empty() && is_under_way(data))
-    return under_way(fmt::format("{} files of what is erased", work.left.size()), data);
+    return under_way(fmt::format("{} files of erased content", work.left.size()), data);
   for (const LeftFile& file : work.left)
     work.findings.add(
-        {Check::erasure, file.seq, file.run_id, "no file of what was erased", work.root.path() + "/" + file.path});
+        {Check::erasure, file.seq, file.run_id, "no file of erased content", work.root.path() + "/" + file.path});
   return success();
 }
 

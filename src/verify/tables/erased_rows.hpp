@@ -1,4 +1,4 @@
-// What an erasure leaves: events without a body, and in the tables beside the log rows that say nothing, or no rows.
+// Checks the result of an erasure: events without a body, and rows beside the log that are cleared or absent.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace muniment::verify {
 
-// `erased`: the events that have neither salt nor body. `announced`: those of which an event.redacted says that they
-// are erased. `data`: the daemon's folder, or empty. `erasing` takes the runs of which something is announced and was
-// still there in the snapshot: what is read of them outside it may be of before or of after. Errors: unavailable where
-// one of them is still to be carried out.
+// `erased`: the events that have neither salt nor body. `announced`: the events that an event.redacted names. `data`:
+// the daemon's folder, or empty. `erasing` receives the runs with an announced erasure whose content was still present
+// in the snapshot; data of these runs that is read outside the snapshot may be older or newer. Errors: unavailable if
+// an erasure is still in progress.
 Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased,
                          const std::set<std::int64_t>& announced, const std::string& data, Findings& findings,
                          std::set<std::string>& erasing);
 
-// Those of `left` that stay. Errors as above.
+// Returns the files of `left` that remain. Errors: as above.
 Status check_left_files(const FileWork& work, const std::string& data);
 
 }  // namespace muniment::verify

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t not_ended = std::numeric_limits<std::int64_t>::max();
 
-// What the erasures that ended with one snapshot took at most: the states from `from` on, and below the one that was
-// stored at their end.
+// Upper bound of the states that the erasures up to one snapshot removed: from `from` on, and below the snapshot stored
+// at their end.
 struct Taken {
   std::int64_t from = not_ended;
   std::int64_t below = not_ended;
@@ -38,8 +38,8 @@ Result<std::vector<ErasedState>> read_states(Connection& connection, const Log& 
   }
 }
 
-// By run. From each run's end backwards, so that the snapshot with which an erasure ended is known when its
-// announcements come.
+// Returns the bounds by run. It reads each run backwards, so that the snapshot that ends an erasure is known before its
+// announcements are read.
 Result<std::map<std::int64_t, std::vector<Taken>>> read_taken(Connection& connection, const Log& log) {
   RETURN_IF_ERROR(connection.start_copy(fmt::format(
       "SELECT run_no, (type = 'snapshot.taken')::int, (body->>'seq')::bigint FROM event WHERE log_no = {0} AND run_no > 0 AND body IS NOT NULL AND "
@@ -75,7 +75,8 @@ Status check_erased_states(Connection& connection, const Log& log, const std::se
                            });
     if (explained) continue;
     findings.add({Check::snapshot_hash, state.event_seq, log.run_id(state.run_no),
-                  "a state: no erasure of this run took that of seq " + std::to_string(state.seq), "an erased state"});
+                  "a state: no erasure of this run removed that of seq " + std::to_string(state.seq),
+                  "an erased state"});
   }
   return success();
 }

@@ -1,5 +1,5 @@
-// States of snapshots that an erasure took, against the erasures of their runs: one that was stored before all that was
-// erased, or after the erasures had ended, was taken by somebody else.
+// Checks erased states of snapshots against the erasures of their runs. A state that was stored before everything that
+// was erased, or after the erasures had ended, was removed by other means.
 #pragma once
 
 #include <set>
@@ -12,7 +12,7 @@
 
 namespace muniment::verify {
 
-// `redacted`: the artifacts that were erased: a state in a file may go by itself.
+// `redacted`: the erased artifacts. A state that is stored as a file may be erased on its own.
 Status check_erased_states(Connection& connection, const Log& log, const std::set<std::string>& redacted,
                            Findings& findings);
 

@@ -11,22 +11,22 @@
 namespace muniment::verify {
 namespace {
 
-constexpr std::size_t passages_at_once = 1'024;  // of a document, so that memory does not grow with it
+constexpr std::size_t passages_at_once = 1'024;  // of a document, to bound memory
 
 struct PassageSpan {
   std::int64_t number = 0, start = 0, end = 0;
   std::string hash;
 };
 
-// Neighbouring passages of one revision.
+// Adjacent passages of one revision.
 struct RevisionPart {
   std::int64_t seq = -1;
   std::string name, path;
-  std::int64_t text_start = 0;  // in the file
+  std::int64_t text_start = 0;  // offset in the file
   std::vector<PassageSpan> spans;
 };
 
-// A file that is missing or cannot be read is what check_files finds.
+// check_files reports a file that is missing or cannot be read.
 void check_part(const FileWork& work, const RevisionPart& part) {
   if (part.spans.empty() || part.path.empty()) return;
   const std::int64_t from = part.spans.front().start;

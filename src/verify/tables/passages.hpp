@@ -1,5 +1,5 @@
-// The bytes of passages: each span of a revision's text has the hash that its document.revised event says, which the
-// rows of the table chunk were compared with.
+// Checks the bytes of passages: each span of a revision's text has the hash in its document.revised event. The rows of
+// the table chunk, compared with that event elsewhere, supply the spans.
 #pragma once
 
 #include "base/result.hpp"

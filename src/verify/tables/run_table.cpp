@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t stored_labels_bytes_max = 65'000;
 constexpr std::size_t written_out_digits_max = 308;
 
-// The table holds no labels where jsonb might print more of them than this (docs/format.md, Rows).
+// The table stores no labels if jsonb might print them larger than the limit (docs/format.md, Rows).
 std::string stored_labels(const RunFacts& facts) {
   std::size_t bytes = 2;
   for (const auto& [name, value] : facts.labels) {
@@ -110,8 +110,8 @@ void RunTable::compare(const Row& row, std::int64_t run_no, const Record& record
   check_json("halt", facts.halt, json_text(14));
 }
 
-// Not tied to a seq: the row follows from all of the run's events, and when some of those are gone
-// or changed, that is the cause to name first.
+// Reports without a seq: the row depends on all events of the run, and if some of them are missing or changed, that
+// cause is reported first.
 void RunTable::found(const std::string& run_id, std::string expected, std::string actual) {
   findings_.add({Check::run_table, -1, run_id, std::move(expected), std::move(actual)});
 }

@@ -1,5 +1,5 @@
-// The table `run`, which a follower keeps: rebuilt here from the `run.` events that the follower
-// has seen, and compared both ways. Its memory grows with the number of runs, not of events.
+// Checks the table `run`, which a follower keeps: rebuilds it from the `run.` events that the follower has processed
+// and compares both ways. Memory grows with the number of runs, not of events.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class RunTable {
  public:
   RunTable(const Log& log, Findings& findings) : log_(log), findings_(findings) {}
 
-  // Reads how far the follower `run` has come; before any event.
+  // Reads the position of the follower `run`. Call it before the first event.
   Status open(Connection& connection);
   void see(const SeenEvent& event, const Telling& telling);  // `run.` events, in order
   Status finish(Connection& connection);

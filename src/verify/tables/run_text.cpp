@@ -112,7 +112,7 @@ Parts parts_of(std::string_view type, const json::Value& body) {
   return parts;
 }
 
-// The bytes of an artifact of this run, the first `bytes_max` of them; empty where the run has none of that id.
+// Returns the first `bytes_max` bytes of an artifact of this run; empty if the run has no artifact with that id.
 Result<std::optional<std::string>> artifact_text(Connection& connection, const ArtifactRoot& root,
                                                  std::string_view run_id, const Uuid& id, std::int64_t bytes_max) {
   RETURN_IF_ERROR(connection.start_copy(
@@ -146,7 +146,8 @@ bool RunText::may_lack_row() const {
   return text->find("%PDF-") != std::string::npos || std::ranges::any_of(*text, is_odd) ||
          std::ranges::all_of(*text, is_blank) ||
          (beyond_ascii &&
-          std::ranges::none_of(*text, [](char c) { return c > ' ' && c < 0x7f; }));  // white space of other scripts
+          // May be white space of other scripts
+          std::ranges::none_of(*text, [](char c) { return c > ' ' && c < 0x7f; }));
 }
 
 Result<RunText> run_text(Connection& connection, const ArtifactRoot& root, std::string_view run_id,
@@ -170,7 +171,7 @@ Result<RunText> run_text(Connection& connection, const ArtifactRoot& root, std::
   if (static_cast<std::int64_t>(text.size()) > text_bytes_max) {
     text.resize(static_cast<std::size_t>(text_bytes_max));
     const std::size_t odd = first_invalid_utf8(text);
-    if (odd != std::string::npos && odd + 4 > text.size()) text.resize(odd);  // a character that was cut
+    if (odd != std::string::npos && odd + 4 > text.size()) text.resize(odd);  // a truncated character
   }
   out.text = std::move(text);
   return out;

@@ -1,4 +1,4 @@
-// The text of an event of a run, as docs/format.md ("The text of an event") has it: the verifier's own reading.
+// Derives the text of an event of a run (docs/format.md, The text of an event) without the writer's code.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace muniment::verify {
 
 inline constexpr std::string_view run_corpus = "run";
 
-bool is_readable(std::string_view type);  // has a text
+bool is_readable(std::string_view type);  // whether events of this type have a text
 
 struct RunText {
   std::string name;  // the document's title
   std::vector<std::string> tags;
-  std::optional<std::string> text;  // as far as it is indexed; nullopt: a file of it cannot be read
-  // Whether there may be no row although there is text: it is white space alone, or no plain text.
+  std::optional<std::string> text;  // the indexed part; nullopt: one of its files cannot be read
+  // Whether the row may be absent although text exists: the text is only white space, or not plain text.
   bool may_lack_row() const;
 };
 

@@ -46,9 +46,9 @@ class DatabaseRows : public RowSource {
 struct Table {
   const TableSpec* spec = nullptr;
   std::unique_ptr<RowSource> rows;
-  bool there = false;        // is a row waiting?
+  bool there = false;        // a row is pending
   std::int64_t seq = -1;     // of that row
-  std::vector<Text> values;  // of that row, one a column
+  std::vector<Text> values;  // of that row, one for each column
   std::int64_t count = 0;
 
   Status advance() {
@@ -71,7 +71,7 @@ struct Tables::Impl {
   Findings& findings;
   Extent extent;
   std::vector<Table> tables;
-  // Claims that are not simply open: what their rows say, and what the last claim.decided says.
+  // Claims that are not simply open: the status in their rows, and the one in the last claim.decided.
   struct Decision {
     std::string status;
     std::int64_t seq = -1;
@@ -85,7 +85,7 @@ struct Tables::Impl {
   void told_by_none(const Table& table) {
     const Text& run_id = table.at("run_id");
     findings.add(
-        {table.spec->check, table.seq, run_id.value_or(""), "no row: no event of this seq tells of one",
+        {table.spec->check, table.seq, run_id.value_or(""), "no row: no event of this seq has one",
          fmt::format("a row of {}, {}", table.spec->name, shown(table.spec->columns[0].name, table.values[0]))});
   }
 
@@ -94,7 +94,7 @@ struct Tables::Impl {
     for (std::size_t i = 0; table.there && i < table.values.size(); ++i) {
       const Column& column = table.spec->columns[i];
       const Text& value = table.values[i];
-      // bytea is held as hexadecimal text here, and has lengths of its own.
+      // A bytea value is hexadecimal text here and has its own limits.
       if (!value || column.kind == Kind::bytes || value->size() <= value_bytes_max) continue;
       findings.add({Check::value_size, table.seq, table.at("run_id").value_or(""),
                     fmt::format("at most {} bytes", value_bytes_max),
@@ -125,7 +125,7 @@ struct Tables::Impl {
   void compare(const Table& table, const SeenEvent& event, const Telling& telling) {
     const auto document = json::parse(telling.body);
     if (!document) {
-      found(table, event.seq, event.run_no, "a body that is JSON", document.error().message);
+      found(table, event.seq, event.run_no, "a JSON body", document.error().message);
       return;
     }
     for (std::size_t i = 0; i < table.values.size(); ++i) {
@@ -140,7 +140,7 @@ struct Tables::Impl {
     if (table.spec->check == Check::evidence) check_evidence_id(table, event);
   }
 
-  // Evidence that lies somewhere has the id of what it is.
+  // Evidence with a pointer has the id of its target.
   void check_evidence_id(const Table& table, const SeenEvent& event) {
     if (!table.at("chunk_id")) return;
     std::string name;
@@ -155,7 +155,7 @@ struct Tables::Impl {
             shown("evidence_id", table.at("evidence_id")));
   }
 
-  // What the erased event said is in no column; what the log still says of it is compared.
+  // Compares the row of an erased event: content columns must be empty, and facts that the log still holds must match.
   void compare_erased(const Table& table, const SeenEvent& event, const Telling& telling) {
     for (std::size_t i = 0; i < table.values.size(); ++i) {
       const Column& column = table.spec->columns[i];
@@ -167,10 +167,10 @@ struct Tables::Impl {
                                                                   : Text(column.erased_value);
       const Text& held = table.values[i];
       const bool same = column.kind == Kind::jsonb ? same_jsonb(wanted, held) : wanted == held;
-      // What it says is not shown: it was to be gone.
+      // The content is not shown, because it was to be erased.
       if (!same && from_body)
-        found(table, event.seq, event.run_no, "nothing of what was erased",
-              fmt::format("a row of {} whose {} says something", table.spec->name, column.name));
+        found(table, event.seq, event.run_no, "no erased content",
+              fmt::format("a row of {} whose {} holds content", table.spec->name, column.name));
       if (!same && !from_body)
         found(table, event.seq, event.run_no, shown(column.name, wanted), shown(column.name, held));
     }
@@ -229,7 +229,7 @@ struct Tables::Impl {
       if (row.status != wanted)
         findings.add({Check::claim, row.seq, "", "status = " + wanted, "status = " + row.status});
     }
-    if (extent == Extent::part) return;  // the claim may stand where nothing was read
+    if (extent == Extent::part) return;  // the claim may be in a part that was not read
     for (const auto& [id, event] : claim_events) {
       if (event.status != "open" && !claim_rows.contains(id)) {
         findings.add({Check::claim, event.seq, "", fmt::format("claim {} with status = {}", id, event.status),

@@ -1,5 +1,5 @@
-// The tables that are written with their events (docs/format.md, Rows), held against what the
-// events say, both ways: each is read in the order of its events, beside the log.
+// Checks the tables that are written with their events (docs/format.md, Rows) against the events, both ways. Each table
+// is read in the order of its events, in parallel with the log.
 #pragma once
 
 #include <array>
@@ -18,19 +18,19 @@
 
 namespace muniment::verify {
 
-// The rows of one table in the order of their events, wherever they are kept.
+// The rows of one table in the order of their events, from any source.
 class RowSource {
  public:
   virtual ~RowSource() = default;
-  // False: there are no more. The values stand as the table's columns do; bytea is hexadecimal, a uuid and a
-  // time are in their one text form, JSON is its text.
+  // Returns false at the end. Values are in the order of the table's columns: bytea as hexadecimal text, uuid and time
+  // in their only text form, JSON as its text.
   virtual Result<bool> next(std::int64_t& seq, std::vector<Text>& values) = 0;
 };
-using RowSources = std::array<std::unique_ptr<RowSource>, table_specs_count>;  // none: the table is not looked at
+using RowSources = std::array<std::unique_ptr<RowSource>, table_specs_count>;  // nullptr: the table is not checked
 
 Result<RowSources> database_rows(Connection& connection, const Log& log);
 
-// Are all events of the log seen, or only some of them?
+// Whether all events of the log are seen, or only a part.
 enum class Extent : std::uint8_t { all, part };
 
 struct TableCounts {
@@ -43,9 +43,9 @@ class Tables {
   Tables(Tables&&) noexcept;
   ~Tables();
 
-  // Events that tell of a row, in the order of seq.
+  // Call for each event that has a row, in the order of seq.
   Status see(const SeenEvent& event, const Telling& telling);
-  // After the last event: what is left over is told of by no event.
+  // Call after the last event. No event accounts for the remaining rows.
   Status finish();
 
   TableCounts counts() const;

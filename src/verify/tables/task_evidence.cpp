@@ -13,7 +13,7 @@ namespace {
 
 std::string a_row(std::int64_t evidence_seq) { return fmt::format("a row with evidence_seq = {}", evidence_seq); }
 
-// A client may write an id in another case than Postgres does.
+// The case of an id in the event may differ from that of Postgres.
 bool names(const json::Value& ids, const std::string& evidence_id) {
   for (const json::Value id : ids) {
     const auto uuid = parse_uuid(id.string_or(""));
@@ -55,7 +55,7 @@ Status TaskEvidence::advance() {
   return success();
 }
 
-// Rows that no event names.
+// Reports rows that no event names.
 Status TaskEvidence::drop_before(std::int64_t seq) {
   while (there_ && piece_.seq < seq) {
     findings_.add({Check::task_evidence, piece_.seq, piece_.run_id, "no row: no task.completed event has this seq",

@@ -1,5 +1,5 @@
-// The table `task_evidence`, held against the task.completed events both ways: an event names any number of pieces,
-// each a row. It is read in the order of its events, beside the log.
+// Checks the table `task_evidence` against the task.completed events, both ways. An event names any number of pieces of
+// evidence, each with a row. The table is read in the order of its events, in parallel with the log.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ class TaskEvidence {
   static Result<TaskEvidence> open(Connection& connection, const Log& log, Findings& findings);
 
   Status see(const SeenEvent& event, const Telling& telling);  // task.completed, in the order of seq
-  Status finish();  // after the last event: no event names the rows that are left
+  Status finish();  // call after the last event: no event names the remaining rows
 
  private:
   struct Piece {
     std::int64_t seq = -1, evidence_seq = -1;
     std::string run_id, task_id, evidence_id;
-    Text recorded_id;  // of the evidence table's row at evidence_seq; nullopt: it has none
+    Text recorded_id;  // from the evidence row at evidence_seq; nullopt: no such row
   };
 
   TaskEvidence(Cursor cursor, const Log& log, Findings& findings)
@@ -39,7 +39,7 @@ class TaskEvidence {
   Cursor cursor_;
   const Log& log_;
   Findings& findings_;
-  bool there_ = false;  // a row waits
+  bool there_ = false;  // a row is pending
   Piece piece_;
 };
 
