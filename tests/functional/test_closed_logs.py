@@ -99,7 +99,7 @@ class Closed(Continued):
 
     def test_copies_that_were_not_looked_at_in_time_are_said(self) -> None:
         held = self.well(self.connect(OWNER), "document.get", corpus="buoys", document="second.md")["document"]["artifact_id"]
-        said = "Not all of them were looked at within the deadline"
+        said = "Not all of them were checked within the deadline"
         self.assertNotIn(said, self.call("audit.redact", artifact_id=held, reason="x", dry_run=True)["remains"])
         self.restart_at("redact.asks_copy=sleep:4000@1+")
         try:

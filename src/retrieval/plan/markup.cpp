@@ -101,7 +101,8 @@ class Parser {
     if (key != "before" && key != "after" && key != "asof") return success();
 
     const std::optional<Date> date = parse_date(value);
-    if (!date) return wrong(key, "\"" + preview(value, 40) + "\" is no date: write 2026-01-31 or 2026-01-31T18:00:00Z");
+    if (!date)
+      return wrong(key, "\"" + preview(value, 40) + "\" is not a date: write 2026-01-31 or 2026-01-31T18:00:00Z");
     std::optional<Time>& time = key == "before" ? markup_.before : key == "after" ? markup_.after : markup_.as_of;
     if (time) return wrong(key, "is given twice");
     time = key == "before" ? date->begin : date->end;
