@@ -286,8 +286,9 @@ void Engine::count_answers(std::size_t before, std::size_t after) {
     const auto largest = std::max_element(
         connections_.begin(), connections_.end(),
         [](const auto& one, const auto& other) { return one.first->answer_bytes() < other.first->answer_bytes(); });
-    log_warning("an HTTP connection is closed", {{"unread_bytes", largest->first->answer_bytes()},
-                                                 {"error", "all connections together have too much to read"}});
+    log_warning("an HTTP connection is closed",
+                {{"unread_bytes", largest->first->answer_bytes()},
+                 {"error", "the unread replies of all connections exceed their limit"}});
     largest->first->abort_slow();
   }
 }

@@ -63,7 +63,7 @@ class TheDrill(BackupCase):
             with self.assertRaises(muniment.MunimentError) as refused:
                 client.append("first", "thought.recorded", {"content": []})
             self.assertIn("log_restored", str(refused.exception))
-            self.assertIn(f"{missing} events that it had are missing", str(refused.exception))
+            self.assertIn(f"{missing} events are missing", str(refused.exception))
             self.assertIn("log_restored", client.call("server.status")["degraded"][0])
         self.assertIn("nothing newer: this log is restored", self.cli("status", data=self.restored.data))
         found = json.loads(self.cli("--json", "doctor", data=self.restored.data, code=1))["findings"]

@@ -134,7 +134,7 @@ class StoppedWhileItStarts(unittest.TestCase):
         process.send_signal(number)
         self.assertIn(process.wait(60), (0, -number), daemon.log_tail())
         self.assertEqual(self.left_behind(daemon), [])
-        return "it was told to while it started" in daemon.log.read_text()
+        return "a signal arrived while it started" in daemon.log.read_text()
 
     def test_nothing_is_left_running(self) -> None:
         daemon = Daemon()
