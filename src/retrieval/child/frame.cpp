@@ -1,3 +1,4 @@
+// Sends and receives framed messages.
 #include "retrieval/child/frame.hpp"
 
 #include <poll.h>
@@ -14,7 +15,7 @@ namespace muniment::retrieval {
 namespace {
 
 constexpr std::uint32_t magic = 0x3143534d;  // "MSC1"
-// Memory grows with what has come, not with what a header promises.
+// Memory grows with the received bytes, not with the length in the header.
 constexpr std::size_t step_bytes = 256 * 1024;
 
 Error broken(const char* doing) {

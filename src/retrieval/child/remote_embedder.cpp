@@ -1,3 +1,4 @@
+// Embeds texts through the daemon's embedding server.
 #include "retrieval/child/remote_embedder.hpp"
 
 #include <algorithm>
@@ -13,12 +14,12 @@ constexpr std::size_t text_bytes_max = 32 * 1024;
 constexpr std::size_t task_texts_max = 16;
 static_assert(task_texts_max * (text_bytes_max + 4) < limits::embed_request_bytes_max);
 
-// Once an answer has begun it comes in one piece.
+// An answer that has begun arrives without pauses.
 constexpr std::chrono::seconds frame_time_max{5};
 
 }  // namespace
 
-// Whose turn it is, until this goes.
+// The right to use the channel, until destroyed.
 struct EmbedChannel::Turn {
   explicit Turn(EmbedChannel& of) : channel(of) {}
   ~Turn() {
@@ -41,7 +42,7 @@ Result<Vectors> EmbedChannel::ask(const EmbedTask& task, std::size_t dimension) 
   const Turn turn(*this);
   auto vectors = exchange(task, dimension, deadline);
   if (vectors) return vectors;
-  // A text that is refused says nothing about the next one.
+  // A refused text does not affect the next one.
   const bool refused = vectors.error().code == Errc::invalid_argument;
   const std::lock_guard lock(mutex_);
   problem_ = vectors.error().message;
@@ -54,7 +55,7 @@ Error EmbedChannel::break_off(Error why) {
   return Error(Errc::unavailable, "the channel to the daemon is of no use any more: " + why.message);
 }
 
-// An answer, be it this call's or one that is owed.
+// Receives an answer: to this call or to an earlier one that timed out.
 Result<Frame> EmbedChannel::receive(Deadline deadline) {
   if (const auto ready = await_readable(socket_, deadline); !ready) {
     if (ready.error().code != Errc::deadline_exceeded) return break_off(ready.error());

@@ -1,3 +1,4 @@
+// Runs one task on an untrusted document in a sandboxed child.
 #include "retrieval/child/tool_child.hpp"
 
 #include <sys/resource.h>
@@ -17,7 +18,7 @@ namespace muniment::retrieval {
 
 namespace {
 
-// A task, and under which conditions: those are the daemon's to set.
+// A task and its limits, which the daemon sets.
 struct Task {
   bool needs_sandbox = false;
   std::int64_t cpu_seconds_max = 0;
@@ -32,7 +33,7 @@ void members(Archive& archive, T& it) {
 
 constexpr std::int64_t reading_memory_max = std::int64_t{4} << 30;
 constexpr std::int64_t training_memory_max = std::int64_t{16} << 30;
-constexpr int training_priority = 10;  // of nice
+constexpr int training_priority = 10;  // niceness
 
 Error unreadable(const std::string& what) { return Error(Errc::corrupt, "reading the document apart: " + what); }
 
@@ -68,7 +69,7 @@ Result<std::string> perform(MessageKind kind, const std::string& payload) {
     return to_wire(document);
   }
   if (kind != MessageKind::train) return Error(Errc::corrupt, "no task");
-  ::setpriority(PRIO_PROCESS, 0, training_priority);  // searches and indexing go first
+  ::setpriority(PRIO_PROCESS, 0, training_priority);  // searches and indexing have priority
   ASSIGN_OR_RETURN(const auto task, from_wire<TrainTask>(payload));
   const std::vector<std::string_view> texts(task.texts.begin(), task.texts.end());
   ASSIGN_OR_RETURN(const auto model, train_lsa(texts, task.options));
@@ -139,7 +140,7 @@ int serve_tool(int channel) {
   try {
     result = perform_in_sandbox(*frame);
   } catch (const std::bad_alloc&) {
-    // The answer above was made while there was memory.
+    // The answer for this case was allocated in advance.
   }
   const MessageKind kind = result ? MessageKind::answer : MessageKind::failure;
   const std::string answer = result ? *std::move(result) : to_wire(result.error());

@@ -1,3 +1,4 @@
+// Parses and checks the answers of embedding servers.
 #include "retrieval/embed/http_answers.hpp"
 
 #include <cmath>
@@ -19,7 +20,7 @@ Result<json::Document> parse(std::string_view text) {
   return document;
 }
 
-// `dimension` is that of the vectors before it, or 0.
+// `dimension` is that of the previous vectors, or 0.
 Result<std::vector<float>> read_vector(const json::Value& array, std::size_t& dimension) {
   if (!array.is(json::Kind::array)) return wrong("an embedding is not an array");
   if (dimension == 0) dimension = array.size();
@@ -56,7 +57,7 @@ Result<Vectors> read_in_order(const json::Value& arrays, const Expected& expecte
   return vectors;
 }
 
-// Each of 0 … count - 1, once.
+// Each index from 0 to count - 1 must occur once.
 Result<std::size_t> read_index(const json::Value& item, std::vector<bool>& seen) {
   const auto index = item["index"].as_int();
   if (!index) return wrong("an item has no index");

@@ -1,3 +1,4 @@
+// Writes requests to hooks, and checks their answers.
 #include "retrieval/hooks/hook_messages.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 
 Error wrong(std::string what) { return Error(Errc::unavailable, "its answer: " + std::move(what)); }
 
-// The root, which is an object.
+// Returns the root, which must be an object.
 Result<json::Value> object_of(const Result<json::Document>& document) {
   if (!document) return wrong(document.error().message);
   if (!document->root().is(json::Kind::object)) return wrong("it is no JSON object");

@@ -1,3 +1,4 @@
+// Parses the markup of queries.
 #include "retrieval/plan/markup.hpp"
 
 #include <array>
@@ -34,7 +35,7 @@ class Parser {
     while (!rest_.empty() && is_space(rest_.front())) rest_.remove_prefix(1);
   }
 
-  // What stands in quotes; nullopt where a quote does not end, which makes it text.
+  // Returns the quoted text; nullopt if a quote is not closed, which makes it plain text.
   std::optional<std::string_view> take_quoted() {
     if (!rest_.starts_with('"')) return std::nullopt;
     const std::size_t end = rest_.find('"', 1);

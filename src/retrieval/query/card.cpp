@@ -1,3 +1,4 @@
+// Makes and writes cards.
 #include "retrieval/query/card.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Stores answers in Redis and verifies them when they are read.
 #include "retrieval/query/shared_cache.hpp"
 
 #include <hiredis/hiredis.h>
@@ -46,10 +47,10 @@ Result<std::string> read_or_make_secret(const std::string& path) {
 
 }  // namespace
 
-// One connection: commands one after the other, each within its time.
+// One connection: commands in sequence, each with a time limit.
 class SharedCache::Link {
  public:
-  // Errors: as text.
+  // Returns the error as text in `why`.
   static std::unique_ptr<Link> open(const std::string& address, const std::string& password, std::string& why) {
     const std::size_t colon = address.rfind(':');
     const timeval time = patience();
@@ -70,7 +71,7 @@ class SharedCache::Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // nullptr: the link is of no more use, and `why` says why not.
+  // Returns nullptr if the link cannot be used any more; `why` has the reason.
   Reply ask(std::initializer_list<std::string_view> words, std::string& why) {
     std::vector<const char*> texts;
     std::vector<std::size_t> sizes;
@@ -90,7 +91,7 @@ class SharedCache::Link {
  private:
   explicit Link(redisContext* context) : context_(context) {}
 
-  // Within its time and size, whatever the server sends.
+  // Receives within the limits of time and size, whatever the server sends.
   Reply receive(std::string& why) {
     const Monotonic deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits::redis_ms_default);
     int sent = 0;
@@ -131,8 +132,8 @@ std::string SharedCache::prefix() const {
   return "muniment:" + to_hex(hmac_sha256(secret_, {"prefix"})).substr(0, 16) + ":";
 }
 
-// Neither names nor values can be made, or moved from one query to another, without the secret; and a name tells
-// nothing of the query.
+// Without the secret, names and values can neither be forged nor moved to another query; a name reveals nothing about
+// the query.
 std::string SharedCache::name_of(std::string_view key) const {
   return prefix() + to_hex(hmac_sha256(secret_, {"name\n", options_.scope, "\n", key}));
 }
@@ -216,7 +217,7 @@ std::string SharedCache::problem() const {
   return problem_;
 }
 
-// nullptr: the server is away, or was just now.
+// Returns nullptr if the server is unreachable, or was a moment ago.
 std::unique_ptr<SharedCache::Link> SharedCache::take() {
   {
     const std::lock_guard lock(mutex_);
@@ -241,7 +242,7 @@ void SharedCache::give_back(std::unique_ptr<Link> link) {
   if (idle_.size() < links_kept_max) idle_.push_back(std::move(link));
 }
 
-// Links of a server that failed are not tried one after the other.
+// Drops all links of a server that failed, instead of trying each.
 void SharedCache::failed(const std::string& why) {
   ++failures_;
   const std::lock_guard lock(mutex_);

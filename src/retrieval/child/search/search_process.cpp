@@ -1,3 +1,4 @@
+// Starts a search child and exchanges messages with it.
 #include "retrieval/child/search/search_process.hpp"
 
 #include <sys/socket.h>
@@ -13,7 +14,7 @@ namespace muniment::retrieval {
 
 namespace {
 
-// Once an answer has begun it comes in one piece; a child that stops in the middle of it is stuck or worse.
+// An answer that has begun arrives without pauses; a child that stops in the middle is stuck or worse.
 constexpr std::chrono::seconds answer_time_max{5};
 
 Result<std::pair<Fd, Fd>> socket_pair() {

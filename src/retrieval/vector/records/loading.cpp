@@ -1,3 +1,4 @@
+// Loads the records of a shard and checks their digests.
 #include "retrieval/vector/records/loading.hpp"
 
 #include "retrieval/vector/graph_editor.hpp"
@@ -41,7 +42,7 @@ class SpaceLoader {
     return success();
   }
 
-  // The nodes are there by now.
+  // The nodes were loaded before.
   Status take_links(std::string_view key, std::string_view value) {
     const auto at = parse_links_key(key);
     Links links;
@@ -89,7 +90,7 @@ Result<Loaded> load(const RecordStore& store) {
   std::uint64_t digest = 0;
   for (std::uint32_t number = 1; number < header->next_number; ++number) {
     ASSIGN_OR_RETURN(const auto bytes, store.get(header_key(number)));
-    if (!bytes) continue;  // dropped, or lost: the digest tells
+    if (!bytes) continue;  // dropped or lost: the digest distinguishes them
     digest += record_hash(header_key(number), *bytes);
     auto space = decode_space_header(*bytes, number);
     if (!space) return Error(Errc::corrupt, "the header of vector space " + std::to_string(number) + " is damaged");

@@ -1,3 +1,4 @@
+// Encodes and decodes the records of a shard.
 #include "retrieval/vector/records/records.hpp"
 
 #include <algorithm>
