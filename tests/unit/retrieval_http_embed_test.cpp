@@ -232,7 +232,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"narrow", http_answer(R"({"data":[{"index":0,"embedding":[1,1]},{"index":1,"embedding":[1,1]}]})"),
               Errc::unavailable, "2 dimensions, expected 3", 1},
         Wrong{"twice", http_answer(R"({"data":[{"index":1,"embedding":[1,1,1]},{"index":1,"embedding":[1,1,1]}]})"),
-              Errc::unavailable, "text 1 is there twice", 1},
+              Errc::unavailable, "text 1 occurs twice", 1},
         Wrong{"outside", http_answer(R"({"data":[{"index":0,"embedding":[1,1,1]},{"index":2,"embedding":[1,1,1]}]})"),
               Errc::unavailable, "no text 2", 1},
         Wrong{"error_500", http_answer("out of memory", "500 Internal Server Error"), Errc::unavailable,

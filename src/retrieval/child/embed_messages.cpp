@@ -42,7 +42,7 @@ Result<Vectors> unpacked(const EmbeddedTexts& answer, std::size_t count, std::si
   Vectors vectors(count, std::vector<float>(dimension));
   for (std::size_t i = 0; i < count; ++i) {
     std::memcpy(vectors[i].data(), answer.numbers.data() + i * bytes, bytes);
-    if (!is_unit_or_zero(vectors[i])) return Error(Errc::corrupt, "an answer holds what is no vector");
+    if (!is_unit_or_zero(vectors[i])) return Error(Errc::corrupt, "an answer contains an invalid vector");
   }
   return vectors;
 }

@@ -155,7 +155,7 @@ void EmbedServer::run(std::size_t place) {
 Result<Vectors> EmbedServer::embed(Embedder& embedder, const Frame& frame, TextKind kind) {
   ASSIGN_OR_RETURN(const auto task, from_wire<EmbedTask>(frame.payload));
   if (frame.kind != MessageKind::embed || task.kind != kind)
-    return Error(Errc::corrupt, "a message came on a channel that is not for it");
+    return Error(Errc::corrupt, "a message arrived on the wrong channel");
   for (const std::string& text : task.texts) {
     if (first_invalid_utf8(text) != std::string_view::npos) return Error(Errc::corrupt, "a text is not UTF-8");
   }
@@ -173,7 +173,8 @@ void EmbedServer::serve_socket(int socket, Embedder& embedder, TextKind kind) {
     if (!frame) return;
     const auto vectors = embed(embedder, *frame, kind);
     if (!vectors && vectors.error().code == Errc::corrupt) {
-      log_error("the search child asks the embedding server for what cannot be", {{"error", vectors.error().message}});
+      log_error("the search child sent an invalid request to the embedding server",
+                {{"error", vectors.error().message}});
       return;
     }
     const std::string payload =

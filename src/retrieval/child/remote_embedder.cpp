@@ -52,7 +52,7 @@ Result<Vectors> EmbedChannel::ask(const EmbedTask& task, std::size_t dimension) 
 
 Error EmbedChannel::break_off(Error why) {
   broken_ = true;
-  return Error(Errc::unavailable, "the channel to the daemon is of no use any more: " + why.message);
+  return Error(Errc::unavailable, "the channel to the daemon cannot be used any more: " + why.message);
 }
 
 // Receives an answer: to this call or to an earlier one that timed out.
@@ -63,7 +63,7 @@ Result<Frame> EmbedChannel::receive(Deadline deadline) {
   }
   auto frame = receive_frame(socket_, limits::embed_answer_bytes_max, steady_now() + frame_time_max);
   if (!frame) return break_off(std::move(frame).error());
-  if (frame->call != calls_) return break_off(Error(Errc::corrupt, "an answer to what was not asked"));
+  if (frame->call != calls_) return break_off(Error(Errc::corrupt, "an answer to another call"));
   owed_ = false;
   return frame;
 }
@@ -78,9 +78,9 @@ Result<Vectors> EmbedChannel::exchange(const EmbedTask& task, std::size_t dimens
   ASSIGN_OR_RETURN(const Frame frame, receive(deadline));
   if (frame.kind == MessageKind::failure) {
     auto error = error_from_wire(frame.payload);
-    return error ? *std::move(error) : Error(Errc::unavailable, "the daemon says an error that is none");
+    return error ? *std::move(error) : Error(Errc::unavailable, "the daemon sent an invalid error");
   }
-  if (frame.kind != MessageKind::answer) return break_off(Error(Errc::corrupt, "a question instead of an answer"));
+  if (frame.kind != MessageKind::answer) return break_off(Error(Errc::corrupt, "a request instead of an answer"));
   ASSIGN_OR_RETURN(const auto answer, from_wire<EmbeddedTexts>(frame.payload));
   return unpacked(answer, task.texts.size(), dimension);
 }

@@ -35,7 +35,9 @@ constexpr std::int64_t reading_memory_max = std::int64_t{4} << 30;
 constexpr std::int64_t training_memory_max = std::int64_t{16} << 30;
 constexpr int training_priority = 10;  // niceness
 
-Error unreadable(const std::string& what) { return Error(Errc::corrupt, "reading the document apart: " + what); }
+Error unreadable(const std::string& what) {
+  return Error(Errc::corrupt, "cannot read the document in a child: " + what);
+}
 
 Result<std::string> run_apart(MessageKind kind, Task task, Deadline deadline, const ToolChildOptions& options) {
   const auto left = std::chrono::ceil<std::chrono::seconds>(deadline - steady_now()).count();
@@ -59,7 +61,7 @@ Result<std::string> run_apart(MessageKind kind, Task task, Deadline deadline, co
   if (!frame) return Error(Errc::corrupt, frame.error().message);
   if (frame->kind == MessageKind::answer) return std::move(frame->payload);
   auto error = error_from_wire(frame->payload);
-  return error ? *std::move(error) : Error(Errc::corrupt, "its child answers nonsense");
+  return error ? *std::move(error) : Error(Errc::corrupt, "its child sent an invalid answer");
 }
 
 Result<std::string> perform(MessageKind kind, const std::string& payload) {
@@ -92,7 +94,7 @@ Result<std::string> perform_in_sandbox(const Frame& frame) {
 }  // namespace
 
 Status check_document(const DocumentText& document, std::string_view bytes) {
-  if (document.as_is && document.text != bytes) return unreadable("it is said to be as it is, and is not");
+  if (document.as_is && document.text != bytes) return unreadable("it is marked as unchanged, but the text differs");
   if (first_invalid_utf8(document.text) != std::string::npos ||
       first_invalid_utf8(document.title) != std::string::npos) {
     return unreadable("its text is not UTF-8");
@@ -106,7 +108,7 @@ Status check_document(const DocumentText& document, std::string_view bytes) {
     const std::string_view span =
         std::string_view(document.text)
             .substr(static_cast<std::size_t>(chunk.start), static_cast<std::size_t>(chunk.end - chunk.start));
-    if (first_invalid_utf8(span) != std::string::npos) return unreadable("a chunk cuts a character");
+    if (first_invalid_utf8(span) != std::string::npos) return unreadable("a chunk splits a character");
     from = chunk.end;
   }
   return success();
@@ -136,7 +138,7 @@ int serve_tool(int channel) {
   close_descriptors_from(channel + 1);
   const auto frame = receive_frame(channel, limits::child_task_bytes_max, no_deadline);
   if (!frame) return 2;
-  Result<std::string> result = Error(Errc::too_large, "it takes more memory than a document may");
+  Result<std::string> result = Error(Errc::too_large, "it needs more memory than its limit");
   try {
     result = perform_in_sandbox(*frame);
   } catch (const std::bad_alloc&) {

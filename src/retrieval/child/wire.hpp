@@ -87,7 +87,7 @@ class WireReader {
 
   // Errors: corrupt unless all bytes were read without a fault.
   Status end() const {
-    if (wrong_ || !left_.empty()) return Error(Errc::corrupt, "a message is not as it should be");
+    if (wrong_ || !left_.empty()) return Error(Errc::corrupt, "a message is malformed");
     return success();
   }
 

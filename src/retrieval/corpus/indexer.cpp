@@ -69,7 +69,7 @@ std::vector<std::string> Indexer::degraded() const {
 
 void Indexer::set_problem(std::string text) {
   const auto lock = worker_.lock();
-  if (!text.empty() && problem_ != text) log_warning("the search indexes do not get on", {{"error", text}});
+  if (!text.empty() && problem_ != text) log_warning("the search indexes make no progress", {{"error", text}});
   problem_ = std::move(text);
 }
 
@@ -113,7 +113,7 @@ Result<std::int64_t> Indexer::watermark() {
   models_given_ = -1;
   refill_.reset();
   for (const std::string& name : status.rebuilt)
-    log_warning("an index was damaged and is filled again", {{"index", name}});
+    log_warning("a damaged index is being filled again", {{"index", name}});
   return std::min(status.lexical_next_seq, status.vector_next_seq);
 }
 
@@ -159,7 +159,7 @@ Result<bool> Indexer::give_models() {
     auto model = trainer_.model(epoch, reader_);
     if (!model && is_transient(model.error().code)) return std::move(model).error();
     if (!model) {
-      log_warning("a model cannot be had: its corpus goes on without",
+      log_warning("a model is not available; its corpus is searched without it",
                   {{"corpus", epoch.corpus}, {"error", model.error().message}});
       continue;
     }
@@ -249,7 +249,7 @@ Result<std::optional<EngineChunk>> Indexer::engine_chunk(const store::ChunkInDoc
   auto text = read_passage(item, files_);
   if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
   if (!text) {
-    log_warning("a passage is left out of the indexes: its bytes are not those that were ingested",
+    log_warning("a passage is not indexed: its bytes differ from those that were ingested",
                 {{"corpus", document.corpus}, {"document", document.document}, {"path", item.path}});
     return std::optional<EngineChunk>();
   }

@@ -101,7 +101,7 @@ Result<std::optional<store::CorpusChange>> change_by_run_event(const events::Eve
   const auto words = text->indexed(files);
   if (!words && words.error().code == Errc::unavailable) return words.error();
   if (!words) {
-    log_warning("an event is left out of the corpus run: a file of it cannot be read",
+    log_warning("an event is not in the corpus run: one of its files cannot be read",
                 {{"run_id", event.run_id}, {"error", words.error().message}});
     return std::optional<store::CorpusChange>();
   }

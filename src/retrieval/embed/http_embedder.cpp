@@ -152,7 +152,7 @@ Result<std::unique_ptr<Embedder>> open_http(const HttpEmbedderOptions& options) 
   const std::string url = without_slashes(options.url);
   ASSIGN_OR_RETURN(const Api* api, api_of(options, url));
   RETURN_IF_ERROR(check_batch(options.batch_texts_max));
-  if (api->names_model && options.model.empty()) return Error(Errc::invalid_argument, url + ": which model?");
+  if (api->names_model && options.model.empty()) return Error(Errc::invalid_argument, url + ": the model is not set");
   if (options.dimension > limits::embedding_dimension_max) {
     return Error(Errc::invalid_argument,
                  fmt::format("a vector has at most {} dimensions", limits::embedding_dimension_max));

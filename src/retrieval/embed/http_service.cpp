@@ -33,7 +33,7 @@ Result<HttpService> HttpService::open(const std::string& url, const std::string&
                                       std::chrono::milliseconds timeout, std::function<bool()> given_up) {
   if (!url.starts_with("http://") && !url.starts_with("https://"))
     return Error(Errc::invalid_argument, url + ": give http://… or https://…");
-  if (timeout.count() <= 0) return Error(Errc::invalid_argument, url + ": a time limit is above 0 ms");
+  if (timeout.count() <= 0) return Error(Errc::invalid_argument, url + ": the time limit has to be above 0 ms");
   HttpService service;
   service.url_ = url;
   service.timeout_ = timeout;
@@ -43,7 +43,7 @@ Result<HttpService> HttpService::open(const std::string& url, const std::string&
   while (!service.key_.empty() && (service.key_.back() == '\n' || service.key_.back() == '\r')) service.key_.pop_back();
   const bool plain = std::all_of(service.key_.begin(), service.key_.end(), [](char c) { return c > ' ' && c < 127; });
   if (service.key_.empty() || !plain)
-    return Error(Errc::invalid_argument, key_file + ": a key is one line of printable ASCII without spaces");
+    return Error(Errc::invalid_argument, key_file + ": expected one line of printable ASCII without spaces");
   return service;
 }
 

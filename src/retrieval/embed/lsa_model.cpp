@@ -64,7 +64,7 @@ Status take_terms(Taker& from, std::size_t count, std::vector<std::string>& term
 
 Status take_rows(Taker& from, LsaContents& model) {
   const std::size_t row_bytes = 4 + std::size_t{model.dimension};
-  if (from.left() != model.terms.size() * row_bytes) return corrupt("the rows have another size than its head says");
+  if (from.left() != model.terms.size() * row_bytes) return corrupt("the size of the rows differs from its header");
   model.scales.reserve(model.terms.size());
   model.codes.reserve(model.terms.size() * model.dimension);
   for (std::size_t i = 0; i < model.terms.size(); ++i) {
@@ -136,7 +136,7 @@ Result<LsaContents> decode_lsa(std::string_view bytes) {
   if (!bytes.starts_with(magic)) return corrupt("it does not begin with muniment-lsa/1");
   if (bytes.size() < magic.size() + hash_bytes) return corrupt("it ends early");
   const std::string_view hashed = bytes.substr(0, bytes.size() - hash_bytes);
-  if (view(sha256(hashed)) != bytes.substr(hashed.size())) return corrupt("its checksum is another");
+  if (view(sha256(hashed)) != bytes.substr(hashed.size())) return corrupt("its checksum does not match");
   Taker from(hashed.substr(magic.size()));
   LsaContents model;
   model.dimension = static_cast<std::uint32_t>(from.number(4));

@@ -83,7 +83,7 @@ Result<UnigramPieces> UnigramPieces::read(std::string_view vocabulary) {
     pieces.lengths_.push_back(piece.size());
     if (id >= reserved_ids) pieces.insert(piece, (*part).as_double().value_or(0), id);
   }
-  if (pieces.size() <= reserved_ids) return Error(Errc::corrupt, "vocab.json: there are no pieces in it");
+  if (pieces.size() <= reserved_ids) return Error(Errc::corrupt, "vocab.json: it has no pieces");
   return pieces;
 }
 

@@ -39,7 +39,7 @@ class Tensors {
         tensors_.emplace(weight["name"].string_or(""), tensor);
       }
     }
-    if (offset != bytes.size()) fault_ = "the shards have another size than model.json says";
+    if (offset != bytes.size()) fault_ = "the size of the shards differs from model.json";
   }
 
   std::vector<float> vector(const std::string& name, std::size_t size) {

@@ -70,7 +70,7 @@ Status LocalEngine::check_positions() {
   const std::int64_t bound = parts_.vectors->bound();
   if (parts_.lexical->watermark() <= bound) return success();
   if (bound == 0) return parts_.vectors->set_bound(parts_.lexical->watermark());
-  log_warning("the lexical index says that it is further than it can be, and is emptied",
+  log_warning("the position of the lexical index is impossible; the index is emptied",
               {{"position", parts_.lexical->watermark()}, {"bound", bound}});
   parts_.lexical.reset();
   RETURN_IF_ERROR(parts_.lexical_folder.empty());
@@ -219,7 +219,7 @@ Error EngineParts::judged(Error error, const IndexFolder& folder) const {
 
 Status EngineParts::check_folders() const {
   for (const IndexFolder* folder : {&lexical_folder, &vector_folder}) {
-    if (!folder->is_still_there()) return Error(Errc::corrupt, folder->path() + " was taken away");
+    if (!folder->is_still_there()) return Error(Errc::corrupt, folder->path() + " was removed while in use");
   }
   return success();
 }

@@ -112,8 +112,7 @@ class XapianIndex final : public LexicalIndex {
       const auto expected = live_.number(layout::history_seq_key);
       if (!next || !history_next || !expected || !live_.readable() || !history_.readable() ||
           *history_next < *expected || (*next == 0 && *history_next > 0)) {
-        return lexical_error(Errc::corrupt, "opening",
-                             "its two databases do not fit together, or are of another version");
+        return lexical_error(Errc::corrupt, "opening", "its two databases do not match, or have another version");
       }
       watermark_ = *next;
       chunks_ = live_.database().get_doccount();
@@ -190,7 +189,7 @@ class XapianIndex final : public LexicalIndex {
       return success();
     });
     if (!copied) {
-      log_warning("the words of what was erased are still in free pages of the lexical index",
+      log_warning("words of erased content are still in free pages of the lexical index",
                   {{"error", copied.error().message}});
       return success();
     }
@@ -201,7 +200,7 @@ class XapianIndex final : public LexicalIndex {
         for (Part* part : {&live_, &history_}) why += part->change_places();
         changes_->rewritten.fetch_add(1, std::memory_order_acq_rel);
       }
-      if (!why.empty()) return log_warning("the lexical index could not be written anew", {{"error", why}});
+      if (!why.empty()) return log_warning("the lexical index could not be rewritten", {{"error", why}});
       live_.changed().set_metadata(layout::erased_key, "");
       live_.commit();
       erased_ = false;

@@ -214,7 +214,7 @@ class XapianReader final : public LexicalReader {
     enquire.set_query(restricted(wanted, filter, database));
     const Xapian::MSet found = enquire.get_mset(0, static_cast<Xapian::doccount>(k));
     for (auto at = found.begin(); at != found.end(); ++at) {
-      if (!std::isfinite(at.get_weight())) return lexical_error(Errc::corrupt, "searching", "a score is no number");
+      if (!std::isfinite(at.get_weight())) return lexical_error(Errc::corrupt, "searching", "a score is not a number");
       hits.push_back({filter.as_of ? (*at - 1) / 2 + 1 : *at, at.get_weight()});
     }
     return hits;

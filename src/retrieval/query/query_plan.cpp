@@ -200,8 +200,7 @@ std::string text_of(const Cursor& cursor) {
 }
 
 Result<Cursor> parse_cursor(std::string_view text) {
-  const Error bad(Errc::invalid_argument,
-                  "cursor: not one that evidence.retrieve answered. Leave it out to begin anew.");
+  const Error bad(Errc::invalid_argument, "cursor: not from evidence.retrieve. Omit it to start again.");
   const std::size_t first = text.find('.'), second = text.find('.', first + 1), third = text.find('.', second + 1);
   if (first == std::string_view::npos || second == std::string_view::npos || third == std::string_view::npos)
     return bad;
@@ -237,7 +236,7 @@ Result<QueryPlan> understand(const Question& question, const Scope& scope, const
     ASSIGN_OR_RETURN(const bool begun, reader.has_passed(decided, clock, tail, deadline));
     if (!begun)
       return Error(Errc::invalid_argument, "filter asof: " + format_time(*plan.markup.as_of_begin) +
-                                               " is yet to come. Leave it out for what is now");
+                                               " is in the future. Omit it to search the current state");
     ASSIGN_OR_RETURN(plan.as_of, reader.seq_as_of(*plan.markup.as_of));
   }
   plan.hash = to_hex(sha256(plan_text(plan, scope, hooks)));

@@ -277,7 +277,7 @@ void Ranker::take_scores(const Best& best, const RerankAnswer& answer) {
     std::string& kept = snippets_[best.places[i]] = quoted_from(best.passages[i], snippet);
     if (kept.empty()) ++foreign;
   }
-  if (foreign > 0) degrade("rerank hook: " + std::to_string(foreign) + " snippets are no part of their passages");
+  if (foreign > 0) degrade("rerank hook: " + std::to_string(foreign) + " snippets are not part of their passages");
 }
 
 // ---- the ranking

@@ -94,7 +94,7 @@ struct Retriever::Work {
     }
     if (unverified > 0) {
       answer.passing = true;
-      answer.degraded.push_back(fmt::format("{} hits were left out: they could not be verified", unverified));
+      answer.degraded.push_back(fmt::format("{} hits were omitted because they could not be verified", unverified));
     }
     if (place < ranked.size()) answer.cursor = text_of({place, pages_watermark(), plan.hash, keep_ranking()});
     return success();
@@ -127,7 +127,7 @@ struct Retriever::Work {
         return success();
       }
       answer.passing = true;
-      answer.degraded.push_back("cursor: the ranking was not kept and was worked out again");
+      answer.degraded.push_back("cursor: the ranking was no longer stored and was computed again");
     }
     ASSIGN_OR_RETURN(ranking, rank(plan, {retriever.search_, retriever.hooks_, retriever.documents_, retriever.files_},
                                    reader, deadline));

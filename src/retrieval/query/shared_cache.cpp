@@ -36,8 +36,9 @@ Result<std::string> read_or_make_secret(const std::string& path) {
   auto known = read_file(path, secret_bytes);
   if (known && known->size() == secret_bytes) return *std::move(known);
   if (known)
-    return Error(Errc::invalid_argument, path + " is not the cache's key: it has " + std::to_string(known->size()) +
-                                             " bytes. Remove it; a new one is made.");
+    return Error(Errc::invalid_argument, path + " is not the cache's key file: it has " +
+                                             std::to_string(known->size()) +
+                                             " bytes. Remove it; the daemon creates a new one.");
   if (known.error().code != Errc::not_found) return std::move(known).error();
   std::string secret(secret_bytes, '\0');
   random_bytes(reinterpret_cast<std::uint8_t*>(secret.data()), secret.size());
@@ -101,7 +102,7 @@ class SharedCache::Link {
     while (context_->err == 0 && redisGetReplyFromReader(context_, &reply) == REDIS_OK && reply == nullptr) {
       const bool late = std::chrono::steady_clock::now() > deadline;
       if (late || context_->reader->len > answer_bytes_max) {
-        why = late ? "no answer in time" : "an answer is longer than anything that was stored";
+        why = late ? "no answer in time" : "an answer exceeds the size of stored entries";
         return nullptr;
       }
       redisBufferRead(context_);
@@ -162,7 +163,7 @@ std::optional<std::string> SharedCache::find(std::string_view key) {
                          value = entry.substr(std::min(entry.size(), sizeof(Hash)));
   if (!equal_hashes(mac, mac_of(key, value))) {
     ++refused_;
-    log_warning("an entry of the shared cache is not this daemon's", {});
+    log_warning("an entry of the shared cache was not written by this daemon", {});
     return std::nullopt;
   }
   ++hits_;
@@ -236,7 +237,7 @@ std::unique_ptr<SharedCache::Link> SharedCache::take() {
 
 void SharedCache::give_back(std::unique_ptr<Link> link) {
   const std::lock_guard lock(mutex_);
-  if (!problem_.empty()) log_info("the shared cache is back");
+  if (!problem_.empty()) log_info("the shared cache is available again");
   failures_in_a_row_ = 0;
   problem_.clear();
   if (idle_.size() < links_kept_max) idle_.push_back(std::move(link));
@@ -249,7 +250,7 @@ void SharedCache::failed(const std::string& why) {
   idle_.clear();
   if (++failures_in_a_row_ < limits::redis_failures_max) return;
   closed_until_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits::redis_pause_ms);
-  if (problem_.empty()) log_warning("the shared cache is left alone", {{"error", why}});
+  if (problem_.empty()) log_warning("the shared cache is not used for a while", {{"error", why}});
   problem_ = why;
 }
 

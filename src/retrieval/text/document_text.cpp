@@ -120,8 +120,8 @@ Result<DocumentText> read_document(std::string_view bytes, std::string_view name
     if (!document) return std::move(document).error().within(fmt::format("reading {}", summary_of(name, 200)));
     return document;
   } catch (const std::bad_alloc&) {
-    return Error(Errc::too_large, fmt::format("reading {}: it needs more memory than there is; ingest it in parts",
-                                              summary_of(name, 200)));
+    return Error(Errc::too_large,
+                 fmt::format("reading {}: not enough memory; ingest it in parts", summary_of(name, 200)));
   }
 }
 

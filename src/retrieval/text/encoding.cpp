@@ -29,10 +29,10 @@ Error too_large() {
 
 Error binary(std::string_view what, std::string_view bytes) {
   const std::string_view kind = binary_kind(bytes);
-  return {
-      Errc::invalid_argument,
-      fmt::format("the document {} and {}; ingest text, Markdown, code, HTML, JSON, JSONL or PDF", what,
-                  kind.empty() ? std::string("is no text in any known encoding") : fmt::format("looks like {}", kind))};
+  return {Errc::invalid_argument,
+          fmt::format(
+              "the document {} and {}; ingest text, Markdown, code, HTML, JSON, JSONL or PDF", what,
+              kind.empty() ? std::string("is not text in any known encoding") : fmt::format("looks like {}", kind))};
 }
 
 // ICU's built-in converters, which are part of its library: it must not search for files.
@@ -79,7 +79,7 @@ Result<Decoded> convert_from(const std::string& encoding, std::string_view bytes
   const Converter from = converter(encoding);
   if (!from)
     return Error(Errc::invalid_argument,
-                 fmt::format("the document's encoding, {}, is not known; convert it to UTF-8", encoding));
+                 fmt::format("the document's encoding, {}, is unknown; convert it to UTF-8", encoding));
   ASSIGN_OR_RETURN(std::string text, converted(from.get(), bytes));
   return Decoded{std::move(text), encoding, false};
 }
@@ -128,7 +128,7 @@ std::size_t odd_percent(std::string_view text) {
 // A mark may precede binary content by chance.
 Result<Decoded> decode_marked(const std::string& encoding, std::string_view bytes) {
   ASSIGN_OR_RETURN(Decoded decoded, convert_from(encoding, bytes));
-  if (odd_percent(decoded.text) > 10) return binary(fmt::format("begins like {} but is no text", encoding), bytes);
+  if (odd_percent(decoded.text) > 10) return binary(fmt::format("begins like {} but is not text", encoding), bytes);
   return decoded;
 }
 

@@ -187,7 +187,7 @@ Result<std::vector<Hit>> StoredVectorShard::search(std::string_view name, std::s
                                              std::to_string(vector.size()));
   }
   if (!std::all_of(vector.begin(), vector.end(), [](float value) { return std::isfinite(value); })) {
-    return Error(Errc::invalid_argument, "the vector that is looked for is not finite");
+    return Error(Errc::invalid_argument, "the query vector is not finite");
   }
   const Probe probe = make_probe(vector);
   if (probe.scale == 0 || how.k == 0) return std::vector<Hit>();

@@ -12,7 +12,7 @@ namespace muniment::retrieval {
 Result<ChannelPool::Lease> ChannelPool::take(Deadline deadline, bool alone) {
   std::unique_lock lock(mutex_);
   if (waiting_.size() >= limits::searches_waiting_max) {
-    return Error(Errc::unavailable, "too many searches wait already: " + std::to_string(waiting_.size()));
+    return Error(Errc::unavailable, "too many searches are waiting: " + std::to_string(waiting_.size()));
   }
   Waiter waiter;
   waiter.alone = alone;
@@ -24,7 +24,7 @@ Result<ChannelPool::Lease> ChannelPool::take(Deadline deadline, bool alone) {
     waiting_.erase(place);
     grant();  // later waiters may have waited for this one alone
     return Error(Errc::deadline_exceeded, process_ ? "the deadline passed while other searches ran"
-                                                   : "the deadline passed while the search child was started again");
+                                                   : "the deadline passed while the search child was restarted");
   }
   return *std::move(waiter.granted);
 }

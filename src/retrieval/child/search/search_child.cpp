@@ -54,7 +54,7 @@ void serve_channel(int channel, const Handler& handle) {
   }
 }
 
-Error unexpected() { return Error(Errc::corrupt, "a message came on a channel that is not for it"); }
+Error unexpected() { return Error(Errc::corrupt, "a message arrived on the wrong channel"); }
 
 Result<std::string> done(const Status& status) {
   if (!status) return status.error();

@@ -81,7 +81,7 @@ Result<LaneAnswer> SearchClient::search(const LaneQuery& query, Deadline deadlin
     }
     parts_->supervisor.lost(lease.process, last);
   }
-  return Error(Errc::unavailable, "the search child was lost twice under this query: " + last.message);
+  return Error(Errc::unavailable, "the search child was lost twice during this query: " + last.message);
 }
 
 Result<EngineStatus> SearchClient::status(Deadline deadline) {
@@ -131,7 +131,7 @@ Result<std::string> SearchClient::Parts::write(MessageKind kind, const std::stri
   }
   const auto current = supervisor.serving(steady_now());
   if (!current || *current != process) {
-    return Error(Errc::unavailable, "the search child was started again: ask its status, and go on from there");
+    return Error(Errc::unavailable, "the search child was restarted: ask for its status and continue from there");
   }
   RETURN_IF_ERROR(check_size("a batch", payload));
   Reply reply = process->call(index_channel, kind, payload, no_deadline, options.write_hang);

@@ -68,12 +68,12 @@ Result<SearchHello> SearchProcess::hello() {
 SearchProcess::Reply SearchProcess::receive(Channel& channel) {
   auto frame = receive_frame(channel.socket.get(), limits::search_answer_bytes_max, steady_now() + answer_time_max);
   if (!frame) return lost(std::move(frame).error());
-  if (frame->call != channel.calls) return lost(Error(Errc::corrupt, "the search child answers what was not asked"));
+  if (frame->call != channel.calls) return lost(Error(Errc::corrupt, "the search child answered another call"));
   if (frame->kind == MessageKind::answer) return {Reply::State::answered, std::move(frame->payload)};
   if (frame->kind != MessageKind::failure)
-    return lost(Error(Errc::corrupt, "the search child asks instead of answering"));
+    return lost(Error(Errc::corrupt, "the search child sent a request instead of an answer"));
   auto error = error_from_wire(frame->payload);
-  if (!error) return lost(Error(Errc::corrupt, "the search child says an error that is none"));
+  if (!error) return lost(Error(Errc::corrupt, "the search child sent an invalid error"));
   return {Reply::State::answered, *std::move(error)};
 }
 

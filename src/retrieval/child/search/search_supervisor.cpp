@@ -207,7 +207,7 @@ void SearchSupervisor::watch(const std::shared_ptr<SearchProcess>& process) {
   std::vector<ChannelPool::Late> late;
   while (!ended(process)) {
     if (lacks_remote()) {
-      lost(process, Error(Errc::unavailable, "the embedding server is known now"));
+      lost(process, Error(Errc::unavailable, "the dimension of the embedding server is known now"));
       return;
     }
     for (ChannelPool::Late& more : pool_.take_late()) {
@@ -270,7 +270,7 @@ RestartPace::Death SearchSupervisor::bury(const std::shared_ptr<SearchProcess>& 
   health_.pid = 0;
   if (!stopping_) {
     ++health_.restarts;
-    log_warning("the search child is started again", {{"error", health_.reason}, {"restarts", health_.restarts}});
+    log_warning("restarting the search child", {{"error", health_.reason}, {"restarts", health_.restarts}});
   }
   return death;
 }

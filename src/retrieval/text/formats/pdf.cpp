@@ -68,9 +68,8 @@ Result<ExtractedText> read_pages(const poppler::document& document) {
     add_paragraphs(out.blocks.list, out.text, {start, out.text.size()}, heading, Break::record);
   }
   if (out.blocks.list.empty())
-    return Error(
-        Errc::invalid_argument,
-        "the PDF holds no text: its pages may be images; run a text recognition over it and ingest what that gives");
+    return Error(Errc::invalid_argument,
+                 "the PDF holds no text: its pages may be images; apply text recognition and ingest the result");
   append_utf16(out.blocks.title, document.get_title());
   return out;
 }
@@ -85,9 +84,9 @@ Result<ExtractedText> extract_pdf(std::string_view bytes) {
   try {
     const std::unique_ptr<poppler::document> document(
         poppler::document::load_from_raw_data(bytes.data(), static_cast<int>(bytes.size())));
-    if (!document) return Error(Errc::corrupt, "the PDF cannot be read: it is damaged or cut off");
+    if (!document) return Error(Errc::corrupt, "the PDF cannot be read: it is damaged or truncated");
     if (document->is_locked())
-      return Error(Errc::invalid_argument, "the PDF is encrypted and wants a password; ingest a copy without one");
+      return Error(Errc::invalid_argument, "the PDF is encrypted and needs a password; ingest a copy without one");
     return read_pages(*document);
   } catch (const std::bad_alloc&) {
     throw;  // handled by read_document

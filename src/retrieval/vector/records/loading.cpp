@@ -32,7 +32,7 @@ class SpaceLoader {
     const auto slot = parse_node_key(key);
     const auto record = decode_vector(value, space_->padded());
     if (!slot || *slot >= header_.slots || !record || record->level != GraphEditor::level_for(record->chunk)) {
-      return damaged(header_, "a vector is not as it was written");
+      return damaged(header_, "a vector's record is malformed");
     }
     if (space_->slot_of(record->chunk) != no_slot) return damaged(header_, "a chunk has two vectors");
     space_->fill(*slot, *record);
@@ -48,7 +48,7 @@ class SpaceLoader {
     Links links;
     const bool fits = at && at->slot < header_.slots && space_->live().test(at->slot) &&
                       at->level <= space_->level(at->slot) && decode_links(value, at->level, links);
-    if (!fits) return damaged(header_, "a list of links is not as it was written");
+    if (!fits) return damaged(header_, "a list of links is malformed");
     for (const Slot to : links) {
       if (to == no_slot) break;
       if (to >= header_.slots || !space_->live().test(to) || space_->level(to) < at->level) {
@@ -97,7 +97,7 @@ Result<Loaded> load(const RecordStore& store) {
     headers.push_back(std::move(*space));
   }
   if (headers.size() != header->spaces || digest != header->headers_digest) {
-    return Error(Errc::corrupt, "the vector shard has lost a space, or has an old state of one");
+    return Error(Errc::corrupt, "the vector shard has lost a space, or has an outdated state of one");
   }
   for (SpaceHeader& space : headers) {
     ASSIGN_OR_RETURN(auto filled, SpaceLoader(store, std::move(space)).load());
