@@ -74,7 +74,7 @@ void Subscriptions::serve(const std::shared_ptr<Subscriber>& session, const gate
   if (run_id.empty() || services_.runs.find(run_id)) return answer(session, exchange);
   std::weak_ptr<Subscriber> weak = session;
   Status posted = dispatcher_.workers().post(exchange->deadline, [this, weak, exchange, run_id](store::Reader& reader) {
-    if (exchange->standing.over()) return;
+    if (exchange->write_state.over()) return;
     auto loaded = std::make_shared<Status>(success());
     auto run = services_.runs.find_or_load(run_id, [&] { return reader.load_run(run_id); });
     if (!run) *loaded = std::move(run).error();

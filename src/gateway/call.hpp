@@ -16,7 +16,7 @@
 #include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
-#include "gateway/request/standing.hpp"
+#include "gateway/request/write_state.hpp"
 #include "store/append/appender.hpp"
 #include "store/read/reader.hpp"
 
@@ -63,7 +63,7 @@ using Answer = std::variant<Reply, PendingAppend, NeedsWorker>;
 // unless `finish_on_worker` is set. An error of `finish` other than run_halted carries `outcome: "unknown"`.
 struct PendingAppend {
   store::AppendRequest request;
-  std::size_t companions = 0;  // number of leading events that were added to the requested ones
+  std::size_t leading_events = 0;  // number of events before the requested ones
   std::function<Result<Reply>(Services&, const std::vector<events::Receipt>&)> finish;
   // Receives the error of a refused append (never one of unknown outcome), cleans up, and may return a better answer.
   // May be empty. Runs where `finish` runs.
@@ -86,8 +86,8 @@ struct Call {
   // The appender answered maybe_duplicate. On this second run, on a worker, the method looks up the client's ids in
   // Postgres and either answers with the first receipts or sets ids_checked.
   bool check_ids = false;
-  Standing* standing = nullptr;   // of the request; nullptr: it is never answered before its work is done
-  bool without_database = false;  // Postgres did not answer in time: answer from memory
+  WriteState* write_state = nullptr;  // of the request; nullptr: it is never answered before its work is done
+  bool without_database = false;      // Postgres did not answer in time: answer from memory
   std::optional<std::int64_t>
       erasures_seen{};        // set by begin_referring: the append is returned for retry if content was erased since
   std::int16_t read_log = 0;  // number of the earlier log that was read, for the reply's log_no; 0: none
@@ -96,12 +96,12 @@ struct Call {
   // then on, an early answer of the loop carries `outcome: "unknown"`, and so does an error that is not the caller's
   // mistake. Errors: deadline_exceeded if the request was already answered.
   Status begin_writing() const {
-    if (standing == nullptr || standing->begin_writing_itself()) return success();
+    if (write_state == nullptr || write_state->begin_writing_itself()) return success();
     return Error(Errc::deadline_exceeded, "the request was answered before anything was written.");
   }
   // Marks the change as made: every later error carries `outcome: "unknown"`.
   void has_written() const {
-    if (standing != nullptr) standing->has_written();
+    if (write_state != nullptr) write_state->has_written();
   }
 };
 

@@ -61,7 +61,7 @@ Status wait_for_min_seq(Call& call) {
                                              std::to_string(size) + " events so far. Pass a seq from a reply.");
   }
   return wait_for(call.services, *min_seq, call.deadline,
-                  [&] { return call.standing != nullptr && call.standing->is_answered(); });
+                  [&] { return call.write_state != nullptr && call.write_state->is_answered(); });
 }
 
 Status wait_until_searchable(Services& services, std::int64_t seq, Deadline deadline) {

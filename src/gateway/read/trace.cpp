@@ -91,7 +91,7 @@ Answer leave(Call& call, const Use& use, std::string_view type, std::string_view
       store::Addressed{.run = use.run,
                        .event = make_event(call, *use.run, type, body_of(use, true, members), use.step_id),
                        .if_open = true});
-  append.companions = append.request.events.size();  // the client sent no ids to retry with; it repeats the request
+  append.leading_events = append.request.events.size();  // the client sent no ids to retry with; it repeats the request
   // The run accepts no more events: it ended or stopped while the answer was computed.
   auto instead = std::make_shared<store::AppendRequest>(request_to_log(call, use, type, members));
   const auto left_in_log = [held, instead, recorded](Services& services) {

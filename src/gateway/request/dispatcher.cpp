@@ -147,8 +147,9 @@ Status Dispatcher::hold(Exchange& exchange, std::int64_t body_bytes) {
 // ---- running ------------------------------------------------------------------------------------
 
 Call Dispatcher::call_for(Exchange& exchange, store::Reader* reader) {
-  return Call{exchange.caller,          exchange.params,      services_,         reader, exchange.deadline,
-              exchange.idempotency_key, exchange.checked_ids, &exchange.standing};
+  return Call{
+      exchange.caller,      exchange.params,      services_, reader, exchange.deadline, exchange.idempotency_key,
+      exchange.checked_ids, &exchange.write_state};
 }
 
 void Dispatcher::watch(const ExchangePtr& exchange) {
@@ -179,7 +180,7 @@ void Dispatcher::run_on_worker(const ExchangePtr& exchange) {
                              ? std::min(exchange->deadline, exchange->began + database_patience)
                              : exchange->deadline;
   Status posted = workers_.post(until, [this, exchange](store::Reader& reader) {
-    if (exchange->standing.over()) return;
+    if (exchange->write_state.over()) return;
     if (!may_reply(*exchange)) return post_to_loop([this, exchange] { pause(exchange); });
     FAILPOINT("work." + std::string(exchange->method->name));
     Call call = call_for(*exchange, &reader);
@@ -233,9 +234,9 @@ void Dispatcher::submit(const ExchangePtr& exchange) {
   const std::shared_ptr<PendingAppend> pending = std::move(exchange->prepared);
   store::AppendRequest request = std::move(pending->request);
   exchange->event_ids.clear();
-  for (std::size_t i = pending->companions; i < request.events.size(); ++i)
+  for (std::size_t i = pending->leading_events; i < request.events.size(); ++i)
     exchange->event_ids.push_back(request.events[i].event.event_id);
-  exchange->standing.begin_writing();
+  exchange->write_state.begin_writing();
   if (exchange->place.queue != nullptr) request.order = exchange->place.queue->given_back;
   request.done = [this, exchange, pending](Result<std::vector<events::Receipt>> result) {
     complete(Committed{exchange, pending, std::move(result)});
@@ -309,9 +310,9 @@ Result<Reply> Dispatcher::conclude(Committed& committed) {
 
 // Answers a request whose work is done.
 void Dispatcher::answer(const ExchangePtr& exchange, Result<Reply> result) {
-  exchange->standing.answer();
-  const bool nothing_done = !result && !exchange->standing.is_written() && says_nothing_done(result.error().code);
-  if (!result && exchange->standing.wrote_itself() && !nothing_done) result.error().outcome = "unknown";
+  exchange->write_state.answer();
+  const bool nothing_done = !result && !exchange->write_state.is_written() && says_nothing_done(result.error().code);
+  if (!result && exchange->write_state.wrote_itself() && !nothing_done) result.error().outcome = "unknown";
   tell(exchange, result);
   send_order_.leave(exchange);
 }
@@ -319,7 +320,7 @@ void Dispatcher::answer(const ExchangePtr& exchange, Result<Reply> result) {
 // Answers while the work goes on. An append that may still be recorded keeps its place, and later requests wait for it.
 void Dispatcher::answer_early(const ExchangePtr& exchange, const std::function<Error(bool)>& why) {
   if (exchange->answered) return;
-  const bool may_land = exchange->standing.answer();
+  const bool may_land = exchange->write_state.answer();
   tell(exchange, why(may_land));
   if (exchange->prepared && !exchange->prepared->even_if_answered) return withdraw(exchange);
   const bool submitted = exchange->place.stage == SendPlace::Stage::submitted;
@@ -427,7 +428,7 @@ void Dispatcher::serve_body(const ExchangePtr& exchange, store::Reader& reader) 
 
 void Dispatcher::give_up(const ExchangePtr& exchange) {
   exchange->reply = nullptr;
-  if (exchange->body) exchange->standing.begin_writing();  // the client has no answer yet, and a partial upload is kept
+  if (exchange->body) exchange->write_state.begin_writing();  // a partial upload is kept
   answer_early(exchange, [](bool) { return Error(Errc::unavailable, "the client is gone"); });
 }
 

@@ -78,7 +78,7 @@ struct Exchange {
   Caller caller;
   HeldBytes held;
   std::unique_ptr<Body> body;
-  Standing standing;
+  WriteState write_state;
   SendPlace place;                          // loop thread only
   std::unique_ptr<PendingAppend> prepared;  // loop thread only: the append until its turn
   std::vector<Uuid> event_ids;              // ids submitted to the append thread, for an unknown outcome

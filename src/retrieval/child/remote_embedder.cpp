@@ -64,17 +64,17 @@ Result<Frame> EmbedChannel::receive(Deadline deadline) {
   auto frame = receive_frame(socket_, limits::embed_answer_bytes_max, steady_now() + frame_time_max);
   if (!frame) return break_off(std::move(frame).error());
   if (frame->call != calls_) return break_off(Error(Errc::corrupt, "an answer to another call"));
-  owed_ = false;
+  pending_ = false;
   return frame;
 }
 
 Result<Vectors> EmbedChannel::exchange(const EmbedTask& task, std::size_t dimension, Deadline deadline) {
   if (broken_) return Error(Errc::unavailable, "the channel to the daemon is broken");
-  if (owed_) RETURN_IF_ERROR(receive(deadline));
+  if (pending_) RETURN_IF_ERROR(receive(deadline));
   const auto sent =
       send_frame(socket_, MessageKind::embed, ++calls_, to_wire(task), limits::embed_request_bytes_max, deadline);
   if (!sent) return break_off(sent.error());
-  owed_ = true;
+  pending_ = true;
   ASSIGN_OR_RETURN(const Frame frame, receive(deadline));
   if (frame.kind == MessageKind::failure) {
     auto error = error_from_wire(frame.payload);

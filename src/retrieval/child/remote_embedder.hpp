@@ -40,7 +40,7 @@ class EmbedChannel {
   std::string problem_;  // of the last attempt
 
   std::uint64_t calls_ = 0;  // number of the last call; used by the channel's present user, like the next two
-  bool owed_ = false;        // the answer to a call that timed out is still pending
+  bool pending_ = false;     // the answer to a call that timed out is still pending
   bool broken_ = false;      // answers can no longer be matched with calls
 };
 

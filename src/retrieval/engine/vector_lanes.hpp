@@ -106,7 +106,8 @@ class VectorLanes {
 
   mutable std::mutex models_mutex_;
   std::map<std::string, Models> models_;  // by corpus
-  std::atomic<std::uint64_t> swaps_ = 0;  // number of replaced models, counted after the space was removed
+  std::atomic<std::uint64_t> swaps_ =
+      0;  // number of replaced models; a space is removed after its replacement was counted
   mutable std::mutex corpora_mutex_;
   std::set<std::string> corpora_;  // that have chunks
 };

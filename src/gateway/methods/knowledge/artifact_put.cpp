@@ -163,12 +163,12 @@ class PutSink final : public BodySink {
 // Adds each chunk to the upload as it arrives, so that a disconnected client resumes after the last received byte.
 class UploadSink final : public BodySink {
  public:
-  UploadSink(Put put, store::ArtifactFiles& files, Standing* standing)
-      : put_(std::move(put)), files_(files), standing_(standing), offset_(put_.offset) {}
+  UploadSink(Put put, store::ArtifactFiles& files, WriteState* write_state)
+      : put_(std::move(put)), files_(files), write_state_(write_state), offset_(put_.offset) {}
   Status write(std::string_view chunk) override {
     RETURN_IF_ERROR(files_.upload_append(*put_.upload_id, offset_, chunk));
     offset_ += static_cast<std::int64_t>(chunk.size());
-    if (standing_ != nullptr) standing_->has_written();
+    if (write_state_ != nullptr) write_state_->has_written();
     return success();
   }
   Result<Answer> finish(Call& call) override { return finish_upload(call, put_); }
@@ -177,7 +177,7 @@ class UploadSink final : public BodySink {
  private:
   const Put put_;
   store::ArtifactFiles& files_;
-  Standing* const standing_;  // owned by the request, which outlives its bytes
+  WriteState* const write_state_;  // owned by the request, which outlives its bytes
   std::int64_t offset_;
 };
 
@@ -219,7 +219,8 @@ Result<std::unique_ptr<BodySink>> artifact_put_body(Call& call, std::int64_t bod
     RETURN_IF_ERROR(call.begin_writing());
     // checks the offset before any byte arrives
     RETURN_IF_ERROR(call.services.files.upload_append(*put.upload_id, put.offset, {}));
-    return std::unique_ptr<BodySink>(std::make_unique<UploadSink>(std::move(put), call.services.files, call.standing));
+    return std::unique_ptr<BodySink>(
+        std::make_unique<UploadSink>(std::move(put), call.services.files, call.write_state));
   }
   ASSIGN_OR_RETURN(auto write, call.services.files.begin(body_bytes));
   return std::unique_ptr<BodySink>(std::make_unique<PutSink>(std::move(put), std::move(write)));

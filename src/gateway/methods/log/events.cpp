@@ -222,7 +222,7 @@ Result<Answer> event_append(Call& call) {
   append.request.ids_checked = check_ids;
   append.request.expected_run_seq = expected_run_seq;
   if (spills) append.request.contents_asked_at = contents_asked_at;
-  append.companions = spilled.artifacts.size();
+  append.leading_events = spilled.artifacts.size();
   append.request.events.reserve(spilled.artifacts.size() + events.size());
   add_artifacts(call, run, spilled, events, append.request);
   for (events::NewEvent& event : events) {

@@ -82,8 +82,8 @@ Result<Folder> look_into(const std::string& path) {
   return folder;
 }
 
-// Every open begins a log file, and RocksDB keeps the empty ones until a flush; deleting a key that does not exist
-// causes one.
+// Every open begins a log file, and RocksDB keeps the empty ones until a flush, which requires a write: here the
+// deletion of a key that does not exist.
 rocksdb::Status clear_logs(rocksdb::DB& db) {
   const auto status = db.Delete(rocksdb::WriteOptions(), rocksdb::Slice());
   return status.ok() ? db.Flush(rocksdb::FlushOptions()) : status;

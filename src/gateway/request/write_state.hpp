@@ -8,7 +8,7 @@
 
 namespace muniment::gateway {
 
-class Standing {
+class WriteState {
  public:
   // Call this before a permanent change. Returns false if the request was already answered as one that wrote nothing;
   // then nothing may be written. Any thread.
