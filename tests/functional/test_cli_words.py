@@ -310,7 +310,7 @@ class ClosedLog(unittest.TestCase):
     def test_nothing_is_erased_from_a_closed_log(self) -> None:
         said = self.muniment("audit", "redact", "alpha", "--reason", "x", code=1)
         self.assertIn("conflict: run alpha is in log 1, which was restored and is closed: nothing can be erased from it", said)
-        self.assertIn("goes with its database, and with the backups that hold it", said)
+        self.assertIn("delete that database and the backups that hold it", said)
         self.assertNotIn("run start", said)
 
     def test_doctor_and_metrics_mean_the_same_runs(self) -> None:

@@ -264,7 +264,7 @@ class Partitions(unittest.TestCase):
             client.call("run.start", run_id="r1", agent={"name": "test"})
             daemon.sql(change.format("REVOKE", "FROM"))
             client.call("event.append", run_id="r1", events=[{"type": "x.test.a", "body": {}} for _ in range(1024)])
-            wait_until(lambda: "making a partition ahead" in daemon.log_tail(200), "it was tried and failed", 120)
+            wait_until(lambda: "cannot create a partition ahead" in daemon.log_tail(200), "it was tried and failed", 120)
             self.assertEqual(daemon.sql(there), [["f"]])
             daemon.sql(change.format("GRANT", "TO"))
             wait_until(lambda: daemon.sql(there) == [["t"]], "it is made", 120)   # and nobody appends

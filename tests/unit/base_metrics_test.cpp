@@ -72,7 +72,7 @@ TEST(MetricsText, TheFormatIsThatOfTheGoldenFile) {
   seconds.record(std::chrono::microseconds(1'500));
   Text text;
   text.counter("log_events_total", "Events in the log.", 42);
-  text.gauge("process_open_fds", "Open file descriptors of the daemon.", 17);
+  text.gauge("process_open_fds", "Its open descriptors.", 17);
   text.family("requests_total", Type::counter, "Requests that were answered, by method and code.");
   text.sample(3, label("method", "event.append") + "," + label("code", "ok"));
   text.sample(1, label("method", "event.append") + "," + label("code", "over_budget"));
@@ -80,7 +80,7 @@ TEST(MetricsText, TheFormatIsThatOfTheGoldenFile) {
   text.histogram(batch, 1);
   text.family("statement_seconds", Type::histogram, "One statement.");
   text.histogram(seconds, 1'000'000, label("statement", "run_put"));
-  text.seconds("query_seconds", "Time of one evidence.retrieve.", Histogram(coarse_time_bounds));
+  text.seconds("query_seconds", "One evidence.retrieve.", Histogram(coarse_time_bounds));
   const std::string written = std::move(text).text();
 
   const std::string path = MUNIMENT_GOLDEN "/metrics.txt";

@@ -162,7 +162,7 @@ TEST(ExpansionMessages, WhatIsWrongIsRefusedAsAWhole) {
   EXPECT_EQ(problem_of(R"({"lex":["a","b","c"]})"), "its answer: lex has 3 texts, limit 2");
   EXPECT_EQ(problem_of("{\"lex\":[\"" + std::string(limits::hook_expansion_bytes_max, 'x') + "\"]}"), "none");
   EXPECT_EQ(problem_of("{\"lex\":[\"" + std::string(limits::hook_expansion_bytes_max + 1, 'x') + "\"]}"),
-            "its answer: a text of lex has 2001 bytes, the limit is 2000");
+            "its answer: a text of lex has 2001 bytes, limit 2000");
 }
 
 TEST(ExpansionMessages, WarningsAreFewAndShort) {

@@ -234,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"twice", http_answer(R"({"data":[{"index":1,"embedding":[1,1,1]},{"index":1,"embedding":[1,1,1]}]})"),
               Errc::unavailable, "text 1 occurs twice", 1},
         Wrong{"outside", http_answer(R"({"data":[{"index":0,"embedding":[1,1,1]},{"index":2,"embedding":[1,1,1]}]})"),
-              Errc::unavailable, "no text 2", 1},
+              Errc::unavailable, "index 2 is out of range", 1},
         Wrong{"error_500", http_answer("out of memory", "500 Internal Server Error"), Errc::unavailable,
               "status 500: out of memory", 2},
         Wrong{"busy", http_answer("model is overloaded", "429 Too Many Requests"), Errc::unavailable, "status 429", 2},
