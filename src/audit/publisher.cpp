@@ -165,7 +165,7 @@ Result<VerifierKey> Publisher::prepare_key() {
 Status Publisher::adopt_key() {
   {
     const std::lock_guard keys_lock(keys_mutex_);
-    // otherwise the publisher has already read its event in the log
+    // Otherwise the publisher has already read its event in the log.
     if (keys_.next()) RETURN_IF_ERROR(keys_.adopt_next());
     show_keys();
     const std::lock_guard lock(mutex_);

@@ -29,7 +29,7 @@ constexpr std::chrono::seconds snapshot_wait{60};
 constexpr std::chrono::seconds vacuum_limit{10};  // per table
 constexpr milliseconds followers_pause{10};
 constexpr int row_turns_max = 100;
-// those that copy the content of events
+// Those that copy the content of events.
 constexpr std::string_view followers[] = {"run", "pointer", "document", "report"};
 
 }  // namespace
@@ -291,7 +291,7 @@ class Redactor::Impl {
     }
     clean_database(journals);
     FAILPOINT("redact.before_end");
-    // a journal that reappears after a crash repeats the erasure
+    // A journal that reappears after a crash repeats the erasure.
     RETURN_IF_ERROR(remove_files(journals));
     if (done != nullptr) done->seq = seq;
     for (const RedactionJournal& journal : journals) {
@@ -305,7 +305,7 @@ class Redactor::Impl {
   Status erase(store::Reader& reader, const RedactionJournal& journal, snapshot::Hold* hold) {
     const Status erased = erase_rows(reader, journal);
     FAILPOINT("redact.after_erase");
-    // also after a failure: Postgres may have committed, and the copies in memory must not be stored again
+    // Also after a failure: Postgres may have committed, and the copies in memory must not be stored again.
     forget(journal, hold);
     RETURN_IF_ERROR(erased);
     RETURN_IF_ERROR(archive_.erase(journal.seqs));

@@ -35,7 +35,7 @@ struct RedactionRequest {
   std::string reason;
   std::string legal_basis;  // empty: none was given
   std::string by;           // the requesting actor
-  // called before anything is written; its error cancels the erasure. Empty: always begins
+  // Called before anything is written; its error cancels the erasure. Empty: always begins.
   std::function<Status()> begin;
 };
 

@@ -158,7 +158,7 @@ Status DocumentCarrier::carry_corpus(std::size_t log, const store::CorpusRow& co
       if (worker_.stopping()) return success();
       auto carried = carry(log, corpus, row);
       if (!carried && carried.error().conflict ==
-                          // another request changed the document meanwhile: decide again from its present state
+                          // Another request changed the document meanwhile: decide again from its present state.
                           AppendConflict::moved_on) {
         around_.documents.changed_at(around_.appender.status().size - 1);
         RETURN_IF_ERROR(look());

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::chrono::seconds announce_at_most{30};
 constexpr std::chrono::minutes follow_at_most{10};
-// a follower that reports a problem for this long is not waited for
+// A follower that reports a problem for this long is not waited for.
 constexpr std::chrono::seconds problem_at_most{5}, look_every{1};
 constexpr std::size_t mark_bytes_max = 8'192;
 

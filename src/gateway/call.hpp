@@ -29,7 +29,7 @@ struct Exchange;  // exchange.hpp
 // The replies of a connection that its client has not read.
 struct Unread {
   std::atomic<std::size_t> bytes = 0;  // any thread; includes the replies that a worker has just made
-  // loop thread only: requests that wait until the client has read enough
+  // Loop thread only: requests that wait until the client has read enough.
   std::vector<std::shared_ptr<Exchange>> paused;
 };
 
@@ -40,7 +40,7 @@ struct Caller {
   bool admin = false;  // root, or the uid that the daemon runs as: sees every run
   std::uint64_t connection = 0;
   std::shared_ptr<Unread> unread{};  // of the connection; nullptr: replies are not counted
-  // of the connection; nullptr: each piece of an artifact counts as a read of its own
+  // The reading of the connection; nullptr: each piece of an artifact counts as a read of its own.
   std::shared_ptr<Reading> reading{};
 };
 
@@ -72,7 +72,7 @@ struct PendingAppend {
   // empty, `refused` cleans up and the method runs again.
   std::function<Result<Answer>(Call&)> again;
   bool finish_on_worker = false;
-  // submitted even if the request was already answered, because the method began to write and the answer said so
+  // Submitted even if the request was already answered, because the method began to write and the answer said so.
   bool even_if_answered = false;
 };
 

@@ -159,7 +159,7 @@ void Call::progress(double done, double total, std::string_view text) {
 void Call::native(std::string_view method, std::string params, std::function<void(const NativeReply&)> done) {
   if (ended_) return;
   std::weak_ptr<Call> weak = weak_from_this();
-  // nullopt once the reply has arrived
+  // Becomes nullopt once the reply has arrived
   const auto number = std::make_shared<std::optional<std::int64_t>>(0);
   const std::int64_t sent = session_.native().request(
       method, std::move(params), [weak, number, done = std::move(done)](const NativeReply& reply) {

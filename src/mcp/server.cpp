@@ -114,7 +114,7 @@ void Server::announce(std::string_view list) const {
   for (const auto& [key, tell] : std::map(listeners)) tell(list);
 }
 
-// expiry in microseconds ‖ hash ‖ text, in base64
+// The format is: expiry in microseconds ‖ hash ‖ text, in base64.
 std::string Server::seal(std::string_view purpose, std::string_view owner, std::string_view text) const {
   const std::string expiry = std::to_string(clock_.now().micros + std::chrono::microseconds(seal_valid).count());
   const Hash hash = hmac_sha256(key_, {purpose, "\n", owner, "\n", expiry, "\n", text});

@@ -265,7 +265,7 @@ Status refer_as_recorded(Call& call, const store::Run& run, std::vector<events::
   for (std::size_t i = 0; i < events.size(); ++i) {
     const std::vector<Spilled::Part*> parts = parts_of(spilled, i);
     if (parts.empty() || !known[i]) continue;
-    // reads the event with its body
+    // Reads the event with its body.
     ASSIGN_OR_RETURN(known[i], call.reader->event_by_id(run.view().run_no, events[i].event_id));
     if (!known[i] || !known[i]->body) continue;
     const std::string& body = *known[i]->body;
@@ -273,7 +273,7 @@ Status refer_as_recorded(Call& call, const store::Run& run, std::vector<events::
     if (!ids) continue;
     bool same = true;
     for (std::size_t k = 0; same && k < parts.size(); ++k) {
-      // the recorded body contains the content's hash
+      // The recorded body contains the content's hash.
       if (body.find(to_hex(parts[k]->hash)) != std::string::npos) continue;
       ASSIGN_OR_RETURN(const auto row, call.reader->artifact((*ids)[k]));
       same = row && row->run_id == run.run_id && row->hash == parts[k]->hash;

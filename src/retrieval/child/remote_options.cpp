@@ -15,7 +15,7 @@ constexpr std::int64_t query_ms_more = 500;  // for both directions
 
 Result<RemoteOptions> http_remote(const HttpEmbedderOptions& options) {
   HttpEmbedderOptions checked = options;
-  // the value is irrelevant but prevents a request to the server
+  // The value is irrelevant but prevents a request to the server.
   checked.dimension = std::max<std::size_t>(options.dimension, 1);
   RETURN_IF_ERROR(open_http(checked));
   const std::int64_t query_ms = std::min(options.timeout_ms, query_ms_max);

@@ -18,7 +18,7 @@ struct WantedEmbedder {
 
 struct RemoteOptions {
   std::function<Result<std::unique_ptr<Embedder>>(const WantedEmbedder& wanted)> open;  // empty: there is no server
-  // after this time a query continues without the lane; far below search_hang
+  // After this time a query continues without the lane; far below search_hang.
   std::chrono::milliseconds query_patience{2'500};
   std::chrono::milliseconds pause{2'000};  // between two attempts to open it
 };

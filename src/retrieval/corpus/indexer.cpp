@@ -239,7 +239,7 @@ Status Indexer::add_texts(const std::vector<store::DocumentRow>& rows, EngineBat
   return success();
 }
 
-// nullopt if its bytes differ from those that were ingested.
+// Returns nullopt if its bytes differ from those that were ingested.
 Result<std::optional<EngineChunk>> Indexer::engine_chunk(const store::ChunkInDocument& item) {
   const store::DocumentRow& document = item.document;
   if (!document.of_run() && !owners_.contains(document.corpus)) {

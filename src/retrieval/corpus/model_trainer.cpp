@@ -190,7 +190,7 @@ Status ModelTrainer::record(const std::string& corpus, const std::string& identi
   request.rows.push_back({0, row});
   auto receipts = store::append_and_wait(appender_, std::move(request), commit_patience);
   if (!receipts) {
-    // otherwise the outcome is unknown: the next start removes unused files
+    // Otherwise the outcome is unknown: the next start removes unused files.
     if (!is_transient(receipts.error().code)) files_.abandon(file);
     return std::move(receipts).error();
   }

@@ -17,7 +17,7 @@ class WordReader {
  public:
   struct Word {
     enum class Kind : std::uint8_t {
-      // a word, or a part of an identifier: "http" and "server" of HttpServer, "base" of src/base/files/file.hpp
+      // A word, or a part of an identifier: "http" and "server" of HttpServer, "base" of src/base/files/file.hpp.
       plain,
       whole,  // an identifier or a path as a whole: "httpserver", "src/base/files/file.hpp"
       pair,   // two adjacent characters of a script without spaces (one, if it is isolated)

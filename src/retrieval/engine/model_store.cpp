@@ -34,7 +34,7 @@ std::optional<StoredModel> model_in(std::string_view file) {
   if (to_hex(sha256(rest)) != file.substr(0, hash_end)) return std::nullopt;
   const std::size_t size_end = rest.find('\n');
   if (size_end == std::string_view::npos) return std::nullopt;
-  // the hash proves that this program wrote it
+  // The hash proves that this program wrote it.
   const std::size_t size = std::stoul(std::string(rest.substr(0, size_end)));
   return StoredModel{std::string(rest.substr(size_end + 1, size)), std::string(rest.substr(size_end + 1 + size)),
                      false};

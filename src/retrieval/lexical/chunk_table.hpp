@@ -51,7 +51,7 @@ class ChunkTable {
 
 struct ChunkTables {
   ChunkTable<std::uint16_t> lengths;  // in words, including the ballast
-  // the chunk's time in seconds since 1970; times before that or far after are not stored
+  // The chunk's time in seconds since 1970; times before that or far after are not stored.
   ChunkTable<std::uint32_t> seconds;
 
   // Lengths above 65,535 words are stored as 65,535; no chunk is that long (limits::chunk_bytes_max).

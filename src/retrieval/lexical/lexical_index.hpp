@@ -64,7 +64,7 @@ class LexicalIndex {
   virtual std::int64_t watermark() const = 0;  // the next_seq of the last commit; 0 for a new index
   virtual std::int64_t chunks() const = 0;     // current ones
 
-  // reads the last commit; refreshes itself at each search
+  // Reads the last commit; refreshes itself at each search.
   virtual Result<std::unique_ptr<LexicalReader>> reader() = 0;
 };
 

@@ -193,7 +193,7 @@ std::size_t token_bound(std::string_view text) {
     } else if (text[at] == ' ') {
       at = run_end(text, at, [](char c) { return c == ' '; });
       const bool joins =
-          // tokenizers merge a blank with the word after it
+          // Tokenizers merge a blank with the word after it.
           at - begin == 1 && at < text.size() && !is_digit(text[at]);
       tokens += joins ? 0 : 1 + (at - begin) / blanks_per_token;
     } else if (is_ascii(text[at])) {

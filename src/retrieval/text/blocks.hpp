@@ -76,7 +76,7 @@ Blocks markdown_blocks(std::string_view text);
 Blocks code_blocks(std::string_view text, std::string_view name);
 Blocks json_blocks(std::string_view text);
 Blocks jsonl_blocks(std::string_view text);
-// one value; more tolerant than base/json/json.hpp of depth, length and repeated names
+// One value; more tolerant than base/json/json.hpp of depth, length and repeated names.
 bool is_json(std::string_view text);
 bool is_jsonl(std::string_view text);  // several lines, each an object or an array
 

@@ -217,7 +217,7 @@ Result<std::unique_ptr<BodySink>> artifact_put_body(Call& call, std::int64_t bod
   RETURN_IF_ERROR(check_open(*put.run));
   if (put.upload_id) {
     RETURN_IF_ERROR(call.begin_writing());
-    // checks the offset before any byte arrives
+    // Checks the offset before any byte arrives.
     RETURN_IF_ERROR(call.services.files.upload_append(*put.upload_id, put.offset, {}));
     return std::unique_ptr<BodySink>(
         std::make_unique<UploadSink>(std::move(put), call.services.files, call.write_state));

@@ -23,7 +23,7 @@ struct PiecesFor {
 
 struct Pieces {
   std::vector<evidence::completion::Piece> pieces;  // one for each requested id, in order
-  // parallel to `pieces`; nullopt if the ledger has none that the caller may see
+  // Parallel to `pieces`; nullopt if the ledger has none that the caller may see.
   std::vector<std::optional<EvidenceUse>> uses;
   evidence::Outcome outcome;  // of their pointers, to be appended with the answer
 };

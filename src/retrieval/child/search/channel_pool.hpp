@@ -25,11 +25,11 @@ class ChannelPool {
   };
   // Errors: deadline_exceeded; unavailable, with the reason, while searches are refused or too many callers wait.
   Result<Lease> take(Deadline deadline, bool alone);
-  // A lease ends with exactly one of these three calls: the channel is free;
+  // Ends a lease: the channel is free. Exactly one of these three calls ends each lease.
   void give_back(const Lease& lease);
-  // the answer is still pending, and the supervisor waits for it until `hangs_at`;
+  // Ends a lease whose answer is pending; the supervisor waits for it until `hangs_at`.
   void leave_late(Lease lease, Monotonic hangs_at);
-  // the child is lost, and none of its channels is handed out again.
+  // Ends a lease whose child is lost: none of its channels is handed out again.
   void lose(const Lease& lease);
 
   // For the supervisor.

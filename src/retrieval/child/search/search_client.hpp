@@ -38,7 +38,7 @@ struct SearchHealth {
   std::int64_t restarts = 0;
   std::string reason;                 // the reason for which it does not serve, or the end of the last child
   std::vector<std::string> degraded;  // parts of the sandbox that are not available
-  // the reason for which the embedding server does not answer; empty: it does, or there is none
+  // The reason for which the embedding server does not answer; empty: it does, or there is none.
   std::string embedding_problem;
 };
 

@@ -114,7 +114,7 @@ class CodeReader {
     if (first == '}' || first == ')' || first == ']' || first == '{') return !(dialect_.sections && first == '[');
     if (content.starts_with("public:") || content.starts_with("private:") || content.starts_with("protected:"))
       return true;
-    // a preprocessor directive
+    // A preprocessor directive.
     if (dialect_.c_like && !dialect_.hash_comments && first == '#' && !open_.empty()) return true;
     return content == "end" || content.starts_with("end;") || content.starts_with("end ") || content.starts_with("EOF");
   }

@@ -97,14 +97,14 @@ Result<ExtractedText> extract_pdf(std::string_view bytes) {
 
 void load_readers() {
   prepare_poppler();
-  // poppler loads its tables when the first document is opened while none is open; this document stays open, so that it
+  // Poppler loads its tables when the first document is opened while none is open; this document stays open, so that it
   // loads them once.
   static constexpr std::string_view blank =
       "%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj trailer<</Root 1 0 R>>";
   static const std::unique_ptr<poppler::document> kept(
       poppler::document::load_from_raw_data(blank.data(), static_cast<int>(blank.size())));
   ::tzset();  // dates in a PDF are local times
-  // poppler converts with iconv, whose UTF-16 is a module on disk. These descriptors stay open to keep it loaded.
+  // Poppler converts with iconv, whose UTF-16 is a module on disk. These descriptors stay open to keep it loaded.
   static const iconv_t to = iconv_open("UTF-16", "UTF-8"), from = iconv_open("UTF-8", "UTF-16");
   (void)to, (void)from;
 }
