@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t events_per_fill = 1'000;
 constexpr std::int64_t retry_ms = 1'000;
-constexpr std::chrono::milliseconds wait_max{2'000};  // of a worker, which has other requests to serve
+constexpr std::chrono::milliseconds wait_max{2'000};  // limit for a worker, which has other requests to serve
 
 std::string folder_of(const store::EarlierLog& log) { return log.folder + "/closed-tiles"; }
 

@@ -27,8 +27,9 @@ class ClosedTree {
   ~ClosedTree();  // abandons a build in progress
 
   struct Proven {
-    TreeToProve signed_tree;  // of the newest signed checkpoint that matches the events; without a note, there is none
-    TreeToProve whole;        // of all events, with the root that log.restored names
+    // the tree of the newest signed checkpoint that matches the events; without a note, there is none
+    TreeToProve signed_tree;
+    TreeToProve whole;              // the tree of all events, with the root that log.restored names
     std::vector<VerifierKey> keys;  // from the log's keys/log.pub
   };
   // The first caller starts the build and waits briefly; the tiles of a long log are built in the background. Errors:

@@ -42,7 +42,7 @@ struct RedactionRequest {
 struct Redacted {
   store::ErasurePlan plan;
   std::int64_t seq = -1;                     // its first announcement
-  std::optional<std::int64_t> snapshot_seq;  // of the new snapshot; none for the run _log
+  std::optional<std::int64_t> snapshot_seq;  // position of the new snapshot; none for the run _log
 };
 
 // Warns of erasures that were requested in a log which is closed by now after a restore: they cannot be announced

@@ -80,7 +80,7 @@ class TreeWriter {
   Fd folder_;
   std::int64_t size_ = 0;
   std::vector<std::string> levels_;  // the hashes of each level's last, partial tile
-  std::string entries_;              // of the last, partial bundle
+  std::string entries_;              // entries of the last, partial bundle
   std::string last_folder_;          // created already
 };
 

@@ -76,7 +76,8 @@ struct Daemon::Parts {
   std::unique_ptr<audit::Archiver> archiver;
   std::unique_ptr<retrieval::Service> retrieval;
   std::unique_ptr<gateway::Services> services;
-  std::vector<std::unique_ptr<audit::ClosedTree>> closed_trees;  // of the earlier logs; the services refer to them
+  // trees of the earlier logs; the services refer to them
+  std::vector<std::unique_ptr<audit::ClosedTree>> closed_trees;
   std::unique_ptr<DocumentCarrier> carrier;
   std::unique_ptr<gateway::WorkerPool> workers;
   std::unique_ptr<Server> server;
@@ -100,7 +101,7 @@ struct Daemon::Parts {
   void hear_of_the_log();
 
   std::atomic<Server*> serving_{nullptr};  // null until the server exists
-  std::int64_t start_seq_ = -1;            // of log.started
+  std::int64_t start_seq_ = -1;            // seq of log.started
   OpenRuns interrupted_;                   // runs that have not got their run.interrupted yet
   int ticks_ = 0;                          // loop thread only, four a minute
   std::int64_t upload_seconds_ = 0;

@@ -44,7 +44,7 @@ class ServiceManager {
   void say(std::string_view state) const;
 
   std::optional<HandedSocket> socket_;
-  std::string address_;  // of the notification socket; a leading '@' marks an abstract name
+  std::string address_;  // address of the notification socket; a leading '@' marks an abstract name
   std::optional<std::chrono::milliseconds> alive_every_;
 };
 

@@ -61,7 +61,7 @@ struct Event {
   Hash run_hash{};
 };
 
-// What the client keeps: enough to recompute the hashes of its own event.
+// The part that the client keeps: enough to recompute the hashes of its own event.
 struct Receipt {
   Uuid event_id;
   std::int64_t seq = 0;

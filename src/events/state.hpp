@@ -30,9 +30,9 @@ class State {
   // not the present one).
   Status check_patch(std::string_view body, std::string_view spilled_patch = {}) const;
 
-  std::int64_t seq() const;  // of the last applied event; -1 before the first
+  std::int64_t seq() const;  // seq of the last applied event; -1 before the first
   std::int64_t run_seq() const;
-  std::size_t working_bytes() const;  // of the canonical text of `working`, most of a state's size
+  std::size_t working_bytes() const;  // size of the canonical text of `working`, most of a state's size
 
   // The canonical document (docs/format.md, State): the bytes that are hashed.
   std::string document() const;

@@ -39,7 +39,7 @@ struct Caller {
   std::string actor;   // "uid:1000"
   bool admin = false;  // root, or the uid that the daemon runs as: sees every run
   std::uint64_t connection = 0;
-  std::shared_ptr<Unread> unread{};  // of the connection; nullptr: replies are not counted
+  std::shared_ptr<Unread> unread{};  // the connection's unread replies; nullptr: replies are not counted
   // The reading of the connection; nullptr: each piece of an artifact counts as a read of its own.
   std::shared_ptr<Reading> reading{};
 };
@@ -86,7 +86,7 @@ struct Call {
   // The appender answered maybe_duplicate. On this second run, on a worker, the method looks up the client's ids in
   // Postgres and either answers with the first receipts or sets ids_checked.
   bool check_ids = false;
-  WriteState* write_state = nullptr;  // of the request; nullptr: it is never answered before its work is done
+  WriteState* write_state = nullptr;  // the request's state; nullptr: it is never answered before its work is done
   bool without_database = false;      // Postgres did not answer in time: answer from memory
   std::optional<std::int64_t>
       erasures_seen{};        // set by begin_referring: the append is returned for retry if content was erased since

@@ -50,7 +50,7 @@ namespace muniment::gateway {
 
 // Counts since the start, for server.metrics.
 struct Counters {
-  std::atomic<std::int64_t> queries = 0;                                           // of evidence.retrieve
+  std::atomic<std::int64_t> queries = 0;                                           // queries in evidence.retrieve
   std::atomic<std::int64_t> pointers = 0;                                          // resolved or validated
   std::array<std::atomic<std::int64_t>, evidence::reasons.size()> pointers_bad{};  // that did not resolve, by reason
 };
@@ -83,14 +83,15 @@ struct Services {
   bool index_runs = false;          // default for runs that do not set it
   std::size_t connections_max = 0;  // given by the limit of open files
   Refusals refusals{};              // updated by the thread that answers
-  Counters counters{};              // likewise
-  RequestCounts requests{};         // likewise
+  Counters counters{};              // updated by the thread that answers
+  RequestCounts requests{};         // updated by the thread that answers
   StoreTotals totals{};             // computed for server.metrics
   IndexWaits index_waits{};
-  std::vector<const store::Follower*> followers{};  // of the tables run, report and pointer; no method waits for them
-  store::EarlierLogs earlier{};                     // the logs that the present one continues
+  // followers of the tables run, report and pointer; no method waits for them
+  std::vector<const store::Follower*> followers{};
+  store::EarlierLogs earlier{};                               // the logs that the present one continues
   std::map<std::int16_t, audit::ClosedTree*> closed_trees{};  // trees of the earlier logs, by log_no
-  evidence::completion::Policies policies{};                  // of task completion
+  evidence::completion::Policies policies{};                  // for task completion
   std::function<std::string()> carrying{};  // describes the documents that are carried over from earlier logs
 };
 

@@ -18,8 +18,8 @@
 namespace muniment::http {
 namespace {
 
-constexpr std::size_t kept_capacity_bytes_max = 64 * 1024;  // of an event stream that has been sent
-constexpr std::size_t block_bytes = 4 * 1024;               // of an event stream to an HTTP/1.0 client
+constexpr std::size_t kept_capacity_bytes_max = 64 * 1024;  // for an event stream that has been sent
+constexpr std::size_t block_bytes = 4 * 1024;               // for an event stream to an HTTP/1.0 client
 
 Answer refusal(int status, std::string text) {
   text.push_back('\n');

@@ -90,13 +90,13 @@ class Connection {
   std::size_t response_bytes_ = 0;
   std::size_t answer_bytes_ = 0;   // counted in the engine's total
   std::size_t body_bytes_ = 0;     // received, kept or not
-  std::size_t counted_bytes_ = 0;  // of the body, counted in the engine's total
-  std::int64_t began_ms_ = 0;      // of the phase
+  std::size_t counted_bytes_ = 0;  // body bytes that are counted in the engine's total
+  std::int64_t began_ms_ = 0;      // start of the phase
   std::int64_t deadline_ms_ = 0;   // 0: none
   std::optional<Answer> refusal_;  // sent after the rest of the body was read
   Request request_;
   std::weak_ptr<Exchange> exchange_;
-  std::string unread_;  // of the event stream, from unread_begin_ on
+  std::string unread_;  // bytes of the event stream, from unread_begin_ on
   std::size_t unread_begin_ = 0;
 };
 

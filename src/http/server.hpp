@@ -38,7 +38,7 @@ struct Options {
   std::string certificate_file, key_file;                       // PEM; both: TLS 1.2 and 1.3, neither: plain
   std::function<std::optional<Answer>(const Request&)> refuse;  // called with the head, before the body is read
   std::size_t connections_max = limits::http_connections_max;
-  std::size_t head_bytes_max = limits::http_head_bytes_max;  // of the request line and the headers
+  std::size_t head_bytes_max = limits::http_head_bytes_max;  // for the request line and the headers
   std::size_t body_bytes_max = limits::http_body_bytes_max;
   std::size_t unread_bytes_max = limits::http_unread_bytes_per_stream_max;
   std::size_t answers_bytes_max = limits::http_answers_bytes_max;  // unread bytes of all clients

@@ -48,7 +48,7 @@ class Handles {
   void expire(Monotonic now);
   void forget_oldest();
   std::map<std::string, Entry, std::less<>> entries_;
-  std::size_t bytes_ = 0;  // of the results
+  std::size_t bytes_ = 0;  // total size of the results
 };
 
 class Server {

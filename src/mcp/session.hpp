@@ -32,7 +32,7 @@ struct Outgoing {
 struct SessionOptions {
   std::string owner;     // the host's identity, as the transport authenticated it: "uid:1000"
   bool record = false;   // record the conversation as a run
-  std::string run_id{};  // of that run; empty: the session makes one
+  std::string run_id{};  // id of that run; empty: the session makes one
 };
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -65,7 +65,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // The result of `initialize`.
   struct Opened {
-    std::string version;    // of the protocol; empty: not opened
+    std::string version;    // version of the protocol; empty: not opened
     MessagePtr initialize;  // with the client's name and capabilities
     std::string log_level = "info";
   };
@@ -94,7 +94,7 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionRun run_;
   Subscriptions subscriptions_;
   std::map<std::string, CallPtr> calls_;  // by the id's JSON text
-  std::size_t bytes_in_progress_ = 0;     // of their messages
+  std::size_t bytes_in_progress_ = 0;     // size of their messages
   std::map<std::string, std::function<void(const Message&)>> asked_;
   std::int64_t next_question_ = 1;
   bool closed_ = false;

@@ -26,7 +26,7 @@ struct Keeper {
   KeeperKind kind = KeeperKind::folder;
   std::string where;  // path, bucket/prefix, socket or URL
   bool unix_socket = false;
-  std::optional<VerifierKey> key;  // of a witness
+  std::optional<VerifierKey> key;  // key of a witness
 
   std::string shown() const;
 };
@@ -36,7 +36,7 @@ Result<std::vector<Keeper>> parse_keepers(std::string_view text);
 
 struct KeeperStatus {
   std::string name;
-  std::int64_t size = 0;  // of the newest checkpoint that it has
+  std::int64_t size = 0;  // size of the newest checkpoint that it has
   Time at;                // time of its last update
   std::string problem;    // reason for the lack of a newer one; empty: it is up to date
 };

@@ -45,7 +45,7 @@ class McpHttp {
     std::string id;
     std::shared_ptr<McpPeer> peer;
     std::map<std::string, std::shared_ptr<HttpStream>> answers;  // by the JSON text of the request's id
-    std::vector<std::shared_ptr<HttpStream>> listeners;          // of GET
+    std::vector<std::shared_ptr<HttpStream>> listeners;          // streams of GET
     Monotonic used{};
     bool in_use() const { return !answers.empty() || !listeners.empty(); }
   };

@@ -13,7 +13,7 @@
 namespace muniment::gateway {
 namespace {
 
-// Of the whole log for one page, which no database index supports.
+// Searched for one page of a log:// pointer over the whole log, which no database index supports.
 constexpr std::int64_t searched_events_max = 250'000;
 
 // The source of a log:// pointer, its reader, and the last seq to read.

@@ -177,7 +177,7 @@ void log_unwaited(Services& services, const evidence::Outcome& outcome) {
 
 namespace {
 
-// Of several damaged pointers, returns the one that stops a run.
+// Returns the one of several damaged pointers that stops a run.
 const evidence::Resolution& stopped_for(const evidence::Outcome& outcome, const evidence::Outcome::Item& damage) {
   if (outcome.halts.empty()) return damage.resolution;
   const auto item = std::ranges::find(outcome.items, outcome.halts.front().halt.pointer,

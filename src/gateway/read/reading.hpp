@@ -26,7 +26,7 @@ class Reading {
  private:
   std::mutex mutex_;                // guards what follows
   std::string what_;                // empty: no reading
-  std::set<std::int64_t> offsets_;  // of its pieces
+  std::set<std::int64_t> offsets_;  // offsets of the pieces read so far
   Place place_;
 };
 

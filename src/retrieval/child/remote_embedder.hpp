@@ -37,7 +37,7 @@ class EmbedChannel {
   std::condition_variable free_;
   bool busy_ = false;
   Monotonic not_before_{};
-  std::string problem_;  // of the last attempt
+  std::string problem_;  // error of the last attempt
 
   std::uint64_t calls_ = 0;  // number of the last call; used by the channel's present user, like the next two
   bool pending_ = false;     // the answer to a call that timed out is still pending

@@ -70,7 +70,7 @@ class Indexer {
   SearchClient& search_;
   ModelTrainer& trainer_;
   store::Reader reader_;
-  std::map<std::string, std::string> owners_;  // of corpora
+  std::map<std::string, std::string> owners_;  // owners by corpus
   std::optional<Refill> refill_;
   std::int64_t models_given_ = -1;  // version of the trainer's models that the engine has
   std::vector<EngineModelStatus> engine_models_;

@@ -39,7 +39,7 @@ struct PreparedDocument {
   DocumentText text;
   Hash bytes_hash{};
   std::int64_t size_bytes = 0;
-  Hash hash{};  // of the revision
+  Hash hash{};  // hash of the revision
   std::string revision;
   std::vector<Hash> chunk_hashes;
   std::string chunk_list;  // JSON: [[start, end, sha256, heading?], …]

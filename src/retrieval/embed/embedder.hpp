@@ -66,7 +66,7 @@ struct HttpEmbedderOptions {
   std::string key_file;              // holds a bearer token; may be empty
   std::string query_prefix;          // prepended to queries, as some models require
   std::size_t dimension = 0;         // expected; 0: asked from the server when it is opened
-  std::int64_t timeout_ms = 10'000;  // of one batch, including the one retry
+  std::int64_t timeout_ms = 10'000;  // for one batch, including the one retry
   std::size_t batch_texts_max = 32;
   std::function<bool()> given_up;  // polled; true: the answer is not needed any more
 };

@@ -11,7 +11,7 @@
 namespace muniment::retrieval {
 
 enum class Simd : std::uint8_t { plain, avx2 };
-Simd best_simd();  // of this processor
+Simd best_simd();  // the best kernels for this processor
 
 // Row by row: element (r, c) is values[r * columns + c].
 struct Matrix {

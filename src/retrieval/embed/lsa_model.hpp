@@ -35,7 +35,7 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> counted(std::vector<std::ui
 
 struct LsaContents {
   std::uint32_t dimension = 0;
-  std::uint64_t documents = 0;  // of the training
+  std::uint64_t documents = 0;  // number of training documents
   std::uint64_t seed = 0;
   std::vector<std::string> terms;  // sorted by their bytes, without duplicates
   // A term adds scale × its `dimension` codes to a text's vector. The scale includes its idf.

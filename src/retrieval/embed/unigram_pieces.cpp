@@ -87,7 +87,7 @@ Result<UnigramPieces> UnigramPieces::read(std::string_view vocabulary) {
   return pieces;
 }
 
-// Of two equal pieces, the last one counts.
+// The last of two equal pieces counts.
 void UnigramPieces::insert(std::u32string_view piece, double score, std::uint32_t id) {
   std::uint32_t node = 0;
   for (const char32_t c : piece) {

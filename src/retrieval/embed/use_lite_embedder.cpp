@@ -13,7 +13,7 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t pieces_max = 128;       // of one text: the model was trained with this limit
+constexpr std::size_t pieces_max = 128;       // per text: the model was trained with this limit
 constexpr std::size_t pieces_together = 512;  // more would exceed the cache
 constexpr std::size_t heads = 4;
 constexpr double norm_epsilon = 1e-6;
@@ -118,7 +118,7 @@ class UseLiteEmbedder : public Embedder {
 
   Result<Vectors> embed(std::span<const std::string_view> texts, TextKind) override {
     Vectors vectors(texts.size(), std::vector<float>(identity_.dimension, 0.0F));
-    std::vector<std::uint32_t> ids;  // of the texts that are computed together
+    std::vector<std::uint32_t> ids;  // ids of all texts that are computed together
     std::vector<Span> spans;
     std::vector<std::size_t> places;  // result indices of these texts
     for (std::size_t i = 0; i < texts.size(); ++i) {

@@ -30,7 +30,7 @@ struct TransformerLayer {
 
 struct UseLiteWeights {
   Matrix embeddings;              // one row per id
-  std::vector<float> timescales;  // of the position's sines and cosines
+  std::vector<float> timescales;  // for the position's sines and cosines
   std::array<TransformerLayer, 2> layers;
   Dense output;
   UnigramPieces pieces;

@@ -12,7 +12,7 @@ namespace muniment::retrieval {
 void make_unit(std::span<float> vector);
 
 double stable_log(double x);  // x > 0 and normal; within 2 units in the last place
-double stable_exp(double x);  // likewise; 0 below -700
+double stable_exp(double x);  // the same precision; 0 below -700
 
 // The weight of a term by its count: 1 + ln(count).
 float damped_count(std::size_t count);

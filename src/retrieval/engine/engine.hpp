@@ -58,7 +58,7 @@ struct LaneList {
   std::string lane;   // lexical, hash, lsa, use-lite, http
   std::string query;  // the expansion; the original query has weight 2
   bool original = true;
-  double weight = 1;  // of the lane, in the profile
+  double weight = 1;  // weight of the lane in the profile
   std::vector<Hit> hits;
   std::int64_t duration_us = 0;
 };
@@ -78,7 +78,7 @@ struct LaneAnswer {
   bool passing = false;               // some of `degraded` is temporary: the same query soon has another answer
   std::vector<std::string>
       waiting;  // lanes in `degraded` that were skipped because they are behind, sorted; not included in `passing`
-  std::vector<std::string> identities;  // of the lanes that were used
+  std::vector<std::string> identities;  // identities of the lanes that were used
   std::int64_t watermark = 0;           // next_seq up to which all lanes have indexed
   std::int64_t unfiltered = 0;          // if nothing was found: matches without the filter
 };

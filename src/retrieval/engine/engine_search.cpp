@@ -87,7 +87,7 @@ class Search {
   std::map<std::string, std::set<std::string>, std::less<>> identities_;  // by lane
   std::set<std::string, std::less<>> failed_;  // lanes whose embedder is unavailable at present
   LaneAnswer answer_;
-  std::future<TimedHits> ahead_;  // of the lexical lane for the query itself
+  std::future<TimedHits> ahead_;  // hits of the lexical lane for the query itself
 };
 
 Result<LaneAnswer> Search::run() {

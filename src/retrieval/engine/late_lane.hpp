@@ -67,7 +67,7 @@ class LateLane {
 
   std::deque<Item> queue_;  // guarded by the worker's lock, like the next four
   std::unordered_map<ChunkId, Entry*> waiting_;
-  std::size_t bytes_ = 0;  // of the texts
+  std::size_t bytes_ = 0;  // size of the queued texts
   bool missed_ = false;    // a batch was skipped: continuing would leave a gap
   Status failed_ = success();
 

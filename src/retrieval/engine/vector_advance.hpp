@@ -37,7 +37,7 @@ class VectorAdvance {
   VectorShard& shard_;
   const EngineBatch& batch_;
   std::map<std::string, Chunks> added_;                 // by corpus, without chunks that the same batch removes
-  std::unordered_map<ChunkId, std::string> corpus_of_;  // of those
+  std::unordered_map<ChunkId, std::string> corpus_of_;  // corpora of the added chunks
   std::deque<Vectors> vectors_;                         // referenced by the batches
   std::map<std::string, VectorBatch> batches_;          // by space
 };

@@ -16,7 +16,7 @@ namespace muniment::retrieval {
 
 struct ExpansionRequest {
   std::string_view query;
-  std::size_t max_expansions = 0;            // of each kind
+  std::size_t max_expansions = 0;            // for each kind
   std::string scope;                         // the corpus that is searched, as "ev://notes/"; empty: several corpora
   std::optional<std::string> after, before;  // RFC 3339
   std::optional<std::int64_t> as_of;         // a seq
@@ -30,7 +30,7 @@ struct ExpansionAnswer {
 struct RerankCandidate {
   std::string key;
   std::string uri;      // the passage's pointer
-  std::string snippet;  // of its text
+  std::string snippet;  // part of its text
 };
 
 struct RerankAnswer {

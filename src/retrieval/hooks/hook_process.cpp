@@ -25,7 +25,7 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t logged_bytes_max = 2'000;  // of a hook's standard error
+constexpr std::size_t logged_bytes_max = 2'000;  // for a hook's standard error
 constexpr std::int64_t cpu_seconds_max = 600;    // limit of a hook that outlives a crashed daemon
 
 Error failed(std::string why) { return Error(Errc::unavailable, std::move(why)); }

@@ -29,8 +29,8 @@ class ChunkFilter {
   bool passes(ChunkId chunk);
 
  private:
-  using Lists = std::vector<Xapian::PostingIterator>;  // of the labels of a group
-  struct Range {                                       // of a number that each chunk has; both ends are included
+  using Lists = std::vector<Xapian::PostingIterator>;  // posting lists of the labels in a group
+  struct Range {  // a range of a number that each chunk has; both ends are included
     Xapian::ValueIterator at, end;
     std::int64_t least = 0, most = 0;
     bool of_time = false;

@@ -17,7 +17,7 @@ inline constexpr unsigned valid_from_slot = 1;
 inline constexpr unsigned valid_to_slot = 2;
 
 inline constexpr const char* rules_key = "rules";              // term_rules
-inline constexpr const char* next_seq_key = "next_seq";        // of the last commit of this database
+inline constexpr const char* next_seq_key = "next_seq";        // position of the last commit of this database
 inline constexpr const char* history_seq_key = "history_seq";  // lower bound of the history's next_seq
 
 inline constexpr const char* erased_key = "erased";  // "1": after a removal, until the databases are rewritten

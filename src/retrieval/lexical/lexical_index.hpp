@@ -29,7 +29,7 @@ struct LexicalChunk {
 struct LexicalQuery {
   std::string text;                  // plain words without operators
   std::vector<std::string> phrases;  // each must occur
-  std::string language;              // of the query's stemmer; empty: detected from the text
+  std::string language;              // selects the query's stemmer; empty: detected from the text
 };
 
 inline constexpr std::uint32_t unknown_words = std::numeric_limits<std::uint32_t>::max();

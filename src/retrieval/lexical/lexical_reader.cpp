@@ -56,7 +56,7 @@ struct View {
   Xapian::Database history;
   Xapian::Database both;  // live and history, for as_of: docids alternate
   std::int64_t watermark = 0;
-  std::vector<std::string> languages;  // of the live chunks, most frequent first
+  std::vector<std::string> languages;  // languages of the live chunks, most frequent first
 };
 
 class XapianReader final : public LexicalReader {

@@ -11,7 +11,7 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t stems_kept = 50'000;  // of a language; then the table is emptied
+constexpr std::size_t stems_kept = 50'000;  // per language; then the table is emptied
 constexpr std::uint32_t title_weight = 2;   // a word of the title or the heading counts like two of the text
 // Added to every chunk's length. Without it, BM25 ranks a turn of five words as twice as relevant as one of ten, so
 // that the shortest chunks come first. Long chunks are hardly affected.

@@ -19,7 +19,7 @@ namespace muniment::retrieval {
 // short turns compete with long logs. With the ballast of every chunk (terms.cpp), repeated words may count more than
 // with k1 = 1.2, the best value without it.
 namespace bm25 {
-inline constexpr double k1 = 2, k3 = 8, b = .9, least_length = .01;  // of the mean
+inline constexpr double k1 = 2, k3 = 8, b = .9, least_length = .01;  // least_length is relative to the mean
 }
 
 // A word of a query, in one or several forms.
@@ -36,7 +36,7 @@ class WordMatch {
     friend class WordMatch;
     static constexpr std::size_t window = 1u << 14;
     std::vector<double> scores_;
-    std::vector<std::uint32_t> counts_;                 // of a word with several forms
+    std::vector<std::uint32_t> counts_;                 // counts for a word with several forms
     std::array<std::uint64_t, window / 64> touched_{};  // marks the scores_ that are not 0
     bool zeros_ = false;                                // false after a search that ended with an exception
   };

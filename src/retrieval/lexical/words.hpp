@@ -17,7 +17,7 @@ struct Word {
   enum class Kind : std::uint8_t {
     plain,      // a word, or a part of a compound; has a position and a stem
     whole,      // a compound without its separators; no position
-    character,  // of a script without spaces; has a position
+    character,  // in a script without spaces; has a position
     pair,       // two adjacent characters; no position
   };
   Kind kind = Kind::plain;

@@ -76,7 +76,7 @@ void discount_short(const Profile& profile, std::string_view lane, std::vector<H
 
 std::vector<Fused> fuse(const Profile& profile, std::span<const RankedList> lists) {
   const std::vector<const RankedList*> order = in_order(lists);
-  std::map<std::string_view, double> shares;  // of all lists of a lane, including empty ones
+  std::map<std::string_view, double> shares;  // sum over all lists of a lane, including empty ones
   for (const RankedList& list : lists) shares[list.lane] += share_of(profile, list);
 
   std::unordered_map<ChunkId, Fused> found;

@@ -15,7 +15,7 @@ namespace muniment::retrieval {
 // The answer of a lane to the query or to one of its expansions: best first, without duplicates.
 struct RankedList {
   std::string_view lane;
-  double weight = 1;     // of the lane
+  double weight = 1;     // weight of the lane
   bool original = true;  // the query's, not an expansion's
   std::span<const Hit> hits;
 };

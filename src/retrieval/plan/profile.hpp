@@ -29,13 +29,13 @@ struct Profile {
   std::string_view name;  // muniment-1, kairos
   FusionKind fusion = FusionKind::min_max;
   std::vector<std::vector<LaneWeight>> lane_sets;  // the first set whose lanes are all available is used
-  double typo_lane_weight = 0;  // of the hash lane when it joins because the lexical lane found too little
+  double typo_lane_weight = 0;  // weight of the hash lane when it joins because the lexical lane found too little
   std::vector<LaneWeight> short_chunk_words;  // by lane: fusion.hpp, discount_short
-  double original_weight = 2;                 // of the original query's lists
+  double original_weight = 2;                 // weight of the original query's lists
   double rrf_k = 60;
   double rank_one_bonus = 0;  // kairos: .05 for rank 1, .02 for ranks 2–3, once per document by its best rank
   double rank_two_three_bonus = 0;
-  std::size_t candidates = 100;  // of each list
+  std::size_t candidates = 100;  // taken from each list
   std::vector<BlendStep> blend;  // the last step's rank_max is npos
   double probe_lead = 1.3;       // the first hit is strong if it scores this many times the second
 };

@@ -23,7 +23,7 @@ struct Card {
   std::string document;
   std::string corpus;
   std::string title;
-  std::string summary;               // of the part of the passage nearest to the query; ≤ limits::summary_bytes_max
+  std::string summary;  // taken from the part of the passage nearest to the query; ≤ limits::summary_bytes_max
   std::vector<std::string> anchors;  // its headings in the document
   std::int64_t start = 0;            // its span in the document's text
   std::int64_t end = 0;
@@ -34,9 +34,9 @@ struct Card {
   std::optional<std::string> source_url;
   double score = 0;
   double confidence = 0;
-  std::vector<std::pair<std::string, double>> scores;  // of each lane that found it
-  std::string origin;                                  // of an event; empty: a document
-  std::string type;                                    // of an event; empty: a document
+  std::vector<std::pair<std::string, double>> scores;  // by lane that found it
+  std::string origin;                                  // origin of an event; empty: a document
+  std::string type;                                    // type of an event; empty: a document
   std::string passage_id;  // the pointer to the text itself, if `id` is an event of one passage; otherwise `id`
   evidence::EvidenceSource source;  // the kind and hash of `id` as evidence
   std::string text;                 // the passage, for packs; not part of an answer

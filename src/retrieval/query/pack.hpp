@@ -24,7 +24,7 @@ struct Passage {
   std::string title;
   std::vector<std::string> anchors;
   std::string trust;
-  std::string origin;  // of a run's event; empty: a document
+  std::string origin;  // origin of a run's event; empty: a document
   std::string text;
   std::int64_t start = 0;  // its span in the document's text
   std::int64_t end = 0;
@@ -69,8 +69,8 @@ std::string_view name_of(WhyLeftOut why);
 struct Packed {
   std::size_t candidate = 0;  // its index
   std::size_t number = 0;     // from 1, as in citations
-  Hash hash{};                // of the passage's bytes
-  std::size_t cost = 0;       // of its line, in the unit of the budget
+  Hash hash{};                // hash of the passage's bytes
+  std::size_t cost = 0;       // cost of its line, in the unit of the budget
 };
 
 struct LeftOut {
@@ -82,7 +82,7 @@ struct LeftOut {
 struct Pack {
   std::vector<Packed> passages;   // by rank
   std::vector<LeftOut> left_out;  // by rank
-  std::size_t used = 0;           // of the budget
+  std::size_t used = 0;           // used part of the budget
   std::string text;               // empty if no passage fits
 };
 

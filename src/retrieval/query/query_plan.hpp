@@ -78,7 +78,7 @@ struct QueryPlan {
   std::size_t from = 0;  // rank of the page's first card
   std::string ranking;   // the ranking that the page belongs to; empty: the first page
   std::int64_t watermark = 0;
-  std::string hash;  // of the plan without positions
+  std::string hash;  // hash of the plan without positions
   std::string key;
 };
 

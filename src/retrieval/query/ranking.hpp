@@ -47,7 +47,7 @@ struct RankingNotes {
 struct Ranking {
   std::vector<Ranked> ranked;           // best first
   std::vector<LaneList> lists;          // with explain
-  std::vector<std::string> identities;  // of the lanes
+  std::vector<std::string> identities;  // identities of the lanes
   std::vector<std::string> degraded;
   bool passing = false;              // as in LaneAnswer
   std::vector<std::string> waiting;  // as in LaneAnswer

@@ -28,7 +28,7 @@ namespace muniment::retrieval {
 
 struct Answer {
   std::vector<Card> cards;
-  std::string cursor;  // of the next page; empty: last page
+  std::string cursor;  // position of the next page; empty: last page
   // Reason for no cards: no_match, unknown_corpus, unknown_run, filtered_out, index_behind, all_quarantined, unverified
   std::string reason;
   std::int64_t count = 0;               // number for filtered_out, index_behind, all_quarantined and unverified
@@ -90,7 +90,7 @@ class Retriever {
   const Hooks hooks_;
   struct KeptRanking {
     std::vector<Ranked> ranked;
-    std::vector<std::string> identities;  // of the lanes
+    std::vector<std::string> identities;  // identities of the lanes
   };
   BoundedCache<std::string> cache_;             // answers, as JSON
   mutable BoundedCache<KeptRanking> rankings_;  // rankings with a next page

@@ -22,7 +22,7 @@ struct SharedCacheOptions {
   std::string password_file;  // may be empty
   std::string secret_file;    // the key of the MACs; created if it is missing
   std::int64_t seconds = 0;   // lifetime of an entry
-  std::string scope;          // what all entries depend on: the log, the version, the settings
+  std::string scope;          // identifies the log, the version and the settings, on which all entries depend
 };
 
 class SharedCache {
@@ -53,7 +53,7 @@ class SharedCache {
   std::unique_ptr<Link> take();
   void give_back(std::unique_ptr<Link> link);
   void failed(const std::string& why);
-  std::string prefix() const;  // of the names of this daemon's entries
+  std::string prefix() const;  // prefix of the names of this daemon's entries
   std::string name_of(std::string_view key) const;
   std::string mac_of(std::string_view key, std::string_view value) const;
 

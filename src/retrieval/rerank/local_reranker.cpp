@@ -15,7 +15,7 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr double coverage_share = .25;  // of a score, before the neighbours' part
+constexpr double coverage_share = .25;  // share in a score, before the neighbours' part
 constexpr double neighbours_share = .4;
 constexpr std::size_t neighbours_max = 10;
 

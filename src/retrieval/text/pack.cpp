@@ -24,7 +24,7 @@ class Packer {
   }
 
  private:
-  struct Range {  // of pieces
+  struct Range {  // a range of pieces
     std::size_t first = 0;
     std::size_t last = 0;
   };

@@ -28,7 +28,7 @@ CodePoint code_point_before(std::string_view text, std::size_t at);
 bool is_white_space(char32_t c);  // also U+FEFF, which has no meaning inside a text
 bool is_ascii_blank(char c);      // space, tab, carriage return, line feed, vertical tab, form feed
 bool is_letter_or_digit(char32_t c);
-bool is_ideographic(char32_t c);      // of a script without spaces: Han, kana, Thai, Lao, Khmer, Myanmar
+bool is_ideographic(char32_t c);      // true for scripts without spaces: Han, kana, Thai, Lao, Khmer, Myanmar
 bool continues_grapheme(char32_t c);  // begins a cluster only at the start of a line
 
 // The end of the cluster that begins at `at`.

@@ -33,7 +33,7 @@ class Advance {
   void install();
 
  private:
-  // What the whole batch says about one chunk.
+  // The fate of one chunk according to the whole batch.
   struct Fate {
     const VectorEntry* add = nullptr;
     std::optional<std::int64_t> close;

@@ -128,8 +128,8 @@ bool GraphEditor::link(Slot a, Slot b, int level) {
   return true;
 }
 
-// Of the links of `full` and the new one, drops those whose target another link also reaches, the farthest first.
-// Returns false if the new one is dropped.
+// Drops those links, among the links of `full` and the new one, whose target another link also reaches, the farthest
+// first. Returns false if the new one is dropped.
 bool GraphEditor::make_room(Slot full, Slot newcomer, int level) {
   std::vector<Scored> order;
   const std::size_t most = links_max(level);

@@ -93,7 +93,7 @@ void LabelIndex::collect(std::uint64_t label, Bitmap& out) const {
 std::size_t LabelIndex::bytes_of(const Slots& entry) {
   if (entry.count == 0) return 0;
   const std::size_t node =
-      sizeof(std::uint64_t) + sizeof entry + 2 * sizeof(void*);  // of the map, its list and its allocation
+      sizeof(std::uint64_t) + sizeof entry + 2 * sizeof(void*);  // sizes of a map entry, its list and its allocation
   return entry.many ? node + sizeof(Many) + entry.many->list.capacity() * sizeof(Slot) + entry.many->bits.bytes()
                     : node;
 }

@@ -80,7 +80,7 @@ class Space {
   explicit Space(SpaceHeader header);
 
   SpaceLock lock;
-  SpaceHeader header;                        // of the state in memory
+  SpaceHeader header;                        // header of the state in memory
   std::atomic<bool> history_checked{false};  // the closed vectors on disk match the header's digest
 
   // Constant members need no lock.

@@ -19,7 +19,7 @@ namespace muniment::retrieval {
 
 struct VectorEntry {
   ChunkId id = 0;
-  std::span<const float> vector;  // of the space's dimension, unit length; zero: no features, never found
+  std::span<const float> vector;  // in the space's dimension, unit length; zero: no features, never found
   Facts facts;
 };
 

@@ -253,7 +253,7 @@ Result<Answer> audit_verified(Call& call) {
     if (first) return Answer(*std::move(first));
   }
   PendingAppend append = log_event(call, "log.verified", std::move(body).text());
-  if (repeatable) {  // of two concurrent requests, the second is returned for retry and finds the first
+  if (repeatable) {  // a second, concurrent request is returned for retry and finds the first
     events::NewEvent& event = append.request.events.back().event;
     event.event_id = verified_id(call);
     event.event_id_is_ours = false;

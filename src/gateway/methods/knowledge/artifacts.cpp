@@ -17,7 +17,7 @@
 namespace muniment::gateway::methods {
 namespace {
 
-constexpr std::size_t utf8_bytes_max = 4;  // of one character
+constexpr std::size_t utf8_bytes_max = 4;  // bytes per character
 
 Error no_artifact(std::string_view id) {
   return Error(Errc::not_found, fmt::format("no artifact {}. List them: artifact.list", id));

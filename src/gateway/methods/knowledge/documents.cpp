@@ -259,7 +259,7 @@ Result<Answer> document_diff(Call& call) {
   out.key("only_left").begin_array();
   std::size_t removed_count = 0;
   for (auto chunk = old_chunks.rbegin(); chunk != old_chunks.rend();
-       ++chunk) {  // of equal chunks, the last ones are the surplus
+       ++chunk) {  // the last ones among equal chunks are the surplus
     const auto there = surplus.find(chunk->hash);
     if (there->second <= 0) continue;
     --there->second;

@@ -169,7 +169,7 @@ void name_source(store::EvidenceRow& row, const evidence::EvidenceSource& source
 
 // The source of evidence, beside its row.
 struct RecordedSource {
-  evidence::Outcome outcome;  // of its pointer
+  evidence::Outcome outcome;  // from its pointer
   std::string reply_members;  // members of the reply, for a command
 };
 

@@ -17,7 +17,7 @@
 namespace muniment::gateway::methods {
 namespace {
 
-constexpr std::size_t resolved_text_bytes_max = limits::page_bytes_max;  // of all texts of a reply
+constexpr std::size_t resolved_text_bytes_max = limits::page_bytes_max;  // for all texts in a reply
 constexpr std::size_t log_pages_max = 16;  // per reply: each page holds at least one event
 constexpr std::size_t log_text_bytes_max =
     resolved_text_bytes_max / 2;  // for log:// pointers, whose texts are lines of JSON

@@ -126,7 +126,7 @@ Result<Answer> manifest_put(Call& call) {
   const std::string step_id = call.params["step_id"].string_or("");
   append.request.events.push_back(
       {run, make_event(call, *run, "manifest.recorded", manifest_recorded_body(row), step_id), false});
-  if (repeatable) {  // of two concurrent requests, the second is returned for retry and finds the first
+  if (repeatable) {  // a second, concurrent request is returned for retry and finds the first
     events::NewEvent& event = append.request.events.back().event;
     event.event_id = repeated_id(call, *run, 0);
     event.event_id_is_ours = false;

@@ -162,7 +162,7 @@ Result<Answer> start_new(Call& call, std::string run_id) {
   append.request.actor = call.caller.actor;
   events::NewEvent started = make_event(call, *run, "run.started", std::move(body));
   if (call.params["import"]) started.origin = events::Origin::imported;
-  if (named_by_key(call)) {  // of two concurrent requests, the second is returned for retry and finds the first
+  if (named_by_key(call)) {  // a second, concurrent request is returned for retry and finds the first
     started.event_id = idempotent_id(call.caller, start_method, call.idempotency_key, 1);
     started.event_id_is_ours = false;
     append.request.ids_checked = call.check_ids;

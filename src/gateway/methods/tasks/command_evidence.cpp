@@ -17,8 +17,8 @@ namespace {
 namespace completion = evidence::completion;
 namespace reports = evidence::reports;
 
-constexpr std::size_t text_bytes_max = 16 * 1024;     // of the output, in the evidence itself
-constexpr std::size_t content_bytes_max = 48 * 1024;  // of the evidence, within an event's body
+constexpr std::size_t text_bytes_max = 16 * 1024;     // output that the evidence itself contains
+constexpr std::size_t content_bytes_max = 48 * 1024;  // evidence that fits an event's body
 
 // Returns an artifact's content; of a longer one its last `bytes_max` bytes.
 Result<std::string> read_artifact(Call& call, const store::Run& run, const std::string& id, std::size_t bytes_max) {

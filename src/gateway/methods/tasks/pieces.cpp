@@ -16,7 +16,7 @@ namespace {
 
 using evidence::completion::Piece;
 
-constexpr std::int64_t artifact_bytes_max = 256 * 1024;  // of an artifact that a pointer names, for the checks
+constexpr std::int64_t artifact_bytes_max = 256 * 1024;  // read from an artifact that a pointer names, for the checks
 constexpr std::size_t accepted_max = 1000;               // pieces of a run that are compared by their shape
 constexpr std::size_t twins_max = 100;                   // pieces with the same hash that are compared
 

@@ -25,7 +25,7 @@ struct Pieces {
   std::vector<evidence::completion::Piece> pieces;  // one for each requested id, in order
   // Parallel to `pieces`; nullopt if the ledger has none that the caller may see.
   std::vector<std::optional<EvidenceUse>> uses;
-  evidence::Outcome outcome;  // of their pointers, to be appended with the answer
+  evidence::Outcome outcome;  // events from their pointers, to be appended with the answer
 };
 
 // Errors: those of the stop rule, and unavailable. Missing or damaged evidence is not an error.

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 5> finished = {"completed", "complete", "done", "finished", "closed"};
 constexpr std::array<std::string_view, 5> of_the_gate = {"task.opened", "task.validated", "task.completed",
                                                          "evidence.recorded", "violation.detected"};
-constexpr std::size_t open_tasks_max = 1000;  // of a run, the oldest
+constexpr std::size_t open_tasks_max = 1000;  // per run, the oldest
 
 // Returns the ids of the finished items.
 std::vector<std::string> finished_items(const AdmittedAppend& admitted, std::size_t at_most) {

@@ -14,7 +14,7 @@ namespace muniment::gateway::methods {
 
 struct TaskRecord {
   std::string task_id;
-  std::int64_t seq = -1;  // of task.opened; -1: erased
+  std::int64_t seq = -1;  // seq of task.opened; -1: erased
   Time opened_at{};
   std::string actor;
   bool erased = false;  // its text was erased
@@ -34,7 +34,7 @@ Result<std::vector<TaskRecord>> list_tasks(store::Reader& reader, std::string_vi
 // The content of a violation.detected event that the caller caused.
 struct Violation {
   std::string kind;    // requirement_changed, evidence_edited, direct_change …
-  std::string detail;  // what was found
+  std::string detail;  // the finding
   std::string task_id;
   std::string evidence_id;
 };

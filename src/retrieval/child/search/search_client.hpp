@@ -24,8 +24,8 @@ struct SearchClientOptions {
   bool needs_sandbox = false;       // refuse to search without Landlock and seccomp
   std::int64_t address_space_bytes_max = 0;
   std::chrono::milliseconds search_hang{10'000};  // a call that takes longer has its child killed
-  std::chrono::milliseconds write_hang{300'000};  // likewise for a call that writes
-  std::chrono::milliseconds start_hang{300'000};  // likewise for a child that does not open its indexes
+  std::chrono::milliseconds write_hang{300'000};  // a writing call that takes longer has its child killed
+  std::chrono::milliseconds start_hang{300'000};  // a child that takes longer to open its indexes is killed
   std::chrono::milliseconds stop_patience{5'000};
   RestartPolicy restart;
   RemoteOptions remote;
@@ -34,7 +34,7 @@ struct SearchClientOptions {
 // The state that is known without asking the child.
 struct SearchHealth {
   bool serving = false;
-  pid_t pid = 0;  // of the child; 0: none
+  pid_t pid = 0;  // pid of the child; 0: none
   std::int64_t restarts = 0;
   std::string reason;                 // the reason for which it does not serve, or the end of the last child
   std::vector<std::string> degraded;  // parts of the sandbox that are not available

@@ -274,12 +274,12 @@ class HtmlReader {
   std::string_view markup_;
   std::size_t at_ = 0;
   ExtractedText out_;
-  std::size_t start_ = 0;  // of the open block; empty while it has no text
+  std::size_t start_ = 0;  // start of the open block; empty while it has no text
   Break before_ = Break::paragraph;
   bool fresh_ = true;   // nothing was written since the last break
   bool blank_ = false;  // white space was read, which counts if a word follows
   bool preformatted_ = false;
-  std::size_t level_ = 0;  // of the open heading; 0: none
+  std::size_t level_ = 0;  // level of the open heading; 0: none
   std::array<std::uint32_t, 7> path_;
   std::string first_heading_;
   std::string skipped_;  // the dropped element

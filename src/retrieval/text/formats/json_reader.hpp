@@ -29,11 +29,11 @@ class JsonReader {
  private:
   // A stretch of values that is not opened; it ends where the next one begins.
   struct Leaf {
-    std::size_t start = 0;        // of its key, or of the containers that begin with it
+    std::size_t start = 0;        // start of its key, or of the containers that begin with it
     std::uint32_t container = 0;  // the opened container that holds it
     std::uint32_t index = 0;
     Span key;                // empty: an item
-    Span speaker;            // of the turn that begins here
+    Span speaker;            // speaker of the turn that begins here
     bool turn = false;       // begins a chat turn
     bool ends_turn = false;  // ends one
     bool shared = false;     // by small neighbours
@@ -46,7 +46,7 @@ class JsonReader {
     bool is_object = false;
     bool said = false;         // has a member with the content of a turn
     bool holds_turns = false;  // keeps it open, whatever its size
-    std::size_t start = 0;     // of its key, or its bracket
+    std::size_t start = 0;     // start of its key, or its bracket
     std::size_t first_leaf = 0;
     Span key;
     Span speaker;  // the value of the member that names the speaker

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t format_version = 1;
 
 // The record of the shard itself.
 struct ShardHeader {
-  std::uint32_t next_number = 1;  // of the next space; never reused
+  std::uint32_t next_number = 1;  // number of the next space; never reused
   std::uint32_t spaces = 0;
   std::uint64_t headers_digest = 0;  // sum of the hashes of the spaces' headers
   std::uint32_t erasing = 0;         // 1: removed records may remain in a file
