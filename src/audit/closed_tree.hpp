@@ -27,7 +27,7 @@ class ClosedTree {
   ~ClosedTree();  // abandons a build in progress
 
   struct Proven {
-    // the tree of the newest signed checkpoint that matches the events; without a note, there is none
+    // The tree of the newest signed checkpoint that matches the events; without a note, there is none.
     TreeToProve signed_tree;
     TreeToProve whole;              // the tree of all events, with the root that log.restored names
     std::vector<VerifierKey> keys;  // from the log's keys/log.pub

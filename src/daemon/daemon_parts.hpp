@@ -76,7 +76,7 @@ struct Daemon::Parts {
   std::unique_ptr<audit::Archiver> archiver;
   std::unique_ptr<retrieval::Service> retrieval;
   std::unique_ptr<gateway::Services> services;
-  // trees of the earlier logs; the services refer to them
+  // Trees of the earlier logs; the services refer to them.
   std::vector<std::unique_ptr<audit::ClosedTree>> closed_trees;
   std::unique_ptr<DocumentCarrier> carrier;
   std::unique_ptr<gateway::WorkerPool> workers;

@@ -87,7 +87,7 @@ struct Services {
   RequestCounts requests{};         // updated by the thread that answers
   StoreTotals totals{};             // computed for server.metrics
   IndexWaits index_waits{};
-  // followers of the tables run, report and pointer; no method waits for them
+  // Followers of the tables run, report and pointer; no method waits for them.
   std::vector<const store::Follower*> followers{};
   store::EarlierLogs earlier{};                               // the logs that the present one continues
   std::map<std::int16_t, audit::ClosedTree*> closed_trees{};  // trees of the earlier logs, by log_no
