@@ -108,7 +108,7 @@ void DocumentCarrier::work() {
       return set_note(
           left_ == 0
               ? std::string()
-              : fmt::format("{} documents of the restored log were not carried over; the daemon's log has the reasons",
+              : fmt::format("{} documents of the restored log were not copied; the daemon's log has the reasons",
                             left_));
     }
     set_note(fmt::format("documents of the restored log are being carried over, {} so far: {}", carried_,
@@ -166,7 +166,7 @@ Status DocumentCarrier::carry_corpus(std::size_t log, const store::CorpusRow& co
       }
       if (!carried && stays_behind(carried.error())) {
         ++left_;
-        log_warning("a document of the restored log was not carried over", {{"log_no", logs_[log]->place.log_no},
+        log_warning("a document of the restored log was not copied", {{"log_no", logs_[log]->place.log_no},
                                                                             {"corpus", row.corpus},
                                                                             {"document", row.document},
                                                                             {"error", carried.error().message}});

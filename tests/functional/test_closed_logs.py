@@ -217,7 +217,7 @@ class Closed(Continued):
         owner = self.connect(OWNER)
         late = self.ask(owner, "audit.prove", {"run_id": self.old.run, "_meta": {"deadline_ms": 60_000}})   # while the gate is closed
         self.assertEqual((late["error"]["data"]["code"], late["error"]["data"]["retryable"]), ("unavailable", True), late)
-        self.assertIn("is being made", late["error"]["message"])
+        self.assertIn("is being built", late["error"]["message"])
         gate.touch()
         proof = wait_until(lambda: self.ask(owner, "audit.prove", {"run_id": self.old.run}).get("result"), "the tree is made", 120)
         self.assertEqual(proof["log_no"], 1)

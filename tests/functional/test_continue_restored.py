@@ -237,7 +237,7 @@ class LeftBehind(Continued):
             self.connect_again()
             self.wait_for_documents()
             self.assertIn(f"the corpus belongs to uid:{STRANGER} now, and belonged to uid:{OWNER}", self.daemon.log.read_text())
-            self.assertIn("1 documents of the restored log were not carried over; the daemon's log has the reasons", self.call("server.status")["notes"])
+            self.assertIn("1 documents of the restored log were not copied; the daemon's log has the reasons", self.call("server.status")["notes"])
         finally:
             self.daemon.sql(f"UPDATE corpus SET owner = 'uid:{OWNER}' WHERE log_no = 2 AND corpus = 'behind'")
 
@@ -252,7 +252,7 @@ class LeftBehind(Continued):
         owner = self.connect(OWNER)
         notes = self.call("server.status")["notes"]
         self.assertEqual([note for note in notes if "restored log" in note],
-                         ["1 documents of the restored log were not carried over; the daemon's log has the reasons"])
+                         ["1 documents of the restored log were not copied; the daemon's log has the reasons"])
         listed = {row["document"] for row in self.pages("document.list", "documents", corpus="behind")}
         self.assertEqual((len(listed), "small.md" in listed, self.BIG in listed), (32, True, False))
         self.assert_as_old_as_they_were()
