@@ -1,3 +1,4 @@
+// Archives sealed partitions: exports, checks, announces, and removes bodies.
 #include "audit/archiver.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace {
 constexpr std::chrono::seconds others_wait{30};
 constexpr std::chrono::seconds tiles_wait{20};
 constexpr std::chrono::seconds announcement_wait{60};
-constexpr std::size_t partitions_max = 1 << 20;  // more than a log's seq can number
+constexpr std::size_t partitions_max = 1 << 20;  // exceeds the number of partitions that a log's seq can have
 
 std::int64_t bundles_of(const store::SealedPartition& partition) {
   return (partition.last_seq + 1 - partition.first_seq) / tile_width;
@@ -22,7 +23,7 @@ std::int64_t bundles_of(const store::SealedPartition& partition) {
 
 std::int64_t first_bundle(const store::SealedPartition& partition) { return partition.first_seq / tile_width; }
 
-// What the rows of 256 events hold.
+// Reads the bodies of 256 events from their rows.
 Result<BodyBundle> bodies_of_rows(store::Reader& reader, std::int64_t index) {
   store::EventFilter span;
   span.from_seq = index * tile_width;
@@ -35,11 +36,12 @@ Result<BodyBundle> bodies_of_rows(store::Reader& reader, std::int64_t index) {
     body = ArchivedBody{*event.salt, std::move(event.body).value_or("")};
     if (sha256({view(body->salt), body->body}) == event.body_hash) continue;
     return Error(Errc::corrupt,
-                 fmt::format("event {}: its body is not what was hashed. Run muniment-verify", event.seq));
+                 fmt::format("event {}: its body does not match its hash. Run muniment-verify", event.seq));
   }
   if (bundle.size() == static_cast<std::size_t>(tile_width)) return bundle;
-  return Error(Errc::corrupt, fmt::format("of the events {} to {} there are {}. Run muniment-verify", span.from_seq,
-                                          *span.to_seq, bundle.size()));
+  return Error(Errc::corrupt,
+               fmt::format("the log is missing some of the events {} to {}: found {}. Run muniment-verify",
+                           span.from_seq, *span.to_seq, bundle.size()));
 }
 
 bool over(Deadline until) { return std::chrono::steady_clock::now() >= until; }
@@ -61,7 +63,7 @@ Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<s
                                           const std::string& by, Deadline until) {
   const std::lock_guard one_at_a_time(mutex_);
   ASSIGN_OR_RETURN(store::SealedPartition partition, sealed(reader, number));
-  // The bundles of entries belong to the archive.
+  // The bundles of entries are part of the archive.
   RETURN_IF_ERROR(publisher_.make_durable(partition.last_seq, until + tiles_wait));
   if (number_ != partition.number) exported_ = checked_ = 0;
   number_ = partition.number;
@@ -80,17 +82,16 @@ Result<ArchiveProgress> Archiver::advance(store::Reader& reader, std::optional<s
 
 Result<store::SealedPartition> Archiver::sealed(store::Reader& reader, std::optional<std::int64_t> number) const {
   ASSIGN_OR_RETURN(const auto partition, store::sealed_partition(reader, number));
-  if (!partition && !number) return Error(Errc::not_found, "no partition is full that is not archived yet");
+  if (!partition && !number) return Error(Errc::not_found, "every full partition is archived already");
   if (!partition) {
     ASSIGN_OR_RETURN(const std::int64_t full, store::full_partitions(reader));
     if (*number <= full)
       return Error(Errc::not_found,
                    fmt::format("partition {} is not full yet: only a full one can be archived", *number));
-    return Error(
-        Errc::not_found,
-        full == 0 ? fmt::format("there is no partition {}: there is only partition 0, which is not full yet", *number)
-                  : fmt::format("there is no partition {}: 0 to {} are full, and {} is being filled", *number, full - 1,
-                                full));
+    return Error(Errc::not_found,
+                 full == 0 ? fmt::format("there is no partition {}, only partition 0, which is not full yet", *number)
+                           : fmt::format("there is no partition {}: 0 to {} are full, and {} is being filled", *number,
+                                         full - 1, full));
   }
   if (partition->archived)
     return Error(Errc::conflict, fmt::format("partition {} is archived already", partition->number));
@@ -109,8 +110,7 @@ Status Archiver::check_holds(store::Reader& reader, const store::SealedPartition
   return error;
 }
 
-// A hold that was acknowledged before the announcement keeps it from being made; one that comes later is later in the
-// log, too.
+// A hold that was acknowledged before the announcement prevents it; a later hold follows it in the log, too.
 Status Archiver::begin(store::Reader& reader, const store::SealedPartition& partition, const std::string& by) {
   ASSIGN_OR_RETURN(const auto closed, appender_.erasure_gate().close(
                                           tail_, std::chrono::steady_clock::now() + announcement_wait, "archived"));
@@ -129,7 +129,7 @@ Status Archiver::export_until(store::Reader& reader, const store::SealedPartitio
   return success();
 }
 
-// A file that is not what the rows say, because a power cut came in between, is written again.
+// Writes a file again that differs from the rows, as after a power cut.
 Status Archiver::check_until(store::Reader& reader, const store::SealedPartition& partition, Deadline until) {
   if (exported_ < bundles_of(partition)) return success();
   for (; checked_ < bundles_of(partition) && !over(until); ++checked_) {
@@ -142,7 +142,8 @@ Status Archiver::check_until(store::Reader& reader, const store::SealedPartition
   return success();
 }
 
-// Before it is done, as an erasure is: whoever dies in between has said it, and says it once.
+// Appended before the bodies are removed, as for an erasure: a daemon that crashes in between has announced it, and
+// does not announce it twice.
 Status Archiver::announce(store::Reader& reader, const store::SealedPartition& partition, const std::string& by) {
   store::EventFilter said;
   said.run_no = 0;

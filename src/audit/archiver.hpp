@@ -1,7 +1,6 @@
-// Archiving a sealed partition: its bodies go to files (store/files/body_archive.hpp), 256 at a time, beside
-// the tiles and the bundles of entries that the publisher has made of it; each file is held against the
-// rows; log.archived says it; then one transaction takes the bodies out of the database. Every step may
-// be done again: a call does what it can until its time is up, and the next one goes on from there.
+// Archives a sealed partition: writes its bodies to files of 256 (store/files/body_archive.hpp) beside the publisher's
+// tiles and bundles of entries, compares each file with the rows, appends log.archived, and removes the bodies from the
+// database in one transaction. Every step is repeatable: a call works until its deadline, and the next one continues.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ namespace muniment::audit {
 struct ArchiveProgress {
   store::SealedPartition partition;
   std::int64_t exported = 0;  // events whose bodies are in files
-  std::int64_t checked = 0;   // and were held against the rows
+  std::int64_t checked = 0;   // events whose files were compared with the rows
 };
 
 class Archiver {
@@ -30,10 +29,10 @@ class Archiver {
   Archiver(store::LogPlace place, Clock& clock, store::Appender& appender, store::RunDirectory& runs, store::Tail& tail,
            Publisher& publisher, store::BodyArchive& archive);
 
-  // The partition of this number, or the oldest that is not archived. Errors: not_found when it is not full yet;
-  // conflict when a run in it is under a legal hold, or it is archived already; deadline_exceeded while its
-  // tiles are not on the disk; unavailable while somebody's transaction reads the log; corrupt when a body is not what
-  // was hashed. `by`: the actor who asked.
+  // Archives the partition of this number, or the oldest that is not archived. `by` is the requesting actor. Errors:
+  // not_found if it is not full yet; conflict if a run in it is under a legal hold, or it is archived already;
+  // deadline_exceeded while its tiles are not durable; unavailable while another transaction reads the log; corrupt if
+  // a body does not match its hash.
   Result<ArchiveProgress> advance(store::Reader& reader, std::optional<std::int64_t> number, const std::string& by,
                                   Deadline until);
 
@@ -53,8 +52,8 @@ class Archiver {
   Publisher& publisher_;
   store::BodyArchive& archive_;
   store::Connection redactor_;
-  std::mutex mutex_;           // one at a time
-  std::int64_t number_ = -1;   // what the next two are of; a new daemon begins anew, and finds the files
+  std::mutex mutex_;           // one call at a time
+  std::int64_t number_ = -1;   // the partition of the next two members; a new daemon starts over and finds the files
   std::int64_t exported_ = 0;  // bundles
   std::int64_t checked_ = 0;
 };

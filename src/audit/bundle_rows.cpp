@@ -1,3 +1,4 @@
+// Writes rows as lines of a bundle.
 #include "audit/bundle_rows.hpp"
 
 #include <optional>
@@ -7,7 +8,7 @@
 namespace muniment::audit {
 namespace {
 
-// One line: members in the order of the table's columns.
+// Writes one line, its members in the order of the table's columns.
 class Line {
  public:
   Line() { writer_.begin_object(); }

@@ -1,5 +1,5 @@
-// The lines of a bundle's .jsonl members (docs/format.md, Run bundles): a row with its columns' names,
-// everything that was hashed as it was hashed. Each function appends one line, with its line feed.
+// Writes the lines of a bundle's .jsonl members (docs/format.md, Run bundles): a row with the names of its columns,
+// with hashed values in the form that was hashed. Each function appends one line and its line feed.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Builds the tree of a closed log and reads its signed notes.
 #include "audit/closed_tree.hpp"
 
 #include <sys/stat.h>
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::size_t events_per_fill = 1'000;
 constexpr std::int64_t retry_ms = 1'000;
-constexpr std::chrono::milliseconds wait_max{2'000};  // a worker's: it has others to serve
+constexpr std::chrono::milliseconds wait_max{2'000};  // limit for a worker, which has other requests to serve
 
 std::string folder_of(const store::EarlierLog& log) { return log.folder + "/closed-tiles"; }
 
@@ -40,15 +41,15 @@ ClosedTree::~ClosedTree() {
 
 Result<const ClosedTree::Proven*> ClosedTree::proven(Deadline deadline) {
   std::unique_lock lock(mutex_);
-  // What failed for want of Postgres or space is tried again by the next who asks.
+  // The next caller retries a build that failed for lack of Postgres or disk space.
   if (made_ && !*made_ && made_->error().code != Errc::corrupt) {
     thread_.join();
     thread_ = {};
     made_.reset();
   }
   if (!made_ && !thread_.joinable()) thread_ = named_thread("closed tree", [this] { make(); });
-  Error not_yet(Errc::unavailable, fmt::format("the tree of log {} is being made, of {} events. Ask again.",
-                                               log_.place.log_no, log_.size));
+  Error not_yet(Errc::unavailable,
+                fmt::format("the tree of log {} ({} events) is being built. Retry.", log_.place.log_no, log_.size));
   not_yet.retry_after_ms = retry_ms;
   if (!made_ && waiting_) return not_yet;
   waiting_ = true;
@@ -67,33 +68,34 @@ void ClosedTree::make() {
   FAILPOINT("closed_tree.make");
   Result<Proven> result = made();
   if (!result)
-    log_warning("the tree of a closed log cannot be made",
+    log_warning("cannot build the tree of a closed log",
                 {{"log_no", log_.place.log_no}, {"error", result.error().message}});
   const std::lock_guard lock(mutex_);
   made_.emplace(std::move(result));
   changed_.notify_all();
 }
 
-// The tiles are there already when an earlier start made them; but what they say is not what the events say until the
-// root is right.
+// An earlier start may have made the tiles, but they count only once they yield the expected root.
 Status ClosedTree::fill() {
   if (::mkdir(log_.folder.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", log_.folder, errno);
   ASSIGN_OR_RETURN(TreeWriter writer, TreeWriter::open(folder_of(log_)));
   ASSIGN_OR_RETURN(const bool taken, lay(writer, true));
   if (taken && log_.root && writer.root() != *log_.root) {
-    log_warning("the tiles of a closed log are not of its events, and are made anew", {{"log_no", log_.place.log_no}});
+    log_warning("the tiles of a closed log do not match its events and are built again",
+                {{"log_no", log_.place.log_no}});
     RETURN_IF_ERROR(lay(writer, false));
   }
   if (log_.root && writer.root() != *log_.root) {
     return Error(
         Errc::corrupt,
-        fmt::format("the events of log {} do not give the root that log.restored names. Run muniment-verify --log {}",
+        fmt::format("the events of log {} do not yield the root that log.restored names. Run muniment-verify --log {}",
                     log_.place.log_no, log_.place.log_no));
   }
   return writer.write_partial();
 }
 
-// The whole tree, from the events, or with `take` from the tiles where they are there; answers whether any was taken.
+// Builds the whole tree from the events; with `take`, from existing tiles where possible. Returns whether tiles were
+// taken.
 Result<bool> ClosedTree::lay(TreeWriter& writer, bool take) {
   store::Reader reader(log_.place);
   EntryChain chain(log_.log_id);
@@ -120,7 +122,7 @@ Result<bool> ClosedTree::lay(TreeWriter& writer, bool take) {
   return taken;
 }
 
-// Every signed note that is known of the log.
+// Returns every known signed note of the log.
 Result<std::vector<std::string>> ClosedTree::notes() const {
   store::Reader reader(log_.place);
   ASSIGN_OR_RETURN(std::vector<std::string> notes,
@@ -149,7 +151,7 @@ Result<ClosedTree::Proven> ClosedTree::made() {
     const auto checkpoint = note ? Checkpoint::parse(note->text) : Result<Checkpoint>(note.error());
     if (!checkpoint || checkpoint->size > log_.size || checkpoint->size <= proven.signed_tree.published.checkpoint.size)
       continue;
-    // One that these events do not give, or that none of the log's keys made, proves nothing of them.
+    // A note whose root differs from the events, or without a signature by the log's keys, proves nothing about them.
     const auto signers = signers_of(*note, proven.keys);
     if (!signers || signers->empty()) continue;
     ASSIGN_OR_RETURN(const Hash at_size, events::root_of(checkpoint->size, tree.reader()));

@@ -1,6 +1,6 @@
-// The tree of a log that is closed (store/logs/earlier_logs.hpp), for proofs of its events. Its tiles are not in a
-// backup, and what lies in its tiles folder may be of a longer log than the one that was restored: they are made from
-// the events, once, beside them.
+// The tree of a closed log (store/logs/earlier_logs.hpp), for proofs of its events. A backup does not contain tiles,
+// and the tiles folder may belong to a longer log than the restored one, so the tiles are built from the events once,
+// in a separate folder.
 #pragma once
 
 #include <condition_variable>
@@ -22,18 +22,19 @@ class TreeWriter;
 
 class ClosedTree {
  public:
-  // `origin`: as the setting has it; the log's own is what its notes say.
+  // `origin` is the setting; the log's own origin is in its notes.
   ClosedTree(const store::EarlierLog& log, std::string origin);
-  ~ClosedTree();  // gives up what it makes
+  ~ClosedTree();  // abandons a build in progress
 
   struct Proven {
-    TreeToProve signed_tree;  // of the newest signed checkpoint that these events give; without a note: there is none
-    TreeToProve whole;        // of all events, as log.restored names it
-    std::vector<VerifierKey> keys;  // of the log's keys/log.pub
+    // The tree of the newest signed checkpoint that matches the events; without a note, there is none.
+    TreeToProve signed_tree;
+    TreeToProve whole;              // the tree of all events, with the root that log.restored names
+    std::vector<VerifierKey> keys;  // from the log's keys/log.pub
   };
-  // The first who asks has the tiles made, and waits a moment for them: those of a long log are made beside it. Errors:
-  // unavailable while they are not there yet; deadline_exceeded, with nothing lost; corrupt where the events do not
-  // give the root that log.restored names.
+  // The first caller starts the build and waits briefly; the tiles of a long log are built in the background. Errors:
+  // unavailable while the build runs; deadline_exceeded, without losing progress; corrupt if the events do not yield
+  // the root that log.restored names.
   Result<const Proven*> proven(Deadline deadline);
 
  private:
@@ -50,7 +51,7 @@ class ClosedTree {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  bool waiting_ = false;  // somebody does: others are sent away, or they would keep every worker
+  bool waiting_ = false;  // one caller waits; others return at once, or they would occupy every worker
   std::optional<Result<Proven>> made_;
 };
 

@@ -1,3 +1,4 @@
+// Chains entries by run and appends them to a tree.
 #include "audit/entry_chain.hpp"
 
 #include <fmt/format.h>

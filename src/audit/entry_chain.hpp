@@ -1,4 +1,4 @@
-// The entries of a log's tree, event by event: each is chained to its run's event before it (docs/format.md, Entries).
+// Appends the entries of a log to its tree, each chained to the previous event of its run (docs/format.md, Entries).
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace muniment::audit {
 
-// What is said where the log does not go on behind the tree.
+// Returns the error for a log that lacks the event after the tree's end.
 Error missing_event(const TreeWriter& writer, const store::Reader& reader);
 
 class EntryChain {
  public:
   explicit EntryChain(const Uuid& log_id) : log_id_(log_id) {}
 
-  // Puts the next event of the log behind the others. Errors: corrupt when it is not the next one, or the event before
-  // it in its run is missing; those of reading and of writing.
+  // Appends the next event of the log. Errors: corrupt if it is not the next one, or the previous event of its run is
+  // missing; those of reading and of writing.
   Status add(const events::Event& event, store::Reader& reader, TreeWriter& writer);
-  // Others than `add` went on with the tree: what was remembered of its runs is old.
+  // Call this after leaves were added by other means: the remembered hashes are outdated.
   void forget() { last_.clear(); }
 
  private:

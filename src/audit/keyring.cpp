@@ -1,3 +1,4 @@
+// Reads, writes and rotates the files of the signing keys.
 #include "audit/keyring.hpp"
 
 #include <sys/stat.h>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::size_t key_file_bytes_max = 64 * 1024;
 constexpr std::string_view public_head =
-    "# The keys that sign this log, the oldest first. Keep a copy where its operator cannot change it.\n";
+    "# The keys that sign this log, oldest first. Keep a copy where its operator cannot change it.\n";
 
 Status check_private(const std::string& path) {
   struct stat about {};
@@ -122,7 +123,7 @@ Status Keyring::adopt_next() {
   RETURN_IF_ERROR(write_file_durably(path("log.pub"), text, 0644));
   const Status aside = current_ ? rename_durably(path("log.key"), path("log.key.old"), folder_) : success();
   if (!aside && aside.error().code != Errc::not_found)
-    return aside;  // somebody took it away meanwhile: it is lost, and signs no more
+    return aside;  // the key was removed meanwhile: it is lost and signs no more
   FAILPOINT("keys.after_old");
   RETURN_IF_ERROR(rename_durably(path("log.key.next"), path("log.key"), folder_));
   return read();

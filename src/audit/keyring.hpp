@@ -1,7 +1,7 @@
-// The keys that sign a log, <data>/keys/ (docs/format.md, Checkpoints): outside the database, so
-// that who can change the log cannot sign it. A new key becomes ours in steps, each of which a
-// crash may end: written as log.key.next, announced by key.rotated, then renamed to log.key; the
-// old one stays as log.key.old until a checkpoint that both signed is out.
+// The keys that sign a log, in <data>/keys/ (docs/format.md, Checkpoints): outside of the database, so that write
+// access to the log does not allow signing it. A new key is activated in steps, and a crash may interrupt each: it is
+// written as log.key.next, announced by key.rotated, then renamed to log.key. The old key remains as log.key.old until
+// a checkpoint with both signatures is published.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace muniment::audit {
 
-// What was signed last. Never sign what does not follow from it.
+// The last signed checkpoint. Nothing that does not extend it may be signed.
 struct LastSigned {
   Checkpoint checkpoint;
   std::string note;
@@ -22,23 +22,23 @@ struct LastSigned {
 
 class Keyring {
  public:
-  // `folder` is made (0700) when it is missing. Errors: denied when others may read a private key;
-  // corrupt when a file is not what it should be.
+  // Creates `folder` (0700) if it is missing. Errors: denied if other users may read a private key; corrupt for an
+  // invalid file.
   static Result<Keyring> open(const std::string& folder);
 
   bool can_sign() const { return current_.has_value(); }
-  const std::vector<VerifierKey>& verifiers() const { return verifiers_; }  // the oldest first
+  const std::vector<VerifierKey>& verifiers() const { return verifiers_; }  // oldest first
   const std::optional<LastSigned>& last_signed() const { return last_signed_; }
-  // Whether a key of ours made it: a private one that is here, or, where there is none, one that was published.
+  // Returns whether one of our keys signed it: the present private key or, without one, a published key.
   bool signed_last() const;
-  // A key was made and maybe announced: only the log knows whether it is ours.
+  // A key that was made and perhaps announced; only the log shows whether it is active.
   const std::optional<NoteSigner>& next() const { return next_; }
 
-  // The old keys sign too, until `forget_old`.
+  // Old keys sign too, until `forget_old`.
   Note sign(const Checkpoint& checkpoint) const;
   bool has_old() const { return old_.has_value(); }
 
-  // Durable when it returns: only then may the note leave.
+  // The record is durable on return; only then may the note be published.
   Status remember(const Checkpoint& checkpoint, const std::string& note);
 
   Status prepare_next(const std::string& name);

@@ -1,3 +1,4 @@
+// Makes inclusion and consistency proofs from tiles.
 #include "audit/proof.hpp"
 
 #include <fmt/format.h>
@@ -30,7 +31,7 @@ Result<InclusionProof> prove_inclusion(const TreeToProve& of, store::Reader& rea
   proof.leaf = sha256({std::string_view("\0", 1), entry});
   TreeReader tree(of.tiles, published.checkpoint.size);
   ASSIGN_OR_RETURN(proof.hashes, events::inclusion_proof(event.seq, published.checkpoint.size, tree.reader()));
-  // Held against the root before it leaves: a proof that fails elsewhere would look like an attack.
+  // Verified before it is returned, because a proof that fails elsewhere would look like an attack.
   if (!events::proves_inclusion(proof.leaf, event.seq, published.checkpoint.size, published.checkpoint.root,
                                 proof.hashes)) {
     return Error(Errc::corrupt,

@@ -1,3 +1,4 @@
+// Runs the publisher's thread: adds events to the tree, signs and publishes checkpoints.
 #include "audit/publisher.hpp"
 
 #include <algorithm>
@@ -19,9 +20,10 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view follower_name = "publisher";
 constexpr std::size_t events_per_read = 4'096;
-// How often what was written is made durable, and a note is stored in the database.
+// Interval at which the written files are made durable and a note is stored in the database.
 constexpr std::chrono::seconds keep_every{60};
-// A log that rests for so long has its newest note in the database, too: who has only that verifies it to its end.
+// After this long without events, the newest note is stored in the database too, so that a copy of the database alone
+// can be verified to its end.
 constexpr milliseconds note_after{1'000};
 constexpr milliseconds retry_pause{1'000};
 constexpr milliseconds sleep_at_most{10'000};
@@ -55,7 +57,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(PublisherOptions options, Clo
   return publisher;
 }
 
-// A key that a crash left half-way is ours if the log says so.
+// After a crash during a rotation, the log decides whether the new key is active.
 Status Publisher::settle_next_key() {
   if (!keys_.next()) return success();
   store::EventFilter announced;
@@ -110,7 +112,7 @@ Result<Published> Publisher::covering(std::int64_t seq, Deadline deadline) const
   if (!problem_.empty())
     return Error(Errc::unavailable, "no checkpoint covers event " + std::to_string(seq) + ": " + problem_);
   return Error(covered ? Errc::unavailable : Errc::deadline_exceeded,
-               fmt::format("no checkpoint covers event {} yet. Ask again.", seq));
+               fmt::format("no checkpoint covers event {} yet. Retry.", seq));
 }
 
 Status Publisher::make_durable(std::int64_t seq, Deadline deadline) {
@@ -122,8 +124,8 @@ Status Publisher::make_durable(std::int64_t seq, Deadline deadline) {
   lock.lock();
   changed_.wait_until(lock, deadline, [&] { return kept_size_ > seq || stopping_ || !problem_.empty(); });
   if (kept_size_ > seq) return success();
-  if (!problem_.empty()) return Error(Errc::unavailable, "the tiles are not made: " + problem_);
-  return Error(Errc::deadline_exceeded, fmt::format("the tiles of event {} are not on the disk yet. Ask again.", seq));
+  if (!problem_.empty()) return Error(Errc::unavailable, "tiles are not being written: " + problem_);
+  return Error(Errc::deadline_exceeded, fmt::format("the tiles of event {} are not durable yet. Retry.", seq));
 }
 
 std::vector<VerifierKey> Publisher::keys() const {
@@ -163,7 +165,8 @@ Result<VerifierKey> Publisher::prepare_key() {
 Status Publisher::adopt_key() {
   {
     const std::lock_guard keys_lock(keys_mutex_);
-    if (keys_.next()) RETURN_IF_ERROR(keys_.adopt_next());  // otherwise its event was met in the log before
+    // Otherwise the publisher has already read its event in the log.
+    if (keys_.next()) RETURN_IF_ERROR(keys_.adopt_next());
     show_keys();
     const std::lock_guard lock(mutex_);
     keys_changed_ = true;
@@ -196,7 +199,7 @@ void Publisher::follow() {
     if (!done) set_problem(done.error());
     if (!rest(done.ok())) break;
   }
-  // What was committed since, and all of it durable.
+  // Publishes the remaining commits and makes everything durable.
   if (!begun_) return;
   Status done = publish();
   if (done) done = keep_progress(true);
@@ -208,8 +211,7 @@ bool Publisher::keep_is_wanted() {
   return std::exchange(keep_wanted_, false);
 }
 
-// Until the next checkpoint is due: an interval after this one, and then as soon as there is something new. False:
-// stop.
+// Waits until the next checkpoint is due: the interval, and then until there are new events. Returns false to stop.
 bool Publisher::rest(bool well) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, well ? options_.interval : retry_pause,
@@ -223,7 +225,7 @@ bool Publisher::rest(bool well) {
   return !stopping_;
 }
 
-// From the tiles that are known to be durable and whole; from the first event when they are not what they should be.
+// Continues from the tiles that are known to be durable and complete, or from the first event if they are invalid.
 Status Publisher::begin() {
   if (!appender_.status().refused.empty()) return Error(Errc::system_error, appender_.status().refused);
   ASSIGN_OR_RETURN(const auto positions, reader_.follower_positions());
@@ -235,7 +237,7 @@ Status Publisher::begin() {
   if (cut.from >= 0) from = std::min(from, cut.from);
   Status done = catch_up_from(from, Tiles::that_fit);
   if (!done && done.error().code == Errc::corrupt) {
-    log_warning("the tiles are made anew", {{"error", done.error().message}});
+    log_warning("the tiles are built again", {{"error", done.error().message}});
     done = catch_up_from(0, Tiles::none);
   }
   RETURN_IF_ERROR(std::move(done));
@@ -252,11 +254,11 @@ Status Publisher::catch_up_from(std::int64_t size, Tiles use) {
   RETURN_IF_ERROR(writer_.start_at(size));
   set_kept_size(writer_.size());
   const store::LogStatus log = appender_.status();
-  // What lies there was written by the process before, and need not be read from the database once more.
+  // The tiles beyond were written by the previous process and need not be read from the database again.
   while (use == Tiles::that_fit && writer_.size() + tile_width <= log.size) {
     ASSIGN_OR_RETURN(const bool taken, writer_.take());
     if (taken) {
-      chain_.forget();  // it may have held events of these runs
+      chain_.forget();  // the taken tiles may contain events of these runs
     } else {
       RETURN_IF_ERROR(advance(writer_.size() + tile_width));
     }
@@ -264,15 +266,15 @@ Status Publisher::catch_up_from(std::int64_t size, Tiles use) {
   const auto last = signed_and_not_published();
   if (last && last->checkpoint.size >= writer_.size() && last->checkpoint.size <= log.size) {
     RETURN_IF_ERROR(advance(last->checkpoint.size));
-    RETURN_IF_ERROR(writer_.write_partial());  // a checkpoint is read with the tiles of its size
+    RETURN_IF_ERROR(writer_.write_partial());  // a checkpoint is read together with the tiles of its size
   }
   RETURN_IF_ERROR(advance(log.size));
   if (writer_.root() != log.root)
-    return Error(Errc::corrupt, "the tiles do not give the log's root. Run muniment-verify");
+    return Error(Errc::corrupt, "the tiles do not yield the log's root. Run muniment-verify");
   return last && last->checkpoint.size <= log.size ? writer_.write_checkpoint(last->note) : success();
 }
 
-// Of a backup that was restored without the private key: nobody here signs anew, and what was signed stays public.
+// After a restore without the private key, nothing can be signed again, and what was signed remains public.
 std::optional<LastSigned> Publisher::signed_and_not_published() const {
   struct stat about {};
   if (keys_.can_sign() || !keys_.signed_last() || ::lstat((options_.data + "/tiles/checkpoint").c_str(), &about) == 0)
@@ -280,15 +282,15 @@ std::optional<LastSigned> Publisher::signed_and_not_published() const {
   return keys_.last_signed();
 }
 
-// Takes the committed events up to `size` into the tree.
+// Adds the committed events up to `size` to the tree.
 Status Publisher::advance(std::int64_t size) {
   while (writer_.size() < size) {
     const auto limit = static_cast<std::size_t>(
         std::min<std::int64_t>(size - writer_.size(), static_cast<std::int64_t>(events_per_read)));
     if (const auto newer = tail_.read(writer_.size(), limit)) {
-      // A batch is counted a moment before the tail has it.
+      // The size grows slightly before the tail has the batch.
       if (newer->empty() && !tail_.wait(writer_.size(), retry_pause))
-        return Error(Errc::unavailable, "the newest events are not there yet");
+        return Error(Errc::unavailable, "the newest events cannot be read yet");
       for (const store::EventPtr& event : *newer) {
         if (event->type == "key.rotated") RETURN_IF_ERROR(adopt_if_announced(*event));
         RETURN_IF_ERROR(chain_.add(*event, reader_, writer_));
@@ -306,8 +308,8 @@ Status Publisher::advance(std::int64_t size) {
   return success();
 }
 
-// What covers the event that replaces a key is never signed by the old one alone: the event itself makes the new one
-// ours, whoever comes first, this or the request that appended it.
+// The old key alone never signs a tree that includes the event which replaces it. The event activates the new key,
+// whichever reads it first: this thread or the request that appended it.
 Status Publisher::adopt_if_announced(const events::Event& event) {
   const std::lock_guard keys_lock(keys_mutex_);
   if (!keys_.next() || !event.body) return success();
@@ -330,8 +332,8 @@ Status Publisher::publish() {
     if (writer_.size() == newest_.checkpoint.size && !wants_note) return success();
   }
   if (writer_.root() != log.root) {
-    begun_ = false;  // the files may be at fault: they are looked at again from their start
-    return Error(Errc::corrupt, "the tiles do not give the log's root. Run muniment-verify");
+    begun_ = false;  // the files may be damaged: check them again from the start
+    return Error(Errc::corrupt, "the tiles do not yield the log's root. Run muniment-verify");
   }
   RETURN_IF_ERROR(writer_.write_partial());
   Published next{{origin_, log.size, log.root}, {}};
@@ -350,7 +352,7 @@ Status Publisher::publish() {
   return keys_.has_old() ? keys_.forget_old() : success();
 }
 
-// Durable in the keyring before anybody can see it.
+// The keyring records the checkpoint durably before it is visible.
 Result<std::string> Publisher::sign(const Checkpoint& checkpoint) {
   std::string note = keys_.sign(checkpoint).signed_text();
   FAILPOINT("checkpoint.before_remember");
@@ -361,7 +363,7 @@ Result<std::string> Publisher::sign(const Checkpoint& checkpoint) {
 
 void Publisher::count_mended(std::int64_t files) {
   if (files == 0) return;
-  log_warning("files of the tree were cut, and are made again", {{"files", std::to_string(files)}});
+  log_warning("truncated files of the tree were written again", {{"files", std::to_string(files)}});
   const std::lock_guard lock(mutex_);
   mended_ += files;
 }
@@ -382,7 +384,7 @@ void Publisher::set_kept_size(std::int64_t size) {
   changed_.notify_all();
 }
 
-// The newest note in the database.
+// Stores the newest note in the database.
 Status Publisher::keep_note() {
   rested_ = false;
   const Published newest = this->newest();
@@ -393,7 +395,7 @@ Status Publisher::keep_note() {
   return success();
 }
 
-// Now and then: the tiles durable, how far they are, and the newest note in the database.
+// Periodically makes the tiles durable, records their size, and stores the newest note in the database.
 Status Publisher::keep_progress(bool now) {
   if (!now && clock_.monotonic() < kept_ + keep_every) return success();
   RETURN_IF_ERROR(keep_note());

@@ -1,7 +1,7 @@
-// The publisher follows the log and makes what an auditor needs of it: tiles, entry bundles, and a
-// signed checkpoint at most 250 ms after an event, by time only. It never signs a tree that is
-// smaller than, or other than, what it signed before: the last signed checkpoint is durable before
-// it is published, and at the start the log is held against it before there is a publisher.
+// The publisher follows the log and publishes tiles, entry bundles, and a signed checkpoint at most 250 ms after an
+// event, triggered by time alone. It never signs a tree that is smaller than, or different from, the last signed one:
+// the last signed checkpoint is durable before it is published, and the log is compared with it before the publisher
+// starts.
 #pragma once
 
 #include <atomic>
@@ -27,13 +27,13 @@
 namespace muniment::audit {
 
 struct PublisherOptions {
-  std::string data;    // keys/ and tiles/ lie in it
+  std::string data;    // contains keys/ and tiles/
   std::string origin;  // the origin line is origin/log_id
   store::LogPlace place;
-  std::chrono::milliseconds interval{200};  // between two checkpoints, while events come
+  std::chrono::milliseconds interval{200};  // between two checkpoints while events arrive
 };
 
-// A size for which all tiles are there.
+// A size up to which all tiles exist.
 struct Published {
   Checkpoint checkpoint;
   std::string note;  // empty: there is no key
@@ -41,34 +41,34 @@ struct Published {
 
 class Publisher {
  public:
-  // The log must have been held against what was signed last (daemon/log_start.hpp). Errors: those of the keys and the
-  // folders.
+  // The log must have been compared with the last signed checkpoint (daemon/log_start.hpp). Errors: those of the keys
+  // and the folders.
   static Result<std::unique_ptr<Publisher>> open(PublisherOptions options, Clock& clock, store::Appender& appender,
                                                  const store::Tail& tail);
   ~Publisher();
   void start();
-  // Until what lay in the tiles at the start is in the tree, or for so long.
+  // Waits until the tiles from earlier are in the tree, or until the time is over.
   void wait_begun(std::chrono::milliseconds at_most) const;
   // Publishes what is committed and ends the thread. The append thread must have ended.
   void stop();
 
   Published newest() const;
-  // The first published size above `seq`. Errors: deadline_exceeded; what stops the publisher.
+  // Waits for the first published size above `seq`. Errors: deadline_exceeded; the present problem of the publisher.
   Result<Published> covering(std::int64_t seq, Deadline deadline) const;
-  // Until the tiles of everything up to `seq` are on the disk for good. Errors: as `covering`.
+  // Waits until the tiles of everything up to `seq` are durable. Errors: as for `covering`.
   Status make_durable(std::int64_t seq, Deadline deadline);
   const Fd& tiles() const { return writer_.folder(); }
 
   std::string origin() const { return origin_; }
   const Uuid& log_id() const { return log_id_; }
   std::vector<VerifierKey> keys() const;
-  bool can_sign() const;               // the newest private key is there
-  std::int64_t signed_before() const;  // where it is not: the size of the newest checkpoint that was signed; 0: none
-  std::string problem() const;         // why nothing is published; empty: it is
-  std::int64_t mended() const;         // files of the tree that were found cut, and made again
+  bool can_sign() const;               // the newest private key is present
+  std::int64_t signed_before() const;  // if it is not: the size of the last signed checkpoint; 0: none
+  std::string problem() const;         // the reason for which nothing is published; empty: none
+  std::int64_t mended() const;         // number of truncated tree files that were written again
 
-  // A new key, in two steps around the event that announces it.
-  Result<VerifierKey> prepare_key();  // conflict when one is being made
+  // Rotates the key in two steps, before and after the event that announces it.
+  Result<VerifierKey> prepare_key();  // conflict if another key is being made
   Status adopt_key();
   void drop_key();
 
@@ -84,7 +84,7 @@ class Publisher {
   void wake();
   Status settle_next_key();
   Status begin();
-  enum class Tiles : std::uint8_t { that_fit, none };  // which of those on the disk are taken as they are
+  enum class Tiles : std::uint8_t { that_fit, none };  // existing tiles to take over
   Status catch_up_from(std::int64_t size, Tiles use);
   std::optional<LastSigned> signed_and_not_published() const;
   Status adopt_if_announced(const events::Event& event);
@@ -107,28 +107,28 @@ class Publisher {
   const std::string origin_;
   const Uuid log_id_;
 
-  // The thread's.
+  // Used by the publisher's thread alone.
   store::Reader reader_;
   TreeWriter writer_;
   EntryChain chain_{log_id_};
   std::atomic<bool> begun_{false};
-  bool rested_ = false;          // nothing came for a moment, and the newest note is not in the database
-  std::int64_t noted_size_ = 0;  // of the newest note that is
+  bool rested_ = false;          // no event for a while, and the newest note is not in the database
+  std::int64_t noted_size_ = 0;  // size of the newest note in the database
   Monotonic kept_{};
 
   std::atomic<bool> woken_{false};
-  // Held while files are written, so never taken on the loop thread; before mutex_ where both are.
+  // Held while files are written, so it is never locked on the loop thread. Lock order: before mutex_.
   std::mutex keys_mutex_;
   Keyring keys_;
 
   mutable std::mutex mutex_;  // guards what follows
   mutable std::condition_variable changed_;
-  std::vector<VerifierKey> verifiers_;  // as the keyring has them
+  std::vector<VerifierKey> verifiers_;  // copy of the keyring's
   bool can_sign_ = false;
   std::int64_t signed_before_ = 0;
   bool keys_changed_ = false;
-  bool keep_wanted_ = false;    // somebody waits for what was written to be durable
-  std::int64_t kept_size_ = 0;  // tiles that are
+  bool keep_wanted_ = false;    // a caller waits for durability
+  std::int64_t kept_size_ = 0;  // size up to which the tiles are durable
   std::int64_t mended_ = 0;
   Published newest_;
   std::string problem_;

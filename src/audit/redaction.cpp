@@ -1,3 +1,4 @@
+// Carries out erasures, and resumes them after a crash.
 #include "audit/redaction.hpp"
 
 #include <sys/stat.h>
@@ -25,10 +26,11 @@ constexpr std::size_t events_per_append = 256;
 constexpr std::chrono::seconds commit_wait{60};
 constexpr std::chrono::seconds followers_wait{20};
 constexpr std::chrono::seconds snapshot_wait{60};
-constexpr std::chrono::seconds vacuum_limit{10};  // a table
+constexpr std::chrono::seconds vacuum_limit{10};  // per table
 constexpr milliseconds followers_pause{10};
 constexpr int row_turns_max = 100;
-constexpr std::string_view followers[] = {"run", "pointer", "document", "report"};  // those that copy what events say
+// Those that copy the content of events.
+constexpr std::string_view followers[] = {"run", "pointer", "document", "report"};
 
 }  // namespace
 
@@ -47,7 +49,7 @@ class Redactor::Impl {
         redactor_(options_.place.uri, store::DatabaseRole::redactor, options_.place.connections),
         owner_(options_.place.uri, store::DatabaseRole::login, options_.place.connections) {}
 
-  // A log that takes no event takes none that announces an erasure: what is pending waits, and everything else is read.
+  // A log that accepts no events cannot announce an erasure: pending ones wait, and the daemon serves reads.
   Status finish_pending(store::Reader& reader) {
     if (const store::LogStatus log = appender_.status(); !log.refused.empty()) return note_waiting();
     for (;;) {
@@ -84,7 +86,7 @@ class Redactor::Impl {
     ASSIGN_OR_RETURN(
         done.plan,
         plan(reader,
-             request.target));  // again: nothing that refers to it, and no snapshot, can come in between any more
+             request.target));  // checked again: from here on, neither a reference to it nor a snapshot can appear
     const std::vector<RedactionJournal> journals = journals_of(done.plan, request);
     FAILPOINT("redact.before_journal");
     if (request.begin) RETURN_IF_ERROR(request.begin());
@@ -94,7 +96,7 @@ class Redactor::Impl {
     if (carried_out) return done;
     Error error = carried_out.error();
     error.message =
-        "the erasure was begun, and is carried out at the next audit.redact or start, unless its run is put under a hold before the log "
+        "the erasure was begun and continues at the next audit.redact or start, unless its run is put under a legal hold before the log "
         "announces it: " +
         error.message;
     error.run_id = done.plan.run_id;
@@ -112,19 +114,20 @@ class Redactor::Impl {
  private:
   using Closed = store::ErasureGate::Closed;
 
-  // Before anything is promised: a restored log, say, takes no event that could announce it.
+  // Checked before anything is promised: a restored log, for example, accepts no event that could announce an erasure.
   Status check_log_takes_it() {
     const store::LogStatus log = appender_.status();
     if (!log.refused.empty()) return Error(Errc::system_error, log.refused + ". Nothing was begun.");
     if (!log.away.empty())
-      return Error(Errc::unavailable, log.away + "; nothing was begun. Try again when it is over: muniment status");
+      return Error(Errc::unavailable,
+                   log.away + "; nothing was begun. Retry when muniment status reports it as resolved");
     return success();
   }
 
   Status note_waiting() {
     ASSIGN_OR_RETURN(const std::vector<RedactionJournal> journals, pending());
     for (const RedactionJournal& journal : journals) {
-      log_warning("an erasure that was asked for waits: the log takes no events",
+      log_warning("a requested erasure waits: the log accepts no events",
                   {{"run_id", journal.run_id}, {"id", journal.id.text()}});
     }
     return success();
@@ -138,7 +141,7 @@ class Redactor::Impl {
     return false;
   }
 
-  // A run may have been put under a hold since. What the log announces nothing of is then not begun.
+  // A run may have been put under a legal hold since; then an erasure that the log has not announced is dropped.
   Result<bool> drop_if_held(store::Reader& reader, const std::vector<RedactionJournal>& journals) {
     std::optional<std::string> keep;
     for (const RedactionJournal& journal : journals) {
@@ -149,7 +152,7 @@ class Redactor::Impl {
           keep, store::reason_to_keep(reader, options_.place.log_no, journal.run_no, journal.run_id, clock_.now()));
     }
     if (!keep) return false;
-    log_warning("an erasure that was asked for is dropped",
+    log_warning("a requested erasure was dropped",
                 {{"run_id", journals.back().run_id}, {"id", journals.back().id.text()}, {"reason", *keep}});
     RETURN_IF_ERROR(remove_files(journals));
     return true;
@@ -177,7 +180,8 @@ class Redactor::Impl {
     return journal;
   }
 
-  // What corpora made of it first: what is left when it is carried out half is what was named.
+  // The journals of corpus copies come first; if carrying out is interrupted, the named content remains and is found
+  // again.
   std::vector<RedactionJournal> journals_of(const store::ErasurePlan& plan, const RedactionRequest& request) {
     const RedactionJournal named = journal_of(plan, request);
     std::vector<RedactionJournal> journals;
@@ -189,7 +193,7 @@ class Redactor::Impl {
     return journals;
   }
 
-  // What is named first: a start that finds it alone finds what corpora made of it again.
+  // Writes the journal of the named content first: a start that finds only that one finds the corpus copies again.
   Status write_journals(const std::vector<RedactionJournal>& journals) {
     Status written = success();
     for (auto journal = journals.rbegin(); journal != journals.rend() && written; ++journal)
@@ -208,7 +212,7 @@ class Redactor::Impl {
     return snapshots_.hold(run_no, run_id, deadline);
   }
 
-  // What was asked for before, and is not done.
+  // Completes the pending erasures of earlier requests.
   Status finish(store::Reader& reader, std::vector<RedactionJournal> journals) {
     RETURN_IF_ERROR(await_followers(reader));
     const RedactionJournal named = journals.back();
@@ -218,13 +222,13 @@ class Redactor::Impl {
     RETURN_IF_ERROR(await_followers(reader));
     ASSIGN_OR_RETURN(const bool dropped, drop_if_held(reader, journals));
     if (dropped) return success();
-    log_warning("finishing an erasure that was begun", {{"run_id", named.run_id}, {"id", named.id.text()}});
+    log_warning("resuming an erasure", {{"run_id", named.run_id}, {"id", named.id.text()}});
     RETURN_IF_ERROR(add_what_came_since(reader, journals));
     return carry_out(reader, journals, std::move(hold), std::move(closed), nullptr);
   }
 
-  // What has come to hold a copy since it was planned, while nobody was kept from making one: large states, previews,
-  // and what corpora made of its artifacts. It is announced by journals of its own.
+  // Adds copies that were made since the plan, before copying was blocked: large states, previews, and documents made
+  // of its artifacts. They get journals of their own.
   Status add_what_came_since(store::Reader& reader, std::vector<RedactionJournal>& journals) {
     std::set<std::int64_t> known;
     for (const RedactionJournal& journal : journals) known.insert(journal.seqs.begin(), journal.seqs.end());
@@ -264,8 +268,8 @@ class Redactor::Impl {
     });
   }
 
-  // The journals of one request, what was named last. `closed`: opened as soon as nobody can read any more what is
-  // erased.
+  // Carries out the journals of one request, the named content last. `closed` is released as soon as the content can no
+  // longer be read.
   Status carry_out(store::Reader& reader, const std::vector<RedactionJournal>& journals,
                    std::unique_ptr<snapshot::Hold> hold, std::unique_ptr<Closed> closed, Redacted* done) {
     std::int64_t seq = -1;
@@ -275,8 +279,8 @@ class Redactor::Impl {
       RETURN_IF_ERROR(erase(reader, journal, journal.run_no == journals.back().run_no ? hold.get() : nullptr));
     }
     closed.reset();
-    // A follower that had read the old events may have written what they said after they were erased:
-    // once it has written, that is erased too.
+    // A follower that had read the old events may write their content after the erasure, so its rows are erased again
+    // once it has caught up.
     RETURN_IF_ERROR(await_followers(reader));
     for (const RedactionJournal& journal : journals) RETURN_IF_ERROR(erase_rows(reader, journal));
     hold.reset();
@@ -287,7 +291,8 @@ class Redactor::Impl {
     }
     clean_database(journals);
     FAILPOINT("redact.before_end");
-    RETURN_IF_ERROR(remove_files(journals));  // should one come back, it is done again
+    // A journal that reappears after a crash repeats the erasure.
+    RETURN_IF_ERROR(remove_files(journals));
     if (done != nullptr) done->seq = seq;
     for (const RedactionJournal& journal : journals) {
       log_info("erased", {{"run_id", journal.run_id},
@@ -300,8 +305,8 @@ class Redactor::Impl {
   Status erase(store::Reader& reader, const RedactionJournal& journal, snapshot::Hold* hold) {
     const Status erased = erase_rows(reader, journal);
     FAILPOINT("redact.after_erase");
-    forget(journal, hold);  // also where that failed: Postgres may have committed it, and what is held in memory must
-                            // not be stored again
+    // Also after a failure: Postgres may have committed, and the copies in memory must not be stored again.
+    forget(journal, hold);
     RETURN_IF_ERROR(erased);
     RETURN_IF_ERROR(archive_.erase(journal.seqs));
     FAILPOINT("redact.after_archive");
@@ -320,7 +325,7 @@ class Redactor::Impl {
     return run;
   }
 
-  // The seq of the first announcement. Those that are in the log already are passed over.
+  // Returns the seq of the first announcement. Skips those that are already in the log.
   Result<std::int64_t> announce(store::Reader& reader, const RedactionJournal& journal) {
     ASSIGN_OR_RETURN(const auto run, run_of(reader, journal.run_id));
     std::int64_t first = -1;
@@ -355,7 +360,7 @@ class Redactor::Impl {
     std::vector<Uuid> artifact_ids;
     for (const store::ErasedArtifact& artifact : journal.artifacts) artifact_ids.push_back(artifact.artifact_id);
     ASSIGN_OR_RETURN(auto run_row, store::run_row_without(reader, journal.run_no, journal.seqs));
-    // It waits for the tables' lock, and the run may have ended meanwhile.
+    // The statement waits for locks, and the run may have changed meanwhile.
     for (int turn = 0; turn < row_turns_max; ++turn) {
       RETURN_IF_ERROR(
           store::erase_copies(redactor_, options_.place.log_no, journal.run_no, journal.seqs, artifact_ids, run_row));
@@ -363,25 +368,24 @@ class Redactor::Impl {
       if (since == run_row) return success();
       run_row = std::move(since);
     }
-    return Error(Errc::unavailable, "the run changes as fast as its row is erased");
+    return Error(Errc::unavailable, "the run changed during every attempt to erase its row");
   }
 
-  // The planner keeps examples of what columns hold, and reads them anew when a table is analysed; a page keeps a row's
-  // old version until it is vacuumed.
+  // The planner's statistics contain sample values until ANALYZE; a page keeps the old version of a row until VACUUM.
   void clean_database(const std::vector<RedactionJournal>& journals) {
     if (const Status analysed = store::analyse_tables(owner_); !analysed) {
-      log_warning("the planner's statistics may still show what was erased: run ANALYZE",
+      log_warning("the planner's statistics may still contain erased values: run ANALYZE",
                   {{"error", analysed.error().message}});
     }
     std::vector<std::int64_t> seqs;
     for (const RedactionJournal& journal : journals) seqs.insert(seqs.end(), journal.seqs.begin(), journal.seqs.end());
     if (const Status vacuumed = store::vacuum_tables(owner_, options_.place.log_no, seqs, vacuum_limit); !vacuumed) {
-      log_warning("pages of the database may hold what was erased until autovacuum comes to them: run VACUUM",
+      log_warning("database pages may contain erased values until autovacuum processes them: run VACUUM",
                   {{"error", vacuumed.error().message}});
     }
   }
 
-  // Until the followers have written what they read of the events so far.
+  // Waits until the followers have written what they read so far.
   Status await_followers(store::Reader& reader) {
     const std::int64_t size = tail_.next_seq();
     const Monotonic end = std::chrono::steady_clock::now() + followers_wait;
@@ -403,7 +407,7 @@ class Redactor::Impl {
   void forget(const RedactionJournal& journal, snapshot::Hold* hold) {
     tail_.erase(journal.seqs);
     if (hold != nullptr) hold->forget();
-    // A halted run's reason is held beside its head; nothing but an erasure or run.resumed changes it.
+    // A halted run's reason is also stored beside its head; only an erasure or run.resumed changes it.
     const auto run = runs_.find(journal.run_id);
     if (!run) return;
     store::RunView view = run->view();
@@ -413,8 +417,8 @@ class Redactor::Impl {
     run->publish(std::move(view));
   }
 
-  // nullopt: a state that was stored since the announcement is erased and keeps its place; the next one is stored
-  // behind the run's next event.
+  // nullopt: a state that was stored since the announcement was erased and keeps its position; the next one is stored
+  // after the run's next event.
   Result<std::optional<std::int64_t>> take_snapshot(store::Reader& reader, const RedactionJournal& journal) {
     ASSIGN_OR_RETURN(const auto run, run_of(reader, journal.run_id));
     auto taking =
@@ -448,7 +452,7 @@ void warn_of_lost_erasures(const std::string& folder, std::int16_t log_no) {
   const auto journals = read_redaction_journals(folder);
   if (!journals) return log_warning("erasures of a closed log cannot be read", {{"error", journals.error().message}});
   for (const RedactionJournal& journal : *journals) {
-    log_warning("an erasure that was asked for is never carried out: its log is closed",
+    log_warning("a requested erasure is never carried out: its log is closed",
                 {{"log_no", log_no}, {"run_id", journal.run_id}, {"id", journal.id.text()}});
   }
 }

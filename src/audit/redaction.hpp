@@ -1,9 +1,9 @@
-// Erasure: an event's body, an artifact's bytes, or all of a run, with every copy that is known of.
+// Erases an event's body, an artifact's bytes, or a whole run, with every known copy.
 //
-// The plan is written to a journal of its own before anything changes; from then on it is carried
-// out, by this daemon or by the next one: (1) event.redacted and artifact.redacted go into the log,
-// (2) one transaction takes the copies out of the database, (3) the archive and the memory let go of
-// them, (4) the files are unlinked, (5) a new snapshot is taken, and the journal goes. Each step may be done again.
+// The plan is written to a journal before anything changes; from then on this daemon or the next one carries it out:
+// (1) event.redacted and artifact.redacted are appended, (2) one transaction removes the copies from the database, (3)
+// the archive and the memory drop them, (4) the files are unlinked, (5) a new snapshot is taken and the journal
+// removed. Every step is repeatable.
 #pragma once
 
 #include <cstdint>
@@ -33,19 +33,20 @@ struct RedactionOptions {
 struct RedactionRequest {
   store::ErasureTarget target;
   std::string reason;
-  std::string legal_basis;        // empty: none was given
-  std::string by;                 // the actor who asked
-  std::function<Status()> begin;  // asked before anything is written: an error, and nothing is; empty: always
+  std::string legal_basis;  // empty: none was given
+  std::string by;           // the requesting actor
+  // Called before anything is written; its error cancels the erasure. Empty: always begins.
+  std::function<Status()> begin;
 };
 
 struct Redacted {
   store::ErasurePlan plan;
   std::int64_t seq = -1;                     // its first announcement
-  std::optional<std::int64_t> snapshot_seq;  // of the new one; none for the run _log
+  std::optional<std::int64_t> snapshot_seq;  // position of the new snapshot; none for the run _log
 };
 
-// Erasures that were asked for in a log which was restored, or put back, and is closed by now: nobody can announce them
-// there, and what they name stays. The daemon's log says so at each start. `folder`: its journals.
+// Warns of erasures that were requested in a log which is closed by now after a restore: they cannot be announced
+// there, so their content stays. Logged at each start. `folder` holds the journals.
 void warn_of_lost_erasures(const std::string& folder, std::int16_t log_no);
 
 class Redactor {
@@ -55,15 +56,15 @@ class Redactor {
            snapshot::Snapshotter& snapshots);
   ~Redactor();
 
-  // At start, before snapshots are taken and anything is served: carries out what a former daemon
-  // began. Errors: corrupt for a journal that cannot be read; unavailable.
+  // Carries out the erasures that an earlier daemon began. Called at the start, before snapshots are taken and anything
+  // is served. Errors: corrupt for a journal that cannot be read; unavailable.
   Status finish_pending();
 
-  // What would be erased, and why it may not be: conflict for a run that must be kept.
+  // Returns what would be erased. Errors: conflict for a run that must be kept.
   Result<store::ErasurePlan> plan(store::Reader& reader, const store::ErasureTarget& target);
 
-  // Carries it out. Blocks: call it on a worker. Errors as `plan`; unavailable when Postgres does not
-  // answer, and then, once it was begun, outcome "unknown": the next start or request carries it out.
+  // Carries the erasure out. Blocks; call it on a worker. Errors: those of `plan`; unavailable if Postgres does not
+  // answer, with outcome "unknown" if the erasure had begun: then the next start or request completes it.
   Result<Redacted> redact(store::Reader& reader, const RedactionRequest& request, Deadline deadline);
 
  private:

@@ -1,3 +1,4 @@
+// Writes, reads and removes the journals of erasures.
 #include "audit/redaction_journal.hpp"
 
 #include <algorithm>
@@ -43,7 +44,7 @@ Result<RedactionJournal> RedactionJournal::parse(std::string_view text) {
   const auto id = parse_uuid(root["id"].string_or(""));
   if (!id) return Error(Errc::corrupt, "no id");
   journal.id = *id;
-  journal.request = parse_uuid(root["request"].string_or("")).value_or(*id);  // older ones stand alone
+  journal.request = parse_uuid(root["request"].string_or("")).value_or(*id);  // older journals have no request id
   journal.run_no = root["run_no"].as_int().value_or(-1);
   journal.run_id = root["run_id"].string_or("");
   journal.reason = root["reason"].string_or("");
@@ -82,15 +83,14 @@ Result<std::vector<RedactionJournal>> read_redaction_journals(const std::string&
     if (entry.path().extension() == ".json") paths.push_back(entry.path());
   }
   if (failed) return Error(Errc::system_error, "listing " + folder + ": " + failed.message());
-  std::ranges::sort(paths);  // ids are in order of time
+  std::ranges::sort(paths);  // names are ids, which sort by time
   std::vector<RedactionJournal> journals;
   for (const std::string& path : paths) {
     ASSIGN_OR_RETURN(const std::string text, read_file(path, journal_bytes_max));
     auto journal = RedactionJournal::parse(text);
     if (!journal) {
-      return Error(Errc::corrupt,
-                   "the journal of an erasure " + path + " cannot be read: " + journal.error().message +
-                       ". Move it away only when that erasure was looked at: docs/runbook.md (erasure).");
+      return Error(Errc::corrupt, "the journal of an erasure " + path + " cannot be read: " + journal.error().message +
+                                      ". Check that erasure before moving the file away: docs/runbook.md (erasure).");
     }
     journals.push_back(*std::move(journal));
   }

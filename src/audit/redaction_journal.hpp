@@ -1,5 +1,5 @@
-// The journal of one erasure: what was decided, on disk before anything changes. It has ids and
-// paths and the reason, nothing of what is erased.
+// The journal of one erasure: the decided plan, written to disk before anything changes. It has ids, paths and the
+// reason, but none of the erased content.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace muniment::audit {
 
 struct RedactionJournal {
   Uuid id;
-  Uuid request;  // the id of what was named; another one is what corpora made of it
+  Uuid request;  // the id of the named content; a different id marks a copy that a corpus made
   std::int64_t run_no = -1;
   std::string run_id;
   std::vector<std::int64_t> seqs;
@@ -27,7 +27,7 @@ struct RedactionJournal {
   std::string text() const;
   static Result<RedactionJournal> parse(std::string_view text);
 
-  // The events that announce it, in order: their types, bodies and ids, which a repetition makes again.
+  // The events that announce it, in order: their types, bodies and ids, which are the same in a repetition.
   struct Announcement {
     std::string_view type;
     std::string body;
@@ -36,7 +36,7 @@ struct RedactionJournal {
   std::vector<Announcement> announcements() const;
 };
 
-// Those that the folder holds, oldest first; drafts are removed. Errors: corrupt, naming the file.
+// Returns the journals in the folder, oldest first, and removes drafts. Errors: corrupt, naming the file.
 Result<std::vector<RedactionJournal>> read_redaction_journals(const std::string& folder);
 
 }  // namespace muniment::audit

@@ -1,3 +1,4 @@
+// Reads and writes the tiles and entry bundles of a log's tree.
 #include "audit/tree_files.hpp"
 
 #include <dirent.h>
@@ -22,8 +23,8 @@ namespace muniment::audit {
 namespace {
 
 constexpr std::size_t hash_bytes = sizeof(Hash);
-constexpr std::string_view temporary = ".new";   // one writer, one name
-constexpr std::size_t tile_path_bytes_max = 24;  // of a number that an int64 holds
+constexpr std::string_view temporary = ".new";   // there is one writer, so one name suffices
+constexpr std::size_t tile_path_bytes_max = 24;  // for a number up to the maximum of int64
 
 Hash hash_at(std::string_view hashes, std::size_t index) {
   Hash hash;
@@ -35,7 +36,7 @@ Result<std::string> read_tile(const Fd& folder, const std::string& path, std::si
   ASSIGN_OR_RETURN(const RegularFile file, open_regular_beneath(folder, path));
   ASSIGN_OR_RETURN(std::string tile, read_at(file.fd, 0, bytes));
   if (tile.size() != bytes)
-    return Error(Errc::corrupt, fmt::format("{} has {} bytes, {} are needed", path, tile.size(), bytes));
+    return Error(Errc::corrupt, fmt::format("{} has {} bytes, expected {}", path, tile.size(), bytes));
   return tile;
 }
 
@@ -58,17 +59,17 @@ Result<std::string_view> TreeReader::tile(int level, std::int64_t index) {
   const std::int64_t hashes = std::min(tile_width, tile_hashes(level, size_) - index * tile_width);
   if (hashes <= 0) return Error(Errc::corrupt, fmt::format("a log of {} events has no {}", size_, full));
   const std::size_t bytes = static_cast<std::size_t>(hashes) * hash_bytes;
-  // A partial tile goes when the full one is there.
+  // A partial tile is removed once the full one exists.
   auto read = read_tile(folder_, full, bytes);
   if (!read && hashes < tile_width) read = read_tile(folder_, tile_path(level, index, hashes), bytes);
   if (!read && hashes < tile_width) read = read_tile(folder_, full, bytes);
-  if (!read) return Error(Errc::corrupt, "reading the tree: " + read.error().message);
+  if (!read) return Error(Errc::corrupt, "cannot read the tree: " + read.error().message);
   return std::string_view(tiles_.emplace(full, *std::move(read)).first->second);
 }
 
 Result<Hash> TreeReader::node(int level, std::int64_t index) {
   const int tile_level = level / 8;
-  const int below = level % 8;  // how far above the tile's hashes
+  const int below = level % 8;  // levels above the tile's hashes
   const std::int64_t first = index << below;
   ASSIGN_OR_RETURN(const std::string_view hashes, tile(tile_level, first / tile_width));
   const auto begin = static_cast<std::size_t>(first % tile_width) * hash_bytes;
@@ -83,7 +84,7 @@ std::int64_t recorded_size(const std::string& folder) {
   const auto full = [&](std::int64_t index) {
     return ::access((folder + "/" + tile_path(0, index)).c_str(), F_OK) == 0;
   };
-  // Full tiles stay, without a gap: the first that is missing is found by halving.
+  // Full tiles have no gaps, so a binary search finds the first missing one.
   std::int64_t missing = 1;
   while (full(missing - 1)) missing *= 2;
   std::int64_t low = missing / 2;
@@ -113,7 +114,7 @@ struct TileFile {
   std::int64_t width = tile_width;
 };
 
-// Of "0/x001/234.p/17"; nullopt for what is no tile.
+// Parses "0/x001/234.p/17"; returns nullopt for other names.
 std::optional<TileFile> tile_file(const std::string& path) {
   TileFile tile;
   std::string rest = path;
@@ -137,7 +138,7 @@ std::optional<TileFile> tile_file(const std::string& path) {
   return tile;
 }
 
-// The ends of the entries of a bundle, in bytes; fewer than it should have where it was cut.
+// Returns the end offsets of the entries of a bundle; fewer than expected if it was truncated.
 std::vector<std::size_t> ends_of(std::string_view bundle) {
   std::vector<std::size_t> ends;
   for (std::size_t at = 0; at + 2 <= bundle.size();) {
@@ -157,7 +158,7 @@ CutTiles cut_tiles(const std::string& folder) {
   const fs::path top = folder + "/tile";
   std::error_code error;
   for (fs::recursive_directory_iterator file(top, error), end; !error && file != end; file.increment(error)) {
-    std::error_code gone;  // while this looks: it was a partial tile's
+    std::error_code gone;  // a partial tile may be removed during the walk
     if (!file->is_regular_file(gone) || gone) continue;
     const std::string path = file->path().lexically_relative(top).string();
     const auto tile = tile_file(path);
@@ -165,7 +166,7 @@ CutTiles cut_tiles(const std::string& folder) {
     if (!tile || gone) continue;
     if (tile->entries ? bytes > 0 : bytes == tile->width * static_cast<std::int64_t>(hash_bytes)) continue;
     cut.paths.push_back("tile/" + path);
-    // Of a name that no tile of this log can have, nonsense; and then above every size.
+    // A name that no tile of this log can have gets a position above every size.
     const auto first =
         static_cast<std::int64_t>((static_cast<std::uint64_t>(tile->index) << (8 * (tile->level + 1))) & INT64_MAX);
     if (cut.from < 0 || first < cut.from) cut.from = first;
@@ -191,7 +192,7 @@ Status TreeWriter::start_at(std::int64_t size) {
     const std::int64_t count = tile_hashes(level, size_);
     for (std::int64_t below = count / tile_width * tile_width; below < count; ++below) {
       const auto tile = read_tile(folder_, tile_path(level - 1, below), tile_bytes);
-      if (!tile) return Error(Errc::corrupt, "reading the tree: " + tile.error().message);
+      if (!tile) return Error(Errc::corrupt, "cannot read the tree: " + tile.error().message);
       hashes.append(view(tile_root(*tile)));
     }
     levels_.resize(static_cast<std::size_t>(level) + 1);
@@ -275,7 +276,7 @@ Result<std::int64_t> TreeWriter::mend_partial() {
   return mended + of_entries;
 }
 
-// `ends`: where in `bytes` the parts of the tile end, of which a partial file has the first ones.
+// `ends` are the offsets in `bytes` at which the parts of the tile end; a partial file holds the first parts.
 Result<std::int64_t> TreeWriter::mend_partial_of(const std::string& full_path, std::string_view bytes,
                                                  const std::vector<std::size_t>& ends) {
   const std::string partial = full_path + ".p";
@@ -299,7 +300,7 @@ Result<std::int64_t> TreeWriter::mend_partial_of(const std::string& full_path, s
     const std::string_view wanted = bytes.substr(0, ends[width - 1]);
     const auto file = open_regular_beneath(folder_, path);
     const auto held = file ? read_at(file->fd, 0, wanted.size() + 1)
-                           : Result<std::string>(file.error());  // one byte more, to see that it ends
+                           : Result<std::string>(file.error());  // one byte more, to detect a longer file
     if (held && *held == wanted) continue;
     RETURN_IF_ERROR(write(path, wanted));
     ++mended;
@@ -315,9 +316,9 @@ Status TreeWriter::sync() {
 Status TreeWriter::write_checkpoint(std::string_view note) { return write("checkpoint", note); }
 
 Hash TreeWriter::root() const {
-  // Right to left: what is left of a lower tile joins what stands to its left.
+  // From right to left: the hashes left over from a lower tile join those to their left.
   events::MerkleEdge edge;
-  std::vector<Hash> subtrees;  // the largest first
+  std::vector<Hash> subtrees;  // largest first
   for (std::size_t level = levels_.size(); level-- > 0;) {
     std::string_view hashes = levels_[level];
     while (!hashes.empty()) {
@@ -329,7 +330,7 @@ Hash TreeWriter::root() const {
   std::string bytes;
   for (const Hash& subtree : subtrees) bytes.append(view(subtree));
   const auto decoded = events::MerkleEdge::decode(size_, bytes);
-  return decoded ? decoded->root() : Hash{};  // never: the parts of a size are its bits
+  return decoded ? decoded->root() : Hash{};  // cannot fail: a size's subtrees are the bits of the size
 }
 
 Status TreeWriter::make_folders(const std::string& path) {
@@ -345,7 +346,7 @@ Status TreeWriter::make_folders(const std::string& path) {
   return success();
 }
 
-// A file appears whole: readers may come at any time.
+// A file appears complete, because readers may open it at any time.
 Status TreeWriter::write(const std::string& path, std::string_view bytes) {
   RETURN_IF_ERROR(make_folders(path));
   const std::string name(temporary);

@@ -1,6 +1,6 @@
-// The log's tree as static files that any web server can serve (C2SP tlog-tiles; docs/format.md,
-// Tiles): tiles of 256 hashes, bundles of 256 entries. They follow from the events and can be made
-// again; nothing here is authoritative but the signed checkpoint beside them.
+// The log's tree as static files that any web server can serve (C2SP tlog-tiles; docs/format.md, Tiles): tiles of 256
+// hashes, bundles of 256 entries. They are derived from the events and can be built again; only the signed checkpoint
+// beside them is authoritative.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@
 
 namespace muniment::audit {
 
-// Reading hashes for proofs. One thread at a time a reader; it keeps the tiles that it read last.
+// Reads hashes for proofs. One thread at a time; caches the tiles that it read last.
 class TreeReader {
  public:
-  // `folder`: the tiles folder. `size`: a signed size, for which all tiles exist.
+  // `folder` is the tiles folder; all tiles up to `size`, a signed size, must exist.
   TreeReader(const Fd& folder, std::int64_t size) : folder_(folder), size_(size) {}
 
-  // For events::inclusion_proof and its like. Errors: corrupt when a tile is missing or cut.
+  // Returns a node for events::inclusion_proof and its like. Errors: corrupt if a tile is missing or truncated.
   Result<Hash> node(int level, std::int64_t index);
   events::NodeReader reader() {
     return [this](int level, std::int64_t index) { return node(level, index); };
@@ -38,31 +38,30 @@ class TreeReader {
   std::unordered_map<std::string, std::string> tiles_;
 };
 
-// Writing, by one thread: leaf after leaf, full tiles at once, partial ones when asked.
+// Writes the tree leaf by leaf: full tiles at once, partial ones on request. One thread.
 class TreeWriter {
  public:
-  // Makes the folder if it is missing.
+  // Creates the folder if it is missing.
   static Result<TreeWriter> open(const std::string& folder);
 
-  // Starts at a size that is a multiple of 256, from the full tiles below it. Errors: corrupt when
-  // one is missing: start at 0.
+  // Starts at a size that is a multiple of 256, with the full tiles below it. Errors: corrupt if one is missing; start
+  // at 0 then.
   Status start_at(std::int64_t size);
 
-  // Takes the next 256 leaves, at a size that is a multiple of 256, from the full tile and the bundle that lie there,
-  // if they fit each other. False: they do not, or are missing, and must be added.
+  // At a size that is a multiple of 256, takes the next 256 leaves from the existing full tile and bundle if these
+  // match each other. Returns false if they do not match or are missing; then the leaves must be added.
   Result<bool> take();
 
-  // `entry`: the hashed entry, at most 65,535 bytes.
+  // `entry` is the hashed entry, at most 65,535 bytes.
   Status add(std::string_view entry, const Hash& leaf);
 
-  // The partial tiles and the partial bundle of the present size.
+  // Writes the partial tiles and the partial bundle of the present size.
   Status write_partial();
-  // Writes those of smaller sizes again that are not what they should be: a power cut leaves some of them empty. How
-  // many.
+  // Rewrites invalid partial files of smaller sizes, since a power cut can leave some empty. Returns their number.
   Result<std::int64_t> mend_partial();
-  // Everything written so far is on the disk afterwards.
+  // Makes everything written so far durable.
   Status sync();
-  // checkpoint, replaced at once.
+  // Replaces the file `checkpoint` atomically.
   Status write_checkpoint(std::string_view note);
 
   std::int64_t size() const { return size_; }
@@ -81,18 +80,18 @@ class TreeWriter {
   Fd folder_;
   std::int64_t size_ = 0;
   std::vector<std::string> levels_;  // the hashes of each level's last, partial tile
-  std::string entries_;              // of the last, partial bundle
-  std::string last_folder_;          // made already
+  std::string entries_;              // entries of the last, partial bundle
+  std::string last_folder_;          // created already
 };
 
-// How many leaves the tree in this folder has, 0 where there is none: tiles are only ever written of what was
-// committed.
+// Returns the number of leaves of the tree in this folder, 0 if there is none. Tiles are written only for committed
+// events.
 std::int64_t recorded_size(const std::string& folder);
 
-// The files of the tree in this folder that do not have the length which their name says, as a power cut leaves them:
-// where the first leaf of the lowest is, and their paths.
+// The tree files in this folder whose length differs from the one that their name implies, as after a power cut: the
+// first leaf of the lowest, and their paths.
 struct CutTiles {
-  std::int64_t from = -1;  // -1: none is cut
+  std::int64_t from = -1;  // -1: none
   std::vector<std::string> paths;
 };
 CutTiles cut_tiles(const std::string& folder);

@@ -1,4 +1,4 @@
-// What a daemon is made of: the parts that wiring.cpp and wiring_log.cpp make and that wiring.cpp serves with.
+// The parts of a running daemon. wiring.cpp and wiring_log.cpp create them; wiring.cpp serves with them.
 #pragma once
 
 #include <atomic>
@@ -36,11 +36,11 @@
 
 namespace muniment::daemon {
 
-// In the order in which they are made; they go in the reverse order.
+// Members are declared in the order of their creation and are destroyed in the reverse order.
 struct Daemon::Parts {
   explicit Parts(DataFolder taken) : folder(std::move(taken)) {}
-  // After a start that failed half-way: no append calls a server that is gone, and no follower waits for the log for
-  // ever.
+  // Also cleans up after a start that failed half-way: no append calls a server that no longer exists, and no follower
+  // waits for the log.
   ~Parts() {
     if (appender) appender->stop();
     tail.close();
@@ -50,17 +50,17 @@ struct Daemon::Parts {
   Clock clock;
   std::size_t connections_max = 0;
   bool conformance_fixture = false;
-  evidence::completion::Policies policies;  // until the services have them
-  std::optional<McpHttpOptions> http;       // until the server has it
+  evidence::completion::Policies policies;  // until they move to the services
+  std::optional<McpHttpOptions> http;       // until it moves to the server
   retrieval::RemoteOptions remote;
   std::unique_ptr<store::PrivatePostgres> postgres;
   store::LogPlace place;
-  std::string own;  // the folder of this log's own files
+  std::string own;  // folder of this log's own files
   std::int64_t events_per_partition = 0;
   std::unique_ptr<SchemaSet> schemas;
   store::Tail tail;
   store::RunDirectory runs;
-  store::EarlierLogs earlier;  // until the services hold them
+  store::EarlierLogs earlier;  // until they move to the services
   std::unique_ptr<store::ArtifactFiles> files;
   std::unique_ptr<store::BodyArchive> archive;
   std::unique_ptr<store::WrittenEnd> written;
@@ -76,11 +76,12 @@ struct Daemon::Parts {
   std::unique_ptr<audit::Archiver> archiver;
   std::unique_ptr<retrieval::Service> retrieval;
   std::unique_ptr<gateway::Services> services;
-  std::vector<std::unique_ptr<audit::ClosedTree>> closed_trees;  // of the logs before, which the services hold
+  // Trees of the earlier logs; the services refer to them.
+  std::vector<std::unique_ptr<audit::ClosedTree>> closed_trees;
   std::unique_ptr<DocumentCarrier> carrier;
   std::unique_ptr<gateway::WorkerPool> workers;
   std::unique_ptr<Server> server;
-  std::atomic<bool> lost{false};  // the log was taken over, or is not what was written
+  std::atomic<bool> lost{false};  // another daemon took the log over, or the log differs from what was written
 
   Status open_database(const Config& config, bool continue_restored, int interrupt);
   Status open_files(const Config& config);
@@ -99,14 +100,14 @@ struct Daemon::Parts {
  private:
   void hear_of_the_log();
 
-  std::atomic<Server*> serving_{nullptr};  // once there is one
-  std::int64_t start_seq_ = -1;            // of log.started
-  OpenRuns interrupted_;                   // runs that still get their run.interrupted
-  int ticks_ = 0;                          // the loop's, four a minute
+  std::atomic<Server*> serving_{nullptr};  // null until the server exists
+  std::int64_t start_seq_ = -1;            // seq of log.started
+  OpenRuns interrupted_;                   // runs that have not got their run.interrupted yet
+  int ticks_ = 0;                          // loop thread only, four a minute
   std::int64_t upload_seconds_ = 0;
-  std::atomic<std::int64_t> partition_made_{0};  // the highest that was made ahead
+  std::atomic<std::int64_t> partition_made_{0};  // the highest partition that was made ahead
   std::atomic<bool> partition_under_way_{false};
-  std::atomic<Monotonic> partition_again_{Monotonic()};  // not before, after one that failed
+  std::atomic<Monotonic> partition_again_{Monotonic()};  // no attempt before this time, after one that failed
 };
 
 }  // namespace muniment::daemon

@@ -1,3 +1,4 @@
+// Creates and locks the data folder.
 #include "daemon/data_folder.hpp"
 
 #include <fcntl.h>
@@ -17,7 +18,7 @@ Result<DataFolder> DataFolder::take(const std::string& path) {
   const bool made = std::filesystem::create_directories(path, failed);
   if (failed)
     return Error(Errc::denied,
-                 "making the data folder " + path + ": " + failed.message() + ". Choose another: --data DIR");
+                 "cannot create the data folder " + path + ": " + failed.message() + ". Choose another: --data DIR");
   if (made) ::chmod(path.c_str(), 0700);
   const std::string lock = path + "/munimentd.lock";
   const int descriptor = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

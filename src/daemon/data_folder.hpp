@@ -1,4 +1,4 @@
-// The data folder: made private, and held by one daemon at a time.
+// The data folder: private to its user, and locked by one daemon at a time.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ namespace muniment::daemon {
 
 class DataFolder {
  public:
-  // Makes the folder (0700) if it is missing and locks <folder>/munimentd.lock for as long as the
-  // object lives. Errors: conflict, naming the pid that holds it; denied; unavailable.
+  // Creates the folder (0700) if it is missing and locks <folder>/munimentd.lock for the lifetime of the object.
+  // Errors: conflict, naming the pid that holds the lock; denied; unavailable.
   static Result<DataFolder> take(const std::string& path);
   ~DataFolder();
   DataFolder(DataFolder&& other) noexcept;

@@ -1,3 +1,4 @@
+// Copies the documents of closed logs into the present log.
 #include "daemon/document_carrier.hpp"
 
 #include <fmt/format.h>
@@ -21,16 +22,15 @@ constexpr std::chrono::seconds retry_pause_of_carrier{2};
 
 std::string done_mark(const std::string& folder) { return folder + "/carried"; }
 
-// What the daemon is short of comes back. Whatever else is wrong with a document is so the next time, too, and must not
-// hold up those behind it.
+// Returns whether to skip the document. A shortage of the daemon is temporary; any other error would occur again and
+// must not block the documents after it.
 bool stays_behind(const Error& error) {
   return !is_transient(error.code) && error.conflict != AppendConflict::moved_on;
 }
 
 bool names_bytes(std::string_view member) { return member.ends_with("artifact_id"); }
 
-// Its document.revised as it was, but for where its bytes lie now, `placed` for each member that says so, and with
-// where it comes from.
+// Returns the document's document.revised with new places for its bytes (`placed`, by member) and with its origin.
 std::string carried_body(const json::Document& old, const events::Event& event, std::int16_t log_no,
                          const store::DocumentRow& row, const std::map<std::string, Uuid, std::less<>>& placed) {
   json::Writer body;
@@ -59,7 +59,7 @@ Status check_size(std::string_view body) {
 
 }  // namespace
 
-// What is written for one document, until its event is in.
+// The files written for one document until its event is committed.
 struct DocumentCarrier::Copy {
   std::vector<store::StoredFile> files;
   std::vector<store::ArtifactRow> rows;
@@ -108,7 +108,7 @@ void DocumentCarrier::work() {
       return set_note(
           left_ == 0
               ? std::string()
-              : fmt::format("{} documents of the restored log stay behind; the daemon's log names them, and says why",
+              : fmt::format("{} documents of the restored log were not copied; the daemon's log has the reasons",
                             left_));
     }
     set_note(fmt::format("documents of the restored log are being carried over, {} so far: {}", carried_,
@@ -130,19 +130,19 @@ Status DocumentCarrier::carry_all() {
   return success();
 }
 
-// Tables that are behind their log do not know yet what was retracted, revoked or erased at its end.
+// Tables that are behind their log do not show the last retractions, revocations and erasures.
 Status DocumentCarrier::check_followed(const store::EarlierLog& log) {
   ASSIGN_OR_RETURN(const std::int64_t position, reader_.of(log.place).follower_position("document"));
   if (position >= log.size) return success();
   return Error(
       Errc::unavailable,
       fmt::format(
-          "the tables of log {} show {} of its {} events; nothing is carried over before they show all, which each start tries again. "
-          "The daemon's log says what is in the way",
+          "the tables of log {} include {} of its {} events. Documents are carried over once they include all; each start retries. "
+          "The daemon's log has the reason",
           log.place.log_no, position, log.size));
 }
 
-// What is known of the present log's documents from here on.
+// Reads which documents the present log has.
 Status DocumentCarrier::look() {
   RETURN_IF_ERROR(around_.documents.wait_for_changes(std::chrono::steady_clock::now() + tables_at_most));
   known_upto_ = around_.documents.next_seq();
@@ -158,17 +158,18 @@ Status DocumentCarrier::carry_corpus(std::size_t log, const store::CorpusRow& co
       if (worker_.stopping()) return success();
       auto carried = carry(log, corpus, row);
       if (!carried && carried.error().conflict ==
-                          AppendConflict::moved_on) {  // somebody changed it meanwhile: what there is of it now decides
+                          // Another request changed the document meanwhile: decide again from its present state.
+                          AppendConflict::moved_on) {
         around_.documents.changed_at(around_.appender.status().size - 1);
         RETURN_IF_ERROR(look());
         carried = carry(log, corpus, row);
       }
       if (!carried && stays_behind(carried.error())) {
         ++left_;
-        log_warning("a document of the restored log stays behind", {{"log_no", logs_[log]->place.log_no},
-                                                                    {"corpus", row.corpus},
-                                                                    {"document", row.document},
-                                                                    {"error", carried.error().message}});
+        log_warning("a document of the restored log was not copied", {{"log_no", logs_[log]->place.log_no},
+                                                                            {"corpus", row.corpus},
+                                                                            {"document", row.document},
+                                                                            {"error", carried.error().message}});
         continue;
       }
       if (!carried) return std::move(carried).error();
@@ -181,8 +182,8 @@ Status DocumentCarrier::carry_corpus(std::size_t log, const store::CorpusRow& co
   return success();
 }
 
-// The present log, or one between, never had it, and nobody revoked what it comes from. Errors: conflict, where the
-// corpus is somebody else's by now.
+// True if no later log ever had the document and its source was not revoked. Errors: conflict if the corpus belongs to
+// another user by now.
 Result<bool> DocumentCarrier::is_wanted(std::size_t log, const store::CorpusRow& corpus,
                                         const store::DocumentRow& row) {
   ASSIGN_OR_RETURN(const auto there, reader_.corpus(corpus.corpus));
@@ -200,11 +201,12 @@ Result<bool> DocumentCarrier::is_wanted(std::size_t log, const store::CorpusRow&
                    store::find_revocation(readers, logs_[log]->place.log_no, sources, corpus.owner));
   if (revoked) return false;
   if (there && there->owner != corpus.owner)
-    return Error(Errc::conflict, fmt::format("the corpus is {}'s now, and was {}'s", there->owner, corpus.owner));
+    return Error(Errc::conflict,
+                 fmt::format("the corpus belongs to {} now, and belonged to {}", there->owner, corpus.owner));
   return true;
 }
 
-// False: it is not wanted. Errors: corrupt and not_found for bytes that are not what the log says.
+// Returns false if the document is not wanted. Errors: corrupt and not_found for bytes that differ from the log.
 Result<bool> DocumentCarrier::carry(std::size_t log, const store::CorpusRow& corpus, const store::DocumentRow& row) {
   ASSIGN_OR_RETURN(const bool wanted, is_wanted(log, corpus, row));
   if (!wanted) return false;
@@ -214,7 +216,7 @@ Result<bool> DocumentCarrier::carry(std::size_t log, const store::CorpusRow& cor
       request ? store::append_and_wait(around_.appender, *std::move(request), carried_at_most)
               : Result<std::vector<events::Receipt>>(std::move(request).error());
   if (!receipts) {
-    // Of one whose outcome is not known the next start finds out what its files are.
+    // If the outcome is unknown, the next start determines whether the files are needed.
     if (receipts.error().outcome.empty())
       std::ranges::for_each(copy.files, [&](const store::StoredFile& file) { around_.files.abandon(file); });
     return std::move(receipts).error();
@@ -234,14 +236,14 @@ Result<store::AppendRequest> DocumentCarrier::request_of(std::size_t log, const 
   for (const json::Value member : parsed.root()) {
     if (names_bytes(member.key())) placed[std::string(member.key())];
   }
-  // Before any file is written: every id is as long as the others.
+  // Checked before any file is written: all ids have the same length.
   RETURN_IF_ERROR(check_size(carried_body(parsed, *event, logs_[log]->place.log_no, row, placed)));
   for (auto& [name, copied] : placed) {
     const auto id = parse_uuid(parsed.root()[name].string_or(""));
     if (!id) return Error(Errc::corrupt, fmt::format("its event names no {}", name));
     ASSIGN_OR_RETURN(const auto artifact, old.artifact(*id));
     if (!artifact) return Error(Errc::not_found, "no artifact " + id->text());
-    const bool own = name == "artifact_id";  // which may hold those of others, too
+    const bool own = name == "artifact_id";  // other artifacts may also hold bytes of other documents
     ASSIGN_OR_RETURN(const std::string bytes, around_.files.read(store::file_of(*artifact), own ? row.start_byte : 0,
                                                                  own ? row.size_bytes : artifact->size_bytes));
     ASSIGN_OR_RETURN(copied, copy.put(around_, bytes, row.corpus, own ? row.mime_type : artifact->mime_type));

@@ -1,7 +1,6 @@
-// After a restore: brings the current documents of the closed logs into the present one, with their bytes, so that they
-// go on living there: found by queries, revised, retracted, revoked. In the background, one at a time, in the order of
-// their names. A document that the present log ever had is left as it is; so it can be cut off anywhere, and goes on at
-// the next start.
+// After a restore, copies the current documents of the closed logs into the present one, with their bytes, so that they
+// can be queried, revised, retracted and revoked. It works in the background, one document at a time, in the order of
+// names. A document that the present log ever had is skipped, so an interrupted copy continues at the next start.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +28,14 @@ struct CarrierSurroundings {
 
 class DocumentCarrier {
  public:
-  // `folder`: of the present log, where `carried` says that all is done. `logs`: those before it, which outlive this.
+  // `folder` belongs to the present log; its file `carried` marks completion. `logs` are the earlier logs, which
+  // outlive this object.
   DocumentCarrier(store::LogPlace place, std::string folder, const store::EarlierLogs& logs,
                   const CarrierSurroundings& around);
 
   void start();
   void stop() { worker_.stop(); }
-  // What is to be said of it while it goes on, or where something stayed behind; empty: all is there.
+  // Describes the progress, or the documents that could not be copied; empty once all are copied.
   std::string note() const;
 
  private:
@@ -55,7 +55,7 @@ class DocumentCarrier {
   const store::EarlierLogs& logs_;
   const CarrierSurroundings around_;
   store::Reader reader_;
-  std::int64_t known_upto_ = 0;  // what the tables of documents hold, as it was looked up
+  std::int64_t known_upto_ = 0;  // seq up to which the tables of documents were read
   std::int64_t carried_ = 0, left_ = 0;
 
   std::string note_;  // guarded by the worker's lock

@@ -1,3 +1,4 @@
+// Compares the log at a start with what was last written and signed, and records the result.
 #include "daemon/log_start.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ constexpr milliseconds append_at_most{30'000};
 constexpr std::size_t runs_per_append = 512;
 constexpr std::size_t starts_looked_at_max = 1000;
 constexpr std::string_view nothing = "nothing";
-constexpr std::string_view next = "Nothing is appended. Run muniment-verify, and see docs/runbook.md";
+constexpr std::string_view next = "Appends are refused. Run muniment-verify, and see docs/runbook.md";
 
 Error rolled_back(std::int64_t size, std::int64_t was, std::string_view how) {
   return {Errc::system_error,
@@ -37,7 +38,7 @@ Error foreign_tail(std::int64_t size, std::int64_t stopped_at) {
   return {
       Errc::system_error,
       fmt::format(
-          "log_foreign_tail: the log has {} events more than the {} with which this daemon stopped, and it did not write them. "
+          "log_foreign_tail: the log has {} events more than the {} at which this daemon stopped, and the daemon did not write them. "
           "{}#log_foreign_tail",
           size - stopped_at, stopped_at, next)};
 }
@@ -46,8 +47,8 @@ Error no_trace(std::int64_t size, std::int64_t own_size) {
   return {
       Errc::system_error,
       fmt::format(
-          "log_foreign_tail: the log has {} events, and nothing shows that this daemon wrote those from {} on: its key is here, but what "
-          "it wrote or signed last (keys/last_written, keys/last_signed) is not. {}#log_foreign_tail",
+          "log_foreign_tail: the log has {} events, and nothing shows that this daemon wrote those from {} on: its key exists, but the record of what "
+          "it wrote or signed last (keys/last_written, keys/last_signed) is missing. {}#log_foreign_tail",
           size, own_size, next)};
 }
 
@@ -57,7 +58,7 @@ bool found_unclean_end(const events::Event& started) {
   return body && !body->root()["clean"].as_bool().value_or(true);
 }
 
-// The daemon's last word when it stops in order.
+// Returns whether the event is the last one of an orderly stop.
 Result<bool> is_stop(store::Reader& reader, std::int64_t seq) {
   store::EventFilter filter;
   filter.run_no = 0;
@@ -107,16 +108,16 @@ std::optional<Error> KnownEnds::judge_written(const store::Appender& appender) c
   return std::nullopt;
 }
 
-// Whether the daemon before stopped in order. Its record says so, or the last event that was its own: a start that
-// failed since has begun the record anew, and the record's newer place may be lost. A record that is older than the
-// signature tells nothing.
+// Returns whether the previous daemon stopped in order, by its record or by its last event. If a start has failed
+// since, it began a new record, whose newer position may be lost. A record that is older than the signature is not
+// used.
 Result<bool> KnownEnds::was_stopped(const LogStart& start, std::int64_t size, store::Reader& reader) const {
   if (written_ && start.known_by != "signature" && written_->stopped) return true;
   if (start.own_size > 0) return is_stop(reader, start.own_size - 1);
-  return is_stop(reader, size - 1);  // nothing is left that would tell, but the log itself
+  return is_stop(reader, size - 1);  // only the log itself can tell
 }
 
-// What the signature and the record vouch for, as the log has it.
+// Sets the part of the log that the signature or the record confirms.
 void KnownEnds::credit(LogStart& start, const store::Appender& appender) const {
   const auto holds = [&](const LogEnd& end) { return appender.root_at_start(end.size) == end.root; };
   if (signed_ && signed_is_ours_ && holds({signed_->size, signed_->root})) {
@@ -166,7 +167,7 @@ Result<std::int64_t> announce_start(const LogStart& start, Clock& clock, store::
         .member("to_seq", log.size - 1)
         .member("known_by", start.known_by)
         .end_object();
-    log_warning("events are adopted that nothing outside the database vouches for",
+    log_warning("adopted events without evidence outside the database",
                 {{"from_seq", std::to_string(start.adopted_from)}, {"to_seq", std::to_string(log.size - 1)}});
   }
   ASSIGN_OR_RETURN(

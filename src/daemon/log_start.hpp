@@ -1,5 +1,5 @@
-// How a start finds its log: as it was left, cut, written anew, or with events at its end that this daemon did not
-// write. What is known of the end lies outside the database: what was signed last, and what was written last.
+// Determines at a start whether the log is intact, truncated, rewritten, or extended by events that this daemon did not
+// write. The evidence is stored outside of the database: the last signed and the last written position.
 #pragma once
 
 #include <chrono>
@@ -16,23 +16,22 @@
 namespace muniment::daemon {
 
 struct LogStart {
-  bool clean = true;             // the daemon before stopped in order, or there was none
-  std::optional<Error> refused;  // nothing may be appended
-  // The events from this one on were found after an unclean end, and nothing outside the database shows that the daemon
-  // wrote them; -1: there are none.
+  bool clean = true;             // the previous daemon stopped in order, or there was none
+  std::optional<Error> refused;  // set if appends have to be refused
+  // The seq of the first event that was found after an unclean end without evidence that the daemon wrote it; -1: none.
   std::int64_t adopted_from = -1;
-  std::string_view known_by = "nothing";  // what shows it of the events before: a record, a signature, or nothing
-  std::int64_t own_size = 0;  // the events before: what is behind them is not followed where the log is refused
+  std::string_view known_by = "nothing";  // evidence for the events before it: record, signature or nothing
+  std::int64_t own_size = 0;  // size of the confirmed log; if the log is refused, followers do not read further
 };
 
 class KnownEnds {
  public:
-  // `folder`: of the log's own files. `origin`: the setting. Errors: those of the keys.
+  // `folder` holds the log's own files; `origin` is the setting. Errors: those of the keys.
   static Result<KnownEnds> read(const std::string& folder, std::string origin, const store::WrittenEnd& written);
 
   // For AppenderOptions::roots_wanted.
   std::vector<std::int64_t> sizes() const;
-  // `adopt_tail`: the operator has looked at what would be refused as foreign, and takes it in.
+  // `adopt_tail`: the operator has checked the events that would be refused as foreign, and accepts them.
   Result<LogStart> judge(const store::Appender& appender, store::Reader& reader, bool adopt_tail) const;
 
  private:
@@ -49,17 +48,17 @@ class KnownEnds {
   bool record_lost_ = false;
 };
 
-// The event log.started, committed before anything else is: it says how the log was found. Its seq.
+// Commits log.started before any other event; it states how the log was found. Returns its seq.
 Result<std::int64_t> announce_start(const LogStart& start, Clock& clock, store::Appender& appender,
                                     store::RunDirectory& runs);
 
 struct OpenRuns {
   std::vector<std::string> run_ids;
 };
-// Those in which something happened while the daemon before lived, where it did not stop in order; and those that it
-// had found itself, and had not come to tell. `start_seq`: of this start's log.started.
+// Returns the runs that had events during the previous daemon's life if it did not stop in order, and the runs that it
+// should have marked but did not. `start_seq` is this start's log.started.
 Result<OpenRuns> interrupted_runs(const LogStart& start, std::int64_t start_seq, store::Reader& reader);
-// Their run.interrupted. `open` keeps the runs for which `at_most` did not suffice: call it again.
+// Appends their run.interrupted. `open` keeps the runs that did not fit into `at_most`; call again for them.
 Status interrupt_runs(OpenRuns& open, std::chrono::milliseconds at_most, std::int64_t start_seq, store::Reader& reader,
                       Clock& clock, store::Appender& appender, store::RunDirectory& runs);
 

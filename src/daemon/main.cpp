@@ -1,5 +1,5 @@
-// munimentd: reads the configuration, wires the parts together, and serves until it is told to stop. It is its own
-// children, too: see retrieval/child/.
+// munimentd: reads the configuration, creates the daemon, and serves until a signal. The same program also runs as its
+// child processes: see retrieval/child/.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -14,22 +14,20 @@
 
 int main(int argc, char** argv) {
   if (const auto status = muniment::retrieval::serve_as_child(argc, argv)) std::_Exit(*status);
-  CLI::App app{"munimentd: audit-grade memory for agents, one daemon beside them", "munimentd"};
+  CLI::App app{"munimentd: the Muniment daemon, audit-grade memory for agents", "munimentd"};
   muniment::ConfigInputs inputs;
   const auto flag = [&](const char* name, const char* key, const char* text) {
     app.add_option_function<std::string>(
         name, [&inputs, key](const std::string& value) { inputs.flags.emplace_back(key, value); }, text);
   };
   flag("--data", "data", "data folder");
-  flag("--database", "database",
-       "URI of a Postgres that is there; without it a private one is kept in the data folder");
+  flag("--database", "database", "URI of a Postgres (default: a private server in the data folder)");
   flag("--socket", "socket", "path of the Unix socket");
   app.add_option("--config", inputs.file, "configuration file (default: <data>/muniment.toml)");
   muniment::daemon::StartChoices choices;
   app.add_flag("--continue-restored", choices.continue_restored,
-               "the log was restored, or is shorter than it was: go on in a new one that names it");
-  app.add_flag("--adopt-tail", choices.adopt_tail,
-               "events that are refused as log_foreign_tail are taken in, by an event that says so for ever");
+               "continue a restored or shortened log in a new one that names it");
+  app.add_flag("--adopt-tail", choices.adopt_tail, "accept events refused as log_foreign_tail, and record this");
   app.add_flag("--conformance-fixture", choices.conformance_fixture,
                "Offer the tools test_* of MCP's conformance suite (for tests of Muniment)");
   app.set_version_flag("--version", "munimentd " MUNIMENT_VERSION);
@@ -63,6 +61,6 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (*daemon) return (*daemon)->serve();
-  muniment::log_info("munimentd stops: it was told to while it started");
+  muniment::log_info("munimentd stops: a signal arrived while it started");
   return 0;
 }

@@ -1,3 +1,4 @@
+// Reads a peer's credentials from the kernel.
 #include "daemon/peer.hpp"
 
 #include <grp.h>
@@ -21,7 +22,7 @@ Result<Peer> peer_of(int connection) {
   ucred credentials{};
   socklen_t length = sizeof credentials;
   if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) {
-    return Error(Errc::denied, "the kernel does not say who is connecting");
+    return Error(Errc::denied, "the kernel does not report the peer's credentials");
   }
   Peer peer{credentials.uid, {}};
   std::vector<std::uint32_t> more(64);
@@ -31,7 +32,7 @@ Result<Peer> peer_of(int connection) {
     more.resize(length / sizeof more[0]);
     asked = ::getsockopt(connection, SOL_SOCKET, SO_PEERGROUPS, more.data(), &length);
   }
-  // A kernel that does not know them says so; then only the first group counts.
+  // A kernel without this option returns an error; then only the first group counts.
   if (asked == 0) peer.gids.assign(more.begin(), more.begin() + static_cast<std::ptrdiff_t>(length / sizeof more[0]));
   peer.gids.push_back(credentials.gid);
   return peer;

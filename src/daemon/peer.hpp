@@ -1,4 +1,4 @@
-// Who is at the other end of a connection, as the kernel says: what they claim does not count.
+// The identity of a connection's peer as reported by the kernel; what the peer claims is not used.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace muniment::daemon {
 
 struct Peer {
   std::uint32_t uid = 0;
-  std::vector<std::uint32_t> gids;  // its group and the supplementary ones, when it connected
+  std::vector<std::uint32_t> gids;  // its primary and supplementary groups at the time of the connection
 
   bool in_group(std::uint32_t gid) const;
 };
@@ -19,7 +19,7 @@ struct Peer {
 // Errors: denied.
 Result<Peer> peer_of(int connection);
 
-// The number of a group. Errors: not_found.
+// Returns the number of a group. Errors: not_found.
 Result<std::uint32_t> group_named(const std::string& name);
 
 }  // namespace muniment::daemon

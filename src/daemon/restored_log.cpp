@@ -1,3 +1,4 @@
+// Recognizes a restored or truncated log, closes it, and begins a new one.
 #include "daemon/restored_log.hpp"
 
 #include <fmt/format.h>
@@ -27,10 +28,11 @@ namespace {
 
 constexpr std::chrono::seconds announce_at_most{30};
 constexpr std::chrono::minutes follow_at_most{10};
-constexpr std::chrono::seconds problem_at_most{5}, look_every{1};  // one that does not get on is not waited for
+// A follower that reports a problem for this long is not waited for.
+constexpr std::chrono::seconds problem_at_most{5}, look_every{1};
 constexpr std::size_t mark_bytes_max = 8'192;
 
-// What is known of a log's length outside its database.
+// The length of the log according to files outside of its database.
 struct Recorded {
   std::int64_t size = 0;
   std::string checkpoint;  // the newest note
@@ -66,8 +68,8 @@ bool wait_for_end(store::Follower& follower, std::int64_t size, std::chrono::ste
   }
 }
 
-// Nobody follows the log from here on: its tables are brought to its end, so that nothing of it is missing to whoever
-// reads it. Errors: unavailable when it was interrupted: the next start goes on with it.
+// No follower runs for a closed log, so its tables are updated to its end now. Errors: unavailable if it was
+// interrupted: the next start continues.
 Status follow_to_end(const store::LogPlace& place, std::int64_t size, store::Tail& tail, store::ArtifactFiles& files,
                      int interrupt) {
   const store::Follower::Options options{place, std::chrono::milliseconds(1)};
@@ -83,18 +85,18 @@ Status follow_to_end(const store::LogPlace& place, std::int64_t size, store::Tai
     if (interrupted || wait_for_end(*follower, size, begun, interrupt)) continue;
     interrupted = is_readable(interrupt);
     if (interrupted) continue;
-    log_warning("a table does not show all of the log that was restored",
+    log_warning("a table does not include all events of the restored log",
                 {{"log_no", place.log_no}, {"error", follower->problem()}});
   }
   tail.close();
   for (store::Follower* const follower : followers) follower->stop();
   if (interrupted)
     return Error(Errc::unavailable,
-                 fmt::format("bringing the tables of log {} to its end was interrupted", place.log_no));
+                 fmt::format("updating the tables of log {} to its end was interrupted", place.log_no));
   return success();
 }
 
-// Taken over once more: whoever wrote it is fenced, and its end is held against its hashes.
+// Takes the log over once more, which fences its last writer and checks its end against the hashes.
 Result<store::LogStatus> end_of_log(const store::LogPlace& place, store::ArtifactFiles& files, int interrupt) {
   Clock clock;
   store::Tail tail;
@@ -144,7 +146,7 @@ Status check_restore_ended(const std::string& data) {
   if (!mark && mark.error().code == Errc::not_found) return success();
   return Error(
       Errc::conflict,
-      fmt::format("a restore into {} did not end, or its verify found something. Empty the folder and restore again. "
+      fmt::format("a restore into {} did not finish, or its verification failed. Empty the folder and restore again. "
                   "See docs/runbook.md#backup",
                   data));
 }
@@ -152,14 +154,14 @@ Status check_restore_ended(const std::string& data) {
 Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri, std::int16_t log_no,
                                    store::ArtifactFiles& files, int interrupt) {
   ASSIGN_OR_RETURN(auto restored, store::read_restored(config.data));
-  if (restored && restored->log_no != log_no) return log_no;  // it was decided before, and goes on
+  if (restored && restored->log_no != log_no) return log_no;  // the decision was made before and remains
   ASSIGN_OR_RETURN(const Recorded recorded, recorded_of(store::log_folder(config.data, log_no)));
   ASSIGN_OR_RETURN(const store::LogStatus old,
                    end_of_log({uri, log_no, store::log_folder(config.data, log_no) + "/archive"}, files, interrupt));
   if (!restored && recorded.size <= old.size) {
     return Error(
         Errc::conflict,
-        fmt::format("log {} has {} events, and nothing says that it had more: there is nothing to continue. Start "
+        fmt::format("log {} has {} events, and no record shows that it had more: there is nothing to continue. Start "
                     "without --continue-restored",
                     log_no, old.size));
   }
@@ -174,25 +176,24 @@ Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri,
 
   store::Connection connection(uri, store::DatabaseRole::writer);
   ASSIGN_OR_RETURN(const auto newest, store::newest_log(connection));
-  // One that an attempt before this one made, and nobody wrote to.
+  // An earlier attempt created it, and it has no events.
   const bool begun = newest.first > log_no && !newest.second;
   const auto next = static_cast<std::int16_t>(begun ? newest.first : newest.first + 1);
   RETURN_IF_ERROR(store::ensure_partitions(connection, next, 0, config.partition_bits));
   RETURN_IF_ERROR(write_file_durably(config.data + "/log_no", fmt::format("{}\n", next)));
-  log_warning("a new log goes on from one that was restored",
-              {{"log_no", next}, {"old_log_no", log_no}, {"old_size", old.size}});
+  log_warning("a new log continues a restored one", {{"log_no", next}, {"old_log_no", log_no}, {"old_size", old.size}});
   return next;
 }
 
 Result<std::optional<Error>> reason_to_refuse(const std::string& data, std::int16_t log_no,
                                               const store::LogStatus& log) {
   constexpr std::string_view next =
-      "Nothing is appended to it. Reads go on; muniment up --continue-restored opens a new log. See docs/runbook.md#backup";
+      "It accepts no appends but can be read; muniment up --continue-restored opens a new log. See docs/runbook.md#backup";
   ASSIGN_OR_RETURN(const auto restored, store::read_restored(data));
   if (restored && restored->log_no == log_no) {
     const std::string missing = restored->known_size > log.size
-                                    ? fmt::format("{} events that it had are missing", restored->known_size - log.size)
-                                    : std::string("what was recorded after that is not in it");
+                                    ? fmt::format("{} events are missing", restored->known_size - log.size)
+                                    : std::string("it lacks what was recorded after that");
     return std::optional(Error(
         Errc::system_error, fmt::format("log_restored: this log of {} events was restored from {}, made at {}: {}. {}",
                                         log.size, restored->from, restored->made_at, missing, next)));

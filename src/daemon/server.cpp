@@ -1,3 +1,4 @@
+// Runs the event loop: the listening socket, the sessions, the timers and the stop.
 #include "daemon/server.hpp"
 
 #include <sys/socket.h>
@@ -60,9 +61,8 @@ Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& s
 }
 
 Server::~Server() {
-  http_.reset();  // it closes handles of its own
-  // Where it never ran, because it could not listen, its handles are still open; otherwise only close callbacks are
-  // left to run.
+  http_.reset();  // it closes its own handles
+  // If the loop never ran, because listening failed, its handles are still open; otherwise only close callbacks remain.
   const auto close_it = [](uv_handle_t* handle, void*) {
     if (uv_is_closing(handle) == 0) uv_close(handle, nullptr);
   };
@@ -77,7 +77,7 @@ Status Server::bind_own() {
                                              std::to_string(sizeof(sockaddr_un{}.sun_path) - 1) +
                                              ". Set a shorter one: socket = \"/run/muniment.sock\"");
   }
-  ::unlink(path.c_str());  // the data folder's lock is held: whoever left it is gone
+  ::unlink(path.c_str());  // the lock on the data folder is held, so the process that left the socket has ended
   listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -87,7 +87,7 @@ Status Server::bind_own() {
   ::umask(before);
   if (bound != 0) return Error(Errc::unavailable, "binding " + path + ": " + std::strerror(errno));
   bound_ = true;
-  // The peer decides, not the mode.
+  // The peer's credentials decide, not the file mode.
   if (!options_.allowed_uids.empty() || options_.allowed_gid) ::chmod(path.c_str(), 0666);
   return success();
 }
@@ -100,11 +100,11 @@ Status Server::open_listener() {
 }
 
 Status Server::listen() {
-  std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is an error of its write, not of the daemon
+  std::signal(SIGPIPE, SIG_IGN);  // a write to a disconnected client must return an error and not end the daemon
   RETURN_IF_ERROR(open_listener());
   if (::listen(listener_.get(), backlog) != 0)
     return Error(Errc::unavailable, "listening on " + options_.socket_path + ": " + std::strerror(errno));
-  // Not uv_listen, which retries accept without returning to the loop when the process is out of descriptors.
+  // uv_listen would retry accept without returning to the loop while the process is out of descriptors.
   if (const int polled = uv_poll_init(&loop_, &connecting_, listener_.get()); polled != 0) {
     return Error(Errc::unavailable, "polling " + options_.socket_path + ": " + uv_strerror(polled));
   }
@@ -141,7 +141,7 @@ Result<gateway::Caller> Server::admit(const Peer& peer) {
   if (const std::size_t limit = services_.connections_max; sessions_.size() >= limit) {
     Error error(
         Errc::over_budget,
-        std::to_string(limit) + " connections are open, and that is the limit. Close some and retry" +
+        std::to_string(limit) + " connections are open, which is the limit. Close some and retry" +
             (limit < limits::connections_max ? ", or raise the daemon's limit of open files (LimitNOFILE=)." : "."));
     error.limit = static_cast<std::int64_t>(limit);
     error.retry_after_ms = refused_retry_ms;
@@ -152,7 +152,7 @@ Result<gateway::Caller> Server::admit(const Peer& peer) {
   return caller;
 }
 
-// Once, until a connection is admitted again.
+// Logs once, until a connection is admitted again.
 void Server::note_refused(std::string_view why) {
   if (!std::exchange(refusing_, true)) log_warning("connections are refused", {{"error", why}});
 }
@@ -175,8 +175,8 @@ void Server::accept() {
   }
 }
 
-// The process is out of descriptors or memory: clients wait in the backlog while the loop serves those that are
-// connected.
+// The process is out of descriptors or memory: clients wait in the backlog while the loop serves the present
+// connections.
 void Server::pause_accepting(int error) {
   note_refused(std::strerror(error));
   uv_poll_stop(&connecting_);
@@ -213,7 +213,7 @@ void Server::wake() {
   stop_when_idle();
 }
 
-// Ticks only while a request waits: at rest the loop does not wake up.
+// The timer runs only while a request waits, so that an idle loop does not wake up.
 void Server::watch_deadlines() {
   if (stopped_ || uv_is_active(reinterpret_cast<uv_handle_t*>(&deadlines_))) return;
   uv_timer_start(
@@ -227,7 +227,7 @@ void Server::watch_deadlines() {
       deadline_tick_ms, deadline_tick_ms);
 }
 
-// Ticks only while a host waits for an answer.
+// The timer runs only while a host waits for an answer.
 void Server::watch_mcp() {
   if (stopped_ || uv_is_active(reinterpret_cast<uv_handle_t*>(&mcp_tick_))) return;
   uv_timer_start(
@@ -251,7 +251,7 @@ void Server::stop() {
 void Server::ready() { options_.manager.ready("serves " + options_.socket_path); }
 
 void Server::run() {
-  // From the loop's thread: a loop that hangs is what a watchdog is there to see.
+  // Sent from the loop's thread, so that the watchdog detects a loop that hangs.
   if (const auto every = options_.manager.alive_every()) {
     const auto ms = static_cast<std::uint64_t>(every->count());
     uv_timer_start(
@@ -273,21 +273,21 @@ void Server::run() {
 
 void Server::close_silent() {
   for (const auto& [number, session] : sessions_) {
-    if (session->silent_ms() > limits::unread_ms_max) session->close_unread("its client does not read");
+    if (session->silent_ms() > limits::unread_ms_max) session->close_unread("the client does not read its replies");
   }
 }
 
-// All replies that wait to be read are over their limit: the connections that hold most of them are closed.
+// The unread replies of all connections exceed their limit: closes the connections with the most.
 void Server::close_largest() {
   while (unread_.bytes > limits::unread_bytes_max) {
     const auto largest = std::max_element(sessions_.begin(), sessions_.end(), [](const auto& one, const auto& other) {
       return one.second->unread_bytes() < other.second->unread_bytes();
     });
-    largest->second->close_unread("all connections together have too much to read");
+    largest->second->close_unread("the unread replies of all connections exceed their limit");
   }
 }
 
-// No new connections from here on; what is in flight is answered, for a few seconds at most.
+// Accepts no more connections; answers the requests in flight for a few seconds at most.
 void Server::begin_stop() {
   if (std::exchange(stopping_, true)) return;
   options_.manager.stopping();
@@ -302,7 +302,7 @@ void Server::begin_stop() {
 
 bool Server::busy() const { return dispatcher_.waiting() > 0 || (http_ && http_->answering()); }
 
-// The MCP sessions end when all else is answered: a run that ends is one more request.
+// The MCP sessions end after everything else is answered: ending a run is one more request.
 void Server::stop_when_idle() {
   if (!stopping_ || stopped_) return;
   const Monotonic now = services_.clock.monotonic();

@@ -1,5 +1,5 @@
-// The loop thread: listens, keeps the sessions, runs what other threads have finished, watches the
-// deadlines, and stops on a signal. It never touches Postgres or a file.
+// The loop thread: listens, owns the sessions, completes the work of other threads, watches deadlines, and stops on a
+// signal. It never accesses Postgres or a file.
 #pragma once
 
 #include <uv.h>
@@ -28,29 +28,29 @@ namespace muniment::daemon {
 
 struct ServerOptions {
   std::string socket_path;
-  std::vector<std::uint32_t> allowed_uids;  // beside root and the daemon's own
+  std::vector<std::uint32_t> allowed_uids;  // allowed in addition to root and the daemon's own uid
   std::optional<std::uint32_t> allowed_gid;
   mcp::ServerOptions mcp;
   std::optional<McpHttpOptions> http;
-  bool record_mcp = false;  // the MCP sessions that do not say so themselves are runs
-  ServiceManager manager;   // whose socket is served, in place of one of our own, where it has handed one over
+  bool record_mcp = false;  // default of MCP sessions: record them as runs
+  ServiceManager manager;   // the service manager, whose socket is served if it passed one
 };
 
 class Server {
  public:
-  // `signals` outlives it.
+  // `signals` outlives the server.
   Server(ServerOptions options, StopSignals& signals, gateway::Services& services, gateway::WorkerPool& workers,
          const SchemaSet& schemas);
   ~Server();
 
-  // Binds the socket (0600, its folder 0700 or 0750), or takes the one that was handed over. Errors: invalid_argument
-  // for a path that is too long, unavailable when it cannot be bound.
+  // Binds the socket (0600, its folder 0700 or 0750), or takes the one that the service manager passed. Errors:
+  // invalid_argument for a path that is too long, unavailable if binding fails.
   Status listen();
-  void ready();  // tells the service manager
-  void run();    // until a signal, or `stop`
-  void stop();   // from any thread
-  // From the append thread, after a commit, and when its answers are given: subscribers and those who
-  // appended are served by the same wake-up of the loop.
+  void ready();  // notifies the service manager
+  void run();    // returns after a signal or `stop`
+  void stop();   // any thread
+  // Called on the append thread after a commit and when its requests are answered: one wake-up of the loop serves
+  // subscribers and clients.
   void log_grew();
   void appends_answered();
   // Called on the loop thread about four times a minute; must not block.
@@ -75,7 +75,7 @@ class Server {
   void stop_when_idle();
 
   ServerOptions options_;
-  bool bound_ = false;  // the socket is ours, and goes when we go
+  bool bound_ = false;  // the socket file is ours and is removed at the end
   StopSignals& signals_;
   gateway::Services& services_;
   uv_loop_t loop_{};
@@ -94,12 +94,12 @@ class Server {
   std::unique_ptr<McpHttp> http_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> sessions_;
   AllUnread unread_;
-  bool refusing_ = false;  // no connection was admitted since the log said so
+  bool refusing_ = false;  // refusals were logged, and no connection was admitted since
   std::uint64_t next_session_ = 1;
   std::atomic<bool> grew_{false};
   std::atomic<bool> stop_asked_{false};
   bool stopping_ = false;
-  bool leaving_ = false;  // what was in flight is answered, or given up
+  bool leaving_ = false;  // the requests in flight are answered or abandoned
   bool stopped_ = false;
   Monotonic stop_at_latest_{};
 };

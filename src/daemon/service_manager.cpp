@@ -1,3 +1,4 @@
+// Implements the socket and notification protocols of systemd.
 #include "daemon/service_manager.hpp"
 
 #include <fcntl.h>
@@ -21,7 +22,7 @@ namespace muniment::daemon {
 namespace {
 
 constexpr int first_handed = 3;  // SD_LISTEN_FDS_START
-// A daemon that says so twice in the time that it is given is not taken for dead because of one late wake-up.
+// Two signs of life per timeout, so that one late wake-up does not get the daemon killed.
 constexpr std::int64_t alive_per_timeout = 2;
 
 std::string taken_from_environment(const char* name) {
@@ -62,7 +63,7 @@ Result<HandedSocket> checked_socket(int descriptor) {
   socklen_t size = sizeof address;
   if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0)
     return not_ours(std::strerror(errno));
-  // What is shorter has no name; an abstract one begins with NUL.
+  // A shorter address has no name; an abstract one begins with NUL.
   const std::size_t length = size - std::min<std::size_t>(size, offsetof(sockaddr_un, sun_path));
   handed.path.assign(address.sun_path, ::strnlen(address.sun_path, std::min(length, sizeof address.sun_path)));
   return handed;
@@ -79,9 +80,9 @@ Result<ServiceManager> ServiceManager::from_environment() {
   const std::string watchdog_us = taken_from_environment("WATCHDOG_USEC");
   const std::string watchdog_pid = taken_from_environment("WATCHDOG_PID");
 
-  // What is meant for another process was inherited through one that did not clean up.
+  // Descriptors for another pid were inherited through a process that did not clean up.
   if (parse_decimal(for_pid) == std::int64_t{::getpid()} && !count.empty() && count != "0") {
-    if (count != "1") return not_ours(fmt::format("LISTEN_FDS says \"{}\", and one socket is served", count));
+    if (count != "1") return not_ours(fmt::format("LISTEN_FDS is \"{}\", expected 1", count));
     ASSIGN_OR_RETURN(manager.socket_, checked_socket(first_handed));
   }
   const bool watched = watchdog_pid.empty() || parse_decimal(watchdog_pid) == std::int64_t{::getpid()};
@@ -103,17 +104,19 @@ void ServiceManager::ready(std::string_view what) const {
   say(fmt::format("READY=1\nMAINPID={}\nSTATUS={}", ::getpid(), what));
 }
 
-void ServiceManager::stopping() const { say("STOPPING=1\nSTATUS=answers what is waiting, and writes the log's end"); }
+void ServiceManager::stopping() const {
+  say("STOPPING=1\nSTATUS=answering waiting requests and writing the end of the log");
+}
 
 void ServiceManager::alive() const { say("WATCHDOG=1"); }
 
-// Nothing depends on being heard, so that a failure is only told.
+// A failure to notify is only logged, since nothing depends on it.
 void ServiceManager::say(std::string_view state) const {
   if (address_.empty()) return;
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
   if ((address_[0] != '/' && address_[0] != '@') || address_.size() >= sizeof to.sun_path) {
-    log_warning("NOTIFY_SOCKET is no name of a Unix socket", {{"name", address_}});
+    log_warning("NOTIFY_SOCKET is not the address of a Unix socket", {{"name", address_}});
     return;
   }
   std::memcpy(to.sun_path, address_.data(), address_.size());
@@ -122,7 +125,7 @@ void ServiceManager::say(std::string_view state) const {
   const Fd from(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (::sendto(from.get(), state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), length) <
       0) {
-    log_warning("telling the service manager", {{"name", address_}, {"error", std::strerror(errno)}});
+    log_warning("cannot notify the service manager", {{"name", address_}, {"error", std::strerror(errno)}});
   }
 }
 

@@ -1,6 +1,6 @@
-// What started the daemon, where that is systemd or speaks as it does: it may hand over the socket that it listens on
-// for us (LISTEN_FDS, sd_listen_fds(3)), and wants to hear when we serve, stop and are alive (NOTIFY_SOCKET,
-// sd_notify(3)). Both are a few lines, so that no library is loaded for them.
+// The service manager that started the daemon, if it is systemd or compatible: it may pass the listening socket
+// (LISTEN_FDS, sd_listen_fds(3)) and receives the states ready, stopping and alive (NOTIFY_SOCKET, sd_notify(3)). Each
+// protocol is a few lines, so no library is needed.
 #pragma once
 
 #include <chrono>
@@ -13,29 +13,30 @@
 
 namespace muniment::daemon {
 
-// A Unix socket that somebody else has bound and listens on, and keeps when we end.
+// A Unix socket that another process has bound, listens on, and keeps when the daemon ends.
 struct HandedSocket {
   Fd fd;
-  std::string path;  // empty where its name is not a file's
+  std::string path;  // empty if its name is not a file
 };
 
 class ServiceManager {
  public:
-  // Nobody: everything is a no-op.
+  // No service manager: every function does nothing.
   ServiceManager() = default;
 
-  // Takes what the environment says, and out of it: children are no part of the conversation (Debian's Postgres would
-  // say READY=1 in our name). To be called before there are threads. Errors: invalid_argument for a descriptor that is
-  // not one listening Unix stream socket, naming what it is.
+  // Reads the variables and removes them from the environment, so that children cannot use them (Debian's Postgres
+  // would send READY=1 for us). Call it before any thread starts. Errors: invalid_argument for a descriptor that is not
+  // one listening Unix stream socket, with its kind.
   static Result<ServiceManager> from_environment();
 
   std::optional<HandedSocket> take_socket();
-  // Where clients find it, whatever the configuration says; nullopt where there is none, or it is not a file.
+  // The path of the passed socket, which overrides the configuration; nullopt if no socket was passed or it has no
+  // path.
   std::optional<std::string> path_of_socket() const;
-  // How often `alive` is to be called; nullopt where nobody waits for it.
+  // The interval of `alive` calls; nullopt if the service manager has no watchdog.
   std::optional<std::chrono::milliseconds> alive_every() const { return alive_every_; }
 
-  void ready(std::string_view what) const;  // serving; `what` is shown by `systemctl status`
+  void ready(std::string_view what) const;  // the daemon serves; `systemctl status` shows `what`
   void stopping() const;
   void alive() const;
 
@@ -43,7 +44,7 @@ class ServiceManager {
   void say(std::string_view state) const;
 
   std::optional<HandedSocket> socket_;
-  std::string address_;  // of the notification socket; '@' first: an abstract name
+  std::string address_;  // address of the notification socket; a leading '@' marks an abstract name
   std::optional<std::chrono::milliseconds> alive_every_;
 };
 

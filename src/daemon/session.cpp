@@ -1,3 +1,4 @@
+// Reads request lines and raw bytes from a connection, and writes its replies.
 #include "daemon/session.hpp"
 
 #include <sys/socket.h>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::size_t read_bytes = 256 * 1024;
 
-// All sessions read into one buffer: it is emptied before the next read.
+// All sessions read into one buffer, which is emptied before the next read.
 char* shared_read_buffer() {
   static thread_local std::string buffer(read_bytes, '\0');
   return buffer.data();
@@ -98,7 +99,7 @@ bool Session::take_line(std::string_view& bytes) {
   return true;
 }
 
-// Refused from its head: nothing of it was parsed, and where it ends is not waited for.
+// Refuses a line that is too long without parsing it or waiting for its end.
 void Session::refuse_long_line() {
   Error error(Errc::too_large,
               "the request line is over " + std::to_string(limits::request_line_bytes_max) +
@@ -108,7 +109,7 @@ void Session::refuse_long_line() {
   close_after_output();
 }
 
-// A connection whose first message is one of MCP speaks MCP from then on. True: the line was one.
+// Returns true if the line is a message of MCP. If it is the first message, the connection speaks MCP from then on.
 bool Session::serve_mcp(std::string& line) {
   if (!std::exchange(any_line_, true) && mcp::is_mcp_line(line)) {
     std::weak_ptr<Session> weak = weak_from_this();
@@ -144,7 +145,7 @@ void Session::serve_line(std::string line) {
   const gateway::ExchangePtr exchange = admitted.exchange;
   in_flight_.emplace(exchange.get(), exchange);
   line_bytes_in_flight_ += exchange->line.size();
-  // A weak pointer, or the exchange would own itself.
+  // A strong pointer would make the exchange own itself.
   exchange->reply = [weak, raw = exchange.get()](std::string bytes) {
     auto session = weak.lock();
     if (!session) return;
@@ -168,7 +169,7 @@ void Session::take_body(std::string_view& bytes) {
   if (body_of_ && !body_of_->answered) {
     dispatcher_.body_arrived(body_of_, std::string(bytes.substr(0, size)));
   } else if (body_left_ > static_cast<std::int64_t>(limits::refused_body_drained_bytes_max)) {
-    return close_after_output();  // refused, and too much of it still to come
+    return close_after_output();  // refused, and too many bytes would still arrive
   }
   bytes.remove_prefix(size);
   if (body_left_ == 0) body_of_ = nullptr;
@@ -229,13 +230,13 @@ void Session::send(std::string bytes) {
 }
 
 void Session::count_unread(std::ptrdiff_t more) {
-  const auto bytes = static_cast<std::size_t>(more);  // unsigned sums wrap as they should
+  const auto bytes = static_cast<std::size_t>(more);  // unsigned sums wrap as intended
   sent_unread_ += bytes;
   unread_->bytes += bytes;
   all_unread_.bytes += bytes;
 }
 
-// Its client has taken the bytes, or has left.
+// The client has received the bytes, or has disconnected.
 void Session::was_read(std::size_t bytes, int status) {
   if (closing_) return;
   count_unread(-static_cast<std::ptrdiff_t>(bytes));
@@ -266,12 +267,12 @@ void Session::close() {
   if (std::exchange(closing_, true)) return;
   count_unread(-static_cast<std::ptrdiff_t>(sent_unread_));
   for (const auto& [raw, exchange] : std::exchange(in_flight_, {})) dispatcher_.give_up(exchange);
-  dispatcher_.resume(*unread_);  // an MCP call with a handle goes on
+  dispatcher_.resume(*unread_);  // an MCP call with a handle continues
   body_of_ = nullptr;
   if (mcp_) std::exchange(mcp_, nullptr)->close();
   uv_close(reinterpret_cast<uv_handle_t*>(&pipe_), [](uv_handle_t* handle) {
     Session* session = session_of(handle->data);
-    // Here and not above: a write that fails closes the session in the middle of a walk over its subscriptions.
+    // Done last: a failing write closes the session during an iteration over its subscriptions.
     session->subscriptions_.closed(*session);
     if (session->on_closed) session->on_closed(session->number());
     session->self_.reset();

@@ -1,6 +1,5 @@
-// One connection: cuts the stream into request lines and the raw bytes that follow some of them,
-// keeps the output in order, and stops reading from a client that is ahead of its requests or
-// behind with its replies.
+// One connection: splits the stream into request lines and raw bytes, keeps the order of the output, and pauses reading
+// while too many requests or unread replies are outstanding. Loop thread.
 #pragma once
 
 #include <uv.h>
@@ -23,10 +22,10 @@ namespace muniment::daemon {
 
 class Subscriptions;
 
-// Bytes that all clients together have not read yet.
+// The bytes that all clients together have not read yet.
 struct AllUnread {
   std::size_t bytes = 0;
-  std::function<void()> on_full;  // over limits::unread_bytes_max: closes connections until it is not
+  std::function<void()> on_full;  // called above limits::unread_bytes_max; closes connections until the sum is below it
 };
 
 class Session : public Subscriber, public std::enable_shared_from_this<Session> {
@@ -34,17 +33,17 @@ class Session : public Subscriber, public std::enable_shared_from_this<Session> 
   Session(uv_loop_t* loop, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, McpHost& mcp,
           AllUnread& all_unread, std::uint64_t number);
 
-  // Starts to read from the connection; one that is not admitted gets the error and is closed.
+  // Starts reading from the connection. If `caller` is an error, sends it and closes the connection.
   void start(Fd connection, Result<gateway::Caller> caller);
 
   void send(std::string bytes) override;
   std::size_t unread_bytes() const override { return sent_unread_; }
   bool may_send() const override { return sent_unread_ <= limits::unread_bytes_per_connection_max; }
-  std::int64_t silent_ms() const;  // since when its client, with as much to read as may wait for it, reads nothing
+  std::int64_t silent_ms() const;  // how long the client has read nothing while its unread replies are at their limit
   void close_after_output();
   void close();
-  void close_unread(std::string_view why);  // closes, and the log says why
-  void resume_if_possible();                // after completions: there may be room again
+  void close_unread(std::string_view why);  // closes the connection and logs the reason
+  void resume_if_possible();                // called after completions, which may have made room
   bool reading() const { return reading_; }
   const gateway::Caller& caller() const override { return caller_; }
   bool closed() const override { return closing_; }
@@ -57,7 +56,7 @@ class Session : public Subscriber, public std::enable_shared_from_this<Session> 
   static void on_read(uv_stream_t* stream, ssize_t size, const uv_buf_t* buffer);
 
   void received(std::string_view bytes);
-  bool take_line(std::string_view& bytes);  // false: wait for more, or closed
+  bool take_line(std::string_view& bytes);  // false: the line is incomplete, or the session closed
   void serve_line(std::string line);
   bool serve_mcp(std::string& line);
   void take_body(std::string_view& bytes);
@@ -73,18 +72,18 @@ class Session : public Subscriber, public std::enable_shared_from_this<Session> 
   McpHost& mcp_host_;
   AllUnread& all_unread_;
   gateway::Caller caller_;
-  std::shared_ptr<McpPeer> mcp_;  // its first message was one of MCP
+  std::shared_ptr<McpPeer> mcp_;  // set if the first message was one of MCP
   bool any_line_ = false;
-  std::shared_ptr<Session> self_;  // held while libuv knows the handle
-  std::string input_;              // the beginning of a line that is not whole yet
-  std::string held_;               // arrived, not yet looked at: reading is paused
-  gateway::ExchangePtr body_of_;   // whose raw bytes are arriving; nullptr with body_left_ > 0: drained
+  std::shared_ptr<Session> self_;  // held while libuv uses the handle
+  std::string input_;              // the beginning of an incomplete line
+  std::string held_;               // received but not processed: reading is paused
+  gateway::ExchangePtr body_of_;   // receives raw bytes; nullptr with body_left_ > 0: they are discarded
   std::int64_t body_left_ = 0;
   std::unordered_map<const gateway::Exchange*, gateway::ExchangePtr> in_flight_;
   std::size_t line_bytes_in_flight_ = 0;
-  std::size_t sent_unread_ = 0;  // bytes that its client has not read …
-  const std::shared_ptr<gateway::Unread> unread_ = std::make_shared<gateway::Unread>();  // … which workers look at, too
-  std::uint64_t read_at_ms_ = 0;  // when its client last read a reply, or had none left
+  std::size_t sent_unread_ = 0;  // bytes that the client has not read
+  const std::shared_ptr<gateway::Unread> unread_ = std::make_shared<gateway::Unread>();  // read by workers too
+  std::uint64_t read_at_ms_ = 0;  // when the client last read a reply, or had none left
   bool reading_ = false;
   bool close_after_output_ = false;
   bool closing_ = false;

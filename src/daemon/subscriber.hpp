@@ -1,4 +1,4 @@
-// A follower of the log: a connection that speaks the native protocol, or an MCP session.
+// A client that follows the log: a connection of the native protocol, or an MCP session.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class Subscriber {
   virtual const gateway::Caller& caller() const = 0;
   virtual bool closed() const = 0;
   virtual void send(std::string line) = 0;
-  // Bytes that its client has not read, and whether more may be made for it meanwhile.
+  // Bytes that the client has not read, and whether more may be queued for it.
   virtual std::size_t unread_bytes() const = 0;
   virtual bool may_send() const = 0;
   std::uint64_t number() const { return caller().connection; }

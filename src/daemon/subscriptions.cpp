@@ -1,3 +1,4 @@
+// Sends events of the log to subscribers.
 #include "daemon/subscriptions.hpp"
 
 #include <algorithm>
@@ -30,14 +31,15 @@ std::string notification(std::string_view method, std::uint64_t subscription, st
   return line;
 }
 
-// What is asked for: by a pointer, or by run_id and types. Errors: invalid_argument.
+// Returns the requested source: by a pointer, or by run_id and types. Errors: invalid_argument.
 Result<gateway::LogSource> source_of(const gateway::Caller& caller, const json::Value& params) {
   if (const auto text = params["pointer"].as_string()) {
     if (params["run_id"] || params["types"])
-      return Error(Errc::invalid_argument, "pointer says the run and the types. Leave run_id and types out.");
+      return Error(Errc::invalid_argument, "pointer already selects the run and the types. Omit run_id and types.");
     ASSIGN_OR_RETURN(const evidence::Pointer pointer, evidence::parse_pointer(*text));
     if (pointer.kind == evidence::PointerKind::log) return gateway::log_source(caller, pointer);
-    return Error(Errc::invalid_argument, "pointer: only log:// is followed. Read the others: pointer.resolve");
+    return Error(Errc::invalid_argument,
+                 "pointer: only log:// pointers can be followed. Read others with pointer.resolve");
   }
   gateway::LogSource source{.run_id = params["run_id"].string_or("")};
   for (const json::Value type : params["types"]) source.types.push_back(type.string_or(""));
@@ -50,11 +52,11 @@ struct Subscriptions::Subscription {
   std::uint64_t number = 0;
   std::weak_ptr<Subscriber> session;
   std::uint64_t connection = 0;
-  std::int64_t next_seq = 0;  // the first seq that has not been looked at
+  std::int64_t next_seq = 0;  // the first seq that was not processed
   std::optional<std::int64_t> run_no;
   std::vector<std::string> types;
-  std::optional<std::string> actor;  // of log://validation: whose
-  bool metrics = false;              // no events: what is counted, again and again
+  std::optional<std::string> actor;  // for log://validation: the user whose events are sent
+  bool metrics = false;              // sends metrics repeatedly instead of events
   bool reading_table = false;
   bool caught_up = false;
 };
@@ -63,7 +65,7 @@ Subscriptions::Subscriptions(gateway::Services& services, gateway::Dispatcher& d
     : services_(services), dispatcher_(dispatcher) {}
 Subscriptions::~Subscriptions() = default;
 
-// A run that is not in memory is loaded by a worker first.
+// A worker first loads a run that is not in memory.
 void Subscriptions::serve(const std::shared_ptr<Subscriber>& session, const gateway::ExchangePtr& exchange) {
   dispatcher_.watch(exchange);
   const auto source = source_of(session->caller(), exchange->params);
@@ -72,7 +74,7 @@ void Subscriptions::serve(const std::shared_ptr<Subscriber>& session, const gate
   if (run_id.empty() || services_.runs.find(run_id)) return answer(session, exchange);
   std::weak_ptr<Subscriber> weak = session;
   Status posted = dispatcher_.workers().post(exchange->deadline, [this, weak, exchange, run_id](store::Reader& reader) {
-    if (exchange->standing.over()) return;
+    if (exchange->write_state.over()) return;
     auto loaded = std::make_shared<Status>(success());
     auto run = services_.runs.find_or_load(run_id, [&] { return reader.load_run(run_id); });
     if (!run) *loaded = std::move(run).error();
@@ -87,7 +89,7 @@ void Subscriptions::serve(const std::shared_ptr<Subscriber>& session, const gate
   if (!posted) dispatcher_.answer(exchange, std::move(posted).error());
 }
 
-// Nothing comes any more to a run of a closed log.
+// A run of a closed log gets no more events.
 Status Subscriptions::check_not_closed(store::Reader& reader, const gateway::Caller& caller,
                                        const std::string& run_id) {
   for (const auto& log : services_.earlier) {
@@ -108,14 +110,15 @@ void Subscriptions::answer(const std::shared_ptr<Subscriber>& session, const gat
   }
   const auto subscription = subscribe(session, exchange->params);
   if (!subscription) return dispatcher_.answer(exchange, subscription.error());
-  // Events only after the reply that names the subscription. The client may end it within the reply.
+  // Sends events only after the reply that names the subscription. The client may end the subscription while that is
+  // sent.
   const std::uint64_t number = (*subscription)->number;
   reply("subscription", static_cast<std::int64_t>(number));
   if (!subscriptions_.contains(number)) return;
   (*subscription)->metrics ? send_metrics(**subscription) : pump(*subscription);
 }
 
-// Without what only Postgres knows. A client that does not read gets none meanwhile.
+// Omits the metrics that need Postgres. Skips a client that does not read.
 void Subscriptions::send_metrics(Subscription& subscription) {
   const auto session = subscription.session.lock();
   if (!session || !session->may_send()) return;
@@ -130,7 +133,7 @@ void Subscriptions::count() const {
 Status Subscriptions::check_room(const Subscriber& session) const {
   const auto refused = [](std::size_t limit, std::string_view whose) {
     Error error(Errc::over_budget, std::to_string(limit) + " subscriptions are open" + std::string(whose) +
-                                       ", and that is the limit. End one with event.unsubscribe.");
+                                       ", which is the limit. End one with event.unsubscribe.");
     error.limit = static_cast<std::int64_t>(limit);
     return error;
   };
@@ -196,8 +199,8 @@ void Subscriptions::committed() {
   for (const auto& [number, subscription] : subscriptions_) pump(subscription);
 }
 
-// Goes as far as the tail and the client's buffer allow. Any write may find that the client has left, and close the
-// session.
+// Sends as much as the tail and the client's buffer allow. Any write may detect that the client has disconnected, and
+// close the session.
 void Subscriptions::pump(const std::shared_ptr<Subscription>& subscription) {
   const auto session = subscription->session.lock();
   if (!session || subscription->reading_table || subscription->metrics) return;
@@ -222,8 +225,8 @@ void Subscriptions::deliver(Subscription& subscription, const events::Event& eve
   if (session) session->send(notification("event", subscription.number, "event", gateway::event_json(event)));
 }
 
-// Older than what the tail holds: a worker reads a page. `upto` was committed before the read, so
-// that a page that is not full has seen everything below it.
+// The tail no longer has these events, so a worker reads a page. `upto` was committed before the read: a page that is
+// not full has covered everything below it.
 void Subscriptions::read_table(const std::shared_ptr<Subscription>& subscription) {
   subscription->reading_table = true;
   store::EventFilter filter;
@@ -239,9 +242,9 @@ void Subscriptions::read_table(const std::shared_ptr<Subscription>& subscription
         reader.events(filter, events_per_step, limits::page_bytes_max));
     dispatcher_.post_to_loop([this, subscription, page, upto] {
       subscription->reading_table = false;
-      if (!*page) return;  // Postgres is away: the next commit or keep-alive tries again
+      if (!*page) return;  // Postgres is unreachable: the next commit or keep-alive tries again
       for (const events::Event& event : **page) deliver(*subscription, event);
-      // A page cut by its bytes is shorter than events_per_step, so only an empty one is the end.
+      // A page that was cut by bytes is shorter than events_per_step, so only an empty page marks the end.
       subscription->next_seq = (*page)->empty() ? upto : (*page)->back().seq + 1;
       pump(subscription);
     });

@@ -1,6 +1,6 @@
-// Subscriptions: each reads the log by position, from the table while it is behind and from the
-// tail in memory when it has caught up, so that there is no gap between the two. One `event`
-// notification an event, one `caught_up`, then live; a keep-alive carries the position.
+// Subscriptions: each reads the log by position, from the table while it is behind and from the tail in memory once it
+// has caught up, without a gap between them. It sends one `event` notification per event, one `caught_up`, then live
+// events; a keep-alive carries the position. Loop thread.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ class Subscriptions {
   Subscriptions(gateway::Services& services, gateway::Dispatcher& dispatcher);
   ~Subscriptions();
 
-  // event.subscribe and event.unsubscribe.
+  // Serves event.subscribe and event.unsubscribe.
   void serve(const std::shared_ptr<Subscriber>& session, const gateway::ExchangePtr& exchange);
-  void closed(const Subscriber& session);   // never from within the calls below
-  void drained(const Subscriber& session);  // its output is written: its subscriptions may go on
+  void closed(const Subscriber& session);   // the functions below never call it
+  void drained(const Subscriber& session);  // output was written: the session's subscriptions may continue
   void committed();                         // the log has grown
   bool any() const { return !subscriptions_.empty(); }
-  void keep_alive();  // about every 15 s: positions, and the end of those too slow
+  void keep_alive();  // called about every 15 s: sends positions, and ends subscriptions that are too slow
 
  private:
   struct Subscription;

@@ -1,3 +1,4 @@
+// Creates the parts of the daemon, serves with them, and ends them.
 #include "daemon/wiring.hpp"
 
 #include <sys/stat.h>
@@ -60,7 +61,7 @@ constexpr std::chrono::seconds flush_at_most{10};
 constexpr std::chrono::seconds partition_retry{1};
 constexpr std::size_t policy_bytes_max = 1 << 20;
 
-// The policies of the file that the setting names. Errors: not_found, invalid_argument, with the setting in front.
+// Reads the policies of the file that the setting names. Errors: not_found, invalid_argument, prefixed by the setting.
 Result<evidence::completion::Policies> completion_policies(const std::string& path) {
   if (path.empty()) return evidence::completion::Policies();
   auto text = read_file(path, policy_bytes_max);
@@ -69,11 +70,11 @@ Result<evidence::completion::Policies> completion_policies(const std::string& pa
   if (!policies) return std::move(policies).error().within("completion_policy " + path);
   return policies;
 }
-// How long ending waits for the threads that ask Postgres, and for the shutdown of a Postgres that does not answer.
-// With store::shutdown_patience, the answers before (daemon/server.cpp) and a connection that is being opened it is
-// under a minute.
+// Limits of the stop: the wait for threads that query Postgres, and the shutdown of a Postgres that does not answer.
+// Together with store::shutdown_patience, the answers before (daemon/server.cpp) and a connection that is being opened,
+// a stop takes less than a minute.
 constexpr std::chrono::seconds stop_patience{20}, silent_patience{3};
-// At a start, for what would otherwise be seen a moment later.
+// The start waits at most this long for work that would otherwise finish shortly after.
 constexpr std::chrono::milliseconds publish_at_most{300};
 
 Result<retrieval::RemoteOptions> embedding_server(const Config& config) {
@@ -89,8 +90,8 @@ Result<retrieval::RemoteOptions> embedding_server(const Config& config) {
   return retrieval::http_remote(options);
 }
 
-// While it lives, the daemon ends: threads that wait for a Postgres which does not answer, or for standbys that do not,
-// are let go, at once when that is known, and in any case when ending has taken too long.
+// Exists while the daemon ends: releases the threads that wait for a Postgres or for standbys that do not answer, at
+// once if that is known, and otherwise when the stop has taken too long.
 class Impatience {
  public:
   Impatience(store::Appender& appender, store::Connections& connections)
@@ -102,7 +103,7 @@ class Impatience {
           }
           if (ended_) return;
           gave_up_ = true;
-          appender.close();  // what it does not know the fate of is answered so
+          appender.close();  // requests of unknown outcome are answered as such
           connections.give_up();
         })) {}
   ~Impatience() {
@@ -146,20 +147,20 @@ Status Daemon::Parts::open_followers(const Config& config) {
   run_follower->start();
   pointer_follower->start();
   report_follower->start();
-  RETURN_IF_ERROR(open_retrieval(config));  // with the follower of documents, for which an erasure waits
+  RETURN_IF_ERROR(open_retrieval(config));  // includes the follower of documents, which an erasure waits for
   snapshot::SnapshotterOptions pace;
   pace.place = place;
   pace.events_between = config.snapshot_events;
   pace.seconds_between = config.snapshot_seconds;
   snapshots = std::make_unique<snapshot::Snapshotter>(std::move(pace), clock, *appender, runs, tail, *files);
-  // An erasure that was begun is finished before anybody could copy what it erases.
+  // An unfinished erasure is completed before a client could copy its content.
   redactor = std::make_unique<audit::Redactor>(audit::RedactionOptions{own + "/redactions", place}, clock, *appender,
                                                runs, tail, *files, *archive, *snapshots);
   archiver = std::make_unique<audit::Archiver>(place, clock, *appender, runs, tail, *publisher, *archive);
   RETURN_IF_ERROR(redactor->finish_pending());
   for (const auto& log : earlier) audit::warn_of_lost_erasures(log->folder + "/redactions", log->place.log_no);
   snapshots->start();
-  // Halts that Postgres could not take go into the log before anything is served.
+  // Halts that Postgres could not take are appended before any request is served.
   ASSIGN_OR_RETURN(halts, evidence::HaltJournal::open({own + "/halts", place}, *appender, runs));
   return success();
 }
@@ -244,8 +245,8 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
   return server->listen();
 }
 
-// Makes the next partition as soon as one is begun. Called after each commit and four times a minute: one that could
-// not be made is tried again, long before it is needed.
+// Creates the next partition as soon as one is begun. Called after each commit and four times a minute, so a failed
+// attempt is repeated long before the partition is needed.
 void Daemon::Parts::watch_partitions(std::int64_t size) {
   const std::int64_t wanted = size / events_per_partition;
   if (wanted <= partition_made_ || clock.monotonic() < partition_again_.load() || partition_under_way_.exchange(true))
@@ -257,20 +258,20 @@ void Daemon::Parts::watch_partitions(std::int64_t size) {
           partition_made_ = wanted;
         } else {
           partition_again_ = clock.monotonic() + partition_retry;
-          log_error("making a partition ahead; it is tried again", {{"error", made.error().message}});
+          log_error("cannot create a partition ahead; retrying", {{"error", made.error().message}});
         }
         partition_under_way_ = false;
       });
   if (!posted) partition_under_way_ = false;
 }
 
-// Keeps the directory bounded. A run that the table does not have yet stays: it could not be loaded.
+// Keeps the directory bounded. A run that the table does not have yet stays, because it could not be loaded again.
 void Daemon::Parts::watch_runs() {
   if (runs.size() > limits::runs_in_memory_max) runs.trim(limits::runs_in_memory_max / 2, run_follower->next_seq());
 }
 
-// At start and once a minute, on a worker: what would grow without anybody's limit. Logs are what the daemon, its
-// children and the private server say; uploads that nobody resumes are somebody's who gave up.
+// Runs at the start and once a minute, on a worker: limits the logs of the daemon, its children and the private server,
+// and removes uploads that were abandoned.
 void Daemon::Parts::keep_house() {
   if (ticks_++ % 4 != 0) return;
   workers
@@ -281,10 +282,10 @@ void Daemon::Parts::keep_house() {
             for (const auto& [name, bytes_max] : {std::pair("/munimentd.log", limits::daemon_log_bytes_max),
                                                   std::pair("/postgres/server.log", limits::postgres_log_bytes_max)}) {
               if (const Status kept = keep_log_within(data + name, bytes_max); !kept)
-                log_warning("a log cannot be kept small", {{"error", kept.error().message}});
+                log_warning("cannot limit the size of a log file", {{"error", kept.error().message}});
             }
             if (const std::size_t expired = files->expire_uploads(upload_seconds_))
-              log_info("uploads that nobody went on with are removed", {{"uploads", expired}});
+              log_info("abandoned uploads were removed", {{"uploads", expired}});
           })
       .ok();
 }

@@ -1,5 +1,5 @@
-// Makes one of everything, in the order in which they need each other, and takes it apart in the
-// reverse order. The only place that knows all the parts.
+// Creates every part of the daemon in the order of their dependencies, and destroys them in the reverse order. The only
+// unit that knows all parts.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace muniment::daemon {
 
-// What an operator decides for one start.
+// The operator's options for one start.
 struct StartChoices {
   bool continue_restored = false;    // restored_log.hpp
   bool adopt_tail = false;           // log_start.hpp
@@ -20,16 +20,16 @@ struct StartChoices {
 
 class Daemon {
  public:
-  // Takes the data folder, brings Postgres up, takes the log over, and listens. Errors name what to
-  // do: conflict (another daemon holds the folder or the log; another version's data), unavailable.
-  // None, if a signal came before the log was opened: what was started by then has ended. One that comes later
-  // is obeyed by `serve`. `signals` outlives it: it is its parts that must not be left behind.
+  // Locks the data folder, starts Postgres, takes the log over, and listens. Returns null if a signal arrived before
+  // the log was opened; everything that was started has then ended. `serve` handles a later signal. `signals` outlives
+  // the daemon. Errors with the next step: conflict (another daemon holds the folder or the log; data of another
+  // version), unavailable.
   static Result<std::unique_ptr<Daemon>> start(const Config& config, ServiceManager manager,
                                                const StartChoices& choices, StopSignals& signals);
   ~Daemon();
 
-  // Until a signal, or until the log is lost to another writer. The exit code: 0 after an
-  // orderly stop, 1 otherwise.
+  // Serves until a signal, or until another writer takes the log. Returns the exit code: 0 after an orderly stop, 1
+  // otherwise.
   int serve();
 
  private:

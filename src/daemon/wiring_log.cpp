@@ -1,4 +1,4 @@
-// The part of a daemon's start that takes the log: its database, its files, its end, and the runs that were open.
+// The part of a daemon's start that opens the log: its database, its files, its end, and the runs that were open.
 #include "daemon/daemon_parts.hpp"
 
 #include <sys/stat.h>
@@ -54,7 +54,7 @@
 namespace muniment::daemon {
 namespace {
 
-// At a start, for what would otherwise be seen a moment later.
+// The start waits at most this long for work that would otherwise finish shortly after.
 constexpr std::chrono::milliseconds interrupt_at_most{300};
 
 }  // namespace
@@ -124,12 +124,12 @@ Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interr
   if (refused) appender->refuse(*refused);
   if (start.refused) {
     appender->refuse(*start.refused);
-    tail.start_at(start.own_size);  // nothing that was not ours gets into tables, snapshots, indexes or tiles
+    tail.start_at(start.own_size);  // keeps foreign events out of tables, snapshots, indexes and tiles
   }
   if (!refused && !start.refused) RETURN_IF_ERROR(begin_log(config, start, reader));
   ASSIGN_OR_RETURN(earlier, store::read_earlier_logs(reader, config.data));
   for (const auto& log : earlier) RETURN_IF_ERROR(follow_closed_log(*log, reader, *files, interrupt));
-  // Only now is the log ours: no other daemon is between a link and its event.
+  // The log is ours from here on, so no other daemon is between linking a file and appending its event.
   return files->sweep_staging([&](const Uuid& artifact_id) -> Result<bool> {
     ASSIGN_OR_RETURN(auto row, reader.artifact(artifact_id));
     for (std::size_t i = 0; i < earlier.size() && !row; ++i) {
@@ -139,7 +139,7 @@ Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interr
   });
 }
 
-// Set before anything is appended, and never again: the append thread reads it without a lock.
+// Set once, before the first append: the append thread reads them without a lock.
 void Daemon::Parts::hear_of_the_log() {
   appender->on_fatal = [this](const Error&) {
     lost = true;
@@ -157,7 +157,7 @@ void Daemon::Parts::hear_of_the_log() {
   };
 }
 
-// What is adopted is written by this daemon only once an event says that it was adopted.
+// Adopted events count as written by this daemon only after an event has recorded the adoption.
 Status Daemon::Parts::begin_log(const Config& config, const LogStart& start, store::Reader& reader) {
   const auto begin = [this] {
     const store::LogStatus log = appender->status();
@@ -172,7 +172,7 @@ Status Daemon::Parts::begin_log(const Config& config, const LogStart& start, sto
   return interrupt_runs(interrupted_, interrupt_at_most, start_seq_, reader, clock, *appender, runs);
 }
 
-// Those for which the start did not wait.
+// Interrupts the runs that the start did not wait for.
 void Daemon::Parts::interrupt_the_rest() {
   if (interrupted_.run_ids.empty()) return;
   workers
@@ -187,12 +187,12 @@ void Daemon::Parts::interrupt_the_rest() {
       .ok();
 }
 
-// The append thread has ended. An end that Postgres has not confirmed is left open: the next start finds out.
+// The append thread has ended. If Postgres has not confirmed the last batch, the next start determines its outcome.
 void Daemon::Parts::close_log() {
   const store::LogStatus log = appender->status();
   if (lost || !log.refused.empty() || !log.away.empty()) return;
   if (const Status kept = written->stop({log.size, log.root}); !kept)
-    log_error("keeping what was written last", {{"error", kept.error().message}});
+    log_error("cannot record the last written position", {{"error", kept.error().message}});
 }
 
 }  // namespace muniment::daemon

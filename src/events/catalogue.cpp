@@ -1,3 +1,4 @@
+// The table of core event types, and the checks of types and bodies.
 #include "events/catalogue.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace muniment::events {
 namespace {
 
-// Sorted by name. Each row is held against schema/event/<name>.json by a test.
+// Sorted by name. A test compares each row with schema/event/<name>.json.
 constexpr std::array<TypeInfo, type_count - 1> table = {{
     {"access.refused", Type::access_refused, 1, Writer::daemon, "munimentd", Admits::open_only},
     {"approval.decided", Type::approval_decided, 1, Writer::client, "event.append", Admits::open_only},
@@ -96,7 +97,7 @@ bool is_segment(std::string_view text) {
 Error unknown_type(std::string_view name) {
   std::vector<std::string_view> names;
   for (const TypeInfo& row : table) {
-    if (row.writer == Writer::client) names.push_back(row.name);  // a type that clients may not write is no help
+    if (row.writer == Writer::client) names.push_back(row.name);  // suggest only types that clients may write
   }
   std::string message = "unknown event type " + json::quote(name) + ".";
   if (const std::string_view near = nearest(name, names); !near.empty()) {
@@ -105,8 +106,7 @@ Error unknown_type(std::string_view name) {
   return {Errc::invalid_argument, message + " Own types start with \"x.\"."};
 }
 
-// The schemas of the bodies, by type. They are compiled into the program, so that a failure to
-// load is a fault of the build.
+// The schemas of the bodies, by type. They are compiled into the program, so a failure to load one is a build fault.
 class BodySchemas {
  public:
   static const BodySchemas& get() {
@@ -177,7 +177,7 @@ Status check_client_may_write(std::string_view type) {
   if (info == nullptr) return unknown_type(type);
   if (info->writer == Writer::client) return success();
   if (info->written_by == reserved) {
-    return Error(Errc::denied, json::quote(type) + " is reserved: nothing writes it. Own types start with \"x.\".");
+    return Error(Errc::denied, json::quote(type) + " is reserved. Own types start with \"x.\".");
   }
   const std::string how = info->written_by == daemon_itself ? "the daemon itself; no method writes it."
                                                             : "the daemon. Call " + std::string(info->written_by) + ".";
@@ -197,7 +197,7 @@ void seal_own(NewEvent& event) {
   const auto document = json::parse(event.body);
   const Status fits = document ? check_body(event.type, document->root()) : Status(document.error());
   if (!fits) {
-    log_error("an event of the daemon's own does not fit its schema",
+    log_error("an event of the daemon does not match its schema",
               {{"type", event.type}, {"error", fits.error().message}, {"body", event.body}});
     std::abort();
   }

@@ -1,6 +1,5 @@
-// The catalogue of event types: who may write each, and what its body must look like. A core type
-// is a schema in schema/event/, a row here and a golden pair; anything named x.<vendor>.<name> is
-// the client's own and opaque.
+// The catalogue of event types: the writer of each, and the schema of its body. A core type has a schema in
+// schema/event/, a row here and a golden pair; a type named x.<vendor>.<name> belongs to the client and is opaque.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +12,15 @@
 
 namespace muniment::events {
 
-enum class Type : std::uint8_t;  // one enumerator a core type, and `foreign` for x.…; catalogue_types.hpp
+enum class Type : std::uint8_t;  // one enumerator per core type, and `foreign` for x.…; catalogue_types.hpp
 
 enum class Writer : std::uint8_t {
-  client,  // event.append takes it
-  daemon,  // its own method writes it; event.append answers denied and names the method
+  client,  // event.append accepts it
+  daemon,  // only its own method writes it; event.append returns denied and names the method
 };
 
-// In which states a run takes the type, beside what docs/format.md (Life of a run) says of
-// run.started, which begins a run, and of artifact.stored, which may come with a snapshot.
+// The states in which a run accepts the type. docs/format.md (Life of a run) has the exceptions: run.started, which
+// begins a run, and artifact.stored, which may come with a snapshot.
 enum class Admits : std::uint8_t {
   open_only = 1,
   ended = 1 | 2,   // open or ended
@@ -33,9 +32,9 @@ constexpr bool admits_open(Admits admits) { return (static_cast<int>(admits) & 1
 constexpr bool admits_ended(Admits admits) { return (static_cast<int>(admits) & 2) != 0; }
 constexpr bool admits_halted(Admits admits) { return (static_cast<int>(admits) & 4) != 0; }
 
-// `written_by` of what no method writes.
+// `written_by` of types that no method writes.
 inline constexpr std::string_view daemon_itself = "munimentd";
-// `written_by` of what nothing writes: the name is kept for what is to come.
+// `written_by` of types that nothing writes yet: the name is reserved.
 inline constexpr std::string_view reserved = "reserved";
 
 struct TypeInfo {
@@ -49,21 +48,21 @@ struct TypeInfo {
 
 std::span<const TypeInfo> catalogue();
 
-// nullptr: not a core type.
+// Returns nullptr if the name is not a core type.
 const TypeInfo* find_type(std::string_view name);
-Type type_named(std::string_view name);  // Type::foreign for all that is not a core type
+Type type_named(std::string_view name);  // returns Type::foreign if the name is not a core type
 inline constexpr std::string_view foreign_prefix = "x.";
-bool is_foreign(std::string_view name);  // well-formed x.<vendor>.<name>
+bool is_foreign(std::string_view name);  // true for a well-formed x.<vendor>.<name>
 
-// Is `type` one that event.append accepts from a client? Errors: invalid_argument for an unknown
-// core name (naming the nearest) or a malformed own one, denied for the daemon's.
+// Checks that event.append accepts `type` from a client. Errors: invalid_argument for an unknown core name (with the
+// nearest one) or a malformed own name, denied for a type that the daemon writes.
 Status check_client_may_write(std::string_view type);
 
-// Holds `body` against the schema of a core type; foreign bodies need only be objects.
+// Validates `body` against the schema of a core type; a foreign body has to be an object. Errors: invalid_argument.
 Status check_body(std::string_view type, const json::Value& body);
 
-// Seals an event that the daemon itself made. In builds with failpoints its body is held against its schema first, and
-// one that does not fit ends the process: every test of every path is a test of what the daemon says there.
+// Seals an event that the daemon itself made. Builds with failpoints validate its body first and abort the process on a
+// mismatch, so every test also checks the daemon's own events.
 void seal_own(NewEvent& event);
 
 }  // namespace muniment::events

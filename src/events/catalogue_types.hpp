@@ -1,5 +1,5 @@
-// One enumerator a core event type, named as the type is, so that a switch over them is checked to
-// be whole (-Werror=switch-enum), and `foreign` for whatever is not a core type.
+// One enumerator per core event type, named like the type, so that the compiler checks that a switch covers all of them
+// (-Werror=switch-enum), and `foreign` for any other type.
 #pragma once
 
 #include <cstddef>

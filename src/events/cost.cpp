@@ -1,3 +1,4 @@
+// Parses amounts of money and formats their sums.
 #include "events/cost.hpp"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ constexpr std::size_t text_bytes_max = 100;
 constexpr int exponent_max = 308;
 constexpr int decimals = 12;
 constexpr int amount_digits_max = 15 + decimals;  // an amount is below 10^15
-constexpr int sum_digits_max = 38;                // what 128 bits surely hold
+constexpr int sum_digits_max = 38;                // digits that 128 bits can always hold
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -21,7 +22,7 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
-// [eE][+-]?[0-9]+ at the end of the text, or nothing: 0.
+// Removes [eE][+-]?[0-9]+ from the end of the text and returns its value; 0 if there is none.
 std::optional<int> take_exponent(std::string_view text) {
   if (text.empty()) return 0;
   if (text[0] != 'e' && text[0] != 'E') return std::nullopt;

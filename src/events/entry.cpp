@@ -1,3 +1,4 @@
+// Encodes and hashes an event's entry.
 #include "events/entry.hpp"
 
 #include <cassert>

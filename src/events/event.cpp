@@ -1,3 +1,4 @@
+// Checks the size of event bodies and seals events.
 #include "events/event.hpp"
 
 #include <fmt/format.h>

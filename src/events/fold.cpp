@@ -1,5 +1,5 @@
-// The fold: one rule a type, as docs/format.md (State, Rules by type) has them. It runs for every
-// event of every active run, so a body is parsed only where its type's rule reads it.
+// Folds events into a run's state: one rule per type, as specified in docs/format.md (State, Rules by type). It runs
+// for every event of every active run, so a body is parsed only if its type's rule reads it.
 #include <limits>
 
 #include "events/catalogue.hpp"
@@ -235,7 +235,7 @@ void artifact_stored(RunState& state, const Value& body) {
 
 // Dispatch
 
-// clang-format off: several types a line
+// clang-format off: several types per line
 bool reads_body(Type type) {
   switch (type) {
     case Type::run_started:
@@ -354,8 +354,8 @@ void apply_rule(RunState& state, Type type, const Event& event, const Value& bod
       if (!patch_working(state.working, body, spilled_patch)) add(state.patches_refused, 1);
       return;
       // clang-format off
-    case Type::message_added: case Type::thought_recorded:  // counted as messages, whatever they say
-    case Type::run_interrupted:  // the run goes on, and so does what was pending
+    case Type::message_added: case Type::thought_recorded:  // counted as messages, whatever their content
+    case Type::run_interrupted:  // the run continues, and so does its pending work
     case Type::access_refused: case Type::artifact_redacted: case Type::clock_stepped: case Type::document_retracted:
     case Type::document_revised: case Type::embedder_trained: case Type::error_raised: case Type::event_redacted:
     case Type::evidence_linked: case Type::evidence_recorded: case Type::feedback_recorded: case Type::file_changed:

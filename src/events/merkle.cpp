@@ -1,3 +1,4 @@
+// Adds leaves to the right edge of a Merkle tree, and computes its root.
 #include "events/merkle.hpp"
 
 #include <bit>
@@ -11,7 +12,7 @@ Hash merkle_node(const Hash& left, const Hash& right) { return sha256({node_doma
 
 void MerkleEdge::add(const Hash& leaf) {
   Hash subtree = leaf;
-  // Every trailing one bit of the old size is a perfect subtree that the new leaf completes.
+  // Each trailing one bit of the old size is a perfect subtree that the new leaf completes.
   for (std::int64_t bits = size_; bits & 1; bits >>= 1) {
     subtree = merkle_node(subtrees_.back(), subtree);
     subtrees_.pop_back();

@@ -1,5 +1,5 @@
-// The right edge of an RFC 6962 Merkle tree: what is needed to add leaves and to know the root,
-// one hash for every set bit of the size, at most 64.
+// The right edge of an RFC 6962 Merkle tree: one hash for every set bit of the size, at most 64. It suffices to add
+// leaves and to compute the root.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Makes and checks inclusion and consistency proofs.
 #include "events/merkle_proof.hpp"
 
 #include <bit>
@@ -7,7 +8,7 @@
 namespace muniment::events {
 namespace {
 
-// The largest power of two below `leaves`: where RFC 6962 divides them.
+// The largest power of two below `leaves`, at which RFC 6962 splits a tree.
 std::int64_t split(std::int64_t leaves) {
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(leaves - 1)));
 }
@@ -16,7 +17,7 @@ int height(std::int64_t leaves) { return std::countr_zero(static_cast<std::uint6
 
 bool perfect(std::int64_t leaves) { return std::has_single_bit(static_cast<std::uint64_t>(leaves)); }
 
-// The root of the leaves [begin, end), where `begin` is a multiple of every perfect part's size.
+// The root of the leaves [begin, end), where `begin` is a multiple of the size of each perfect part.
 Result<Hash> range_root(std::int64_t begin, std::int64_t end, const NodeReader& node) {
   const std::int64_t leaves = end - begin;
   if (perfect(leaves)) return node(height(leaves), begin >> height(leaves));
@@ -37,7 +38,7 @@ Status include(std::int64_t index, std::int64_t begin, std::int64_t end, const N
   return success();
 }
 
-// SUBPROOF of RFC 6962, 2.1.2; `known`: the subtree is the old tree itself, whose root is known.
+// SUBPROOF of RFC 6962, 2.1.2. `known`: the subtree is the old tree itself, whose root is known.
 Status grow(std::int64_t first, std::int64_t begin, std::int64_t end, bool known, const NodeReader& node,
             std::vector<Hash>& proof) {
   if (first == end) {
@@ -105,7 +106,7 @@ bool proves_consistency(std::int64_t first, const Hash& first_root, std::int64_t
   std::int64_t last = second - 1;
   while (at % 2 == 1) at >>= 1, last >>= 1;
   if (at != 0 && proof.empty()) return false;
-  Hash old_hash = at == 0 ? first_root : proof[next++];  // a first of a power of two is its own start
+  Hash old_hash = at == 0 ? first_root : proof[next++];  // an old size that is a power of two starts with its own root
   Hash new_hash = old_hash;
   for (; next < proof.size(); ++next) {
     if (last == 0) return false;

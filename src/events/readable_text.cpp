@@ -1,3 +1,4 @@
+// Extracts the readable text of events, by type.
 #include "events/readable_text.hpp"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 namespace muniment::events {
 namespace {
 
-// What a JSON value says: a string its text, anything else its source.
+// Returns a string's text, or the source of any other value.
 std::string words_of(const json::Value& value) {
   if (!value) return {};
   return value.as_string().value_or(std::string(value.source()));
@@ -67,7 +68,7 @@ std::string command_line(const json::Value& argv) {
   return line;
 }
 
-// An end that nobody knows is no failure.
+// An unknown end does not count as a failure.
 bool has_failed(std::string_view status) { return status != "ok" && status != "unknown"; }
 
 void read_tool(std::string_view type, const json::Value& body, TextWriter& out, ReadableText& about) {

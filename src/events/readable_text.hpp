@@ -1,6 +1,5 @@
-// What an event of a run says to a reader: its words without the JSON around them. It is what the corpus "run" is made
-// of (docs/retrieval.md, "Runs"), and a function of type and body alone; docs/format.md specifies it for whoever
-// verifies it.
+// Extracts the readable text of an event: its words without the JSON around them. The corpus "run" consists of these
+// texts (docs/retrieval.md, "Runs"). The text depends only on type and body; docs/format.md specifies it for verifiers.
 #pragma once
 
 #include <optional>
@@ -19,21 +18,21 @@ inline constexpr std::string_view readable_types[] = {
     "run.ended",     "run.halted",      "step.ended",        "thought.recorded", "tool.called",   "tool.returned"};
 bool is_readable(std::string_view type);
 
-// Between two parts of a text.
+// Separates two parts of a text.
 inline constexpr std::string_view part_separator = "\n\n";
 
 struct TextPart {
   std::string text;
-  std::optional<Uuid> artifact_id;  // then its bytes are the text
+  std::optional<Uuid> artifact_id;  // then the artifact's bytes are the text
 };
 
 struct ReadableText {
-  std::string name;  // who or what: the role, the tool, the error's class; may be empty
+  std::string name;  // the role, the tool or the error's class; may be empty
   bool failed = false;
-  std::vector<TextPart> parts;  // none empty
+  std::vector<TextPart> parts;  // each part is non-empty
 };
 
-// A reference counts only with a preview: then who erases its artifact erases this event too (store/logs/erasure.cpp).
+// A reference counts only with a preview, so that erasing its artifact also erases this event (store/logs/erasure.cpp).
 ReadableText readable_text(std::string_view type, const json::Value& body);
 
 }  // namespace muniment::events

@@ -1,3 +1,4 @@
+// Computes the subtrees that complete the proof of a run.
 #include "events/run_proof.hpp"
 
 #include <algorithm>
@@ -6,9 +7,8 @@
 namespace muniment::events {
 namespace {
 
-// The fewest perfect subtrees that cover [from, to): at each leaf the largest that starts there and
-// does not reach beyond the end. Their siblings hold a leaf of the run or lie outside, so that no
-// two of them could be one.
+// Covers [from, to) with the fewest perfect subtrees: at each leaf, the largest one that starts there and does not
+// exceed the end. Their siblings hold a leaf of the run or are outside, so no two of them could be merged.
 void cover(std::int64_t from, std::int64_t to, std::vector<TreePlace>& places) {
   while (from < to) {
     const int fits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(to - from))) - 1;

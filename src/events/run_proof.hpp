@@ -1,6 +1,6 @@
-// What proves a whole run at once. The run's events give their own leaves; the rest of the tree is
-// given by perfect subtrees that hold none of them: as few as there are, and together with the
-// leaves they make the root. Node (level, index) covers the leaves [index·2^level, (index+1)·2^level).
+// The proof of a whole run. The run's events provide their own leaves; the rest of the tree is provided by the fewest
+// perfect subtrees without any of these leaves. Together they yield the root. Node (level, index) covers the leaves
+// [index·2^level, (index+1)·2^level).
 #pragma once
 
 #include <compare>
@@ -15,8 +15,7 @@ struct TreePlace {
   auto operator<=>(const TreePlace&) const = default;
 };
 
-// The seqs of a run's events in ascending order, as spans: a run that wrote alone is one span,
-// however long.
+// The seqs of a run's events in ascending order, as spans: a run that wrote alone is one span of any length.
 class LeafSpans {
  public:
   struct Span {
@@ -24,7 +23,7 @@ class LeafSpans {
     std::int64_t to = 0;    // exclusive
   };
 
-  // False: `seq` does not come after all before it.
+  // Returns false if `seq` is not greater than all before it.
   bool add(std::int64_t seq);
   const std::vector<Span>& spans() const { return spans_; }
 
@@ -32,8 +31,7 @@ class LeafSpans {
   std::vector<Span> spans_;
 };
 
-// The places of those subtrees in a tree of `size` leaves, by level and index. Every leaf must be
-// below `size`.
+// Returns the places of those subtrees in a tree of `size` leaves, by level and index. Every leaf must be below `size`.
 std::vector<TreePlace> run_proof_places(const LeafSpans& leaves, std::int64_t size);
 
 }  // namespace muniment::events

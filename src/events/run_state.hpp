@@ -1,5 +1,5 @@
-// What a run's state is made of, as plain data (docs/format.md, State). fold.cpp changes it event
-// by event, run_state_json.cpp writes and reads the document.
+// The state of a run as plain data (docs/format.md, State). fold.cpp updates it event by event; run_state_json.cpp
+// writes and reads the document.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,10 @@ namespace muniment::events {
 
 inline constexpr std::size_t run_labels_bytes_max = 61'440;  // all labels of a run, as canonical JSON
 
-using Text = std::optional<std::string>;    // null in the document when absent
+using Text = std::optional<std::string>;    // null in the document if absent
 using Scalar = std::optional<std::string>;  // JSON text of a string, number or boolean
 
-// A list of what is open, the newest limits::state_list_items_max of it. `is` tells whether an
-// item has the key that is meant.
+// A list of open items, limited to the newest limits::state_list_items_max. `is` compares an item's key.
 template <typename Item>
 struct OpenList {
   std::vector<Item> items;
@@ -112,7 +111,7 @@ struct RunState {
   Text run_id;
   Text status, outcome, origin, goal;
   std::optional<AgentState> agent;
-  std::map<std::string, std::string> labels;  // to the scalar's JSON text
+  std::map<std::string, std::string> labels;  // values are the JSON texts of scalars
   std::optional<ParentState> parent;
   std::optional<Time> started_at, last_event_at;
 
@@ -148,7 +147,7 @@ struct RunState {
   std::map<std::string, Picos> cost;
   std::int64_t uncounted = 0;
 
-  std::array<std::int64_t, type_count> counts{};  // by Type; foreign ones are below
+  std::array<std::int64_t, type_count> counts{};  // by Type; foreign types are counted below
   std::map<std::string, std::int64_t, std::less<>> other_counts;
 
   std::int64_t artifact_count = 0;
@@ -160,14 +159,13 @@ struct RunState {
   std::int64_t patches_refused = 0;
 };
 
-// fold.cpp: one event more. `spilled_patch` as State::apply has it.
+// Defined in fold.cpp: applies one event. `spilled_patch` as for State::apply.
 void fold(RunState& state, const Event& event, std::string_view spilled_patch);
 
-// Applies a state.patched body to `working`, wholly or not at all. Errors: invalid_argument,
-// too_large.
+// Applies a state.patched body to `working`, completely or not at all. Errors: invalid_argument, too_large.
 Status patch_working(json::Tree& working, const json::Value& body, std::string_view spilled_patch);
 
-// run_state_json.cpp
+// Defined in run_state_json.cpp.
 std::string write_document(const RunState& state);
 Result<RunState> read_document(std::string_view document);
 

@@ -1,5 +1,4 @@
-// The state document, written in canonical form (every object's members in the order of their
-// names) and read back.
+// Writes the state document in canonical form (the members of every object sorted by name), and reads it.
 #include "events/catalogue.hpp"
 #include "events/run_state.hpp"
 
@@ -203,8 +202,8 @@ void write_usage(json::Writer& out, const RunState& state) {
   out.member("uncounted", state.uncounted).end_object();
 }
 
-// Reading. What a document lacks, or has of another kind, is found at the end by comparing it with
-// what would have been written.
+// Reading. A missing member or one of another kind is detected at the end, when the document is compared with its
+// canonical form.
 
 std::int64_t number_of(const Value& value) { return value.as_int().value_or(0); }
 

@@ -1,3 +1,4 @@
+// Folds events into a state, and checks patches against it.
 #include "events/state.hpp"
 
 #include "events/catalogue.hpp"
@@ -51,7 +52,7 @@ Result<State> State::parse(std::string_view document) {
 std::string spilled_patch_of(const Event& event) {
   if (event.type != "state.patched" || !event.body) return {};
   const std::string& body = *event.body;
-  // Nearly always there is none, and this says so without parsing (a name may hold escapes).
+  // Most bodies have no reference, which this test detects without parsing (a name may contain escapes).
   if (body.find("\"ref\"") == std::string::npos && body.find('\\') == std::string::npos) return {};
   const auto document = json::parse(body);
   if (!document || document->root()["patch"]) return {};

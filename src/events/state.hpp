@@ -1,5 +1,5 @@
-// The state of a run: a pure fold of its events, one document (schema/state.json). Snapshots hold
-// it, rehydrate answers it, and the verifier folds it again with code of its own.
+// The state of a run: a pure fold of its events into one document (schema/state.json). Snapshots store it, rehydrate
+// returns it, and the verifier folds it again with separate code.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ class State {
   State(const State&);
   State& operator=(const State&);
 
-  // Applies the next event of the run. Never fails: what does not fit is counted, not guessed, so
-  // that a fold is total over every log that could be written. `patch` is the text of a
-  // state.patched event whose patch was spilled into an artifact (empty otherwise).
+  // Applies the next event of the run. Never fails: an event that does not fit is counted and otherwise ignored, so
+  // that every possible log can be folded. `patch` is the text of a state.patched event whose patch was spilled into an
+  // artifact (empty otherwise).
   void apply(const Event& event, std::string_view spilled_patch = {});
 
-  // Would this state.patched body apply? For admission: a patch that does not apply, or takes
-  // `working` over 4 MiB, is refused before it is written. Errors: invalid_argument, too_large,
-  // conflict (expected_state_hash is not the present one).
+  // Checks that this state.patched body would apply. At admission, a patch that does not apply, or would take `working`
+  // over 4 MiB, is refused before it is written. Errors: invalid_argument, too_large, conflict (expected_state_hash is
+  // not the present one).
   Status check_patch(std::string_view body, std::string_view spilled_patch = {}) const;
 
-  std::int64_t seq() const;  // of the last event applied; -1 before the first
+  std::int64_t seq() const;  // seq of the last applied event; -1 before the first
   std::int64_t run_seq() const;
-  std::size_t working_bytes() const;  // of the canonical text of `working`: most of a state's size
+  std::size_t working_bytes() const;  // size of the canonical text of `working`, most of a state's size
 
   // The canonical document (docs/format.md, State): the bytes that are hashed.
   std::string document() const;
@@ -44,7 +44,7 @@ class State {
   std::unique_ptr<Fold> fold_;
 };
 
-// The artifact_id of a spilled patch that `event` needs before it can be applied; empty if none.
+// Returns the artifact_id of a spilled patch that `event` needs before it can be applied; empty if none.
 std::string spilled_patch_of(const Event& event);
 
 }  // namespace muniment::events

@@ -1,4 +1,4 @@
-// The agent's own part of the state: a patch applies whole, or not at all (docs/format.md, Working).
+// Patches the agent's own part of the state; a patch applies completely or not at all (docs/format.md, Working).
 #include "events/run_state.hpp"
 
 namespace muniment::events {
@@ -30,7 +30,7 @@ Status check_limits(const json::Tree& working) {
   if (working.bytes() <= limits::working_state_bytes_max) return success();
   Error error(Errc::too_large, "working state would be " + std::to_string(working.bytes()) + " bytes, limit " +
                                    std::to_string(limits::working_state_bytes_max) +
-                                   ". Put what is large into artifacts and refer to them.");
+                                   ". Store large values as artifacts and refer to them.");
   error.limit = static_cast<std::int64_t>(limits::working_state_bytes_max);
   return error;
 }
@@ -38,12 +38,12 @@ Status check_limits(const json::Tree& working) {
 }  // namespace
 
 Status patch_working(json::Tree& working, const Value& body, std::string_view spilled_patch) {
-  json::Tree patched = working;  // shares all that the patch does not touch
+  json::Tree patched = working;  // shares everything that the patch does not change
   const std::string format = body["format"].string_or("");
   if (const Value patch = body["patch"]) {
     RETURN_IF_ERROR(apply_patch(patched, format, patch));
   } else {
-    if (!body["ref"].is(Kind::object)) return Error(Errc::invalid_argument, "patch: missing, and no ref in its place");
+    if (!body["ref"].is(Kind::object)) return Error(Errc::invalid_argument, "patch: missing. Send patch or ref.");
     if (spilled_patch.size() > limits::working_state_bytes_max) {
       return Error(Errc::too_large, "the patch is " + std::to_string(spilled_patch.size()) + " bytes, limit " +
                                         std::to_string(limits::working_state_bytes_max));

@@ -1,3 +1,4 @@
+// Finds the run, the log and the reader that a request names, and checks that the caller may use them.
 #include "gateway/access.hpp"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ Error no_run(std::string_view run_id) {
   return error;
 }
 
-// Somebody else's looks the same.
+// A run of another user gets the same error, so that its existence stays hidden.
 Error hidden_run(std::string_view run_id) {
   Error error = no_run(run_id);
   error.hidden = true;
@@ -44,7 +45,7 @@ Result<std::shared_ptr<store::Run>> load_run(Call& call, std::string_view run_id
 Result<std::shared_ptr<store::Run>> find_run(Call& call, std::string_view run_id) {
   if (run_id != log_run_id) RETURN_IF_ERROR(check_run_id(run_id));
   ASSIGN_OR_RETURN(std::shared_ptr<store::Run> run, load_run(call, run_id));
-  if (!run && !call.reader) return run;  // it may be in the log all the same
+  if (!run && !call.reader) return run;  // a commit of unknown outcome may have written it
   const bool there = run && run->view().status != store::RunStatus::absent;
   if (there) return may_see(call.caller, run->view()) ? Result<std::shared_ptr<store::Run>>(run) : hidden_run(run_id);
   if (!call.reader || run_id == log_run_id) return no_run(run_id);
@@ -63,7 +64,8 @@ Result<std::shared_ptr<store::Run>> find_earlier_run(Call& call, std::string_vie
 
 namespace {
 
-// The run of that name in the present log, or in the newest one that has it; `log_no`: in that one alone.
+// Returns the run of that name in the present log, or else in the newest log that has it. `log_no` restricts the search
+// to that log.
 Result<ReadRun> look_for_run(Call& call, std::string_view run_id, std::optional<std::int64_t> log_no) {
   if (run_id != log_run_id) RETURN_IF_ERROR(check_run_id(run_id));
   std::shared_ptr<store::Run> run;
@@ -108,7 +110,7 @@ store::EarlierLog* earlier_log(Services& services, std::int16_t log_no) {
 Result<const audit::ClosedTree::Proven*> closed_tree(Call& call, std::int16_t log_no) {
   const auto tree = call.services.closed_trees.find(log_no);
   if (tree == call.services.closed_trees.end())
-    return Error(Errc::not_found, fmt::format("log_no: this log does not go on from a log {}.", log_no));
+    return Error(Errc::not_found, fmt::format("log_no: this log does not continue a log {}.", log_no));
   return tree->second->proven(call.deadline);
 }
 
@@ -122,7 +124,8 @@ Result<store::Reader*> reader_named(Call& call) {
   }
   return Error(
       Errc::not_found,
-      fmt::format("log_no: this log does not go on from a log {}. server.status names those that it does.", *log_no));
+      fmt::format("log_no: this log does not continue a log {}. server.status lists the logs that it continues.",
+                  *log_no));
 }
 
 std::vector<store::Reader*> readers_of_all(Call& call) {
@@ -192,7 +195,7 @@ events::NewEvent make_event(Call& call, const store::Run& run, std::string_view 
 
 namespace {
 
-// Lengths in front: no two of these names can read the same.
+// The lengths precede the parts, so that two different names cannot encode to the same bytes.
 Uuid named_by(std::initializer_list<std::string_view> parts, std::size_t index) {
   std::string name;
   for (std::string_view part : parts) name.append(std::to_string(part.size())).append(":").append(part);
@@ -226,8 +229,8 @@ Result<std::optional<std::int64_t>> asof_seq(const Call& call, store::Reader& re
     const std::int64_t size = std::max(present, own);
     if (*seq < size) return std::optional(*seq);
     return Error(Errc::invalid_argument,
-                 fmt::format("asof: {} is yet to come, the newest event is {}. Leave asof out for what is now.", *seq,
-                             size - 1));
+                 fmt::format("asof: {} is in the future; the newest event is {}. Omit asof to read the current state.",
+                             *seq, size - 1));
   }
   const auto time = parse_time(asof.string_or(""));
   if (!time)
@@ -235,7 +238,7 @@ Result<std::optional<std::int64_t>> asof_seq(const Call& call, store::Reader& re
   ASSIGN_OR_RETURN(const bool passed, reader.has_passed(*time, call.services.clock, call.services.tail, call.deadline));
   if (!passed)
     return Error(Errc::invalid_argument,
-                 fmt::format("asof: {} is yet to come. Leave asof out for what is now.", asof.string_or("")));
+                 fmt::format("asof: {} is in the future. Omit asof to read the current state.", asof.string_or("")));
   ASSIGN_OR_RETURN(const std::int64_t seq, reader.seq_as_of(*time));
   return std::optional(seq);
 }

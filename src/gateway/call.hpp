@@ -1,6 +1,6 @@
-// What a method gets and what it answers. A method is one straight-line function: it may block on
-// its worker's reader and on files, but never waits for a commit. Where it writes, it answers with
-// the append to be made and with what to say once that is committed.
+// The arguments and answers of a method. A method is one straight-line function: it may block on its worker's reader
+// and on files, but never waits for a commit. To write, it returns the append to make and the function that builds the
+// reply once that is committed.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 #include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
-#include "gateway/request/standing.hpp"
+#include "gateway/request/write_state.hpp"
 #include "store/append/appender.hpp"
 #include "store/read/reader.hpp"
 
@@ -26,20 +26,22 @@ struct Services;  // services.hpp
 class Reading;    // reading.hpp
 struct Exchange;  // exchange.hpp
 
-// Replies of a connection that its client has not read.
+// The replies of a connection that its client has not read.
 struct Unread {
-  std::atomic<std::size_t> bytes = 0;             // from any thread; those that a worker has just made are in it
-  std::vector<std::shared_ptr<Exchange>> paused;  // the loop's: requests that wait until enough is read
+  std::atomic<std::size_t> bytes = 0;  // any thread; includes the replies that a worker has just made
+  // Loop thread only: requests that wait until the client has read enough.
+  std::vector<std::shared_ptr<Exchange>> paused;
 };
 
-// Who sent a request: the peer's uid, as the kernel says.
+// The sender of a request: the peer's uid as reported by the kernel.
 struct Caller {
   std::uint32_t uid = 0;
   std::string actor;   // "uid:1000"
   bool admin = false;  // root, or the uid that the daemon runs as: sees every run
   std::uint64_t connection = 0;
-  std::shared_ptr<Unread> unread{};    // of the connection; nullptr: replies are not counted
-  std::shared_ptr<Reading> reading{};  // of the connection; nullptr: each piece of an artifact is read by itself
+  std::shared_ptr<Unread> unread{};  // the connection's unread replies; nullptr: replies are not counted
+  // The reading of the connection; nullptr: each piece of an artifact counts as a read of its own.
+  std::shared_ptr<Reading> reading{};
 };
 
 struct Reply {
@@ -50,27 +52,27 @@ struct Reply {
 struct Call;
 struct PendingAppend;
 
-// The request cannot be served without blocking: send it to a worker.
+// The method would block: the dispatcher runs it again on a worker.
 struct NeedsWorker {
-  bool settled = false;  // once what its connection sent to this run before is answered
+  bool settled = false;  // run it only after the earlier requests of this connection to the run are answered
 };
 
 using Answer = std::variant<Reply, PendingAppend, NeedsWorker>;
 
-// An append to be made; `finish` turns its receipts into the reply. It runs on the loop thread and
-// must not block, unless `finish_on_worker`. An error of `finish` other than run_halted says `outcome: "unknown"`.
+// An append to make; `finish` turns its receipts into the reply. `finish` runs on the loop thread and must not block,
+// unless `finish_on_worker` is set. An error of `finish` other than run_halted carries `outcome: "unknown"`.
 struct PendingAppend {
   store::AppendRequest request;
-  std::size_t companions = 0;  // of its events, in front: they come with what was asked for
+  std::size_t leading_events = 0;  // number of events before the requested ones
   std::function<Result<Reply>(Services&, const std::vector<events::Receipt>&)> finish;
-  // Given the refusal of an append (never of one whose outcome is unknown): clean up, and answer
-  // otherwise if there is a better answer. May be empty. Runs where `finish` does.
+  // Receives the error of a refused append (never one of unknown outcome), cleans up, and may return a better answer.
+  // May be empty. Runs where `finish` runs.
   std::function<Result<Reply>(Services&, Error)> refused;
-  // Given back by the append thread (store::is_given_back): what to answer instead, on a worker. Where it is empty,
-  // `refused` cleans up and the method runs again.
+  // Makes the answer, on a worker, if the append thread returned the append for retry (store::is_given_back). If it is
+  // empty, `refused` cleans up and the method runs again.
   std::function<Result<Answer>(Call&)> again;
   bool finish_on_worker = false;
-  // Submitted even when the request was answered: it began to write, and said so.
+  // Submitted even if the request was already answered, because the method began to write and the answer said so.
   bool even_if_answered = false;
 };
 
@@ -78,59 +80,58 @@ struct Call {
   const Caller& caller;
   json::Value params;  // validated against schema/rpc/<method>.json
   Services& services;
-  store::Reader* reader;  // nullptr on the loop thread: answer NeedsWorker instead of reading
+  store::Reader* reader;  // nullptr on the loop thread: return NeedsWorker instead of reading
   Deadline deadline;
   std::string_view idempotency_key;  // _meta.idempotency_key, or empty
-  // The appender answered maybe_duplicate: on this second time, on a worker, the method asks
-  // Postgres for the client's ids, and either answers with the first receipts or sets ids_checked.
+  // The appender answered maybe_duplicate. On this second run, on a worker, the method looks up the client's ids in
+  // Postgres and either answers with the first receipts or sets ids_checked.
   bool check_ids = false;
-  Standing* standing = nullptr;   // of the request; nullptr: nobody answers it before its work is done
-  bool without_database = false;  // Postgres did not answer soon enough: say what is known without it
+  WriteState* write_state = nullptr;  // the request's state; nullptr: it is never answered before its work is done
+  bool without_database = false;      // Postgres did not answer in time: answer from memory
   std::optional<std::int64_t>
-      erasures_seen{};        // by begin_referring: its append is given back where something was erased since
-  std::int16_t read_log = 0;  // the log before the present one that was read; the reply's log_no. 0: none was
+      erasures_seen{};        // set by begin_referring: the append is returned for retry if content was erased since
+  std::int16_t read_log = 0;  // number of the earlier log that was read, for the reply's log_no; 0: none
 
-  // Before a method itself writes something that stays, and is not undone when its append is refused: from here on the
-  // loop answers `outcome: "unknown"` where it answers first, and so does an error that is not the caller's. Errors:
-  // deadline_exceeded, when it has answered already.
+  // Call this before the method itself makes a permanent change, one that is not undone if its append is refused. From
+  // then on, an early answer of the loop carries `outcome: "unknown"`, and so does an error that is not the caller's
+  // mistake. Errors: deadline_exceeded if the request was already answered.
   Status begin_writing() const {
-    if (standing == nullptr || standing->begin_writing_itself()) return success();
+    if (write_state == nullptr || write_state->begin_writing_itself()) return success();
     return Error(Errc::deadline_exceeded, "the request was answered before anything was written.");
   }
-  // Some of it is: no error says any more that nothing was.
+  // Marks the change as made: every later error carries `outcome: "unknown"`.
   void has_written() const {
-    if (standing != nullptr) standing->has_written();
+    if (write_state != nullptr) write_state->has_written();
   }
 };
 
-// Takes the raw bytes that follow a request line, chunk by chunk, on a worker.
+// Receives the raw bytes that follow a request line, in chunks, on a worker.
 class BodySink {
  public:
-  virtual ~BodySink() = default;  // dropped half-way: nothing stays (but a resumable upload)
+  virtual ~BodySink() = default;  // an incomplete body leaves nothing behind, except for a resumable upload
   virtual Status write(std::string_view chunk) = 0;
   virtual Result<Answer> finish(Call& call) = 0;
-  // What came before its client went is of use to it: it is still written.
+  // True if the chunks that arrived before the client disconnected are still to be written.
   virtual bool keeps_pieces() const { return false; }
 };
 
 using Method = Result<Answer> (*)(Call& call);
 using OpenBody = Result<std::unique_ptr<BodySink>> (*)(Call& call, std::int64_t body_bytes);
 
-// Where a method may run.
+// Threads on which a method may run.
 enum class Runs : std::uint8_t {
   on_loop,     // never blocks
-  loop_first,  // tried on the loop thread; goes to a worker when it answers NeedsWorker
+  loop_first,  // runs on the loop thread first; moves to a worker if it returns NeedsWorker
   on_worker,
 };
 
-// How a method's events stand to what its connection sent to the same run before and behind it (send_order.hpp).
+// The order between a request and the requests of the same connection to the same run (send_order.hpp).
 enum class Order : std::uint8_t {
-  none,      // it writes nothing, or only what the daemon notes of a use
-  reading,   // of what names a run: begun when what was sent to it before is answered, so that one piece finds the
-             // others
-  in_turn,   // numbered in the order of sending, prepared side by side
-  settled,   // as in_turn, and begun when what was sent before it is answered: it looks at what is there
-  settling,  // as in_turn, and what is sent behind it is begun when it is answered: it changes what a run admits
+  none,      // writes nothing, or only the record of a use
+  reading,   // with a run: begins after the earlier requests are answered, so that a piece finds the pieces before it
+  in_turn,   // prepared in parallel, numbered in the order of sending
+  settled,   // like in_turn, but begins after the earlier requests are answered, because it reads their effects
+  settling,  // like in_turn, but the later requests begin after its answer, because it changes what the run admits
 };
 
 struct MethodInfo {
@@ -138,7 +139,7 @@ struct MethodInfo {
   Method function;
   Runs runs = Runs::on_worker;
   bool writes = false;          // refused as a notification
-  bool always_answers = false;  // also while Postgres does not
+  bool always_answers = false;  // also answers while Postgres is unreachable
   Order order = Order::none;
   OpenBody open_body = nullptr;  // takes `body_bytes`
 };

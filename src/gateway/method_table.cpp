@@ -1,3 +1,4 @@
+// Lists every method of the socket, with its function, thread and order.
 #include "gateway/method_table.hpp"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace {
 
 using namespace methods;
 
-// Sorted by name. A test holds each row against its schema.
+// Sorted by name. A test compares each row with its schema.
 constexpr MethodInfo table[] = {
     {.name = "artifact.get", .function = artifact_get, .order = Order::reading},
     {.name = "artifact.list", .function = artifact_list},
@@ -53,7 +54,7 @@ constexpr MethodInfo table[] = {
      .order = Order::in_turn},
     {.name = "event.get", .function = event_get},
     {.name = "event.list", .function = event_list},
-    // A subscription outlives its request: the session that holds it serves these two.
+    // A subscription outlives its request, so the session serves these two.
     {.name = "event.subscribe", .function = nullptr, .runs = Runs::on_loop},
     {.name = "event.unsubscribe", .function = nullptr, .runs = Runs::on_loop},
     {.name = "evidence.check", .function = evidence_check},

@@ -1,5 +1,5 @@
-// The one table of methods. A method is a schema in schema/rpc/, one function in methods/ and one
-// row here; a test holds the three against each other.
+// The table of methods. A method consists of a schema in schema/rpc/, one function in methods/ and one row here; a test
+// compares the three.
 #pragma once
 
 #include <span>
@@ -10,6 +10,6 @@
 namespace muniment::gateway {
 
 std::span<const MethodInfo> method_table();
-const MethodInfo* find_method(std::string_view name);  // nullptr: none
+const MethodInfo* find_method(std::string_view name);  // returns nullptr for an unknown name
 
 }  // namespace muniment::gateway

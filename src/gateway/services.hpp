@@ -1,4 +1,4 @@
-// What methods work with: one of each, made in daemon/wiring.cpp and lent by reference.
+// The objects that methods work with: one of each, created in daemon/wiring.cpp and passed by reference.
 #pragma once
 
 #include <array>
@@ -48,15 +48,14 @@ class Service;
 
 namespace muniment::gateway {
 
-// Counted since the start, for server.metrics.
+// Counts since the start, for server.metrics.
 struct Counters {
-  std::atomic<std::int64_t> queries = 0;   // of evidence.retrieve
-  std::atomic<std::int64_t> pointers = 0;  // that were looked at
-  std::array<std::atomic<std::int64_t>, evidence::reasons.size()>
-      pointers_bad{};  // those that did not stand, by reason
+  std::atomic<std::int64_t> queries = 0;                                           // queries in evidence.retrieve
+  std::atomic<std::int64_t> pointers = 0;                                          // resolved or validated
+  std::array<std::atomic<std::int64_t>, evidence::reasons.size()> pointers_bad{};  // that did not resolve, by reason
 };
 
-// What the tables come to, as last asked for: summing them may take long.
+// The tables' totals as last computed: computing them may take long.
 struct StoreTotals {
   std::mutex mutex;  // guards what follows
   std::optional<store::Totals> known;
@@ -81,19 +80,19 @@ struct Services {
   std::string database_uri;
   std::string socket_path;
   Time started;
-  bool index_runs = false;          // of runs that do not say it themselves
-  std::size_t connections_max = 0;  // as the limit of open files allows
-  Refusals refusals{};              // counted by whoever answers
-  Counters counters{};              // likewise
-  RequestCounts requests{};         // likewise
-  StoreTotals totals{};             // asked for by server.metrics
+  bool index_runs = false;          // default for runs that do not set it
+  std::size_t connections_max = 0;  // given by the limit of open files
+  Refusals refusals{};              // updated by the thread that answers
+  Counters counters{};              // updated by the thread that answers
+  RequestCounts requests{};         // updated by the thread that answers
+  StoreTotals totals{};             // computed for server.metrics
   IndexWaits index_waits{};
-  std::vector<const store::Follower*>
-      followers{};               // of the tables run, report and pointer, which nothing here waits for
-  store::EarlierLogs earlier{};  // that the present log goes on from
-  std::map<std::int16_t, audit::ClosedTree*> closed_trees{};  // theirs, by log_no
-  evidence::completion::Policies policies{};                  // of completion
-  std::function<std::string()> carrying{};  // what is to be said of documents that are carried over from them
+  // Followers of the tables run, report and pointer; no method waits for them.
+  std::vector<const store::Follower*> followers{};
+  store::EarlierLogs earlier{};                               // the logs that the present one continues
+  std::map<std::int16_t, audit::ClosedTree*> closed_trees{};  // trees of the earlier logs, by log_no
+  evidence::completion::Policies policies{};                  // for task completion
+  std::function<std::string()> carrying{};  // describes the documents that are carried over from earlier logs
 };
 
 }  // namespace muniment::gateway

@@ -1,3 +1,4 @@
+// Checks the Host, Origin and Authorization headers of requests.
 #include "http/access.hpp"
 
 #include <fmt/format.h>
@@ -16,14 +17,14 @@ namespace {
 constexpr std::array<std::string_view, 3> loopback_names{"localhost", "127.0.0.1", "[::1]"};
 constexpr std::size_t shown_bytes_max = 100;
 
-// "name", "name:port": the name with the brackets of an IPv6 address.
+// "name" or "name:port"; the name includes the brackets of an IPv6 address.
 struct Place {
   std::string_view name;
   std::optional<std::int64_t> port;
 };
 
-// nullopt for a port that is empty, has a leading zero or is not one. The name is compared, not parsed: whatever it is,
-// it is an allowed one or none.
+// Returns nullopt if the port is empty, has a leading zero or is invalid. The name is only compared with the allowed
+// ones, so it is not parsed.
 std::optional<Place> parse_place(std::string_view text) {
   const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
   if (bracket == std::string_view::npos) return {};
@@ -49,11 +50,10 @@ bool is_added(const Place& place, const AllowedHosts& hosts, bool any_port) {
 }
 
 Error denied(std::string_view header, std::string_view value, const AllowedHosts& hosts) {
-  return Error(
-      Errc::denied,
-      fmt::format("the {} header \"{}\" names none of localhost, 127.0.0.1 and [::1] at this port, and no host "
-                  "that was added. If clients reach the server by that name, add it to {}",
-                  header, escape_for_terminal(preview(value, shown_bytes_max)), hosts.setting));
+  return Error(Errc::denied,
+               fmt::format("the {} header \"{}\" is not localhost, 127.0.0.1 or [::1] at this port, nor a host "
+                           "that was added. If clients reach the server by that name, add it to {}",
+                           header, escape_for_terminal(preview(value, shown_bytes_max)), hosts.setting));
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ bool bearer_token_matches(const Request& request, std::string_view token) {
   if (!equal_ignoring_case(value.substr(0, scheme.size()), scheme)) return false;
   value.remove_prefix(scheme.size());
   while (value.starts_with(' ')) value.remove_prefix(1);
-  // Hashes have one length: the time says nothing of the token's.
+  // Hashes have equal lengths, so the time reveals nothing about the token's.
   return equal_hashes(view(sha256(value)), view(sha256(token)));
 }
 

@@ -1,3 +1,4 @@
+// Implements the phases of a connection: request, answer, end.
 #include "http/connection.hpp"
 
 #include <fmt/format.h>
@@ -17,8 +18,8 @@
 namespace muniment::http {
 namespace {
 
-constexpr std::size_t kept_capacity_bytes_max = 64 * 1024;  // of an event stream that has been read
-constexpr std::size_t block_bytes = 4 * 1024;               // of an event stream to an HTTP/1.0 client
+constexpr std::size_t kept_capacity_bytes_max = 64 * 1024;  // for an event stream that has been sent
+constexpr std::size_t block_bytes = 4 * 1024;               // for an event stream to an HTTP/1.0 client
 
 Answer refusal(int status, std::string text) {
   text.push_back('\n');
@@ -26,7 +27,7 @@ Answer refusal(int status, std::string text) {
 }
 
 Answer body_too_large(std::size_t bytes_max) {
-  Answer answer = refusal(413, fmt::format("the body of a request may have {} bytes", bytes_max));
+  Answer answer = refusal(413, fmt::format("the request's body is over {} bytes", bytes_max));
   answer.headers.push_back({"Connection", "close"});
   return answer;
 }
@@ -54,7 +55,8 @@ MHD_Response* response_of(std::string body) {
 
 }  // namespace
 
-// MHD does not see that the client of a suspended connection leaves, nor an end that arrives together with data.
+// MHD detects neither that the client of a suspended connection disconnects, nor an end that arrives together with
+// data.
 Connection::Connection(Engine& engine, MHD_Connection* mhd, int socket)
     : engine_(engine), mhd_(mhd), socket_(socket), watch_(new_poll(engine.loop(), socket, this)) {
   begin_phase(Phase::head);
@@ -97,7 +99,7 @@ bool Connection::take_head(std::string_view method) {
   if (const auto wrong = malformed(request_)) return queue(refusal(400, *wrong));
   const Options& options = engine_.options();
   if (MHD_get_connection_info(mhd_, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size > options.head_bytes_max) {
-    return queue(refusal(431, fmt::format("the head of a request may have {} bytes", options.head_bytes_max)));
+    return queue(refusal(431, fmt::format("the request's head is over {} bytes", options.head_bytes_max)));
   }
   if (options.refuse) refusal_ = options.refuse(request_);
   if (!refusal_ && announced_bytes(request_).value_or(0) > options.body_bytes_max) {
@@ -107,8 +109,8 @@ bool Connection::take_head(std::string_view method) {
   return true;
 }
 
-// Most clients read an answer only when they have sent all of the body. One that waits for 100 Continue reads it now,
-// and then the connection is closed, as it is for one that has too much to send.
+// Most clients read an answer only after sending the whole body. A client that waits for 100 Continue reads it at once;
+// then the connection is closed, as for a body that is too long to read.
 bool Connection::read_away() const {
   const auto bytes = announced_bytes(request_);
   if (bytes == 0U) return true;
@@ -117,7 +119,7 @@ bool Connection::read_away() const {
 
 bool Connection::take_body(std::string_view data) {
   body_bytes_ += data.size();
-  if (!refusal_) set_deadline_for(body_bytes_);  // a refused body has the idle time, however fast it comes
+  if (!refusal_) set_deadline_for(body_bytes_);  // a refused body is limited to the idle time, whatever its speed
   if (!refusal_ && body_bytes_ > engine_.options().body_bytes_max) {
     refusal_ = body_too_large(engine_.options().body_bytes_max);
   } else if (!refusal_ && !engine_.count_body(data.size())) {
@@ -222,7 +224,7 @@ void Connection::end_events() {
 }
 
 void Connection::release() {
-  if (kind_ == Kind::none) return reply(refusal(500, "the server has no answer to this request"));
+  if (kind_ == Kind::none) return reply(refusal(500, "the server failed to answer this request"));
   end_events();
 }
 
@@ -265,7 +267,7 @@ void Connection::finish(bool complete) {
   if (left_) abort();
 }
 
-// A client that ends only its own direction, and reads on, gets the reply that is on its way.
+// A client that shuts down only its own direction and keeps reading receives the reply in progress.
 void Connection::client_left() {
   left_ = true;
   if (phase_ != Phase::answering || kind_ != Kind::reply) engine_.abort(*this);
@@ -276,7 +278,7 @@ void Connection::detach(bool complete) {
   if (exchange == nullptr) return;
   exchange->connection_ = nullptr;
   if (!complete) return engine_.lose(exchange);
-  exchange->on_closed = nullptr;  // it may hold the exchange
+  exchange->on_closed = nullptr;  // it may own the exchange
 }
 
 void Connection::abort() {
@@ -324,7 +326,7 @@ void Connection::set_deadline(std::int64_t new_ms) {
   engine_.move_deadline(*this, std::exchange(deadline_ms_, new_ms), new_ms);
 }
 
-// Until then, so many bytes must have been moved since the phase began.
+// By the deadline, so many bytes must have been transferred since the phase began.
 void Connection::set_deadline_for(std::size_t bytes) {
   set_deadline(began_ms_ + engine_.idle_ms() +
                static_cast<std::int64_t>(bytes * 1'000 / limits::http_bytes_per_second_min));

@@ -1,8 +1,8 @@
-// One TCP connection, from accept to close: collects a request from libmicrohttpd (MHD), has the handler answer it, and
-// gives MHD the answer; then the next one.
+// One TCP connection, from accept to close: collects a request from libmicrohttpd (MHD), has the handler answer it,
+// gives MHD the answer, and continues with the next request.
 //
-// While nothing is to be sent, MHD is told to leave the connection alone (suspended). The connection itself watches
-// whether the client leaves. Engine calls it from MHD's callbacks, Exchange on behalf of the handler.
+// While nothing is to be sent, the connection is suspended in MHD and itself detects that the client disconnects.
+// Engine calls it from MHD's callbacks, Exchange on behalf of the handler. Loop thread.
 #pragma once
 
 #include <cstddef>
@@ -30,30 +30,31 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
 
-  // ---- MHD's side; of each request, in this order
+  // ---- for MHD; called for each request in this order
   void begin(std::string_view target);
-  // Called with the head (nothing), with each piece of the body, with its end (nothing), and again after each
-  // suspension. Every byte of `data` is taken. False: MHD shall close the connection.
+  // Called with the head (no data), with each piece of the body, at its end (no data), and again after each suspension.
+  // Takes every byte of `data`. Returns false if MHD has to close the connection.
   bool receive(std::string_view method, std::string_view data);
-  // The next bytes of the event stream: their number, 0 after it has suspended the connection, or one of MHD's ends.
+  // Returns the next bytes of the event stream: their number, 0 after suspending the connection, or one of MHD's end
+  // codes.
   std::int64_t read_events(char* buffer, std::size_t bytes_max);
   void finish(bool complete);
 
-  // ---- the exchange's side
+  // ---- for the exchange
   void reply(Answer answer);
   void begin_events(int status, std::vector<Header> headers);
   bool send(std::string_view bytes);
   void end_events();
   void release();
   std::size_t unread_bytes() const { return unread_.size() - unread_begin_; }
-  // Its answer is whole, but not written.
+  // The answer is complete but not written.
   bool answering() const { return !aborted_ && (kind_ == Kind::reply || kind_ == Kind::ended_events); }
-  // Of an answer that is not written: a reply is held until its end.
+  // Bytes of an answer that is not written: a reply is held until its end.
   std::size_t answer_bytes() const { return answer_bytes_; }
 
-  // ---- the engine's side; MHD closes the connection in its next run
-  void abort();       // what was sent is delivered
-  void abort_slow();  // the deadline has passed: what was sent is thrown away
+  // ---- for the engine; MHD closes the connection in its next run
+  void abort();       // sent data is still delivered
+  void abort_slow();  // after the deadline: sent data is discarded
 
  private:
   enum class Phase : std::uint8_t { head, body, handling, answering };
@@ -77,25 +78,25 @@ class Connection {
 
   Engine& engine_;
   MHD_Connection* const mhd_;
-  const int socket_;  // MHD's
+  const int socket_;  // owned by MHD
   const Handle<uv_poll_s> watch_;
   Phase phase_ = Phase::head;
   Kind kind_ = Kind::none;
   bool suspended_ = false;
-  bool left_ = false;  // the client has ended its direction, or both
+  bool left_ = false;  // the client has closed its direction, or both
   bool aborted_ = false;
   int status_ = 0;
   MHD_Response* response_ = nullptr;  // to be queued
   std::size_t response_bytes_ = 0;
-  std::size_t answer_bytes_ = 0;   // in the engine's total
+  std::size_t answer_bytes_ = 0;   // counted in the engine's total
   std::size_t body_bytes_ = 0;     // received, kept or not
-  std::size_t counted_bytes_ = 0;  // of the body, in the engine's total
-  std::int64_t began_ms_ = 0;      // the phase
+  std::size_t counted_bytes_ = 0;  // body bytes that are counted in the engine's total
+  std::int64_t began_ms_ = 0;      // start of the phase
   std::int64_t deadline_ms_ = 0;   // 0: none
-  std::optional<Answer> refusal_;  // is sent when the body has been read away
+  std::optional<Answer> refusal_;  // sent after the rest of the body was read
   Request request_;
   std::weak_ptr<Exchange> exchange_;
-  std::string unread_;  // of the event stream, from unread_begin_ on
+  std::string unread_;  // bytes of the event stream, from unread_begin_ on
   std::size_t unread_begin_ = 0;
 };
 

@@ -1,3 +1,4 @@
+// Drives libmicrohttpd from a libuv loop, and accepts connections.
 #include "http/engine.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ constexpr const char* tls_versions = "NORMAL:-VERS-TLS-ALL:+VERS-TLS1.3:+VERS-TL
 
 Engine& engine_of(void* data) { return *static_cast<Engine*>(data); }
 
-// ---- what MHD calls
+// ---- callbacks of MHD
 
 void* on_target(void*, const char* target, MHD_Connection* mhd) {
   const MHD_ConnectionInfo* const info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -134,10 +135,10 @@ void Engine::shut() {
   const auto self = shared_from_this();
   busy_ = true;
   stop_accepting();
-  ready_ = nullptr;  // before MHD closes the descriptor
+  ready_ = nullptr;  // closed before MHD closes the descriptor
   due_ = nullptr;
   soon_ = nullptr;
-  for (const auto& [connection, owned] : connections_) connection->abort();  // MHD aborts on a suspended one
+  for (const auto& [connection, owned] : connections_) connection->abort();  // MHD aborts on a suspended connection
   MHD_stop_daemon(std::exchange(mhd_, nullptr));
   call_closed();
   busy_ = false;
@@ -155,7 +156,7 @@ void Engine::stop_accepting() {
   listener_.socket.reset();
 }
 
-// MHD's own accepting would leave clients beyond the limit in the backlog, and spin when descriptors run out.
+// MHD's own accepting would leave clients beyond the limit in the backlog, and would spin without descriptors.
 void Engine::accept() {
   for (int i = 0; i < accepts_per_turn; ++i) {
     Accepted accepted = accept_from(listener_.socket, options_.idle);
@@ -171,7 +172,7 @@ void Engine::accept() {
       continue;
     }
     refusing_ = false;
-    // MHD closes the socket, also if this fails.
+    // MHD closes the socket even if this fails.
     MHD_add_connection(mhd_, accepted.socket.release(), reinterpret_cast<const sockaddr*>(&accepted.address),
                        accepted.address_bytes);
   }
@@ -180,7 +181,7 @@ void Engine::accept() {
 // The process is out of descriptors or memory: clients wait in the backlog.
 void Engine::pause_accepting(int error_number) {
   if (!std::exchange(refusing_, true)) {
-    log_warning("HTTP connections wait", {{"error", std::strerror(error_number)}});
+    log_warning("cannot accept HTTP connections; clients wait", {{"error", std::strerror(error_number)}});
   }
   uv_poll_stop(connecting_.get());
   uv_timer_start(
@@ -246,7 +247,7 @@ void Engine::call_closed() {
 
 void Engine::run_soon() {
   if (soon_ == nullptr) return;
-  // An idle handle, not a timer of 0 ms: libuv 1.44 would run that again and again without looking at any socket.
+  // An idle handle instead of a timer of 0 ms: libuv 1.44 would repeat the timer without polling any socket.
   uv_idle_start(soon_.get(), [](uv_idle_t* handle) {
     uv_idle_stop(handle);
     engine_of(handle->data).run();
@@ -281,13 +282,14 @@ std::int64_t Engine::now_ms() {
 }
 
 void Engine::count_answers(std::size_t before, std::size_t after) {
-  answers_bytes_ += after - before;  // unsigned sums wrap as they should
+  answers_bytes_ += after - before;  // unsigned sums wrap as intended
   while (after > before && answers_bytes_ > options_.answers_bytes_max) {
     const auto largest = std::max_element(
         connections_.begin(), connections_.end(),
         [](const auto& one, const auto& other) { return one.first->answer_bytes() < other.first->answer_bytes(); });
-    log_warning("an HTTP connection is closed", {{"unread_bytes", largest->first->answer_bytes()},
-                                                 {"error", "all connections together have too much to read"}});
+    log_warning("an HTTP connection is closed",
+                {{"unread_bytes", largest->first->answer_bytes()},
+                 {"error", "the unread replies of all connections exceed their limit"}});
     largest->first->abort_slow();
   }
 }

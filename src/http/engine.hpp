@@ -1,8 +1,8 @@
-// The engine of a server: libmicrohttpd (MHD) without threads, driven by a libuv loop, the listening socket, and the
-// deadlines of the connections.
+// The engine of a server: drives libmicrohttpd (MHD) without threads from a libuv loop, and owns the listening socket
+// and the deadlines of the connections.
 //
-// MHD is not to be entered from its own callbacks, in which the handler runs, too: a connection that has something to
-// send asks for another run (run_soon), and on_closed is called, and the server closed, when MHD has returned.
+// MHD must not be entered from its own callbacks, in which the handler runs too: a connection with data to send
+// requests another run (run_soon); on_closed is called, and the server is closed, after MHD has returned.
 #pragma once
 
 #include <cstddef>
@@ -43,22 +43,22 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::int64_t idle_ms() const { return std::chrono::milliseconds(options_.idle).count(); }
   uv_loop_s* loop() const { return loop_; }
   void handle(std::shared_ptr<Exchange> exchange);
-  void lose(std::shared_ptr<Exchange> exchange);  // its on_closed is to be called
+  void lose(std::shared_ptr<Exchange> exchange);  // calls its on_closed later
   void run_soon();
-  void abort(Connection& connection);  // from the loop, outside of MHD
-  // Aborts the connection at `new_ms`, of now_ms(). 0: there is, or was, no deadline.
+  void abort(Connection& connection);  // called from the loop, outside of MHD
+  // Aborts the connection at `new_ms`, in terms of now_ms(). 0 stands for no deadline.
   void move_deadline(Connection& connection, std::int64_t old_ms, std::int64_t new_ms);
   static std::int64_t now_ms();
-  // False: the requests that are being served hold too much already.
+  // Returns false if the requests in progress hold too many bytes already.
   bool count_body(std::size_t bytes);
   void discount_body(std::size_t bytes) { bodies_bytes_ -= bytes; }
-  // What a connection holds of an answer. Aborts those that hold most while all hold too much.
+  // Counts the answer bytes that a connection holds. Aborts the largest ones while the sum exceeds its limit.
   void count_answers(std::size_t before, std::size_t after);
 
   // ---- for MHD's callbacks
   Connection* connected(MHD_Connection* mhd, int socket);
   void disconnected(Connection* connection) { connections_.erase(connection); }
-  std::string said;  // what MHD logged last, while it starts
+  std::string said;  // the last message that MHD logged while it started
 
  private:
   Status start_mhd(const std::string& certificate, const std::string& key);
@@ -85,9 +85,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::shared_ptr<Exchange>> lost_;
   std::size_t bodies_bytes_ = 0;
   std::size_t answers_bytes_ = 0;
-  bool busy_ = false;      // within MHD, or a call of the handler's
-  bool closing_ = false;   // to be shut as soon as it is not busy
-  bool refusing_ = false;  // the log says that connections are refused
+  bool busy_ = false;      // within MHD or a call of the handler
+  bool closing_ = false;   // to be closed once it is not busy
+  bool refusing_ = false;  // refusals have been logged
 };
 
 }  // namespace muniment::http

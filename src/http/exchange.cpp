@@ -1,3 +1,4 @@
+// Formats server-sent events, and passes answers to the connection.
 #include "http/exchange.hpp"
 
 #include <utility>
@@ -7,7 +8,7 @@
 namespace muniment::http {
 namespace {
 
-// A client ends a line of "data:" at a carriage return, too, and what follows would be a field of its own.
+// A client also ends a "data:" line at a carriage return, after which the text would be parsed as a field.
 std::string event_of(std::string_view data) {
   std::string event;
   event.reserve(data.size() + 16);

@@ -1,3 +1,4 @@
+// Checks the framing of a request.
 #include "http/framing.hpp"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ std::optional<std::string> malformed(const Request& request) {
   if (lengths.size() + encodings.size() > 1) return "the body's length is given more than once";
   if (!lengths.empty() && !length_of(lengths.front())) return "Content-Length is not a number";
   if (!encodings.empty() && !equal_ignoring_case(encodings.front(), "chunked")) {
-    return "the only Transfer-Encoding that is understood is chunked";
+    return "Transfer-Encoding: only chunked is supported";
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// How long a request is said to be, and whether every server between the client and this one must agree on it.
+// Determines the length of a request's body, and refuses requests that two servers could frame differently.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace muniment::http {
 
-// Describes a fault of the target, the headers' names or the body's length; nullopt: none. A proxy that
-// reads such a request in another way than this server takes its end for another request (request smuggling).
+// Returns a description of the fault in the target, the header names or the body length; nullopt if there is none. A
+// proxy that frames such a request differently would take its end for another request (request smuggling).
 std::optional<std::string> malformed(const Request& request);
 
-// The body's Content-Length; 0 if there is no body, nullopt if it is sent in chunks. Of a request that is not
+// Returns the body's Content-Length: 0 if there is no body, nullopt if it is chunked. The request must not be
 // malformed.
 std::optional<std::uint64_t> announced_bytes(const Request& request);
 

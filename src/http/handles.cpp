@@ -1,3 +1,4 @@
+// Creates and closes libuv handles.
 #include "http/handles.hpp"
 
 #include <uv.h>

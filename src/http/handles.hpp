@@ -18,7 +18,7 @@ struct CloseHandle {
 template <typename T>
 using Handle = std::unique_ptr<T, CloseHandle>;
 
-// Each has `data` as its data. Null: the descriptor cannot be polled.
+// Each handle has `data` as its data. Null: the descriptor cannot be polled.
 Handle<uv_poll_s> new_poll(uv_loop_s* loop, int descriptor, void* data);
 Handle<uv_timer_s> new_timer(uv_loop_s* loop, void* data);
 Handle<uv_idle_s> new_idle(uv_loop_s* loop, void* data);

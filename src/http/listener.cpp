@@ -1,3 +1,4 @@
+// Opens the listening socket and accepts connections.
 #include "http/listener.hpp"
 
 #include <arpa/inet.h>
@@ -47,7 +48,7 @@ Error listen_error(const Address& address, int error_number) {
     case EADDRINUSE:
       return Error(
           Errc::unavailable,
-          fmt::format("listening on {}: another program listens there. Stop it, or choose another port", where));
+          fmt::format("listening on {}: the address is in use. Stop the other program, or choose another port", where));
     case EADDRNOTAVAIL:
     case EAFNOSUPPORT:
       return Error(
@@ -76,7 +77,7 @@ Result<Listener> open_listener(const std::string& address, std::uint16_t port) {
       ::getsockname(listener.socket.get(), reinterpret_cast<sockaddr*>(&place.storage), &place.bytes) != 0) {
     return listen_error(place, errno);
   }
-  // sin_port and sin6_port have the same place.
+  // sin_port and sin6_port have the same offset.
   listener.port = ntohs(reinterpret_cast<const sockaddr_in*>(&place.storage)->sin_port);
   return listener;
 }

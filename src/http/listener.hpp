@@ -1,4 +1,4 @@
-// The listening TCP socket: binds it, accepts from it, and writes addresses as text.
+// The listening TCP socket: binds it, accepts connections, and formats addresses.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,22 +13,23 @@
 namespace muniment::http {
 
 struct Listener {
-  Fd socket;  // does not block
+  Fd socket;  // non-blocking
   std::uint16_t port = 0;
 };
 
-// `address` is an IPv4 or IPv6 address as a number; port 0: any that is free. Errors: invalid_argument for an address
-// that is none or is not of this machine, denied for a port that needs privileges, unavailable for one that is in use.
+// `address` is a numeric IPv4 or IPv6 address; port 0 selects a free port. Errors: invalid_argument for an invalid
+// address or one that this machine does not have, denied for a port that needs privileges, unavailable for one that is
+// in use.
 Result<Listener> open_listener(const std::string& address, std::uint16_t port);
 
 struct Accepted {
-  Fd socket;  // open is false: errno says why
+  Fd socket;  // if it is not open, errno has the reason
   sockaddr_storage address{};
   socklen_t address_bytes = sizeof(sockaddr_storage);
 };
 
-// A client that acknowledges nothing for `silent_max` is disconnected, and the kernel queues little for one that does
-// not read.
+// A client that acknowledges nothing for `silent_max` is disconnected. The kernel's send buffer is small, so that a
+// client that does not read costs little.
 Accepted accept_from(const Fd& listener, std::chrono::seconds silent_max);
 
 // "127.0.0.1:8080", "[::1]:8080".

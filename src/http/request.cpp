@@ -1,3 +1,4 @@
+// Looks up the headers of a request.
 #include "http/request.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// A request as the server hands it to its handler, and an answer to one, as plain values.
+// A request and an answer as plain values, as the server passes them to and from its handler.
 //
-// Nothing of a request is decoded: the path and the query are as the client sent them, percent-encodings included.
+// Nothing in a request is decoded: path and query are as the client sent them, including percent-encodings.
 #pragma once
 
 #include <optional>
@@ -18,14 +18,14 @@ struct Request {
   std::string method;  // as the client wrote it
   std::string target;  // begins with '/'
   std::string path;    // the target up to its first '?'
-  std::string query;   // what follows it
+  std::string query;   // the part after it
   std::vector<Header> headers;
   std::string body;
   std::string peer;  // "127.0.0.1:40312", "[::1]:40312"
 
-  // The first header of this name, in any case. nullopt: there is none.
+  // Returns the first header of this name, ignoring case; nullopt if there is none.
   std::optional<std::string> header(std::string_view name) const;
-  // The values of every header of this name, in the order in which the client sent them.
+  // Returns the values of every header of this name, in the order in which the client sent them.
   std::vector<std::string_view> headers_named(std::string_view name) const;
 };
 
@@ -35,7 +35,7 @@ struct Answer {
   std::string body;
 };
 
-// ASCII letters of both cases are equal.
+// Compares without regard to the case of ASCII letters.
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
 }  // namespace muniment::http

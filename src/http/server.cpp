@@ -1,3 +1,4 @@
+// Forwards the public interface of the server to its engine.
 #include "http/server.hpp"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// Answers a host's request and runs its native requests.
 #include "mcp/call.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace muniment::mcp {
 namespace {
 
-// Put in front of the result's own members.
+// Members inserted before the result's own ones.
 std::string stateless_result(std::string_view type, std::string_view server_info, std::string_view result,
                              const std::optional<Caching>& caching) {
   json::Writer writer;
@@ -129,7 +130,7 @@ void Call::notify(std::string_view method, std::string_view params) {
   if (!answered_) send(notification_message(method, params), false);
 }
 
-// In 2026-07-28 a request names the level that it wants to see; without one it gets no log.
+// In 2026-07-28 a request names the log level that it wants; without one it gets no log.
 void Call::log(std::string_view level, std::string_view data) {
   std::string wanted = session_.opened().log_level;
   if (revision_ == Revision::stateless) wanted = message_->meta()["io.modelcontextprotocol/logLevel"].string_or("");
@@ -158,7 +159,8 @@ void Call::progress(double done, double total, std::string_view text) {
 void Call::native(std::string_view method, std::string params, std::function<void(const NativeReply&)> done) {
   if (ended_) return;
   std::weak_ptr<Call> weak = weak_from_this();
-  const auto number = std::make_shared<std::optional<std::int64_t>>(0);  // nothing: replied
+  // Becomes nullopt once the reply has arrived
+  const auto number = std::make_shared<std::optional<std::int64_t>>(0);
   const std::int64_t sent = session_.native().request(
       method, std::move(params), [weak, number, done = std::move(done)](const NativeReply& reply) {
         const std::int64_t replied = std::exchange(*number, std::nullopt).value_or(0);

@@ -1,4 +1,4 @@
-// One request of a host, from its message to its answer.
+// One request of a host, from its message to its answer. Transport thread.
 #pragma once
 
 #include <functional>
@@ -16,15 +16,15 @@ namespace muniment::mcp {
 
 class Session;
 
-enum class Revision : std::uint8_t { initialized, stateless };  // 2025-11-25 and before; 2026-07-28
+enum class Revision : std::uint8_t { initialized, stateless };  // 2025-11-25 and earlier; 2026-07-28
 
-// How long a client may keep a result (2026-07-28).
+// How long a client may cache a result (2026-07-28).
 struct Caching {
   std::int64_t ttl_ms = 0;
   bool anyone = false;  // the result is the same for every client
 };
 
-// For what is the same for every client as long as the daemon runs.
+// For results that are the same for every client as long as the daemon runs.
 inline constexpr Caching cached_for_an_hour{.ttl_ms = 3'600'000, .anyone = true};
 
 class Call : public std::enable_shared_from_this<Call> {
@@ -38,7 +38,7 @@ class Call : public std::enable_shared_from_this<Call> {
   Revision revision() const { return revision_; }
   Monotonic began() const { return began_; }
   bool answered() const { return answered_; }
-  // Capabilities and name of the client, from this request or from `initialize`.
+  // The client's capabilities and name, from this request or from `initialize`.
   json::Value client_capabilities() const;
   json::Value client_info() const;
 
@@ -49,22 +49,22 @@ class Call : public std::enable_shared_from_this<Call> {
   void require_input(std::string_view requests, std::string_view state);
   // The host needs no answer: cancels the native requests.
   void cancel();
-  // Its session is gone: what is still to come is dropped.
+  // The session has ended: drops everything that would still be sent.
   void forget();
 
   // Sends a notification that belongs to this request.
   void notify(std::string_view method, std::string_view params);
   void log(std::string_view level, std::string_view data);
-  // Sends nothing where the host did not ask for progress. `total` 0: unknown.
+  // Sends nothing if the host did not request progress. `total` 0: unknown.
   void progress(double done, double total, std::string_view text);
 
   // Sends a native request for this call; `done` is not called after the call is cancelled.
   void native(std::string_view method, std::string params, std::function<void(const NativeReply&)> done);
 
-  // Answers now with `interim`; the answer proper is kept under the handle (Server::handles).
+  // Answers now with `interim`; the final answer is kept under the handle (Server::handles).
   void hand_over(std::string handle, std::string_view interim);
   bool has_handle() const { return !handle_.empty(); }
-  bool may_take_long = false;  // it is handed over where it does: a tool's call
+  bool may_take_long = false;  // then a slow call is handed over, as for a tool
   // Called once, after the call was answered, failed or cancelled.
   std::function<void()> on_end;
 
@@ -83,12 +83,12 @@ class Call : public std::enable_shared_from_this<Call> {
   bool ended_ = false;
 };
 
-// The failure that a native error is: internal_error where the request is not at fault.
+// Converts a native error to a failure: internal_error unless the request is at fault.
 Failure failure_of(const json::Value& native_error);
 
 using CallPtr = std::shared_ptr<Call>;
 
-// Whether it is a level of RFC 5424 by its MCP name.
+// Returns whether it is the MCP name of a level of RFC 5424.
 bool is_log_level(std::string_view level);
 
 }  // namespace muniment::mcp

@@ -1,3 +1,4 @@
+// Parses and writes JSON-RPC messages.
 #include "mcp/message.hpp"
 
 namespace muniment::mcp {

@@ -1,4 +1,4 @@
-// JSON-RPC messages of MCP: how one is read from a host's text, and how one is written for a host.
+// JSON-RPC messages of MCP: parses one from a host's text, and writes one for a host.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ inline constexpr int method_not_found = -32601;
 inline constexpr int invalid_params = -32602;
 inline constexpr int internal_error = -32603;
 inline constexpr int resource_not_found = -32002;  // until 2025-11-25; then invalid_params
-inline constexpr int header_mismatch = -32020;     // from 2026-07-28, as those below
+inline constexpr int header_mismatch = -32020;     // since 2026-07-28, like those below
 inline constexpr int missing_client_capability = -32021;
 inline constexpr int unsupported_version = -32022;
 
@@ -45,20 +45,20 @@ struct Message {
 
 using MessagePtr = std::shared_ptr<const Message>;
 
-// Either a message or a failure; `id` is known in both cases where the text has one.
+// Either a message or a failure; `id` is set in both cases if the text has one.
 struct Parsed {
   MessagePtr message;
   std::optional<Failure> failure;
   std::string id;
 };
 
-// JSON text of an id, the same for every way to write it; 1 and "1" differ. Empty for what is no id.
+// JSON text of an id, normalized; 1 and "1" differ. Empty for an invalid id.
 std::string id_text(const json::Value& id);
 
-// Accepts strict JSON (base/json/json.hpp) that is one JSON-RPC message; a batch is refused.
+// Accepts strict JSON (base/json/json.hpp) that is one JSON-RPC message; refuses a batch.
 Parsed parse_message(std::string text);
 
-// True if a line opens an MCP conversation: its method is one of MCP's. Native methods have a dot in their name.
+// True if a line opens an MCP conversation: its method is one of MCP's. Native method names contain a dot.
 bool is_mcp_line(std::string_view line);
 
 // Messages without a line feed. `id`, `result`, `params` are JSON text.

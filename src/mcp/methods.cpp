@@ -1,3 +1,4 @@
+// The table of MCP methods, and the methods that open a conversation.
 #include "mcp/methods.hpp"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ constexpr Method method_table[] = {
     {.name = "tools/list", .function = list_tools},
 };
 
-// Versions before 2025-11-25 differ in nothing that is served here.
+// Versions before 2025-11-25 do not differ in the served methods.
 constexpr std::array<std::string_view, 4> initialized_versions{initialized_version, "2025-06-18", "2025-03-26",
                                                                "2024-11-05"};
 
@@ -85,7 +86,7 @@ std::optional<Failure> check_revision(Session& session, const Message& message, 
   return Failure{unsupported_version, "unsupported protocol version.", supported_versions(version)};
 }
 
-// ---- the conversation itself --------------------------------------------------------------------
+// ---- opening a conversation ---------------------------------------------------------------------
 
 void initialize(const CallPtr& call) {
   Session& session = call->session();

@@ -1,4 +1,4 @@
-// The methods of MCP that are served: one row each, with the revisions that know it.
+// The MCP methods that are served: one row each, with the revisions that have it.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,22 @@ namespace muniment::mcp {
 struct Method {
   std::string_view name;
   void (*function)(const CallPtr& call);
-  bool initialized = true;  // known to 2025-11-25
-  bool stateless = true;    // known to 2026-07-28
+  bool initialized = true;  // in 2025-11-25
+  bool stateless = true;    // in 2026-07-28
 };
 
-const Method* find_method(std::string_view name, Revision revision);  // nullptr: none
+const Method* find_method(std::string_view name, Revision revision);  // returns nullptr for an unknown method
 
-// Whether `version` of the protocol is served: initialize answers with it, or every request may name it.
+// Returns whether `version` of the protocol is served: initialize answers with it, or every request may name it.
 bool is_served(std::string_view version);
-// A request is stateless if it says so in its _meta, or if it is server/discover.
+// A request is stateless if its _meta names that revision, or if it is server/discover.
 Revision revision_of(const Message& message);
 // Checks that a stateless request's _meta is complete.
 std::optional<Failure> check_meta(const Message& message);
-// Checks a request before its method is looked at.
+// Checks a request before its method is looked up.
 std::optional<Failure> check_revision(Session& session, const Message& message, Revision revision);
 
-// Answers the call with a handle, and lets it go on (tools.cpp).
+// Answers the call with a handle and lets it continue (tools.cpp).
 void hand_over(const CallPtr& call);
 
 // methods.cpp

@@ -1,4 +1,4 @@
-// The native methods (docs/protocol.md) as MCP calls them: one interface, so that the core has no socket and no thread.
+// The native methods (docs/protocol.md) as an interface for MCP, so that the core has no socket and no thread.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ class Native {
   virtual ~Native() = default;
 
   // Sends a request under the caller's identity; `params` is a JSON object. `done` is called once, possibly before this
-  // returns, unless the request is cancelled. The number identifies the request for `cancel`.
+  // returns, unless the request is cancelled. Returns the request's number for `cancel`.
   virtual std::int64_t request(std::string_view method, std::string params, Done done) = 0;
-  // The reply is of no use any more. What a method has begun to write may still be recorded.
+  // The reply is not needed any more. What the method has begun to write may still be recorded.
   virtual void cancel(std::int64_t number) = 0;
 };
 

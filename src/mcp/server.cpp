@@ -1,3 +1,4 @@
+// Implements the state that sessions share: handles, capabilities and sealed tokens.
 #include "mcp/server.hpp"
 
 #include <fmt/format.h>
@@ -47,8 +48,8 @@ void Handles::forget_oldest() {
 Result<std::string> Handles::open(std::string_view owner, Monotonic now) {
   expire(now);
   if (entries_.size() >= limits::mcp_handles_max) {
-    Error error(Errc::over_budget, fmt::format("{} calls are waited for by handle, limit {}. Retry in a minute.",
-                                               entries_.size(), limits::mcp_handles_max));
+    Error error(Errc::over_budget, fmt::format("{} calls have a handle, limit {}. Retry in a minute.", entries_.size(),
+                                               limits::mcp_handles_max));
     error.limit = static_cast<std::int64_t>(limits::mcp_handles_max);
     return error;
   }
@@ -113,7 +114,7 @@ void Server::announce(std::string_view list) const {
   for (const auto& [key, tell] : std::map(listeners)) tell(list);
 }
 
-// expiry in microseconds ‖ hash ‖ text, in base64
+// The format is: expiry in microseconds ‖ hash ‖ text, in base64.
 std::string Server::seal(std::string_view purpose, std::string_view owner, std::string_view text) const {
   const std::string expiry = std::to_string(clock_.now().micros + std::chrono::microseconds(seal_valid).count());
   const Hash hash = hmac_sha256(key_, {purpose, "\n", owner, "\n", expiry, "\n", text});

@@ -1,5 +1,5 @@
-// State that the MCP sessions of a daemon share: the tools on offer, the key of their tokens, and the results of calls
-// that took too long. One thread.
+// State that the MCP sessions of a daemon share: the offered tools, the key of their tokens, and the results of slow
+// calls. One thread.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@ inline constexpr std::string_view initialized_version = "2025-11-25";
 
 struct ServerOptions {
   std::string program_version;
-  std::vector<std::string> toolsets;  // beside the default one
+  std::vector<std::string> toolsets;  // in addition to the default one
   bool fixture = false;               // tools and prompts of the conformance suite (fixture.hpp)
 };
 
-// Results that hosts fetch by a handle (the tool `status`): of calls that took longer than a host waits. One is kept
-// for an hour, or until further results need the space.
+// Results that hosts fetch by a handle (the tool `status`), for calls that took longer than a host waits. A result is
+// kept for an hour, or until newer results need the space.
 class Handles {
  public:
   // Errors: over_budget.
   Result<std::string> open(std::string_view owner, Monotonic now);
   void finish(std::string_view handle, std::string result);
   struct Found {
-    std::optional<std::string> result;  // nothing while the call goes on
+    std::optional<std::string> result;  // empty while the call is in progress
     std::int64_t seconds = 0;           // since it was handed over
   };
-  // Nothing for a handle that is unknown, expired or somebody else's.
+  // Returns nullopt for a handle that is unknown, expired or another owner's.
   std::optional<Found> find(std::string_view handle, std::string_view owner, Monotonic now);
 
  private:
@@ -48,7 +48,7 @@ class Handles {
   void expire(Monotonic now);
   void forget_oldest();
   std::map<std::string, Entry, std::less<>> entries_;
-  std::size_t bytes_ = 0;  // of the results
+  std::size_t bytes_ = 0;  // total size of the results
 };
 
 class Server {
@@ -59,16 +59,17 @@ class Server {
   const ServerOptions& options() const { return options_; }
   const ToolList& tools() const { return tools_; }
   Handles& handles() { return handles_; }
-  // JSON text of the capabilities, and of the name and version, that a client is told.
+  // JSON texts of the capabilities, and of the name and version, for a client.
   std::string capabilities(bool stateless) const;
   std::string info() const;
   std::string_view instructions() const;
 
-  // Streams that are told of a changed list: "tools", "prompts" or "resources". Each by a key of its own.
+  // Streams that are notified of a changed list: "tools", "prompts" or "resources". Each has its own key.
   std::map<const void*, std::function<void(std::string_view list)>> listeners;
   void announce(std::string_view list) const;
 
-  // A string that only this daemon can have made, until it restarts. `purpose` and `owner` must be the same again.
+  // Returns a string that only this daemon can have made, until it restarts. To open it, `purpose` and `owner` must be
+  // the same.
   std::string seal(std::string_view purpose, std::string_view owner, std::string_view text) const;
   std::optional<std::string> unseal(std::string_view purpose, std::string_view owner, std::string_view sealed) const;
 

@@ -1,3 +1,4 @@
+// Admits messages of a host and dispatches them to their methods.
 #include "mcp/session.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ Session::Session(Server& server, Native& native, SessionOptions options, Send se
       run_(server.clock(), native, options_.record, options_.run_id),
       subscriptions_(*this) {}
 
-// A native reply may hold a call for longer.
+// A native reply may own a call for longer than the session exists.
 Session::~Session() {
   for (const auto& [id, call] : std::exchange(calls_, {})) call->forget();
 }
@@ -83,7 +84,7 @@ void Session::take_notification(const Message& message) {
   }
 }
 
-// From `muniment mcp`, before the host's first message.
+// Sent by `muniment mcp` before the host's first message.
 void Session::take_settings(const json::Value& params) {
   SessionRun::Settings settings;
   settings.record = params["record"].as_bool().value_or(options_.record);

@@ -1,7 +1,8 @@
-// One MCP conversation: a host's messages in, messages for the host out. It has no socket and no thread: a transport
-// (daemon/) feeds it, and calls everything on one thread. Both revisions are served side by side: a request that
-// carries _meta["io.modelcontextprotocol/protocolVersion"] is stateless (2026-07-28), any other one belongs to the
-// conversation that `initialize` opened (2025-11-25).
+// One MCP conversation: takes a host's messages and produces messages for the host. It has no socket and no thread: a
+// transport (daemon/) feeds it and makes all calls on one thread.
+//
+// Both revisions are served side by side: a request that carries _meta["io.modelcontextprotocol/protocolVersion"] is
+// stateless (2026-07-28); any other one belongs to the conversation that `initialize` opened (2025-11-25).
 #pragma once
 
 #include <chrono>
@@ -25,13 +26,13 @@ struct Outgoing {
   std::string text;
   std::string request{};  // JSON text of the id of the host's request that it belongs to; empty: none
   bool last = false;      // it answers that request
-  int error = 0;          // its error code; 0: it is no error
+  int error = 0;          // its error code; 0: not an error
 };
 
 struct SessionOptions {
-  std::string owner;     // who the host is, as the transport authenticated it: "uid:1000"
-  bool record = false;   // the conversation is a run
-  std::string run_id{};  // of that run; empty: the session makes one
+  std::string owner;     // the host's identity, as the transport authenticated it: "uid:1000"
+  bool record = false;   // record the conversation as a run
+  std::string run_id{};  // id of that run; empty: the session makes one
 };
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -42,15 +43,15 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void receive(std::string text);
   void receive(const Parsed& parsed);
-  // A notification of the native protocol: an event of a subscription.
+  // Handles a notification of the native protocol: an event of a subscription.
   void notified(const json::Value& notification);
-  // About once a second: progress, and handles for calls that take long.
+  // Called about once a second: sends progress, and hands slow calls over.
   void tick(Monotonic now);
-  // The host has gone: cancels its calls, but for those that it was given a handle for, and ends its run.
+  // The host disconnected: cancels its calls, except those with a handle, and ends its run.
   void close();
-  // The daemon stops: the same, but a run with an id from outside stays open for a host that connects again.
+  // The daemon stops: like `close`, but a run with an id from outside stays open for a host that connects again.
   void abandon();
-  // True while nothing is in progress that `tick` is needed for.
+  // True if no work in progress needs `tick`.
   bool idle() const { return calls_.empty() && run_.settled() && !subscriptions_.pending(); }
 
   // For the methods.
@@ -64,12 +65,12 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // The result of `initialize`.
   struct Opened {
-    std::string version;    // of the protocol; empty: not opened
+    std::string version;    // version of the protocol; empty: not opened
     MessagePtr initialize;  // with the client's name and capabilities
     std::string log_level = "info";
   };
   Opened& opened() { return opened_; }
-  // Asks the host (2025-11-25); `done` gets its response, or nothing where the session ends first.
+  // Sends a request to the host (2025-11-25); `done` gets the response, or nullptr if the session ends first.
   void ask(const Call& call, std::string_view method, std::string params, std::function<void(const Message&)> done);
   // Names the client for the run that the first tool call starts.
   void introduce(const json::Value& client_info);
@@ -84,8 +85,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void cancel_all();
 
   Server& server_;
-  std::optional<ToolList> own_tools_;  // where the host's side named toolsets
-  std::string bad_settings_;           // why each request is refused
+  std::optional<ToolList> own_tools_;  // set if the host's side named toolsets
+  std::string bad_settings_;           // the error with which each request is refused
   Native& native_;
   SessionOptions options_;
   Send send_;
@@ -93,7 +94,7 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionRun run_;
   Subscriptions subscriptions_;
   std::map<std::string, CallPtr> calls_;  // by the id's JSON text
-  std::size_t bytes_in_progress_ = 0;     // of their messages
+  std::size_t bytes_in_progress_ = 0;     // size of their messages
   std::map<std::string, std::function<void(const Message&)>> asked_;
   std::int64_t next_question_ = 1;
   bool closed_ = false;

@@ -1,3 +1,4 @@
+// Records the tool calls of a session as events of its run.
 #include "mcp/session_run.hpp"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::size_t name_bytes_max = 256;
 
-// Without half a character at its end.
+// Cuts the text without splitting a character.
 std::string cut(std::string text) {
   if (text.size() <= name_bytes_max) return text;
   text.resize(name_bytes_max);
@@ -78,7 +79,7 @@ void SessionRun::start() {
   send("run.start", std::move(params.end_object()).text());
 }
 
-// A run that has ended is not started again: the next one of the session may be open, or there is none yet.
+// An ended run is not started again: the session's next run may already be open, or none exists yet.
 void SessionRun::follow_ended() {
   was_ended();
   open();
@@ -122,7 +123,7 @@ void SessionRun::was_ended() {
   if (!chosen_id_.empty()) settings_.run_id = fmt::format("{}-{}", chosen_id_, ++parts_);
 }
 
-// That a session is over says nothing of what it reached.
+// The end of a session does not tell whether its goal was reached.
 void SessionRun::end() {
   if (!std::exchange(open_, false)) return;
   when_started([this] {
@@ -135,7 +136,7 @@ void SessionRun::end() {
   });
 }
 
-// Once the id of the run is certain.
+// Appends once the run's id is known.
 void SessionRun::append(std::string_view type, std::string body) {
   when_started([this, type, body = std::move(body)] {
     send("event.append", json::Writer()

@@ -1,6 +1,6 @@
-// The run of an MCP session: each tool call becomes a tool.called and a tool.returned of it, so that `muniment run
-// show` tells what a host's agent did. The first call starts it. Nothing waits for these events; a failure to record is
-// told with the next result.
+// The run of an MCP session: each tool call becomes a tool.called and a tool.returned, so that `muniment run show`
+// lists what a host's agent did. The first call starts the run. These events are not waited for; the next result
+// reports a failure to record them.
 #pragma once
 
 #include <cstdint>
@@ -28,34 +28,35 @@ class SessionRun {
     std::string agent;   // empty: the client's name
     std::string cwd;
     std::string labels;   // a JSON object, or empty
-    bool resume = false;  // the session was connected before: its run is there, unless the model ended it
+    bool resume = false;  // an earlier connection had the session: its run exists, unless the model ended it
   };
   void configure(Settings settings);
 
-  // The client's name and version, for the agent of a run that is started later. A run of an earlier connection is
-  // taken up at once.
+  // Sets the client's name and version, for the agent of a run that is started later. Resumes a run of an earlier
+  // connection at once.
   void introduce(const json::Value& client_info);
   // Id of the open run; empty: none.
   const std::string& id() const { return open_ ? settings_.run_id : none_; }
 
-  // Calls `then` when run.start is answered, with success or not; at once where it is not on its way. A method that
-  // only reads does not find the run before.
+  // Calls `then` once run.start is answered, with or without success, or at once if it is not in progress. Before that,
+  // a method that only reads would not find the run.
   void when_started(std::function<void()> then);
 
-  // Starts the run, if none is open. `arguments` is JSON text. Returns the call's id for `returned`.
+  // Starts the run if none is open. `arguments` is JSON text. Returns the call's id for `returned`.
   std::string called(std::string_view tool, std::string_view arguments);
   // `status` is one of tool.returned's.
   void returned(std::string_view call_id, std::string_view status, std::string_view text,
                 std::optional<std::int64_t> duration_us);
-  // The host ended the run by itself: the next call begins another one.
+  // The host ended the run itself: the next call starts another one.
   void was_ended();
   void end();
-  // The run's id came from outside: whoever gave it can continue the run in another session.
+  // The run's id came from outside: its owner can continue the run in another session.
   bool named() const { return !chosen_id_.empty(); }
-  // Records nothing more, and does not end the run.
+  // Stops recording without ending the run.
   void leave_open() { open_ = false; }
 
-  // What the next result says of what is not recorded, once, or as long as the run is stopped; empty: nothing.
+  // Returns the warning for the next result about events that were not recorded: once, or as long as the run is
+  // stopped; empty: none.
   std::string take_warning();
   bool settled() const { return state_->in_flight == 0; }
 
@@ -66,15 +67,15 @@ class SessionRun {
   void append(std::string_view type, std::string body);
   void send(std::string_view method, std::string params);
 
-  struct State {  // outlives the run in the replies that are still to come
+  struct State {  // shared with the replies that are still outstanding
     void take(const NativeReply& reply, bool starts);
-    std::string problem;       // the first; what follows from it says less
-    std::string stopped;       // why the run is stopped: it refuses events
+    std::string problem;       // the first problem; later ones usually follow from it
+    std::string stopped;       // reason for which the run is stopped and refuses events
     bool not_started = false;  // run.start failed: the next call sends it again
     std::size_t in_flight = 0;
     bool starting = false;
     std::vector<std::function<void()>> waiting;  // for the start
-    std::function<void()> run_has_ended;         // run.start was refused for that
+    std::function<void()> run_has_ended;         // called if run.start was refused because the run has ended
   };
 
   Clock& clock_;
@@ -83,7 +84,7 @@ class SessionRun {
   const std::string none_;
   std::shared_ptr<State> state_ = std::make_shared<State>();
   std::int64_t calls_ = 0;
-  std::int64_t parts_ = 1;  // runs of the session: those after the first have its id and their number
+  std::int64_t parts_ = 1;  // number of runs of the session; the id of a later run is the first one's with this number
   std::string chosen_id_;   // from outside; empty: none
   bool open_ = false;
   std::string client_;  // JSON: name and version of the agent

@@ -1,3 +1,4 @@
+// Follows resources by native subscriptions, and notifies their streams.
 #include "mcp/subscriptions.hpp"
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace muniment::mcp {
 namespace {
 
-constexpr std::chrono::seconds told_apart{1};  // a host reads the resource again each time
+constexpr std::chrono::seconds told_apart{1};  // a host reads the resource again after each notification
 constexpr std::string_view subscription_key = "io.modelcontextprotocol/subscriptionId";
 
 std::string subscription_meta(std::string_view stream) {
@@ -34,13 +35,13 @@ void Subscriptions::follow(const std::string& uri, const std::string& stream, Do
   const bool known_to_fixture = session_.server().options().fixture && fixture::is_resource(uri);
   const auto params = known_to_fixture ? std::optional<std::string>("") : follow_params(uri);
   if (!params) {
-    return done(Failure{invalid_params, fmt::format("{}: this resource is not known, or cannot be subscribed to.",
+    return done(Failure{invalid_params, fmt::format("{}: this resource is unknown or cannot be subscribed to.",
                                                     json::quote(uri.substr(0, 200)))});
   }
   Followed& followed = followed_[uri];
   auto& streams = followed.streams;
   if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
-  if (params->empty() || followed.native != 0) return done(std::nullopt);  // it never changes, or is followed
+  if (params->empty() || followed.native != 0) return done(std::nullopt);  // it never changes, or is followed already
   followed.waiting.push_back(std::move(done));
   if (!std::exchange(followed.requested, true)) request(uri, *params);
 }
@@ -52,7 +53,7 @@ void Subscriptions::request(const std::string& uri, const std::string& params) {
                             });
 }
 
-// One that nobody waits for any more was left meanwhile.
+// Every stream may have left the resource before the reply.
 void Subscriptions::requested(const std::string& uri, const NativeReply& reply) {
   const auto found = followed_.find(uri);
   const std::int64_t number = reply.ok() ? reply.result["subscription"].as_int().value_or(0) : 0;
@@ -80,7 +81,7 @@ void Subscriptions::leave_all(const std::string& stream) {
   for (const std::string& uri : uris) leave(uri, stream);
 }
 
-// While the native request is on its way, what it follows is kept for the reply.
+// While the native request is in progress, the entry is kept for its reply.
 void Subscriptions::drop(const std::string& uri) {
   const auto found = followed_.find(uri);
   if (found->second.requested) return;
@@ -178,7 +179,7 @@ void tell_list_changed(const CallPtr& call, std::string_view list) {
 
 }  // namespace
 
-// Stays unanswered until the client cancels it, or the daemon stops.
+// Stays unanswered until the client cancels it or the daemon stops.
 void listen(const CallPtr& call) {
   const json::Value wanted = call->params()["notifications"];
   if (!wanted.is(json::Kind::object)) return call->fail({invalid_params, "notifications: expected an object."});
@@ -199,7 +200,7 @@ void listen(const CallPtr& call) {
     if (const auto alive = weak.lock()) alive->subscriptions().leave_all(stream);
   };
   if (uris.empty()) return acknowledge(call, {});
-  // The acknowledgment names those that are followed, and comes before the first notification.
+  // The acknowledgment lists the followed resources and precedes the first notification.
   struct Progress {
     std::size_t left;
     std::vector<std::string> followed;

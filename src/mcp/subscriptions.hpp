@@ -1,4 +1,4 @@
-// Notifications for a host: changes of the resources that it subscribed to, in both revisions.
+// Notifies a host of changes to the resources that it subscribed to, in both revisions.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ class Subscriptions {
  public:
   explicit Subscriptions(Session& session) : session_(session) {}
 
-  // Follows a resource for a stream; `done` gets a failure, or nothing. The stream is the JSON text of the id of a
+  // Follows a resource for a stream; `done` gets a failure, or nullopt. The stream is the JSON text of the id of a
   // subscriptions/listen; empty: the session itself.
   using Done = std::function<void(std::optional<Failure>)>;
   void follow(const std::string& uri, const std::string& stream, Done done);
   void leave(const std::string& uri, const std::string& stream);
   // A stream of subscriptions/listen ended.
   void leave_all(const std::string& stream);
-  // Between the two, a stream is told nothing: its acknowledgment is its first message.
+  // Between hold and release, a stream gets no notifications, since its first message must be the acknowledgment.
   void hold(const std::string& stream) { held_.insert(stream); }
   void release(const std::string& stream) { held_.erase(stream); }
   void notified(const json::Value& notification);
-  // Tells of changes that came within a second of one that was told.
+  // Sends notifications for changes that came within a second of the previous one.
   void tick(Monotonic now);
   bool pending() const;
   void close();
@@ -41,10 +41,10 @@ class Subscriptions {
  private:
   struct Followed {
     std::int64_t native = 0;           // number of the native subscription; 0: none yet, or none needed
-    std::vector<std::string> streams;  // that are told
+    std::vector<std::string> streams;  // to be notified
     std::vector<Done> waiting;         // for the reply to the native request
-    bool requested = false;            // it is on its way
-    Monotonic told{};                  // when they were told last
+    bool requested = false;            // in progress
+    Monotonic told{};                  // time of the last notification
     bool changed = false;              // since then
   };
   void request(const std::string& uri, const std::string& params);

@@ -1,3 +1,4 @@
+// Starts and stops the parts of retrieval.
 #include "retrieval/service.hpp"
 
 namespace muniment::retrieval {

@@ -1,5 +1,5 @@
-// All of retrieval as the daemon has it: the follower that keeps the document tables, the search child, the
-// indexer that keeps it up with them, and what answers queries. They start and stop in this order.
+// Retrieval in the daemon: the follower of the document tables, the search child, the indexer that updates it, and the
+// retriever that answers queries. They start and stop in this order.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct ServiceOptions {
   SharedCacheOptions shared_cache{};
 };
 
-// What it works with, which outlives it.
+// The objects that it uses, which outlive it.
 struct Surroundings {
   Clock& clock;
   store::Appender& appender;
@@ -36,11 +36,11 @@ struct Surroundings {
 
 class Service {
  public:
-  // Errors: unavailable, when the search child cannot be started; those of the shared cache's settings.
+  // Errors: unavailable if the search child cannot be started; those of the shared cache's settings.
   static Result<std::unique_ptr<Service>> start(ServiceOptions options, const Surroundings& around);
-  ~Service();  // stops as by `stop`
+  ~Service();  // calls `stop`
 
-  // Close the tail first: it wakes the follower.
+  // Close the tail first: that wakes the follower.
   void stop();
 
   DocumentFollower& documents() { return documents_; }

@@ -157,7 +157,7 @@ class Beside(DaemonCase):
         self.assertIn(f"List them: {place} artifact list --run RUN", self.muniment("artifact", "get", "01a201f4-8535-793f-8007-fa9a2b0449d7", code=1).stderr)
 
     def test_which_partitions_there_are(self) -> None:
-        self.assertIn("there is no partition 7: there is only partition 0, which is not full yet", self.muniment("audit", "archive", 7, code=1).stderr)
+        self.assertIn("there is no partition 7, only partition 0, which is not full yet", self.muniment("audit", "archive", 7, code=1).stderr)
         self.assertIn("partition 0 is not full yet", self.muniment("audit", "archive", 0, code=1).stderr)
 
     def test_a_backup_is_made_elsewhere(self) -> None:

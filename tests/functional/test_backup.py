@@ -63,7 +63,7 @@ class TheDrill(BackupCase):
             with self.assertRaises(muniment.MunimentError) as refused:
                 client.append("first", "thought.recorded", {"content": []})
             self.assertIn("log_restored", str(refused.exception))
-            self.assertIn(f"{missing} events that it had are missing", str(refused.exception))
+            self.assertIn(f"{missing} events are missing", str(refused.exception))
             self.assertIn("log_restored", client.call("server.status")["degraded"][0])
         self.assertIn("nothing newer: this log is restored", self.cli("status", data=self.restored.data))
         found = json.loads(self.cli("--json", "doctor", data=self.restored.data, code=1))["findings"]
@@ -312,7 +312,7 @@ class OfOwnLog(BackupCase):
         for path in files["second"]:
             self.assertIn(path.name, said)
         self.assertIn("tampered", self.cli("restore", self.backups, data=self.restored.data, code=2))
-        self.assertIn("did not end", self.restored.refused_start()[1])
+        self.assertIn("did not finish", self.restored.refused_start()[1])
         shutil.rmtree(self.restored.data)
         report = self.restore("--despite-findings")
         self.assertEqual(report["verify"]["verdict"], "tampered")
@@ -417,7 +417,7 @@ class Restores(OneSource):
         wait_until(lambda: not self.initdb_works(), "what it had begun is over", 60)
         code, said = self.restored.refused_start()
         self.assertEqual(code, 1)
-        self.assertIn("did not end", said)
+        self.assertIn("did not finish", said)
         self.assertIn("is not empty", self.cli("restore", self.backups, data=self.restored.data, code=1))
 
     def initdb_works(self) -> bool:

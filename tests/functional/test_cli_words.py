@@ -219,14 +219,14 @@ class Lists(DaemonCase):
             for when in (last + 1000, "2999-01-01T00:00:00Z"):
                 with self.subTest(method=method, when=when), self.refused("invalid_argument") as caught:
                     self.call(method, **params, asof=when)
-                self.assertIn(f"asof: {when} is yet to come", str(caught[0]))
+                self.assertIn(f"asof: {when} is in the future", str(caught[0]))
         with self.refused("invalid_argument") as caught:
             self.call("evidence.retrieve", queries=[{"query": "heron asof:2999-01-01"}])
         self.assertIn("filter asof: 2999-01-01", str(caught[0]))
         today = self.events()[0]["recorded_at"][:10]
         self.assertEqual(self.call("evidence.retrieve", queries=[{"query": f"heron asof:{today} in:notes"}])["results"][0]["cards"][0]["document"], "a")
-        self.assertIn("yet to come", self.muniment("query", "heron", "--asof", "99999999", code=1).stderr)
-        self.assertIn("yet to come", self.muniment("rehydrate", self.run_id, "--asof", "2999-01-01T00:00:00Z", code=1).stderr)
+        self.assertIn("is in the future", self.muniment("query", "heron", "--asof", "99999999", code=1).stderr)
+        self.assertIn("is in the future", self.muniment("rehydrate", self.run_id, "--asof", "2999-01-01T00:00:00Z", code=1).stderr)
 
     def test_the_files_that_doctor_counts_are_those_that_verify_counts(self) -> None:
         for number in range(3):
@@ -309,8 +309,8 @@ class ClosedLog(unittest.TestCase):
 
     def test_nothing_is_erased_from_a_closed_log(self) -> None:
         said = self.muniment("audit", "redact", "alpha", "--reason", "x", code=1)
-        self.assertIn("conflict: run alpha is in log 1, which was restored and is closed: nothing is erased from it", said)
-        self.assertIn("goes with its database, and with the backups that hold it", said)
+        self.assertIn("conflict: run alpha is in log 1, which was restored and is closed: nothing can be erased from it", said)
+        self.assertIn("delete that database and the backups that hold it", said)
         self.assertNotIn("run start", said)
 
     def test_doctor_and_metrics_mean_the_same_runs(self) -> None:

@@ -99,7 +99,7 @@ class Closed(Continued):
 
     def test_copies_that_were_not_looked_at_in_time_are_said(self) -> None:
         held = self.well(self.connect(OWNER), "document.get", corpus="buoys", document="second.md")["document"]["artifact_id"]
-        said = "Not all of them were looked at within the deadline"
+        said = "Not all of them were checked within the deadline"
         self.assertNotIn(said, self.call("audit.redact", artifact_id=held, reason="x", dry_run=True)["remains"])
         self.restart_at("redact.asks_copy=sleep:4000@1+")
         try:
@@ -217,7 +217,7 @@ class Closed(Continued):
         owner = self.connect(OWNER)
         late = self.ask(owner, "audit.prove", {"run_id": self.old.run, "_meta": {"deadline_ms": 60_000}})   # while the gate is closed
         self.assertEqual((late["error"]["data"]["code"], late["error"]["data"]["retryable"]), ("unavailable", True), late)
-        self.assertIn("is being made", late["error"]["message"])
+        self.assertIn("is being built", late["error"]["message"])
         gate.touch()
         proof = wait_until(lambda: self.ask(owner, "audit.prove", {"run_id": self.old.run}).get("result"), "the tree is made", 120)
         self.assertEqual(proof["log_no"], 1)

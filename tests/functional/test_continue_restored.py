@@ -236,8 +236,8 @@ class LeftBehind(Continued):
             self.daemon.start()
             self.connect_again()
             self.wait_for_documents()
-            self.assertIn(f"the corpus is uid:{STRANGER}'s now, and was uid:{OWNER}'s", self.daemon.log.read_text())
-            self.assertIn("1 documents of the restored log stay behind; the daemon's log names them, and says why", self.call("server.status")["notes"])
+            self.assertIn(f"the corpus belongs to uid:{STRANGER} now, and belonged to uid:{OWNER}", self.daemon.log.read_text())
+            self.assertIn("1 documents of the restored log were not copied; the daemon's log has the reasons", self.call("server.status")["notes"])
         finally:
             self.daemon.sql(f"UPDATE corpus SET owner = 'uid:{OWNER}' WHERE log_no = 2 AND corpus = 'behind'")
 
@@ -252,7 +252,7 @@ class LeftBehind(Continued):
         owner = self.connect(OWNER)
         notes = self.call("server.status")["notes"]
         self.assertEqual([note for note in notes if "restored log" in note],
-                         ["1 documents of the restored log stay behind; the daemon's log names them, and says why"])
+                         ["1 documents of the restored log were not copied; the daemon's log has the reasons"])
         listed = {row["document"] for row in self.pages("document.list", "documents", corpus="behind")}
         self.assertEqual((len(listed), "small.md" in listed, self.BIG in listed), (32, True, False))
         self.assert_as_old_as_they_were()
@@ -294,8 +294,8 @@ class LeftBehind(Continued):
         self.daemon.sql(f"ALTER TABLE follower ADD CONSTRAINT stay CHECK (log_no > 1 OR next_seq < {size}) NOT VALID")   # where that cannot be done
         try:
             self.restart_with_tables_at(size - 1)
-            said = f"the tables of log 1 show {size - 1} of its {size} events"
-            self.assertIn("nothing is carried over", wait_until(lambda: [note for note in self.call("server.status")["notes"] if said in note], "it is said", 60)[0])
+            said = f"the tables of log 1 include {size - 1} of its {size} events"
+            self.assertIn("Documents are carried over once they include all", wait_until(lambda: [note for note in self.call("server.status")["notes"] if said in note], "it is said", 60)[0])
             self.assertEqual(self.daemon.sql("SET statement_timeout = '10s'; SELECT report.wait('20 s')"), [["0"]])   # nobody follows it: nobody waits
         finally:
             self.daemon.sql("ALTER TABLE follower DROP CONSTRAINT stay")
@@ -313,7 +313,7 @@ class LeftBehind(Continued):
             self.daemon.process = self.daemon.spawn()
             wait_until(lambda: said() > before, "it waits for the tables", 60)
             self.assertEqual(self.daemon.stop(), 0)
-            self.assertIn("it was told to while it started", self.daemon.log_tail())
+            self.assertIn("a signal arrived while it started", self.daemon.log_tail())
             self.assertIsNone(self.daemon.postgres_pid())
         finally:
             self.daemon.start()

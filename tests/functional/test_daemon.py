@@ -134,7 +134,7 @@ class StoppedWhileItStarts(unittest.TestCase):
         process.send_signal(number)
         self.assertIn(process.wait(60), (0, -number), daemon.log_tail())
         self.assertEqual(self.left_behind(daemon), [])
-        return "it was told to while it started" in daemon.log.read_text()
+        return "a signal arrived while it started" in daemon.log.read_text()
 
     def test_nothing_is_left_running(self) -> None:
         daemon = Daemon()
@@ -264,7 +264,7 @@ class Partitions(unittest.TestCase):
             client.call("run.start", run_id="r1", agent={"name": "test"})
             daemon.sql(change.format("REVOKE", "FROM"))
             client.call("event.append", run_id="r1", events=[{"type": "x.test.a", "body": {}} for _ in range(1024)])
-            wait_until(lambda: "making a partition ahead" in daemon.log_tail(200), "it was tried and failed", 120)
+            wait_until(lambda: "cannot create a partition ahead" in daemon.log_tail(200), "it was tried and failed", 120)
             self.assertEqual(daemon.sql(there), [["f"]])
             daemon.sql(change.format("GRANT", "TO"))
             wait_until(lambda: daemon.sql(there) == [["t"]], "it is made", 120)   # and nobody appends

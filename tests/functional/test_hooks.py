@@ -154,17 +154,17 @@ BAD = {
     "print('Traceback (most recent call last)')": "its answer: ",
     "print('[' * 500 + ']' * 500)": "its answer: ",
     "sys.stdout.buffer.write(b'{\"lex\": [\"\\xff\\xfe\"], \"scores\": {\"\\xff\": 1}}')": "its answer: ",
-    "print('[]')": "its answer: it is no JSON object",
+    "print('[]')": "its answer: it is not a JSON object",
     "sys.stdout.write('x' * 100_000_000)": "an answer of more than 1,048,576 bytes",
     "sys.stderr.write('y' * 1_000_000); sys.exit(1)": "exit status 1",
 }
 LATE = {code: "no answer within 500 ms" for code in ("time.sleep(60)", "print('{}', flush=True); time.sleep(60)")}
 BAD_EXPANSIONS = {
-    "print('{\"lex\": \"proxy\"}')": "its answer: lex is no array",
-    "print(json.dumps({'vec': [str(n) for n in range(9)]}))": "its answer: vec has 9 texts, asked for at most 8",
+    "print('{\"lex\": \"proxy\"}')": "its answer: lex is not an array",
+    "print(json.dumps({'vec': [str(n) for n in range(9)]}))": "its answer: vec has 9 texts, limit 8",
 }
 BAD_SCORES = {
-    "print('{}')": "its answer: scores is no object",
+    "print('{}')": "its answer: scores is not an object",
     "print('{\"scores\": {\"nobody\": 1}}')": "its answer: there is no candidate \"nobody\"",
     "print('{\"scores\": {\"%s\": NaN}}' % request['candidates'][0]['key'])": "its answer: ",
     "print('{\"scores\": {\"%s\": 1e999}}' % request['candidates'][0]['key'])": "its answer: ",
@@ -304,7 +304,7 @@ class Rerank(Hooked):
         summaries = {card["document"]: card["summary"] for card in found["cards"]}
         self.assertEqual(summaries.pop("ship"), "ships wait for the tide")
         self.assertEqual(summaries, {name: text for name, text in PORTS.items() if name != "ship"})
-        self.assertIn("rerank hook: 4 snippets are no part of their passages", found["degraded"])
+        self.assertIn("rerank hook: 4 snippets are not part of their passages", found["degraded"])
 
     def test_a_hook_sees_nothing_that_the_caller_may_not(self) -> None:
         self.by("0")

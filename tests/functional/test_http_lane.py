@@ -386,7 +386,7 @@ class Settings(unittest.TestCase):
     def test_what_cannot_be_right_is_refused_at_the_start(self) -> None:
         self.refused("embed_api", embed_url="http://127.0.0.1:1", embed_api="magic")
         self.refused("embed_url has a user or a password", embed_url="http://me:secret@127.0.0.1:1", embed_model="m")
-        self.refused("which model?", embed_url="http://127.0.0.1:1/v1/embeddings")
+        self.refused("the model is not set", embed_url="http://127.0.0.1:1/v1/embeddings")
         self.refused("/nowhere/key", embed_url="http://127.0.0.1:1/embed", embed_key_file="/nowhere/key")
 
 

@@ -85,7 +85,7 @@ class Runbook(DaemonCase):
         self.daemon.stop()
         (self.daemon.data / "keys/log.key").rename(self.daemon.folder / "else")
         self.restart()
-        self.assertIn("nothing signs for a new one", self.muniment("audit", "key", "rotate", code=1).stderr)
+        self.assertIn("cannot sign for a new one", self.muniment("audit", "key", "rotate", code=1).stderr)
         new = self.daemon.folder / "new.pub"
         made = self.muniment("audit", "key", "init", "-o", new)
         self.assertIn("auditors need the new key, too", made.stderr)

@@ -56,7 +56,7 @@ class Answers(HttpCase):
         self.assertEqual(self.daemon.stop(), 0)
         self.restart()
         rest = response.read()
-        self.assertIn(b"the daemon stops", rest)
+        self.assertIn(b"the daemon is stopping", rest)
         self.assertIn(b'"id":7', rest)
 
 

@@ -277,7 +277,7 @@ class Erasure(Redacting):
         self.redact(seq=made["seq"])
         with self.refused("conflict") as refusal:
             self.call("evidence.link", **link)
-        self.assertIn("what was erased since", str(refusal[0]))
+        self.assertIn("content that was erased since", str(refusal[0]))
 
     def test_a_halt_whose_reason_was_erased(self) -> None:
         stored = self.call("artifact.put", run_id=self.run_id, text="bytes that will be others")

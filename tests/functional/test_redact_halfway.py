@@ -192,7 +192,7 @@ class Halfway(HalfwayCase):
         self.assertTrue((restored.data / "redactions" / journal.name).exists())
         restored.stop()
         restored.start("--continue-restored")
-        self.assertIn("an erasure that was asked for is never carried out", restored.log_tail())
+        self.assertIn("a requested erasure is never carried out", restored.log_tail())
         told = subprocess.run([BUILD / "muniment", "--data", restored.data, "doctor"], capture_output=True, text=True, timeout=60).stdout
         self.assertIn("1 erasures were asked for in log 1, which is closed: they are never carried out", told)
         self.carried_out_by_the_next()

@@ -328,7 +328,7 @@ class Overtaken(UsableCase):
         go_on.touch()
         refused = raw.line()["error"]
         self.assertEqual(refused["data"]["code"], "conflict")
-        self.assertIn("what was erased since", refused["message"])
+        self.assertIn("content that was erased since", refused["message"])
 
 
 if __name__ == "__main__":

@@ -179,8 +179,8 @@ TEST(Hints, AMethodThatIsAdvisedIsTheCommandThatDoesTheSame) {
             "no document comes from the source s. muniment document list names the sources.");
   EXPECT_EQ(with_commands("no event 2. See: event.list with a run_id"),
             "no event 2. See: muniment event list --run RUN");
-  EXPECT_EQ(with_commands("the whole log is read by root and the daemon's own user. Give a run_id."),
-            "the whole log is read by root and the daemon's own user. Name one that is yours: --run RUN.");
+  EXPECT_EQ(with_commands("only root and the daemon's own user may read the whole log. Give a run_id."),
+            "only root and the daemon's own user may read the whole log. Name one that is yours: --run RUN.");
 }
 
 TEST(Hints, WhatWasSentIsSaidAsItWas) {

@@ -178,7 +178,7 @@ TEST(McpToolCall, ANativeErrorIsAResultThatSaysWhatToDo) {
     host.native.refuse("claim.record", "over_budget", "The queue is full. Wait.", true);
     const Json answer = host.answer(host.last_id());
     EXPECT_TRUE(is_error(answer));
-    EXPECT_EQ(text_of(answer), "over_budget: The queue is full. Wait. It may be tried again.");
+    EXPECT_EQ(text_of(answer), "over_budget: The queue is full. Wait. It can be retried.");
     EXPECT_EQ(answer["result"]["structuredContent"]["code"].string_or(""), "over_budget");
   }
 }
@@ -220,7 +220,7 @@ TEST(McpToolCall, AToolsetThatThereIsNotIsRefused) {
   Host host;
   host.tell("muniment/session", R"({"toolsets":["runs","bogus"]})");
   host.ask("initialize", R"({"protocolVersion":"2025-11-25","capabilities":{}})");
-  EXPECT_NE(error_text(host.answer(host.last_id())).find("--toolset: there is no toolset bogus"), std::string::npos);
+  EXPECT_NE(error_text(host.answer(host.last_id())).find("--toolset: unknown toolset bogus"), std::string::npos);
 }
 
 TEST(McpToolCall, AnUnknownToolIsAnErrorWithTheNearestName) {

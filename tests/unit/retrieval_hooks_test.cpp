@@ -156,13 +156,13 @@ TEST(ExpansionMessages, WhatIsWrongIsRefusedAsAWhole) {
   EXPECT_NE(problem_of("{\"lex\":[\"\xff\xfe\"]}"), "none");
   EXPECT_NE(problem_of(std::string(100, '[') + std::string(100, ']')), "none");
   EXPECT_NE(problem_of(R"({"lex":[],"lex":[]})"), "none");
-  EXPECT_EQ(problem_of("[]"), "its answer: it is no JSON object");
-  EXPECT_EQ(problem_of(R"({"lex":"proxy"})"), "its answer: lex is no array");
-  EXPECT_EQ(problem_of(R"({"vec":[["proxy"]]})"), "its answer: vec holds what is no string");
-  EXPECT_EQ(problem_of(R"({"lex":["a","b","c"]})"), "its answer: lex has 3 texts, asked for at most 2");
+  EXPECT_EQ(problem_of("[]"), "its answer: it is not a JSON object");
+  EXPECT_EQ(problem_of(R"({"lex":"proxy"})"), "its answer: lex is not an array");
+  EXPECT_EQ(problem_of(R"({"vec":[["proxy"]]})"), "its answer: vec contains an item that is not a string");
+  EXPECT_EQ(problem_of(R"({"lex":["a","b","c"]})"), "its answer: lex has 3 texts, limit 2");
   EXPECT_EQ(problem_of("{\"lex\":[\"" + std::string(limits::hook_expansion_bytes_max, 'x') + "\"]}"), "none");
   EXPECT_EQ(problem_of("{\"lex\":[\"" + std::string(limits::hook_expansion_bytes_max + 1, 'x') + "\"]}"),
-            "its answer: a text of lex has 2001 bytes, the limit is 2000");
+            "its answer: a text of lex has 2001 bytes, limit 2000");
 }
 
 TEST(ExpansionMessages, WarningsAreFewAndShort) {
@@ -200,14 +200,14 @@ TEST(RerankMessages, ScoresAndSnippetsAreOfCandidates) {
 }
 
 TEST(RerankMessages, WhatIsWrongIsRefusedAsAWhole) {
-  EXPECT_EQ(rerank_problem("{}"), "its answer: scores is no object");
+  EXPECT_EQ(rerank_problem("{}"), "its answer: scores is not an object");
   EXPECT_EQ(rerank_problem(R"({"scores":{}})"), "its answer: it scores no candidate");
   EXPECT_EQ(rerank_problem(R"({"scores":{"7":1,"8":0}})"), "its answer: there is no candidate \"8\"");
-  EXPECT_EQ(rerank_problem(R"({"scores":{"7":"1"}})"), "its answer: the score of \"7\" is no number");
-  EXPECT_EQ(rerank_problem(R"({"scores":{"7":null}})"), "its answer: the score of \"7\" is no number");
+  EXPECT_EQ(rerank_problem(R"({"scores":{"7":"1"}})"), "its answer: the score of \"7\" is not a number");
+  EXPECT_EQ(rerank_problem(R"({"scores":{"7":null}})"), "its answer: the score of \"7\" is not a number");
   EXPECT_EQ(rerank_problem(R"({"scores":{"7":1},"snippets":{"8":""}})"), "its answer: there is no candidate \"8\"");
   EXPECT_EQ(rerank_problem(R"({"scores":{"7":1},"snippets":{"7":3}})"),
-            "its answer: the snippet of \"7\" is no string");
+            "its answer: the snippet of \"7\" is not a string");
   for (const char* number : {"NaN", "Infinity", "1e999", "0x1"})
     EXPECT_NE(rerank_problem(std::string(R"({"scores":{"7":)") + number + "}}"), "none") << number;
 }

@@ -68,9 +68,9 @@ TEST(Markup, WhatIsNoFilterStaysText) {
 
 TEST(Markup, WhatIsWrongIsSaid) {
   EXPECT_EQ(refusal("before:yesterday x"),
-            "filter before: \"yesterday\" is no date: write 2026-01-31 or 2026-01-31T18:00:00Z");
+            "filter before: \"yesterday\" is not a date: write 2026-01-31 or 2026-01-31T18:00:00Z");
   EXPECT_EQ(refusal("after:2026-02-30"),
-            "filter after: \"2026-02-30\" is no date: write 2026-01-31 or 2026-01-31T18:00:00Z");
+            "filter after: \"2026-02-30\" is not a date: write 2026-01-31 or 2026-01-31T18:00:00Z");
   EXPECT_EQ(refusal("asof:2026-13-01T00:00:00Z").substr(0, 12), "filter asof:");
   EXPECT_EQ(refusal("in: notes"), "filter in: has no value: write in:VALUE without a space");
   EXPECT_EQ(refusal("tag:\"\""), "filter tag: has no value: write tag:VALUE without a space");

@@ -175,7 +175,7 @@ TEST(DocumentFormats, BinaryContentIsRefusedWithWhatItLooksLike) {
   EXPECT_NE(refusal(std::string("a\0b", 3), "a.txt").message.find("holds NUL bytes"), std::string::npos);
   EXPECT_NE(refusal("\x01\x02\x03\x04\x05\x06\x0e\x0f", "a.txt").message.find("control characters"), std::string::npos);
   EXPECT_NE(refusal("\xff\xfe\x12\xd8\x34\xdc\x56\xdd\x78\xde\x9a\xdf\x01\x02", "a.mp3")
-                .message.find("begins like UTF-16LE but is no text"),
+                .message.find("begins like UTF-16LE but is not text"),
             std::string::npos);
   EXPECT_TRUE(read("\x1b[31mred\x1b[0m and so on\n", "build.log").as_is) << "colours of a log are no reason";
 }

@@ -1,3 +1,4 @@
+// Sends checkpoints to witnesses, folders and buckets, one thread each.
 #include "audit/witness/submitter.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace muniment::audit {
 namespace {
 
-constexpr std::size_t waiting_max = 4'096;  // checkpoints; the oldest are then left out, and that is logged
+constexpr std::size_t waiting_max = 4'096;  // checkpoints; beyond it the oldest are dropped, and that is logged
 constexpr std::chrono::milliseconds pause_least{250};
 constexpr std::chrono::milliseconds pause_most{30'000};
 
@@ -49,8 +50,8 @@ Result<Keeper> parse_keeper(std::string_view text) {
   if (keeper.kind != KeeperKind::witness)
     return space == std::string_view::npos ? Result<Keeper>(keeper) : bad("only a witness has a key");
   auto key = VerifierKey::parse(space == std::string_view::npos ? std::string_view() : trimmed(text.substr(space)));
-  if (!key) return bad("after a witness's address stands its key, which its witness.pub holds: " + key.error().message);
-  if (key->type != KeyType::cosignature) return bad("that is no witness's key");
+  if (!key) return bad("expected the witness's key, from its witness.pub, after the address: " + key.error().message);
+  if (key->type != KeyType::cosignature) return bad("the key is not a witness's key");
   keeper.key = *std::move(key);
   return keeper;
 }
@@ -86,10 +87,10 @@ Result<std::vector<Keeper>> parse_keepers(std::string_view text) {
 
 struct Submitter::Line {
   Keeper keeper;
-  std::deque<Published> waiting;  // guarded, as are the next two
+  std::deque<Published> waiting;  // guarded, like the next two
   KeeperStatus status;
   std::string cosigned;
-  std::int64_t held_size = 0;  // what a witness is known to hold
+  std::int64_t held_size = 0;  // size that the witness is known to hold
   std::thread thread;
 };
 
@@ -116,10 +117,10 @@ void Submitter::submit(const Published& published) {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& line : lines_) {
-      // A witness needs the newest only: it holds what came before to be part of it.
+      // A witness needs only the newest checkpoint, which extends the earlier ones.
       if (line->keeper.kind == KeeperKind::witness) line->waiting.clear();
       if (line->waiting.size() == waiting_max) {
-        log_warning("a checkpoint is left out",
+        log_warning("a checkpoint was dropped",
                     {{"keeper", line->status.name}, {"size", std::to_string(line->waiting.front().checkpoint.size)}});
         line->waiting.pop_front();
       }
@@ -145,7 +146,7 @@ std::vector<std::string> Submitter::cosigned() const {
   return notes;
 }
 
-// Until the daemon stops; then what waits is given once more, and not again when that fails.
+// Runs until the daemon stops; then submits the waiting checkpoints once more, without a retry.
 void Submitter::serve(Line& line) {
   std::chrono::milliseconds pause = pause_least;
   for (;;) {
@@ -167,7 +168,8 @@ void Submitter::serve(Line& line) {
       continue;
     }
     if (line.status.problem != given.error().message) {
-      log_warning("a checkpoint is not kept outside", {{"keeper", line.status.name}, {"error", given.error().message}});
+      log_warning("cannot store a checkpoint outside",
+                  {{"keeper", line.status.name}, {"error", given.error().message}});
     }
     line.status.problem = given.error().message;
     if (last_try) return;
@@ -185,7 +187,7 @@ Status Submitter::give(Line& line, const Published& published) {
   return success();
 }
 
-// A name that is there is never replaced: the folder may not even allow it.
+// An existing name is never replaced: the folder may not even permit it.
 Status Submitter::put_file(const Line& line, const Published& published) const {
   const std::string path = line.keeper.where + "/" + note_name(published.checkpoint.size);
   if (auto held = read_file(path, limits::note_bytes_max)) {
@@ -255,7 +257,7 @@ Status Submitter::cosign(Line& line, const Published& published) {
     ASSIGN_OR_RETURN(const auto cosignatures, Note::parse_signatures(answer.body));
     note.signatures.insert(note.signatures.end(), cosignatures.begin(), cosignatures.end());
     ASSIGN_OR_RETURN(const auto signers, signers_of(note, {&*line.keeper.key, 1}));
-    if (signers.empty()) return Error(Errc::corrupt, "the witness answered no cosignature by its key");
+    if (signers.empty()) return Error(Errc::corrupt, "the witness's answer has no cosignature by its key");
     line.held_size = published.checkpoint.size;
     const std::lock_guard lock(mutex_);
     line.cosigned = note.signed_text();

@@ -1,6 +1,5 @@
-// Gives signed checkpoints to those who keep them out of the operator's reach: folders and S3
-// buckets get every one, witnesses the newest. One thread each, so that a slow one holds up no other
-// and none holds up the log.
+// Submits signed checkpoints to keepers outside of the operator's reach: folders and S3 buckets receive every
+// checkpoint, witnesses the newest. Each keeper has a thread, so that a slow one delays neither the others nor the log.
 #pragma once
 
 #include <condition_variable>
@@ -21,36 +20,36 @@ namespace muniment::audit {
 
 enum class KeeperKind : std::uint8_t { folder, bucket, witness };
 
-// Where checkpoints go: "folder:/mnt/worm", "s3://bucket/prefix", "unix:/run/witness.sock VKEY",
+// A destination of checkpoints: "folder:/mnt/worm", "s3://bucket/prefix", "unix:/run/witness.sock VKEY",
 // "https://witness.example/prefix VKEY".
 struct Keeper {
   KeeperKind kind = KeeperKind::folder;
-  std::string where;  // the path, bucket/prefix, socket or URL
+  std::string where;  // path, bucket/prefix, socket or URL
   bool unix_socket = false;
-  std::optional<VerifierKey> key;  // of a witness
+  std::optional<VerifierKey> key;  // key of a witness
 
   std::string shown() const;
 };
 
-// Separated by commas. Errors: invalid_argument, naming the one that is wrong.
+// Parses destinations separated by commas. Errors: invalid_argument, naming the invalid one.
 Result<std::vector<Keeper>> parse_keepers(std::string_view text);
 
 struct KeeperStatus {
   std::string name;
-  std::int64_t size = 0;  // of the newest checkpoint that it has
-  Time at;                // when it got it
-  std::string problem;    // why not a newer one; empty: it has what there is
+  std::int64_t size = 0;  // size of the newest checkpoint that it has
+  Time at;                // time of its last update
+  std::string problem;    // reason for the lack of a newer one; empty: it is up to date
 };
 
 class Submitter {
  public:
   Submitter(std::vector<Keeper> keepers, const Publisher& publisher, Clock& clock);
   ~Submitter();
-  // From the publisher's thread.
+  // Called on the publisher's thread.
   void submit(const Published& published);
 
   std::vector<KeeperStatus> status() const;
-  // The newest cosigned note of each witness.
+  // Returns the newest cosigned note of each witness.
   std::vector<std::string> cosigned() const;
 
  private:

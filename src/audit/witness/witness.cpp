@@ -1,3 +1,4 @@
+// Checks submitted checkpoints and cosigns them.
 #include "audit/witness/witness.hpp"
 
 #include <sys/stat.h>
@@ -71,7 +72,7 @@ Result<std::unique_ptr<Witness>> Witness::open(const std::string& folder, const 
   }
   ASSIGN_OR_RETURN(NoteSigner signer, NoteSigner::parse(*text));
   if (signer.verifier().type != KeyType::cosignature)
-    return Error(Errc::invalid_argument, folder + "/witness.key is no witness's key");
+    return Error(Errc::invalid_argument, folder + "/witness.key is not a witness's key");
   RETURN_IF_ERROR(write_file_durably(folder + "/witness.pub", signer.verifier().text() + "\n", 0644));
   return std::unique_ptr<Witness>(new Witness(folder, std::move(signer), std::move(logs), clock));
 }
@@ -93,7 +94,8 @@ Status Witness::keep(const Checkpoint& checkpoint, const std::string& note) {
 
 WitnessAnswer Witness::add_checkpoint(std::string_view body) {
   const auto request = parse_add_checkpoint(body);
-  if (!request) return answer(400, "the body is not: old SIZE, hashes in base64, an empty line, a checkpoint");
+  if (!request)
+    return answer(400, "the body is malformed. Expected: old SIZE, hashes in base64, an empty line, a checkpoint");
   auto note = Note::parse(request->note);
   if (!note) return answer(400, note.error().message);
   const auto checkpoint = Checkpoint::parse(note->text);
@@ -101,9 +103,9 @@ WitnessAnswer Witness::add_checkpoint(std::string_view body) {
   std::vector<VerifierKey> keys;
   std::copy_if(logs_.begin(), logs_.end(), std::back_inserter(keys),
                [&](const VerifierKey& key) { return key.name == checkpoint->origin; });
-  if (keys.empty()) return answer(404, "no key of this log is known here: " + checkpoint->origin);
+  if (keys.empty()) return answer(404, "this witness has no key for the log " + checkpoint->origin);
   const auto signers = signers_of(*note, keys);
-  if (!signers || signers->empty()) return answer(403, "no signature by a key that is trusted here");
+  if (!signers || signers->empty()) return answer(403, "no signature by a key that this witness trusts");
   if (request->old_size > checkpoint->size) return answer(400, "the old size is larger than the new one");
 
   const std::lock_guard lock(mutex_);
@@ -118,7 +120,7 @@ WitnessAnswer Witness::add_checkpoint(std::string_view body) {
   }
   const NoteSignature cosignature =
       signer_.sign(note->text, static_cast<std::uint64_t>(clock_.now().micros / 1'000'000));
-  // Only what the log signed and what is signed here is kept: whatever else was sent proves nothing.
+  // Keeps only the signatures of the log and of this witness; others prove nothing.
   std::erase_if(note->signatures, [&](const NoteSignature& signature) {
     return std::none_of(keys.begin(), keys.end(),
                         [&](const VerifierKey& key) { return key.id == signature.id && key.name == signature.name; });

@@ -1,6 +1,6 @@
-// A witness (C2SP tlog-witness): another account, on another machine if possible, that remembers the
-// newest checkpoint of a log and cosigns a newer one only when it proves that the log grew from
-// there. What it cosigned cannot be taken back by whoever runs the log.
+// A witness (C2SP tlog-witness): it runs under another account, preferably on another machine, remembers the newest
+// checkpoint of a log, and cosigns a newer one only with a proof that the log grew from there. The operator of the log
+// cannot retract what it cosigned.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,22 @@
 namespace muniment::audit {
 
 struct WitnessAnswer {
-  int status = 0;  // as HTTP has it
+  int status = 0;  // HTTP status
   std::string text;
-  bool is_size = false;  // 409: text is the size that is held (text/x.tlog.size)
+  bool is_size = false;  // 409: text is the size that the witness holds (text/x.tlog.size)
 };
 
-// The state lies in one folder: witness.key (0600), witness.pub, and <sha256 of the origin>/checkpoint
-// for every log.
+// Its state is one folder: witness.key (0600), witness.pub, and <sha256 of the origin>/checkpoint for every log.
 class Witness {
  public:
-  // Makes the folder (0700) and a key called `name` where there is none. `logs`: the keys that are
-  // trusted, each for the origin that is its name.
+  // Creates the folder (0700) and a key called `name` if there is none. `logs` are the trusted keys, each for the
+  // origin that is its name.
   static Result<std::unique_ptr<Witness>> open(const std::string& folder, const std::string& name,
                                                std::vector<VerifierKey> logs, Clock& clock);
 
   const VerifierKey& verifier() const { return signer_.verifier(); }
 
-  // POST /add-checkpoint. From any thread; one at a time is served.
+  // POST /add-checkpoint. Any thread; serves one request at a time.
   WitnessAnswer add_checkpoint(std::string_view body);
   // GET /<sha256 of the origin>/checkpoint.
   WitnessAnswer checkpoint(std::string_view origin_hash) const;
@@ -50,7 +49,7 @@ class Witness {
   mutable std::mutex mutex_;
 };
 
-// "old <size>", the proof's hashes in base64, an empty line, the checkpoint.
+// Returns "old <size>", the proof's hashes in base64, an empty line, and the checkpoint.
 std::string add_checkpoint_request(std::int64_t old_size, const std::vector<Hash>& proof, std::string_view note);
 
 }  // namespace muniment::audit

@@ -1,3 +1,4 @@
+// Serves a witness over HTTP with libmicrohttpd.
 #include "audit/witness/witness_server.hpp"
 
 #include <arpa/inet.h>
@@ -22,7 +23,7 @@ constexpr std::size_t body_bytes_max = 128 * 1024;
 constexpr unsigned connections_max = 64;
 constexpr unsigned idle_seconds_max = 30;
 
-// What has come of one request's body.
+// The received part of a request's body.
 struct Upload {
   std::string body;
   bool too_large = false;
@@ -92,7 +93,7 @@ Result<Fd> open_listener(const std::string& listen) {
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
     ::unlink(path.c_str());
     ASSIGN_OR_RETURN(Fd socket, listen_on(address, AF_UNIX, listen));
-    // The daemon is another account; what it sends is believed for its signature, not for who it is.
+    // The daemon has another account; its requests are authenticated by signatures, not by its identity.
     if (::chmod(path.c_str(), 0666) != 0) return file_error("opening to others", path, errno);
     return socket;
   }

@@ -1,5 +1,5 @@
-// The witness over HTTP, on a Unix socket or a local port (libmicrohttpd): POST /add-checkpoint and
-// GET /<sha256 of the origin>/checkpoint.
+// Serves a witness over HTTP, on a Unix socket or a local port (libmicrohttpd): POST /add-checkpoint and GET /<sha256
+// of the origin>/checkpoint.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace muniment::audit {
 
 class WitnessServer {
  public:
-  // `listen`: "unix:/path" or "127.0.0.1:8090" (an IPv4 address and a port). Serves until it goes.
+  // `listen` is "unix:/path" or "127.0.0.1:8090" (an IPv4 address and a port). Serves until it is destroyed.
   static Result<std::unique_ptr<WitnessServer>> start(const std::string& listen, Witness& witness);
   ~WitnessServer();
 

@@ -1,3 +1,4 @@
+// Reads and checks the http_* settings, the token and the certificate files.
 #include "daemon/mcp/http_settings.hpp"
 
 #include <sys/stat.h>
@@ -15,7 +16,8 @@
 namespace muniment::daemon {
 namespace {
 
-// Clients run as the daemon's own user, who alone may read the token; they do not get an administrator's rights.
+// Clients run as the daemon's own user, since only that user can read the token, but do not get an administrator's
+// rights.
 gateway::Caller caller_with_token() {
   gateway::Caller caller;
   caller.uid = ::geteuid();
@@ -32,7 +34,7 @@ Status make_token(const std::string& path) {
   return write_file_durably(path, to_hex(bytes) + "\n");
 }
 
-// `others` are the bits of the mode that the file may not have.
+// `others` are the mode bits that the file must not have.
 Status check_private(std::string_view key, const std::string& path, mode_t others, std::string_view remedy) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0 || (about.st_mode & others) == 0) return success();
@@ -67,7 +69,7 @@ Result<std::optional<McpHttpOptions>> mcp_http_options(const Config& config, boo
                              "http_key_file, or listen at 127.0.0.1.",
                              config.http_listen));
   }
-  // A group that reads the keys of a machine's certificates is common.
+  // Keys of a machine's certificates are often readable by a group.
   RETURN_IF_ERROR(check_private("http_key_file", config.http_key_file, 07, "o-rwx"));
   McpHttpOptions options;
   options.server.address = listen.address;

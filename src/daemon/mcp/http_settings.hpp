@@ -1,4 +1,4 @@
-// The keys http_* of the configuration, held together: where MCP is served over HTTP, and to whom.
+// Checks the http_* settings: the address for MCP over HTTP, and its clients.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,9 @@
 
 namespace muniment::daemon {
 
-// nullopt: nowhere. Makes the token's file where none is named and none is there. `open` asks clients for no token (the
-// conformance suite). Errors: invalid_argument, with what to write instead; those of reading the token's file.
+// Returns nullopt if MCP over HTTP is off. Creates the token's file if none is named and none exists. `open` requires
+// no token (the conformance suite). Errors: invalid_argument with the setting to use instead; those of reading the
+// token's file.
 Result<std::optional<McpHttpOptions>> mcp_http_options(const Config& config, bool open);
 
 }  // namespace muniment::daemon

@@ -1,3 +1,4 @@
+// Writes MCP messages as the answer to one HTTP request.
 #include "daemon/mcp/http_stream.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::string_view version_key = "io.modelcontextprotocol/protocolVersion";
 
-// In 2025-11-25 an error is an answer like any other.
+// In 2025-11-25, an error has the status of any answer.
 int status_of(const mcp::Outgoing& message, bool stateless) {
   if (!stateless) return 200;
   switch (message.error) {
@@ -26,7 +27,7 @@ int status_of(const mcp::Outgoing& message, bool stateless) {
   }
 }
 
-// A value may be surrounded by blanks; one that is no plain ASCII is sent as =?base64?…?=
+// Removes the blanks around a value and decodes =?base64?…?=, the form of values that are not plain ASCII.
 std::optional<std::string> decoded(std::string value) {
   while (value.ends_with(' ') || value.ends_with('\t')) value.pop_back();
   value.erase(0, std::min(value.find_first_not_of(" \t"), value.size()));
@@ -51,7 +52,7 @@ HttpStream::HttpStream(std::shared_ptr<http::Exchange> exchange, std::vector<htt
   };
 }
 
-// A client that is lost is told of later, when the stream may be gone.
+// The exchange may report a lost client later, when the stream no longer exists.
 HttpStream::~HttpStream() { exchange_->on_closed = nullptr; }
 
 void HttpStream::begin() {

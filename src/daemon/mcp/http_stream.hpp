@@ -1,5 +1,5 @@
 // The answer to one HTTP request of MCP: a single JSON object if the first message is the answer, otherwise a stream of
-// events that ends with it.
+// events that ends with the answer. Loop thread.
 #pragma once
 
 #include <functional>
@@ -14,19 +14,19 @@ namespace muniment::daemon {
 
 class HttpStream {
  public:
-  // `headers` go with the answer. `stateless` answers have the HTTP status that 2026-07-28 asks for.
+  // `headers` are sent with the answer. `stateless` answers use the HTTP statuses of 2026-07-28.
   HttpStream(std::shared_ptr<http::Exchange> exchange, std::vector<http::Header> headers, bool stateless);
   ~HttpStream();
   HttpStream(const HttpStream&) = delete;
 
   void send(const mcp::Outgoing& message);
   void leave_out_headers() { headers_.clear(); }
-  void begin();  // the stream of a GET: at once
+  void begin();  // for the stream of a GET: starts at once
   void keep_alive();
   void end();
   std::size_t unread_bytes() const { return exchange_->unread_bytes(); }
   bool closed() const { return closed_; }
-  std::function<void()> on_closed;  // the client left before the answer
+  std::function<void()> on_closed;  // called when the client left before the answer
 
  private:
   const std::shared_ptr<http::Exchange> exchange_;
@@ -36,9 +36,9 @@ class HttpStream {
   bool closed_ = false;
 };
 
-// A JSON-RPC error with an HTTP status.
+// Returns a JSON-RPC error with an HTTP status.
 http::Answer http_failure(int status, const mcp::Failure& failure, std::string_view id = {});
-// Compares the headers that repeat the body (2026-07-28). Nothing: they agree.
+// Compares the headers that repeat the body (2026-07-28). Returns nullopt if they agree.
 std::optional<mcp::Failure> check_headers(const http::Request& request, const mcp::Message& message);
 
 }  // namespace muniment::daemon

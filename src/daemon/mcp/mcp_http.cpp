@@ -1,3 +1,4 @@
+// Serves MCP requests over HTTP, with sessions (2025-11-25) and without (2026-07-28).
 #include "daemon/mcp/mcp_http.hpp"
 
 #include <algorithm>
@@ -59,7 +60,7 @@ void McpHttp::stop() {
 }
 
 void McpHttp::end_all() {
-  constexpr std::string_view why = "the daemon stops, and the outcome is unknown. Retry with the same ids.";
+  constexpr std::string_view why = "the daemon is stopping, and the outcome is unknown. Retry with the same ids.";
   for (const auto& [id, conversation] : std::map(conversations_)) end(conversation, why);
   for (const auto& [key, request] : std::exchange(stateless_, {})) {
     request.stream->send(unanswered(request.id, why));
@@ -80,21 +81,21 @@ gateway::Caller McpHttp::caller() {
   return caller;
 }
 
-// Before the body is read.
+// Runs before the body is read.
 std::optional<http::Answer> McpHttp::refuse(const http::Request& request) const {
   for (const Status& allowed : {check_host(request, hosts_), check_origin(request, hosts_)}) {
     if (!allowed) return plain_failure(403, allowed.error().message);
   }
-  if (request.path != endpoint) return plain_failure(404, "not found. MCP is at /mcp.");
+  if (request.path != endpoint) return plain_failure(404, "not found. The MCP endpoint is /mcp.");
   if (!options_.token.empty() && !http::bearer_token_matches(request, options_.token)) {
     http::Answer answer = plain_failure(
-        401, request.header("Authorization") ? "the bearer token is wrong. The daemon's is in the file http_token_file."
+        401, request.header("Authorization") ? "the bearer token is wrong. The file http_token_file has the valid one."
                                              : "a bearer token is required. See the setting http_token_file.");
     answer.headers.push_back({"WWW-Authenticate", "Bearer"});
     return answer;
   }
   if (stopping_) {
-    http::Answer answer = plain_failure(503, "the daemon stops. Retry in a few seconds.");
+    http::Answer answer = plain_failure(503, "the daemon is stopping. Retry in a few seconds.");
     answer.headers.push_back({"Connection", "close"});
     return answer;
   }
@@ -147,7 +148,7 @@ void McpHttp::serve_stateless(const std::shared_ptr<http::Exchange>& exchange, c
   link.unread_bytes = [stream] { return stream->unread_bytes(); };
   const auto peer = host_.open(caller(), std::move(link));
   stateless_.emplace(stream.get(), Stateless{stream, peer, parsed.id});
-  stream->on_closed = leave;  // to leave the stream is to cancel its request
+  stream->on_closed = leave;  // closing the stream cancels its request
   peer->session().receive(parsed);
 }
 
@@ -164,7 +165,7 @@ McpHttp::ConversationPtr McpHttp::find(const std::shared_ptr<http::Exchange>& ex
   const auto id = exchange->request().header("Mcp-Session-Id");
   if (!id) return refuse(400, "Mcp-Session-Id: this header is required. Send initialize first.");
   const auto found = conversations_.find(*id);
-  if (found == conversations_.end()) return refuse(404, "the session is not known, or has ended. Send initialize.");
+  if (found == conversations_.end()) return refuse(404, "the session is unknown or has ended. Send initialize.");
   found->second->used = host_.server().clock().monotonic();
   return found->second;
 }
@@ -188,7 +189,7 @@ void McpHttp::begin_conversation(const std::shared_ptr<http::Exchange>& exchange
   conversation->peer = host_.open(caller(), std::move(link));
   conversations_.emplace(conversation->id, conversation);
   converse(conversation, exchange, parsed);
-  if (conversation->peer->session().opened().version.empty()) end(conversation, {});  // it was refused
+  if (conversation->peer->session().opened().version.empty()) end(conversation, {});  // initialize was refused
 }
 
 void McpHttp::end_longest_unused() {
@@ -213,14 +214,14 @@ void McpHttp::converse(const ConversationPtr& conversation, const std::shared_pt
         {mcp::error_message(parsed.id, {mcp::invalid_request, "a request with this id is in progress."}), parsed.id,
          true, mcp::invalid_request});
   }
-  // To leave the stream is not to cancel the request: the answer is of no use, though.
+  // Closing the stream does not cancel the request, but its answer is dropped.
   stream->on_closed = [weak = std::weak_ptr(conversation), id = parsed.id] {
     if (const auto alive = weak.lock()) alive->answers.erase(id);
   };
   session.receive(parsed);
 }
 
-// To the request's own stream, else to the stream that the host listens to, if there is one.
+// Sends to the request's own stream, or to the host's listening stream if it has one.
 void McpHttp::send(const std::weak_ptr<Conversation>& weak, mcp::Outgoing message) {
   const auto conversation = weak.lock();
   if (!conversation) return;
@@ -246,7 +247,8 @@ void McpHttp::listen_to(const std::shared_ptr<http::Exchange>& exchange) {
   const ConversationPtr conversation = find(exchange);
   if (!conversation) return;
   if (conversation->listeners.size() >= limits::mcp_listeners_per_session_max)
-    return exchange->reply(plain_failure(409, "the session is listened to already, by as many streams as it may be."));
+    return exchange->reply(
+        plain_failure(409, "the session has its maximum of listening streams. Close one and retry."));
   const auto stream =
       std::make_shared<HttpStream>(exchange, std::vector<http::Header>{{"Mcp-Session-Id", conversation->id}}, false);
   stream->on_closed = [weak = std::weak_ptr(conversation), key = stream.get()] {
@@ -264,7 +266,7 @@ void McpHttp::end_conversation(const std::shared_ptr<http::Exchange>& exchange) 
   exchange->reply(204, {}, "");
 }
 
-// Each call in progress is answered first.
+// Answers each call in progress first.
 void McpHttp::end(ConversationPtr conversation, std::string_view why) {
   conversations_.erase(conversation->id);
   for (const auto& [id, stream] : std::exchange(conversation->answers, {})) stream->send(unanswered(id, why));

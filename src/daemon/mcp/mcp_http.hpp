@@ -1,6 +1,5 @@
-// MCP over Streamable HTTP, at /mcp: which request may come in, which session it belongs to, and in what form it is
-// answered. A request of 2026-07-28 is a session of its own; those of 2025-11-25 name one by its Mcp-Session-Id. Loop
-// thread.
+// MCP over Streamable HTTP at /mcp: checks each request, finds its session, and chooses the form of the answer. A
+// request of 2026-07-28 is a session of its own; one of 2025-11-25 names its session by Mcp-Session-Id. Loop thread.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +18,9 @@ namespace muniment::daemon {
 
 struct McpHttpOptions {
   http::Options server;
-  std::string token;               // of clients; empty: none is asked for (the conformance suite)
-  std::vector<std::string> hosts;  // beside the loopback names
-  gateway::Caller caller;          // who a client with the token is
+  std::string token;               // required from clients; empty: not required (the conformance suite)
+  std::vector<std::string> hosts;  // allowed hosts beside the loopback names
+  gateway::Caller caller;          // the caller for a client with the token
 };
 
 class McpHttp {
@@ -32,21 +31,21 @@ class McpHttp {
   // Errors: those of http::Server::listen.
   Status listen(uv_loop_t* loop);
   std::uint16_t port() const { return server_->port(); }
-  void stop();             // takes no more requests; those in progress go on
-  void end_all();          // answers them with an error, and ends the sessions
-  bool answering() const;  // an answer is not written yet
+  void stop();             // refuses new requests; those in progress continue
+  void end_all();          // answers the requests in progress with an error, and ends the sessions
+  bool answering() const;  // true while an answer is not written completely
   void close();
-  // About four times a minute: keeps open streams alive, and ends sessions that nobody uses.
+  // Called about four times a minute: keeps open streams alive, and ends idle sessions.
   void keep_alive();
-  std::function<std::uint64_t()> next_connection;  // a number for a caller
+  std::function<std::uint64_t()> next_connection;  // returns a connection number for a caller
 
  private:
   // A session of 2025-11-25.
   struct Conversation {
     std::string id;
     std::shared_ptr<McpPeer> peer;
-    std::map<std::string, std::shared_ptr<HttpStream>> answers;  // by the id's JSON text of the host's request
-    std::vector<std::shared_ptr<HttpStream>> listeners;          // of GET
+    std::map<std::string, std::shared_ptr<HttpStream>> answers;  // by the JSON text of the request's id
+    std::vector<std::shared_ptr<HttpStream>> listeners;          // streams of GET
     Monotonic used{};
     bool in_use() const { return !answers.empty() || !listeners.empty(); }
   };

@@ -1,3 +1,4 @@
+// Connects MCP sessions with the dispatcher and the subscriptions.
 #include "daemon/mcp/mcp_peer.hpp"
 
 #include "base/limits.hpp"
@@ -31,7 +32,7 @@ bool McpPeer::may_send() const { return unread_bytes() <= limits::unread_bytes_p
 void McpPeer::send(std::string line) {
   if (closed_) return;
   const auto document = json::parse(line, limits::reply_depth_max);
-  if (!document) return log_error("a notification for an MCP session is lost", {{"error", document.error().message}});
+  if (!document) return log_error("an MCP session lost a notification", {{"error", document.error().message}});
   session_->notified(document->root());
   if (host_.on_waiting && !session_->idle()) host_.on_waiting();
 }
@@ -44,7 +45,7 @@ std::int64_t McpPeer::request(std::string_view method, std::string params, Done 
     if (const auto peer = weak.lock()) peer->take_reply(number, std::move(line));
   };
   auto admitted = host_.dispatcher().admit(request_line(number, method, params), caller_, std::move(reply));
-  if (!admitted.exchange) return number;  // refused, and answered
+  if (!admitted.exchange) return number;  // refused and already answered
   pending_.at(number).exchange = admitted.exchange;
   if (host_.on_waiting) host_.on_waiting();
   if (admitted.subscription) {
@@ -78,7 +79,7 @@ void McpPeer::cancel(std::int64_t number) {
   if (exchange) host_.dispatcher().give_up(exchange);
 }
 
-// Not at once: a message that cannot be sent closes its session in the midst of what the session does.
+// Deferred, because a send that fails closes its session while the session is still working.
 void McpPeer::close() {
   if (std::exchange(closed_, true)) return;
   host_.dispatcher().post_to_loop([self = shared_from_this()] { self->finish(); });

@@ -1,5 +1,5 @@
-// An MCP session in the daemon: it gives the session's native requests to the dispatcher, as a connection would, and
-// the session's messages to the transport that the host came by. Loop thread.
+// An MCP session in the daemon: passes the session's native requests to the dispatcher, like those of a connection, and
+// the session's messages to its transport. Loop thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Subscriptions;
 
 class McpPeer : public Subscriber, public mcp::Native, public std::enable_shared_from_this<McpPeer> {
  public:
-  // The transport.
+  // The transport of a session.
   struct Link {
     mcp::Session::Send send;
     std::function<std::size_t()> unread_bytes;
@@ -28,7 +28,7 @@ class McpPeer : public Subscriber, public mcp::Native, public std::enable_shared
   McpPeer(McpHost& host, gateway::Caller caller, Link link);
 
   mcp::Session& session() { return *session_; }
-  // The host has gone: what is in progress is cancelled in the loop's next turn, but for calls with a handle.
+  // The host disconnected: the loop's next turn cancels the requests in progress, except for calls with a handle.
   void close();
 
   std::int64_t request(std::string_view method, std::string params, Done done) override;
@@ -55,7 +55,7 @@ class McpPeer : public Subscriber, public mcp::Native, public std::enable_shared
   std::shared_ptr<mcp::Session> session_;
   std::map<std::int64_t, Pending> pending_;
   std::int64_t next_ = 1;
-  std::shared_ptr<McpPeer> self_;  // while it is closed and something is left to be done
+  std::shared_ptr<McpPeer> self_;  // set after close, while work remains
   bool closed_ = false;
 };
 
@@ -66,11 +66,12 @@ class McpHost {
           bool record);
 
   std::shared_ptr<McpPeer> open(gateway::Caller caller, McpPeer::Link link);
-  // About once a second while a host waits. False: none does.
+  // Called about once a second while a host waits. Returns false if none waits.
   bool tick();
-  // The daemon stops: every session ends. A run with an id from outside stays open, for a host that connects again.
+  // Ends every session when the daemon stops. A run whose id came from outside stays open for a host that connects
+  // again.
   void stop();
-  std::function<void()> on_waiting;  // a request is in progress
+  std::function<void()> on_waiting;  // called when a request is in progress
 
   gateway::Dispatcher& dispatcher() { return dispatcher_; }
   Subscriptions& subscriptions() { return subscriptions_; }

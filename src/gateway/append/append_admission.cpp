@@ -1,3 +1,4 @@
+// Checks the events of an event.append request: times, ids, types and bodies.
 #include "gateway/append/append_admission.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::string_view append_method = "event.append";
 
-// A string's text without a copy where it holds no escape; `storage` keeps it otherwise.
+// Returns the string's text, without a copy if it holds no escape; otherwise `storage` holds the copy.
 std::string_view text_of(const json::Value& value, std::string& storage) {
   if (const auto plain = value.as_plain_string()) return *plain;
   storage = value.string_or("");
@@ -69,7 +70,7 @@ class Admission {
   const Time now_;
 };
 
-// Within one request the same id twice can only be a mistake.
+// The same id twice within one request is a mistake of the client.
 Status check_ids_differ(const std::vector<AdmittedEvent>& events) {
   std::vector<std::pair<Uuid, std::size_t>> ids;
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -95,7 +96,7 @@ Result<AdmittedAppend> admit_append(const json::Value& params, const Caller& cal
   const json::Value several = params["events"];
   if (!several) {
     if (!params["type"] || !params["body"]) {
-      return Error(Errc::invalid_argument, "an event needs type and body; several go as events: [...].");
+      return Error(Errc::invalid_argument, "an event needs type and body. Send several events as events: [...].");
     }
     ASSIGN_OR_RETURN(AdmittedEvent event, admission.admit(params, 0));
     admitted.events.push_back(std::move(event));

@@ -1,5 +1,5 @@
-// What event.append brings, made into events: checked one by one on the text that came, not yet
-// sealed, since a body may still be spilled.
+// Turns the parameters of event.append into events. Each event is checked on the received text. The events are not
+// sealed yet, since a body may still be spilled.
 #pragma once
 
 #include <string_view>
@@ -13,25 +13,24 @@
 namespace muniment::gateway {
 
 struct AdmittedEvent {
-  events::NewEvent event;  // body and hash are set by `seal_bodies`
+  events::NewEvent event;  // `seal_bodies` sets body and hash
   json::Value body;
 };
 
 struct AdmittedAppend {
   std::vector<AdmittedEvent> events;
-  bool several = false;  // `events` was given: the reply is a list of receipts
+  bool several = false;  // the request has `events`, so the reply is a list of receipts
 };
 
-// Checks types, bodies and ids. Errors: invalid_argument, denied; of one among several with its
-// place in front.
+// Checks types, bodies and ids. Errors: invalid_argument, denied; if the request has several events, the message begins
+// with the event's place.
 Result<AdmittedAppend> admit_append(const json::Value& params, const Caller& caller, std::string_view idempotency_key,
                                     events::Origin origin, Time now);
 
-// The id that an idempotency key makes for the event at that place of a request.
+// Derives the event id from an idempotency key and the event's place in the request.
 Uuid appended_id(const Caller& caller, std::string_view idempotency_key, std::size_t index);
 
-// Takes the bytes of every body that was not replaced by a spilled one, and seals the events.
-// Errors: too_large.
+// Copies the bytes of every body that was not replaced by spilling, and seals the events. Errors: too_large.
 Result<std::vector<events::NewEvent>> seal_bodies(AdmittedAppend admitted);
 
 }  // namespace muniment::gateway

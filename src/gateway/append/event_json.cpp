@@ -1,3 +1,4 @@
+// Writes events and receipts as JSON text, without a tree of values.
 #include "gateway/append/event_json.hpp"
 
 #include <array>
@@ -40,7 +41,7 @@ void append_number(std::string& out, std::int64_t number) {
   out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
-// Writes members one after the other; the names are literals and need no quoting.
+// Writes members one after the other. The names are literals that need no escaping.
 class Members {
  public:
   explicit Members(std::string& out) : out_(out) { out_.push_back('{'); }
@@ -62,7 +63,7 @@ class Members {
     out_.push_back('"');
   }
   void time(std::string_view name, Time value) { plain(name, format_time(value)); }
-  // Text that holds nothing to escape: ids, types, times.
+  // Writes text that needs no escaping: ids, types, times.
   void plain(std::string_view name, std::string_view value) {
     key(name);
     out_.push_back('"');

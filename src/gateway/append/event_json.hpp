@@ -1,5 +1,5 @@
-// Events and receipts as the socket answers them. Both are written straight into the line: at tens
-// of thousands a second, a tree of values in between would cost more than the append.
+// Writes events and receipts as JSON, in the form of the socket's replies. The text is written directly into the line:
+// at tens of thousands of events a second, an intermediate tree of values would cost more than the append.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace muniment::gateway {
 
-// Which members of an event are answered: one bit a member, in the order of `event_field_names`.
+// A set of members of an event: one bit for each member, in the order of `event_field_names`.
 using EventFields = std::uint32_t;
 inline constexpr EventFields all_event_fields = ~EventFields{0};
 
-// The members that `names`, an array of strings, asks for; all of them where it is absent.
+// Returns the members that `names`, an array of strings, lists; all members if it is absent. Errors: invalid_argument.
 Result<EventFields> event_fields(const json::Value& names);
 
-// Appends {"seq":…, "run_id":…, …}; the body as it was sent. Of an erased event, body and salt are
-// null and `redacted` is true.
+// Appends {"seq":…, "run_id":…, …}, with the body as it was sent. For an erased event, body and salt are null and
+// `redacted` is true.
 void append_event_json(std::string& out, const events::Event& event, EventFields fields = all_event_fields);
 std::string event_json(const events::Event& event, EventFields fields = all_event_fields);
 
-// Appends a receipt's object. `more` is put in front of the closing brace: ,"spilled":[…]
+// Appends a receipt's object. `more` is inserted before the closing brace: ,"spilled":[…]
 void append_receipt_json(std::string& out, const events::Receipt& receipt, std::string_view more = {});
 
 }  // namespace muniment::gateway

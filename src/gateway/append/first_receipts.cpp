@@ -1,3 +1,4 @@
+// Compares a repeated request with the events that the log holds under its ids.
 #include "gateway/append/first_receipts.hpp"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ Error known_otherwise(const events::Event& known, std::string_view what) {
   return error;
 }
 
-// The same event, or what about it is not the same.
+// Returns ok if both events are the same; otherwise a conflict that names the difference.
 Status same(const events::Event& known, const events::NewEvent& fresh) {
   if (known.type != fresh.type) return known_otherwise(known, "its type is " + known.type);
   if (known.schema_version != fresh.schema_version) {
@@ -55,7 +56,7 @@ class Receipts {
  private:
   static Error misfit(const events::Event& event) {
     Error error(Errc::corrupt, "event " + std::to_string(event.seq) +
-                                   " does not fit its hash. The log was changed: run muniment-verify");
+                                   " does not match its hash. The log was modified: run muniment-verify");
     error.run_id = event.run_id;
     return error;
   }
@@ -75,7 +76,7 @@ Result<KnownEvents> known_events(Call& call, const store::Run& run, std::span<co
     if (!event.event_id_is_ours) ids.push_back(event.event_id);
   }
   const std::int64_t run_no = run.view().run_no;
-  if (run_no < 0 || ids.empty()) return known;  // nothing committed yet, or nothing that could be
+  if (run_no < 0 || ids.empty()) return known;  // no event is committed yet, or no event has an id of the client
   FAILPOINT("append.asks_ids");
   ASSIGN_OR_RETURN(std::vector<events::Event> found, call.reader->events_by_ids(run_no, ids));
   for (events::Event& event : found) {
@@ -133,7 +134,7 @@ Error used_key(const events::Event& known, bool erased) {
               "this idempotency_key was used at seq " + std::to_string(known.seq) + " of run " + known.run_id +
                   " for " +
                   (!erased ? "something else. Repeat the request as it was, or send it with a new key."
-                           : "what was erased since, so it cannot be compared. Send something new with a new key."));
+                           : "content that was erased since and cannot be compared. Send the request with a new key."));
   error.run_id = known.run_id;
   error.event_ids.push_back(known.event_id.text());
   return error;

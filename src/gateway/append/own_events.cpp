@@ -1,3 +1,4 @@
+// Appends the daemon's own events to the run _log.
 #include "gateway/append/own_events.hpp"
 
 #include "store/append/own_event.hpp"

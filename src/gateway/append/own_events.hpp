@@ -1,4 +1,4 @@
-// What the daemon writes of its own accord, into the run _log.
+// Appends the events that the daemon writes on its own behalf to the run _log.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace muniment::gateway {
 
-// Not waited for: the daemon's own record is not worth failing for. `patient`: committed with others that come within
-// milliseconds.
+// Queues an event and does not wait for its commit; a failure of the daemon's own record does not fail a request.
+// `patient`: the event may wait some milliseconds to share a commit.
 void append_own(Services& services, std::string_view type, std::string body, bool patient = false);
 
-// The refusals of the minutes that are over, or all of them.
+// Appends the counted refusals of the minutes that are over, or of all minutes.
 void append_refusals(Services& services, bool all);
 
 }  // namespace muniment::gateway

@@ -1,3 +1,4 @@
+// Moves long content of event bodies into artifacts, and stores these.
 #include "gateway/append/spill.hpp"
 
 #include <algorithm>
@@ -13,10 +14,10 @@
 namespace muniment::gateway {
 namespace {
 
-// What still does not fit is cut finer and finer.
+// Size limits that are tried in turn until the body fits.
 constexpr std::array<std::size_t, 3> string_bytes_max = {limits::spill_part_bytes_max, 2'048, 640};
 
-// The text's beginning, whole characters.
+// Returns the beginning of the text, cut between characters.
 std::string preview_of(std::string_view text, std::size_t bytes_max) {
   std::string_view cut = text.substr(0, bytes_max);
   const std::size_t bad = first_invalid_utf8(cut);
@@ -36,12 +37,13 @@ std::string pointer_token(std::string_view key) {
   return token;
 }
 
-// Members that are a list of content parts, in the core types that have them.
+// Members of the core types that are a list of content parts.
 bool is_content(std::string_view name, const json::Value& value) {
   return (name == "content" || name == "summary") && value.is(json::Kind::array);
 }
 
-// The payload of a part, and of an event that may refer to it instead: "" if there is none.
+// The name of the payload member of a part, and of an event that may hold a reference in its place; "" if there is
+// none.
 std::string_view payload_of(std::string_view part_type) {
   if (part_type == "text" || part_type == "reasoning") return "content";
   if (part_type == "tool_call") return "arguments";
@@ -67,7 +69,7 @@ class Spiller {
         spilled_(spilled),
         core_(events::find_type(type) != nullptr) {}
 
-  // `anywhere`: long strings too, wherever they stand.
+  // `anywhere`: also spills long strings outside of content parts.
   std::string rewrite(const json::Value& body, std::size_t bytes_max, bool anywhere) {
     bytes_max_ = bytes_max;
     anywhere_ = anywhere;
@@ -98,14 +100,13 @@ class Spiller {
   std::vector<Spilled::Part> take_parts() { return std::move(parts_); }
 
  private:
-  // In the body's own bytes where the body has to be made smaller; otherwise by what it says: quotes
-  // and escapes are not the text's.
+  // Measures the body's own bytes if the body must shrink; otherwise the value's content, without quotes and escapes.
   bool too_long(const json::Value& value) const {
     if (value.source().size() <= bytes_max_) return false;
     return anywhere_ || !value.is(json::Kind::string) || value.as_string()->size() > bytes_max_;
   }
 
-  // The finer the cut, the shorter the preview, or a reference would be as long as what it replaces.
+  // A smaller limit gets a shorter preview; otherwise the reference would be as long as the text it replaces.
   std::size_t preview_bytes_max() const { return std::min(limits::preview_bytes_max, bytes_max_ / 16); }
 
   void write_parts(json::Writer& out, const json::Value& parts, const std::string& path) {
@@ -123,8 +124,8 @@ class Spiller {
     out.end_array();
   }
 
-  // As it is, but for long strings if the body has no room for them. Of a core type a string stays a
-  // string, as its schema wants: the pointer to the artifact.
+  // Writes the value unchanged, except for long strings if the body has no room for them. In a core type, a string is
+  // replaced by the artifact's pointer, also a string, as its schema requires.
   void write_plain(json::Writer& out, const json::Value& value, const std::string& path) {
     const bool short_enough = !anywhere_ || !too_long(value);
     if (short_enough || value.is(json::Kind::number)) {
@@ -148,7 +149,7 @@ class Spiller {
     }
   }
 
-  // The reference in the place of a value; of a content part it keeps type, id and name.
+  // Writes the reference that replaces a value; for a content part it keeps type, id and name.
   void write_ref(json::Writer& out, const json::Value& value, const std::string& path, const json::Value& part) {
     const Spilled::Part kept = keep(value, path);
     const std::string text = value.as_string().value_or(std::string(value.source()));
@@ -168,7 +169,7 @@ class Spiller {
     return value.is(json::Kind::string) ? "text/plain" : "application/json";
   }
 
-  // What the value says: a string's text, anything else as JSON. The same bytes once.
+  // Keeps the value's content once for equal bytes: the text of a string, the JSON of any other value.
   Spilled::Part keep(const json::Value& value, const std::string& path) {
     std::string bytes = value.as_string().value_or(std::string(value.source()));
     Spilled::Part part{event_, {}, sha256(bytes), static_cast<std::int64_t>(bytes.size()), path};
@@ -206,13 +207,14 @@ std::vector<Spilled::Part*> parts_of(Spilled& spilled, std::size_t event) {
   return parts;
 }
 
-// Every `from` in the text becomes `to`. Nobody but the spiller can have written an id that it has just made.
+// Replaces every `from` in the text. Only the spiller can have written an id that it has just made.
 void replace_id(std::string& text, const std::string& from, const std::string& to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
 }
 
-// The ids that stand in the body `known` where those of `parts` stand in `fresh`; nullopt: the bodies differ in more.
+// Returns the ids in `known` at the places where `fresh` has the ids of `parts`; nullopt if the bodies differ
+// elsewhere.
 std::optional<std::vector<Uuid>> ids_in(const std::string& known, const std::string& fresh,
                                         const std::vector<Spilled::Part*>& parts) {
   std::string text = fresh;
@@ -230,7 +232,7 @@ std::optional<std::vector<Uuid>> ids_in(const std::string& known, const std::str
   return ids;
 }
 
-// What refers to the content `ours` refers to the artifact that holds it already.
+// Replaces references to the content `ours` by the artifact that already holds it.
 void refer_to(const Uuid& there, const Uuid& ours, std::vector<events::NewEvent>& events, Spilled& spilled) {
   for (Spilled::Part& part : spilled.parts) {
     if (part.artifact_id != ours) continue;
@@ -263,14 +265,16 @@ Status refer_as_recorded(Call& call, const store::Run& run, std::vector<events::
   for (std::size_t i = 0; i < events.size(); ++i) {
     const std::vector<Spilled::Part*> parts = parts_of(spilled, i);
     if (parts.empty() || !known[i]) continue;
-    ASSIGN_OR_RETURN(known[i], call.reader->event_by_id(run.view().run_no, events[i].event_id));  // with its body
+    // Reads the event with its body.
+    ASSIGN_OR_RETURN(known[i], call.reader->event_by_id(run.view().run_no, events[i].event_id));
     if (!known[i] || !known[i]->body) continue;
     const std::string& body = *known[i]->body;
     const auto ids = ids_in(body, events[i].body, parts);
     if (!ids) continue;
     bool same = true;
     for (std::size_t k = 0; same && k < parts.size(); ++k) {
-      if (body.find(to_hex(parts[k]->hash)) != std::string::npos) continue;  // it says itself what bytes these were
+      // The recorded body contains the content's hash.
+      if (body.find(to_hex(parts[k]->hash)) != std::string::npos) continue;
       ASSIGN_OR_RETURN(const auto row, call.reader->artifact((*ids)[k]));
       same = row && row->run_id == run.run_id && row->hash == parts[k]->hash;
     }
@@ -301,7 +305,7 @@ Status store_contents(Call& call, const store::Run& run, std::vector<events::New
     return success();
   }();
   if (!stored) abandon(spilled, call.services.files);
-  spilled.contents.clear();  // large, and of no more use
+  spilled.contents.clear();  // the contents are large and no longer needed
   return stored;
 }
 

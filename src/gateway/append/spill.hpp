@@ -1,6 +1,6 @@
-// Spilling: what is too long for an event's body becomes an artifact of the same run and step, and
-// the body refers to it. Content parts over 8 KiB always go; if the body is still over its limit,
-// so do long strings anywhere, the longest first.
+// Spills long content: text that is too long for an event's body becomes an artifact of the same run and step, and the
+// body refers to it. Content parts over 8 KiB are always spilled; if the body still exceeds its limit, long strings
+// anywhere follow, the longest first.
 #pragma once
 
 #include <string>
@@ -18,14 +18,14 @@
 
 namespace muniment::gateway {
 
-// What is moved out of the events of one request. Files that were stored go again unless it is appended.
+// The spilled content of one request's events. The destructor removes the stored files unless the events were appended.
 struct Spilled {
   struct Part {
-    std::size_t event = 0;  // in the request
+    std::size_t event = 0;  // index in the request
     Uuid artifact_id;
     Hash hash{};
     std::int64_t size_bytes = 0;
-    std::string path;  // where in the body it stood, as a JSON pointer
+    std::string path;  // JSON pointer to its former place in the body
   };
   struct Content {
     std::size_t event = 0;  // the first event that refers to it
@@ -41,29 +41,29 @@ struct Spilled {
     store::StoredFile file;
   };
   std::vector<Part> parts;
-  std::vector<Content> contents;    // the same bytes in a step once; not stored yet
-  std::vector<Artifact> artifacts;  // what of them was stored
+  std::vector<Content> contents;    // one entry for equal bytes in a step; not stored yet
+  std::vector<Artifact> artifacts;  // the contents that were stored
 };
 
-// Could `body` be shortened by spilling? Without reading anything.
+// Returns whether spilling could shorten `body`. Does not read the values.
 bool may_spill(const json::Value& body);
 
-// The body to be stored instead of `body`, of the event `event` of the request, and of this type; what it refers to is
-// among the contents of `spilled`, under new ids. Touches neither files nor Postgres. Errors: too_large when it does
-// not fit all the same.
+// Returns the body to store instead of `body`, which belongs to the event `event` of the request. The referenced
+// content is added to `spilled` under new ids. Accesses neither files nor Postgres. Errors: too_large if the body does
+// not fit even then.
 Result<std::string> spill_body(const store::Run& run, std::string_view step_id, std::string_view type,
                                const json::Value& body, std::size_t event, Time now, Spilled& spilled);
 
-// Where an event of the request was recorded before (`known`) from the same bytes, its body refers to the artifacts
-// that were made then: so it can be compared with what is recorded. On a worker.
+// For events that were recorded before (`known`) from the same bytes, makes the body refer to the recorded artifacts,
+// so that it compares equal. Runs on a worker.
 Status refer_as_recorded(Call& call, const store::Run& run, std::vector<events::NewEvent>& events, KnownEvents& known,
                          Spilled& spilled);
 
-// Stores the contents that their steps do not hold yet; to those that they hold, the bodies refer instead. On a worker.
-// Errors: of a run that is not open, and those of storing files; then nothing stays.
+// Stores the contents that their steps do not hold yet; bodies refer to existing artifacts for the others. Runs on a
+// worker. Errors: those of a run that is not open, and of storing files; then no file remains.
 Status store_contents(Call& call, const store::Run& run, std::vector<events::NewEvent>& events, Spilled& spilled);
 
-// `,"spilled":[…]` for the receipt of an event; empty if nothing of it was spilled.
+// Returns `,"spilled":[…]` for the receipt of an event; empty if none of it was spilled.
 std::string spilled_json(const Spilled& spilled, std::size_t event);
 
 void abandon(const Spilled& spilled, store::ArtifactFiles& files);

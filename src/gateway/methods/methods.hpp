@@ -1,4 +1,4 @@
-// The methods, one function each, by the file that holds them; method_table.cpp names them.
+// Declares the methods, one function each, grouped by the file that defines them; method_table.cpp lists them.
 #pragma once
 
 #include "gateway/call.hpp"

@@ -1,3 +1,4 @@
+// Finds a corpus for a caller, and reads and writes its documents.
 #include "gateway/read/corpora.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ std::string name_of_corpus(std::string_view corpus) { return fmt::format("corpus
 std::string name_of_source(std::string_view source) { return fmt::format("source {}", source); }
 
 void note_moved_on(Services& services, const Error& error) {
-  // What came in between was answered before, so that the tail has it.
+  // The appends in between are answered by now, so the tail of the log includes them.
   if (error.conflict == AppendConflict::moved_on)
     services.retrieval.documents().changed_at(services.tail.next_seq() - 1);
 }

@@ -1,4 +1,4 @@
-// What the methods on corpora share: who sees one, and how a document is read and waited for.
+// Helpers that the methods on corpora share: access to a corpus, and reading a document.
 #pragma once
 
 #include <string>
@@ -14,29 +14,29 @@ namespace muniment::gateway {
 
 bool may_see_corpus(const Caller& caller, std::string_view owner);
 
-// The corpus, if the caller may see it. Errors: not_found, also for somebody else's.
+// Returns the corpus if the caller may see it. Errors: not_found, also for a corpus of another user.
 Result<store::CorpusRow> find_corpus(Call& call, std::string_view corpus);
 
-// For an append that changes documents: how far what is read of them from now on goes at least, with all that was
-// acknowledged (AppendRequest::names_known_upto). Errors: deadline_exceeded.
+// For an append that changes documents: returns a seq up to which the documents that the call reads next are complete
+// (AppendRequest::names_known_upto). It covers every acknowledged append. Errors: deadline_exceeded.
 Result<std::int64_t> documents_known_upto(Call& call);
-// Its names. What is about one document is about none of the others; a corpus is named by whoever makes it.
+// Names for the append thread. A change of one document conflicts with no other document; the name of a corpus belongs
+// to its creator.
 std::string name_of_document(std::string_view corpus, std::string_view document);
 std::string name_of_corpus(std::string_view corpus);
 std::string name_of_source(std::string_view source);
-// To be called when it is refused: where others changed the documents meanwhile, it is made again from tables that have
-// it.
+// Call this when the append is refused: if other requests changed the documents meanwhile, the retry reads tables that
+// include their changes.
 void note_moved_on(Services& services, const Error& error);
 
-// Reads a document; what needs a parser for foreign formats is read in a process of its own.
+// Extracts a document's text. Formats that need a third-party parser are read in a separate process.
 Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, std::string_view name,
                                           std::string_view mime_type);
 
 std::string mime_type_of(retrieval::Format format);
 
-// {"corpus":…, "document":…, "revision":…, …}
-// `carried`: it was brought along from a closed log, and was first recorded then, as far as that is known; nullptr:
-// nothing is said of that.
+// Writes {"corpus":…, "document":…, "revision":…, …}. `carried`: the document was carried over from a closed log and
+// was first recorded at this time, if known; nullptr: omits that member.
 void write_document(json::Writer& out, const store::DocumentRow& row, const std::optional<Time>* carried = nullptr);
 
 }  // namespace muniment::gateway

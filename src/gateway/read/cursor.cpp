@@ -1,3 +1,4 @@
+// Encodes and checks the cursor of a page.
 #include "gateway/read/cursor.hpp"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ std::string question_of(std::string_view method, const json::Value& params) {
     if (std::find(page_members.begin(), page_members.end(), name) != page_members.end()) continue;
     members.push_back("\n" + name + "=" + json::canonical(member));
   }
-  std::sort(members.begin(), members.end());  // the same question, in whatever order it is put
+  std::sort(members.begin(), members.end());  // parameters in another order form the same question
   std::string question(method);
   for (const std::string& member : members) question += member;
   return question;

@@ -1,5 +1,5 @@
-// A page's cursor: where the next page begins, and a hash of the question, so that a cursor is not
-// taken to another list. Opaque to clients; no secret, since every page is admitted anew.
+// The cursor of a page: the position of the next page and a hash of the question, so that a cursor of another list is
+// refused. It is opaque to clients but not secret, since access is checked for each page.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace muniment::gateway {
 
-// What identifies a question: the method and its parameters, but for those that only cut the page.
+// Returns the text that identifies a question: the method and its parameters, without those that only size the page.
 std::string question_of(std::string_view method, const json::Value& params);
 
 std::string make_cursor(std::int64_t position, std::string_view question);
-// Errors: invalid_argument.
+// Returns the position. Errors: invalid_argument.
 Result<std::int64_t> read_cursor(std::string_view cursor, std::string_view question);
 
 }  // namespace muniment::gateway

@@ -1,3 +1,4 @@
+// Blocks a worker until the search indexes have reached a position.
 #include "gateway/read/index_wait.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class Waiting {
   const bool admitted_;
 };
 
-// `gone`: nobody waits for the answer any more.
+// `gone` returns true once the client no longer waits for the answer.
 Status wait_for(Services& services, std::int64_t seq, Deadline deadline, const std::function<bool()>& gone) {
   retrieval::Retriever& retriever = services.retrieval.retriever();
   if (retriever.wait_for(seq, Deadline())) return success();
@@ -33,7 +34,7 @@ Status wait_for(Services& services, std::int64_t seq, Deadline deadline, const s
   if (!waiting.admitted()) {
     Error error(Errc::over_budget,
                 std::to_string(services.index_waits.max) +
-                    " requests wait for the search indexes already, and that is the limit. Retry in 100 ms.");
+                    " requests already wait for the search indexes, which is the limit. Retry in 100 ms.");
     error.limit = static_cast<std::int64_t>(services.index_waits.max);
     error.retry_after_ms = 100;
     return error;
@@ -51,17 +52,16 @@ Status wait_for_min_seq(Call& call) {
   const auto min_seq = call.params["min_seq"].as_int();
   if (!min_seq) return success();
   std::int64_t size = call.services.tail.next_seq();
-  // The caller may have read what is committed and not yet known to the append thread.
+  // The caller may have read a commit that the append thread does not know yet.
   if (*min_seq >= size) {
     ASSIGN_OR_RETURN(size, call.reader->log_size());
   }
   if (*min_seq >= size) {
     return Error(Errc::invalid_argument, "min_seq: " + std::to_string(*min_seq) + " is not in the log, which has " +
-                                             std::to_string(size) +
-                                             " events so far. Give the seq that a reply gave you.");
+                                             std::to_string(size) + " events so far. Pass a seq from a reply.");
   }
   return wait_for(call.services, *min_seq, call.deadline,
-                  [&] { return call.standing != nullptr && call.standing->is_answered(); });
+                  [&] { return call.write_state != nullptr && call.write_state->is_answered(); });
 }
 
 Status wait_until_searchable(Services& services, std::int64_t seq, Deadline deadline) {

@@ -1,3 +1,4 @@
+// Reads pages of events for log:// pointers.
 #include "gateway/read/log_pointers.hpp"
 
 #include <algorithm>
@@ -12,9 +13,10 @@
 namespace muniment::gateway {
 namespace {
 
-constexpr std::int64_t searched_events_max = 250'000;  // of the whole log, for one page: no index leads to them
+// Searched for one page of a log:// pointer over the whole log, which no database index supports.
+constexpr std::int64_t searched_events_max = 250'000;
 
-// What the pointer holds, what reads it, and how far that goes.
+// The source of a log:// pointer, its reader, and the last seq to read.
 struct PageAsked {
   store::EventFilter filter;
   store::Reader* reader = nullptr;
@@ -29,13 +31,14 @@ Result<PageAsked> page_asked(Call& call, const LogSource& source, std::optional<
   filter.actor = source.actor;
   if (source.run_id.empty()) return asked;
   ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, source.run_id));
-  call.read_log = 0;  // the item says of which log it is
+  call.read_log = 0;  // each item names its own log
   filter.run_no = found.run->view().run_no;
   asked.reader = found.reader;
   const store::EarlierLog* const closed = earlier_log(call.services, found.run->closed_log);
   if (closed == nullptr) return asked;
   asked.newest = closed->size - 1;
-  // A seq is of the present log, and comes after all of this one; a time may lie within it.
+  // A negative as_of is a time before the first event of the present log, and may be within this closed one. Any other
+  // position is past the closed log's end.
   if (!as_of || *as_of >= 0) return asked;
   ASSIGN_OR_RETURN(const auto as_of_there, asof_seq(call, *found.reader));
   if (as_of_there) asked.newest = std::min(asked.newest, *as_of_there);
@@ -67,7 +70,7 @@ Result<LogPage> read_log(Call& call, const evidence::Pointer& pointer, const std
   const std::int64_t newest = asked.newest;
   filter.to_seq = filter.run_no ? newest : std::min(newest, filter.from_seq + searched_events_max - 1);
   LogPage page;
-  // The reader cuts by bytes, too, but behind what has room here.
+  // The reader has a byte limit too, but it exceeds the room that is left here.
   ASSIGN_OR_RETURN(const auto events,
                    asked.reader->events(filter, limits::page_items_max, bytes_max + limits::event_body_bytes_max));
   std::int64_t next = events.size() < limits::page_items_max ? *filter.to_seq + 1 : events.back().seq + 1;

@@ -1,5 +1,5 @@
-// What log:// pointers hold: the events of a run, what was validated, and what the daemon counts. Read a page at a time
-// by pointer.resolve, followed by event.subscribe.
+// Reads log:// pointers: the events of a run, the validations, and the daemon's metrics. pointer.resolve reads them
+// page by page; event.subscribe follows them.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,24 @@
 
 namespace muniment::gateway {
 
-// Which events a log:// pointer holds, for whom. Of log://validation root and the daemon's own user see all, others
-// those that are theirs.
+// The events that a log:// pointer selects for a caller. For log://validation, root and the daemon's own user see all
+// events, other users their own.
 struct LogSource {
-  bool metrics = false;                // no events: server.metrics' text
-  std::string run_id{};                // empty: of the whole log
-  std::vector<std::string> types{};    // empty: all
-  std::optional<std::string> actor{};  // nullopt: anybody's
+  bool metrics = false;                // no events: the text of server.metrics
+  std::string run_id{};                // empty: the whole log
+  std::vector<std::string> types{};    // empty: all types
+  std::optional<std::string> actor{};  // nullopt: any actor
 };
 LogSource log_source(const Caller& caller, const evidence::Pointer& pointer);
 
 struct LogPage {
-  std::string text;    // events as event.list has them, a line each; or metrics
-  std::string cursor;  // where the next page begins; empty: this was the last. A page may be empty and have one
+  std::string text;    // events in the form of event.list, one per line; or the metrics
+  std::string cursor;  // position of the next page; empty after the last page. An empty page may have one
 };
 
-// One page of at most `bytes_max` (or one event that is longer), of a pointer that resolves. `cursor`: of the page
-// before, or empty. `as_of`: events up to this seq. Errors: invalid_argument for a cursor of something else,
-// unavailable.
+// Reads one page of at most `bytes_max` bytes, or a single longer event, of a pointer that resolves. `cursor` is that
+// of the previous page, or empty. `as_of` limits the page to events up to this seq. Errors: invalid_argument for a
+// cursor of another list, unavailable.
 Result<LogPage> read_log(Call& call, const evidence::Pointer& pointer, const std::string& cursor, std::size_t bytes_max,
                          std::optional<std::int64_t> as_of);
 

@@ -1,3 +1,4 @@
+// Resolves pointers for a caller, and applies the stop rule to the outcome.
 #include "gateway/read/pointing.hpp"
 
 #include <fmt/format.h>
@@ -31,14 +32,14 @@ evidence::Sight sight_of(Call& call) {
 
 namespace {
 
-// Where what is found of a pointer is written, and whether that run may stop for it.
+// Returns the run that records what is found of a pointer, and whether that run may stop for it.
 Result<evidence::Wanted> wanted_by(Call& call, const std::string& pointer, const Using& use) {
   evidence::Wanted item{.pointer = pointer, .run = use.run, .critical = use.critical, .depth = use.depth};
   std::string closed_run;
   const auto parsed = evidence::parse_pointer(pointer);
   if (!item.run && parsed && !parsed->run_id.empty() && parsed->run_id != log_run_id) {
     auto own = find_run(call, parsed->run_id);
-    // One in a closed log is read, and stops for nothing.
+    // A run in a closed log can be read but cannot stop.
     if (!own && own.error().code != Errc::not_found && own.error().code != Errc::conflict)
       return std::move(own).error();
     if (own) item.run = std::move(*own);
@@ -102,7 +103,8 @@ Result<evidence::Outcome> look_at_pointers(Call& call, const std::vector<std::st
 
 namespace {
 
-// What is as the log says, and still nothing to depend on. Where this refuses, no run stops for what else is named.
+// Refuses a pointer that is intact but cannot be depended on. In that case no run stops for the other pointers of the
+// request.
 Status check_usable(const evidence::Resolution& found) {
   if (!found.parsed) return Error(Errc::invalid_argument, "PARSE_ERROR: " + found.detail);
   const std::string words = found.pointer + ": " + std::string(name_of(found.reason)) + ", " + found.detail;
@@ -155,13 +157,13 @@ PendingAppend append_outcome(const evidence::Outcome& outcome, std::function<Res
   append.request.events = outcome.events;
   append.finish = [reply](Services&, const std::vector<events::Receipt>&) { return reply(); };
   append.refused = [reply, halts = outcome.halts](Services& services, Error error) -> Result<Reply> {
-    // Halted meanwhile by somebody else: the answer is the same.
+    // Another request halted the run meanwhile; the answer is the same.
     if (error.code == Errc::run_halted) return reply();
     if (error.code != Errc::unavailable || halts.empty()) return error;
     for (const evidence::PendingHalt& halt : halts) RETURN_IF_ERROR(services.halts.record(halt));
     return reply();
   };
-  append.finish_on_worker = !outcome.halts.empty();  // the journal's fsync
+  append.finish_on_worker = !outcome.halts.empty();  // the journal calls fsync
   return append;
 }
 
@@ -175,7 +177,7 @@ void log_unwaited(Services& services, const evidence::Outcome& outcome) {
 
 namespace {
 
-// Of several that are damaged, the one for which a run stops.
+// Returns the one of several damaged pointers that stops a run.
 const evidence::Resolution& stopped_for(const evidence::Outcome& outcome, const evidence::Outcome::Item& damage) {
   if (outcome.halts.empty()) return damage.resolution;
   const auto item = std::ranges::find(outcome.items, outcome.halts.front().halt.pointer,

@@ -1,4 +1,5 @@
-// Pointers on behalf of a caller: what he may see, which run stops, and how it is said.
+// Resolves pointers on behalf of a caller: limits what the caller sees, decides which run stops, and writes the
+// outcome.
 #pragma once
 
 #include <optional>
@@ -11,69 +12,69 @@
 
 namespace muniment::gateway {
 
-// What the caller may see; the rest looks as if it were not there. For as long as `call`.
+// Returns the view of the caller; pointers outside of it look as if they did not exist. Must not outlive `call`.
 evidence::Sight sight_of(Call& call);
 
-// How pointers are used.
+// The use that pointers are resolved for.
 struct Using {
-  std::shared_ptr<store::Run> run{};  // that they are used for; nullptr: each pointer's own
-  bool critical = false;              // whatever the catalogue says
+  std::shared_ptr<store::Run> run{};  // the run that uses them; nullptr: the run that each pointer names
+  bool critical = false;              // overrides the catalogue
   bool with_text = false;
-  bool run_needed = false;  // what is critical must have a run that can stop
+  bool run_needed = false;  // a critical pointer needs a run that can stop
   evidence::Depth depth = evidence::Depth::span;
   std::optional<std::int64_t> as_of{};
 };
 
-// Resolves under the stop rule: a run stops for its owner alone. For anybody else, and where there is no run, what is
-// found is noted in _log. Errors: invalid_argument for a critical pointer without a run where one is needed,
-// unavailable.
+// Resolves pointers under the stop rule: a run stops only for a request of its owner. For other callers, and without a
+// run, the findings are recorded in _log. Errors: invalid_argument for a critical pointer without a run if one is
+// needed, unavailable.
 Result<evidence::Outcome> resolve_pointers(Call& call, const std::vector<std::string>& pointers, const Using& use);
 
-// The same for a look that halts nothing as long as all is well: asks what depends on a pointer only where it is
-// damaged.
+// Like `resolve_pointers`, but looks up the dependents of a pointer only if it is damaged. An intact pointer halts no
+// run.
 Result<evidence::Outcome> look_at_pointers(Call& call, const std::vector<std::string>& pointers, const Using& use);
 
-// Before a method that records something reads what that will refer to: none of it is erased before the record is in
-// the log. Errors: unavailable, where something is being erased until the deadline.
+// Call this before a method reads what its record will refer to: none of that is erased before the record is in the
+// log. Errors: unavailable if an erasure lasts until the deadline.
 Status begin_referring(Call& call);
 
-// Resolves what something that is about to be recorded will depend on; where the outcome has damage, `stop` answers.
-// Errors: invalid_argument for what does not parse or names no revision, not_found for what was erased, revoked or
-// retracted, too_large for too many, unavailable.
+// Resolves the pointers that a record will depend on; if the outcome has damage, `stop` makes the answer. Errors:
+// invalid_argument for a pointer that does not parse or names no revision, not_found for erased, revoked or retracted
+// content, too_large for too many pointers, unavailable.
 Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::string>& pointers,
                                          const std::shared_ptr<store::Run>& run, bool with_text = false);
 
-// Refuses pointers that something merely names, as `resolve_needed` does, but stops no run: damage is none of its
-// business.
+// Refuses unusable pointers like `resolve_needed`, but stops no run for damage, since these pointers are only
+// mentioned.
 Status check_usable(Call& call, const std::vector<std::string>& pointers);
 
-// Adds what the outcome has to log in front of the request's own events. The caller's own rows keep
-// their place: their event_index moves along.
+// Inserts the events of the outcome before the request's own, and adjusts the event_index of the request's rows.
 void log_outcome(const evidence::Outcome& outcome, store::AppendRequest& request);
 
-// The append of an outcome that stops a run or has something to log, and nothing else. `reply` says
-// what the caller gets once that is settled. When Postgres cannot take it the halts go to the
-// journal, and the run is stopped all the same.
+// Returns an append of the outcome's events alone. `reply` makes the reply once it is decided. If Postgres cannot take
+// it, the halts are written to the journal and the run still stops.
 PendingAppend append_outcome(const evidence::Outcome& outcome, std::function<Result<Reply>()> reply);
 
-// Appends what an outcome without halts has to log, for a method whose own answer is something else.
+// Appends the events of an outcome without halts and does not wait for the commit, for a method that has its own
+// answer.
 void log_unwaited(Services& services, const evidence::Outcome& outcome);
 
-// What a method answers that could not go on: run_halted where `run` stops for it or has stopped, otherwise corrupt.
+// Returns the error of a method that damage prevents: run_halted if `run` stops for it or has stopped, otherwise
+// corrupt.
 Error damage_error(const evidence::Outcome& outcome, const evidence::Outcome::Item& damage,
                    const std::shared_ptr<store::Run>& run);
 
-// The pointers that something critical needs did not resolve: the run stops, and the caller is told why.
+// Stops the run because critical pointers did not resolve, and returns the reason to the caller.
 Result<Answer> stop(const evidence::Outcome& outcome, const std::shared_ptr<store::Run>& run);
 
-// A read met damage, which `error` says, in what `pointer` names: the stop rule decides what follows, and the answer
-// says it. nullopt: a second look found nothing wrong; read again.
+// A read failed with `error` because the target of `pointer` is damaged: applies the stop rule and returns its answer.
+// nullopt: a second check found no damage; read again.
 Result<std::optional<Answer>> answer_damage(Call& call, const std::string& pointer, Using use, const Error& error);
 
-// "halted": the runs that the outcome stops.
+// Writes "halted": the runs that the outcome stops.
 void write_halted(json::Writer& out, const evidence::Outcome& outcome);
 
-// {"pointer":…, "ok":…, …}. `cursor`: of the page after its text; empty: there is none.
+// Writes {"pointer":…, "ok":…, …}. `cursor` is that of the page after its text; empty: omitted.
 void write_resolution(json::Writer& out, const evidence::Resolution& resolution, bool critical,
                       std::string_view cursor = {});
 

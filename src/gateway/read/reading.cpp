@@ -1,3 +1,4 @@
+// Tracks which pieces of an artifact a connection has read.
 #include "gateway/read/reading.hpp"
 
 #include <utility>

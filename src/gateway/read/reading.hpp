@@ -1,5 +1,6 @@
-// What a connection reads of an artifact, piece by piece, for one use. A reading goes on until another artifact, or
-// another use, is begun, a piece is asked for once more, or the connection closes. One a connection; from any thread.
+// Groups the pieces of an artifact that a connection reads for one use into one reading. A reading ends when another
+// artifact or use begins, when a piece is requested again, or when the connection closes. One instance per connection;
+// any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +13,20 @@ namespace muniment::gateway {
 
 class Reading {
  public:
-  // Where the event of a reading is.
+  // The position of a reading's event.
   struct Place {
     std::optional<std::int64_t> run_seq{};  // nullopt: in _log
   };
 
-  // `what`: the artifact and the use. nullopt: the piece from `offset` begins another reading.
+  // Returns the event of the present reading if the piece at `offset` belongs to it; nullopt if the piece begins
+  // another reading. `what` names the artifact and the use.
   std::optional<Place> goes_on(const std::string& what, std::int64_t offset);
   void begin(std::string what, std::int64_t offset, Place place);
 
  private:
   std::mutex mutex_;                // guards what follows
-  std::string what_;                // empty: nothing is read
-  std::set<std::int64_t> offsets_;  // of its pieces
+  std::string what_;                // empty: no reading
+  std::set<std::int64_t> offsets_;  // offsets of the pieces read so far
   Place place_;
 };
 

@@ -1,3 +1,4 @@
+// Lists the damaged dependencies of a run.
 #include "gateway/read/survey.hpp"
 
 #include <utility>
@@ -16,7 +17,7 @@ Result<Survey> survey(Call& call, const store::Run& run) {
   for (const auto& [pointer, needed_by] : needed) {
     ASSIGN_OR_RETURN(evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::whole));
     ++survey.checked;
-    if (!found.damaged()) continue;  // a revision that was superseded stands, and what was erased is not missing
+    if (!found.damaged()) continue;  // a superseded revision is intact, and erased content is not missing
     Damage& damage = survey.damage.emplace_back();
     damage.found = std::move(found);
     for (const store::PointerRow& row : needed_by)

@@ -1,5 +1,4 @@
-// What a run depends on, and what of that is damaged: asked when it is to be recovered, and when it is to go on after
-// it was stopped.
+// Surveys what a run depends on and which of it is damaged, before the run is recovered or resumed.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +22,8 @@ struct Survey {
   std::vector<Damage> damage;
 };
 
-// Of everything that this run's claims, evidence and manifests depend on, and of what stopped it. Needs a reader.
+// Resolves everything that the run's claims, evidence and manifests depend on, and the pointer that stopped it. Needs a
+// reader.
 Result<Survey> survey(Call& call, const store::Run& run);
 
 }  // namespace muniment::gateway

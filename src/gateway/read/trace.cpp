@@ -1,3 +1,4 @@
+// Records the uses of pointers and artifacts as events.
 #include "gateway/read/trace.hpp"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ std::string body_of(const Use& use, bool in_run, std::string_view members) {
   if (!use.branch.empty()) out.member("branch", use.branch);
   std::string body = std::move(out.end_object()).text();
   if (members == "{}") return body;
-  body.pop_back();  // its brace
+  body.pop_back();  // removes the closing brace
   if (body.size() > 1) body.push_back(',');
   return body.append(members.substr(1));
 }
@@ -36,7 +37,7 @@ std::string with_run_seq(std::string result, std::int64_t run_seq) {
   return result + (result.size() > 1 ? "," : "") + "\"run_seq\":" + std::to_string(run_seq) + "}";
 }
 
-// Nobody waits for it: one that did not get there is counted.
+// No request waits for the record; a lost one is counted.
 void note_unrecorded() { metrics::process().uses_unrecorded.add(); }
 
 void submit_to_log(Services& services, store::AppendRequest request) {
@@ -46,7 +47,7 @@ void submit_to_log(Services& services, store::AppendRequest request) {
   if (!services.appender.submit(std::move(request))) note_unrecorded();
 }
 
-// Told where the trace is, before the reply: its run_seq, or nullopt for one in _log.
+// Called before the reply with the run_seq of the recorded event, or nullopt for one in _log.
 using Recorded = std::function<void(std::optional<std::int64_t> run_seq)>;
 
 store::AppendRequest request_to_log(Call& call, const Use& use, std::string_view type, std::string_view members) {
@@ -64,7 +65,7 @@ Result<Use> use_of(Call& call) {
   Use use;
   if (const auto run_id = call.params["run_id"].as_string()) {
     ASSIGN_OR_RETURN(ReadRun found, find_run_to_read(call, *run_id));
-    call.read_log = 0;  // the answer is not of that log; only its use is for a run of it
+    call.read_log = 0;  // the answer does not come from that log; only its run uses it
     use.run = std::move(found.run);
   }
   use.step_id = call.params["step_id"].string_or("");
@@ -90,8 +91,8 @@ Answer leave(Call& call, const Use& use, std::string_view type, std::string_view
       store::Addressed{.run = use.run,
                        .event = make_event(call, *use.run, type, body_of(use, true, members), use.step_id),
                        .if_open = true});
-  append.companions = append.request.events.size();  // the client has no ids to send again: it asks again
-  // The run takes no more: it ended, or stopped, while the answer was worked out.
+  append.leading_events = append.request.events.size();  // the client sent no ids to retry with; it repeats the request
+  // The run accepts no more events: it ended or stopped while the answer was computed.
   auto instead = std::make_shared<store::AppendRequest>(request_to_log(call, use, type, members));
   const auto left_in_log = [held, instead, recorded](Services& services) {
     submit_to_log(services, std::move(*instead));
@@ -112,7 +113,7 @@ Answer leave(Call& call, const Use& use, std::string_view type, std::string_view
   return append;
 }
 
-// The bad ones by reason, as a member.
+// Writes the failed pointers by reason, as a member.
 void write_bad(json::Writer& out, const evidence::Outcome& outcome) {
   out.key("bad").begin_object();
   for (const evidence::Reason reason : evidence::reasons) {

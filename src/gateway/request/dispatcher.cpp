@@ -1,3 +1,4 @@
+// Drives a request from its line to its reply, on the loop thread and the workers.
 #include "gateway/request/dispatcher.hpp"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t body_buffer_bytes_max = 4 << 20;
-constexpr int repeats_max = 3;  // of what the append thread gives back as a repetition
+constexpr int repeats_max = 3;  // retries of an append that was returned for a duplicate id
 constexpr milliseconds database_patience{limits::status_database_ms_max};
 
 void name_ids(Error& error, const Exchange& exchange) {
@@ -28,29 +29,28 @@ Error late(const Exchange& exchange, bool may_land) {
   if (may_land) {
     name_ids(error, exchange);
     error.message = error.event_ids.empty()
-                        ? "no answer within the deadline; it may be done or not."
-                        : "no answer within the deadline; it may be recorded or not: send the same ids again.";
+                        ? "no answer within the deadline; the outcome is unknown."
+                        : "no answer within the deadline; the outcome is unknown. Retry with the same ids.";
   }
   return error;
 }
 
-// Each time somebody else was writing the same ids. Whether they are in is for the next request to find out.
+// Each attempt met another request with the same ids. The client's retry finds out whether they were recorded.
 Error raced(const Exchange& exchange) {
-  Error error(
-      Errc::unavailable,
-      "other requests with the same ids are being recorded; it may be recorded or not: send the same ids again.");
+  Error error(Errc::unavailable,
+              "other requests with the same ids are being recorded; the outcome is unknown. Retry with the same ids.");
   error.retry_after_ms = 100;
   name_ids(error, exchange);
   return error;
 }
 
-// Of a method that had begun to write by itself: what it refuses for the request's sake it has not done.
+// For a method that writes outside of its append: these errors refuse the request before it writes anything.
 bool says_nothing_done(Errc code) {
   return code == Errc::invalid_argument || code == Errc::not_found || code == Errc::conflict ||
          code == Errc::too_large || code == Errc::run_halted;
 }
 
-// Whether a reply of any size may be made for its connection.
+// Returns whether the connection may get another reply of any size.
 bool may_reply(const Exchange& exchange) {
   const auto& unread = exchange.caller.unread;
   return unread == nullptr || unread->bytes <= limits::unread_bytes_per_connection_max ||
@@ -129,7 +129,7 @@ Result<ExchangePtr> Dispatcher::parse(std::string line, const Caller& caller, Re
   return exchange;
 }
 
-// Its share of what requests in flight may hold: the line, and what is kept of the bytes behind it.
+// Reserves the request's share of the memory limit: its line, and the buffered part of its raw bytes.
 Status Dispatcher::hold(Exchange& exchange, std::int64_t body_bytes) {
   const std::size_t bytes =
       exchange.line.size() + std::min(static_cast<std::size_t>(body_bytes), body_buffer_bytes_max);
@@ -147,8 +147,9 @@ Status Dispatcher::hold(Exchange& exchange, std::int64_t body_bytes) {
 // ---- running ------------------------------------------------------------------------------------
 
 Call Dispatcher::call_for(Exchange& exchange, store::Reader* reader) {
-  return Call{exchange.caller,          exchange.params,      services_,         reader, exchange.deadline,
-              exchange.idempotency_key, exchange.checked_ids, &exchange.standing};
+  return Call{
+      exchange.caller,      exchange.params,      services_, reader, exchange.deadline, exchange.idempotency_key,
+      exchange.checked_ids, &exchange.write_state};
 }
 
 void Dispatcher::watch(const ExchangePtr& exchange) {
@@ -162,7 +163,7 @@ void Dispatcher::run(const ExchangePtr& exchange) {
   if (send_order_.join(exchange)) begin(exchange);
 }
 
-// Also of one that waited, or was given back.
+// Also begins a request that waited or was returned for retry.
 void Dispatcher::begin(const ExchangePtr& exchange) {
   if (exchange->body) return serve_arrived(exchange);
   if (exchange->method->runs == Runs::on_worker || exchange->checked_ids) return run_on_worker(exchange);
@@ -173,13 +174,13 @@ void Dispatcher::begin(const ExchangePtr& exchange) {
   if (!needs->settled || send_order_.settle(exchange)) run_on_worker(exchange);
 }
 
-// Nobody works for a request that was answered meanwhile.
+// Skips a request that was answered meanwhile.
 void Dispatcher::run_on_worker(const ExchangePtr& exchange) {
   const Deadline until = exchange->method->always_answers
                              ? std::min(exchange->deadline, exchange->began + database_patience)
                              : exchange->deadline;
   Status posted = workers_.post(until, [this, exchange](store::Reader& reader) {
-    if (exchange->standing.over()) return;
+    if (exchange->write_state.over()) return;
     if (!may_reply(*exchange)) return post_to_loop([this, exchange] { pause(exchange); });
     FAILPOINT("work." + std::string(exchange->method->name));
     Call call = call_for(*exchange, &reader);
@@ -195,10 +196,10 @@ void Dispatcher::run_on_worker(const ExchangePtr& exchange) {
   if (!posted) answer(exchange, std::move(posted).error());
 }
 
-// Asked for by a client that does not read its replies: the worker serves others, and the deadline is kept.
+// The client does not read its replies: the request waits without a worker, and its deadline still applies.
 void Dispatcher::pause(const ExchangePtr& exchange) {
   exchange->caller.unread->paused.push_back(exchange);
-  resume(*exchange->caller.unread);  // it may have read them meanwhile
+  resume(*exchange->caller.unread);  // the client may have read them meanwhile
 }
 
 void Dispatcher::resume(Unread& unread) {
@@ -214,14 +215,14 @@ void Dispatcher::proceed(const ExchangePtr& exchange, Result<Answer> answered) {
   }
   if (auto* reply = std::get_if<Reply>(&*answered)) return answer(exchange, std::move(*reply));
   auto* append = std::get_if<PendingAppend>(&*answered);
-  if (append == nullptr) return answer(exchange, Error(Errc::system_error, "a worker asked for a worker"));
+  if (append == nullptr) return answer(exchange, Error(Errc::system_error, "the method requested a second worker"));
   exchange->prepared = std::make_unique<PendingAppend>(std::move(*append));
-  // It was told that nothing is written: so be it.
+  // The client was told that nothing is written, so nothing is submitted.
   const bool submits = !exchange->answered || exchange->prepared->even_if_answered;
   submits ? send_order_.prepared(exchange) : withdraw(exchange);
 }
 
-// What was prepared is undone.
+// Undoes what was prepared.
 void Dispatcher::withdraw(const ExchangePtr& exchange) {
   send_order_.returned(exchange);
   const std::shared_ptr<PendingAppend> append = std::move(exchange->prepared);
@@ -233,9 +234,9 @@ void Dispatcher::submit(const ExchangePtr& exchange) {
   const std::shared_ptr<PendingAppend> pending = std::move(exchange->prepared);
   store::AppendRequest request = std::move(pending->request);
   exchange->event_ids.clear();
-  for (std::size_t i = pending->companions; i < request.events.size(); ++i)
+  for (std::size_t i = pending->leading_events; i < request.events.size(); ++i)
     exchange->event_ids.push_back(request.events[i].event.event_id);
-  exchange->standing.begin_writing();
+  exchange->write_state.begin_writing();
   if (exchange->place.queue != nullptr) request.order = exchange->place.queue->given_back;
   request.done = [this, exchange, pending](Result<std::vector<events::Receipt>> result) {
     complete(Committed{exchange, pending, std::move(result)});
@@ -244,12 +245,12 @@ void Dispatcher::submit(const ExchangePtr& exchange) {
   if (!submitted) finish({exchange, pending, std::move(submitted).error()});
 }
 
-// The append is decided, or given back.
+// Handles an append that was decided or returned for retry.
 void Dispatcher::finish(Committed committed) {
   const ExchangePtr exchange = committed.exchange;
   send_order_.returned(exchange);
   if (!committed.result && store::is_given_back(committed.result.error())) {
-    // What is made again because of others' progress, or of its neighbours, may be so often.
+    // Returns caused by other requests' progress or by batch mates do not count against the limit of retries.
     const bool repeated = committed.result.error().conflict != AppendConflict::out_of_turn &&
                           committed.result.error().conflict != AppendConflict::moved_on;
     const bool again = !repeated || ++exchange->repeats <= repeats_max;
@@ -260,7 +261,7 @@ void Dispatcher::finish(Committed committed) {
   conclude_and_answer(std::move(committed));
 }
 
-// What was written for an append that is given back goes.
+// Removes files written for an append that was returned for retry.
 void Dispatcher::clean_up(const Committed& committed) {
   if (committed.append->refused) committed.append->refused(services_, committed.result.error()).ok();
 }
@@ -281,7 +282,7 @@ void Dispatcher::prepare_again(const Committed& committed) {
   begin(exchange);
 }
 
-// What the method says of it may have to touch files: on a worker.
+// The method's `finish` or `refused` may access files; then it runs on a worker.
 void Dispatcher::conclude_and_answer(Committed committed) {
   const ExchangePtr exchange = committed.exchange;
   if (!committed.append->finish_on_worker) return answer(exchange, conclude(committed));
@@ -296,8 +297,8 @@ void Dispatcher::conclude_and_answer(Committed committed) {
 Result<Reply> Dispatcher::conclude(Committed& committed) {
   if (committed.result) {
     Result<Reply> reply = committed.append->finish(services_, *committed.result);
-    // It is recorded, and what should have come of it has not come: only a run that was stopped for its pointer is
-    // answered so.
+    // The append is recorded, but its reply failed. Only a run that stopped for its pointer gets this error without
+    // ids.
     if (!reply && reply.error().code != Errc::run_halted) name_ids(reply.error(), *committed.exchange);
     return reply;
   }
@@ -307,19 +308,19 @@ Result<Reply> Dispatcher::conclude(Committed& committed) {
   return std::move(committed.result).error();
 }
 
-// Its work is done.
+// Answers a request whose work is done.
 void Dispatcher::answer(const ExchangePtr& exchange, Result<Reply> result) {
-  exchange->standing.answer();
-  const bool nothing_done = !result && !exchange->standing.is_written() && says_nothing_done(result.error().code);
-  if (!result && exchange->standing.wrote_itself() && !nothing_done) result.error().outcome = "unknown";
+  exchange->write_state.answer();
+  const bool nothing_done = !result && !exchange->write_state.is_written() && says_nothing_done(result.error().code);
+  if (!result && exchange->write_state.wrote_itself() && !nothing_done) result.error().outcome = "unknown";
   tell(exchange, result);
   send_order_.leave(exchange);
 }
 
-// While its work goes on: what may still land keeps its place, and those behind it wait for it.
+// Answers while the work goes on. An append that may still be recorded keeps its place, and later requests wait for it.
 void Dispatcher::answer_early(const ExchangePtr& exchange, const std::function<Error(bool)>& why) {
   if (exchange->answered) return;
-  const bool may_land = exchange->standing.answer();
+  const bool may_land = exchange->write_state.answer();
   tell(exchange, why(may_land));
   if (exchange->prepared && !exchange->prepared->even_if_answered) return withdraw(exchange);
   const bool submitted = exchange->place.stage == SendPlace::Stage::submitted;
@@ -335,7 +336,7 @@ void Dispatcher::tell(const ExchangePtr& exchange, const Result<Reply>& result) 
   if (!exchange->reply) return services_.requests.note_gone(*exchange->method);
   const auto took = services_.clock.monotonic() - exchange->began;
   services_.requests.note(*exchange->method, result ? std::nullopt : std::optional(result.error().code), took);
-  // What has ids was given to the append thread.
+  // Only requests that went to the append thread have ids.
   if (result && !exchange->event_ids.empty()) metrics::process().append_seconds.record(took);
   const auto reply = std::exchange(exchange->reply, nullptr);
   if (!result) return reply(error_line(exchange->id, result.error()));
@@ -364,7 +365,7 @@ void Dispatcher::body_arrived(const ExchangePtr& exchange, std::string chunk) {
   if (exchange->place.stage != SendPlace::Stage::waiting) serve_arrived(exchange);
 }
 
-// A worker is asked for once a good piece is there, so that a slow client does not cost one.
+// Requests a worker only once a large enough chunk has arrived, so that a slow client does not occupy one.
 void Dispatcher::serve_arrived(const ExchangePtr& exchange) {
   Body& body = *exchange->body;
   {
@@ -375,7 +376,7 @@ void Dispatcher::serve_arrived(const ExchangePtr& exchange) {
   if (Status posted = post_body(exchange); !posted) answer(exchange, std::move(posted).error());
 }
 
-// Asks for a worker; without one the body is dropped, and what still comes of it.
+// Requests a worker; if none is available, drops the body and its remaining bytes.
 Status Dispatcher::post_body(const ExchangePtr& exchange) {
   Status posted =
       workers_.post(exchange->deadline, [this, exchange](store::Reader& reader) { serve_body(exchange, reader); });
@@ -383,7 +384,7 @@ Status Dispatcher::post_body(const ExchangePtr& exchange) {
   return posted;
 }
 
-// On a worker: writes what has arrived, and finishes when all of it has.
+// Runs on a worker: writes what has arrived, and finishes once all bytes have.
 void Dispatcher::serve_body(const ExchangePtr& exchange, store::Reader& reader) {
   Body& body = *exchange->body;
   Call call = call_for(*exchange, &reader);
@@ -409,7 +410,7 @@ void Dispatcher::serve_body(const ExchangePtr& exchange, store::Reader& reader) 
       if (body.chunks.empty()) {
         if (body.received == body.expected) break;
         body.served = false;
-        return post_to_loop([] {});  // the session may read again
+        return post_to_loop([] {});  // lets the session read again
       }
       chunk = std::move(body.chunks.front());
       body.chunks.pop_front();
@@ -417,7 +418,7 @@ void Dispatcher::serve_body(const ExchangePtr& exchange, store::Reader& reader) 
       body.buffered -= chunk.size();
       resume = was_high && body.buffered < body_buffer_bytes_max / 2;
     }
-    if (resume) post_to_loop([] {});  // the session may read again, while this is written
+    if (resume) post_to_loop([] {});  // lets the session read again during the write
     if (Status written = body.sink->write(chunk); !written) return refuse(std::move(written).error());
   }
   auto answer = std::make_shared<Result<Answer>>(body.sink->finish(call));
@@ -427,11 +428,11 @@ void Dispatcher::serve_body(const ExchangePtr& exchange, store::Reader& reader) 
 
 void Dispatcher::give_up(const ExchangePtr& exchange) {
   exchange->reply = nullptr;
-  if (exchange->body) exchange->standing.begin_writing();  // it was told nothing: what came of an upload is kept
+  if (exchange->body) exchange->write_state.begin_writing();  // a partial upload is kept
   answer_early(exchange, [](bool) { return Error(Errc::unavailable, "the client is gone"); });
 }
 
-// No more bytes come. True: and nobody works on those that came.
+// Marks the body as ended. Returns true if no worker is serving it.
 bool Dispatcher::end_body(const ExchangePtr& exchange) {
   Body& body = *exchange->body;
   bool save = false;
@@ -442,7 +443,8 @@ bool Dispatcher::end_body(const ExchangePtr& exchange) {
     save = !body.chunks.empty();
     body.served = save;
   }
-  // A resumable upload keeps what came. Otherwise the half-written file goes: here, if nobody is on it.
+  // A resumable upload keeps the received bytes. Otherwise the partial file is removed, here if no worker is serving
+  // it.
   if (save && post_body(exchange)) return false;
   body.drop();
   return true;

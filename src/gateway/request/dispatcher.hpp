@@ -1,6 +1,6 @@
-// From a line to a reply: parses and admits a request, runs its method on the loop or on a worker,
-// hands the append it answers with to the append thread, and writes the reply once that is
-// committed. Everything here runs on the loop thread unless it says otherwise.
+// Processes a request: parses and admits the line, runs the method on the loop or on a worker, submits its append to
+// the append thread, and writes the reply once that is committed. Every member runs on the loop thread unless its
+// comment names another.
 #pragma once
 
 #include <atomic>
@@ -21,43 +21,43 @@ namespace muniment::gateway {
 
 class Dispatcher {
  public:
-  // `wake_loop` may be called from any thread and has `run_completions` called on the loop thread. That
-  // has to happen after Appender::on_answered, too.
+  // `wake_loop` may be called from any thread and schedules `run_completions` on the loop thread. Appender::on_answered
+  // has to schedule it too.
   Dispatcher(Services& services, WorkerPool& workers, const SchemaSet& schemas, std::function<void()> wake_loop);
 
-  // What became of a line.
+  // The outcome of a line.
   struct Admitted {
-    ExchangePtr exchange;         // its method runs or waits for its body
+    ExchangePtr exchange;         // its method runs, or waits for its body
     bool subscription = false;    // event.subscribe, event.unsubscribe: the session serves it
     std::int64_t body_bytes = 0;  // raw bytes that follow, also after a refused line
-    bool close = false;           // the stream cannot be trusted any further
+    bool close = false;           // the stream is out of step and has to be closed
   };
 
-  // Parses and admits `line`. A refusal is replied to at once and gives no exchange.
+  // Parses and admits `line`. A refused line is answered at once and yields no exchange.
   Admitted admit(std::string line, const Caller& caller, std::function<void(std::string)> reply);
 
   void run(const ExchangePtr& exchange);
-  // More raw bytes of the exchange. The session stops reading while `body_full`.
+  // Adds raw bytes to the exchange. The session stops reading while `body_full` returns true.
   void body_arrived(const ExchangePtr& exchange, std::string chunk);
   static bool body_full(const Exchange& exchange);
-  void give_up(const ExchangePtr& exchange);  // the client is gone
-  void resume(Unread& unread);                // some of it was read: what was paused for it goes on
+  void give_up(const ExchangePtr& exchange);  // the client disconnected
+  void resume(Unread& unread);  // the client has read replies: requests that were paused for them continue
 
-  // Watches its deadline. `run` does so by itself.
+  // Watches the deadline of an exchange. `run` calls it.
   void watch(const ExchangePtr& exchange);
   void answer(const ExchangePtr& exchange, Result<Reply> result);
-  // What the requests in flight hold of the memory that they may hold.
+  // Bytes of the memory limit that the requests in flight hold.
   std::size_t held_bytes() const { return *held_bytes_; }
 
-  // Finishes what other threads have done.
+  // Finishes the exchanges that other threads have completed.
   void run_completions();
-  // Answers every exchange whose deadline has passed. False: none is waiting.
+  // Answers every exchange whose deadline has passed. Returns false if no exchange is waiting.
   bool expire(Monotonic now);
   std::size_t waiting() const { return waiting_.size(); }
-  std::function<void()> on_waiting;  // the first request waits: deadlines need watching
+  std::function<void()> on_waiting;  // called when the first request waits, to start the deadline timer
 
   WorkerPool& workers() { return workers_; }
-  // From any thread: `work` on the loop thread.
+  // Runs `work` on the loop thread. May be called from any thread.
   void post_to_loop(std::function<void()> work);
 
  private:
@@ -89,7 +89,7 @@ class Dispatcher {
   void answer_early(const ExchangePtr& exchange, const std::function<Error(bool may_land)>& why);
   void answer_without_database(const ExchangePtr& exchange);
   void tell(const ExchangePtr& exchange, const Result<Reply>& result);
-  void complete(Completion completion);  // from any thread; does not wake the loop
+  void complete(Completion completion);  // any thread; does not wake the loop
 
   Services& services_;
   WorkerPool& workers_;
@@ -104,10 +104,10 @@ class Dispatcher {
   std::vector<Completion> completions_;
 };
 
-// The reply lines, newline included.
+// The reply lines, with their newline.
 std::string result_line(std::string_view id, std::string_view result);
 std::string error_line(std::string_view id, const Error& error);
-// Has the reply say `log_no`, now or when its append is settled. 0: it says nothing.
+// Adds `log_no` to the reply, now or after its append. 0: adds nothing.
 void say_log(Answer& answer, std::int16_t log_no);
 
 }  // namespace muniment::gateway

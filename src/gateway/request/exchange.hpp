@@ -1,5 +1,5 @@
-// One request from its line to its reply. It owns the line (everything parsed points into it), the
-// deadline, and the raw bytes that follow, if any.
+// One request from its line to its reply. It owns the line (every parsed value points into it), the deadline, and the
+// raw bytes that follow, if any.
 #pragma once
 
 #include <atomic>
@@ -20,19 +20,19 @@
 
 namespace muniment::gateway {
 
-// The raw bytes of a request on their way from the loop thread to the method's sink. At most one
-// worker task serves it at a time, and none while there is nothing to write.
+// The raw bytes of a request on their way from the loop thread to the method's sink. At most one worker task serves
+// them at a time, and none while no bytes are queued.
 struct Body {
   std::int64_t expected = 0;       // bytes that follow the line
   std::mutex mutex;                // guards what follows
   std::deque<std::string> chunks;  // arrived, not yet written
   std::size_t buffered = 0;
   std::int64_t received = 0;
-  bool served = false;             // a worker task is on it, or queued
-  bool given_up = false;           // the client is gone, or the request was refused
+  bool served = false;             // a worker task serves it, or is queued
+  bool given_up = false;           // the client disconnected, or the request was refused
   std::unique_ptr<BodySink> sink;  // the worker's
 
-  // Takes no more and forgets what came. Called by whoever serves it, or when nobody does.
+  // Discards the queued bytes and accepts no more. Called by the task that serves the body, or while no task does.
   void drop() {
     sink.reset();
     const std::lock_guard lock(mutex);
@@ -42,7 +42,7 @@ struct Body {
   }
 };
 
-// A share of the bytes that requests in flight may hold, given back when it goes.
+// A reservation of the memory that requests in flight may hold; the destructor releases it.
 class HeldBytes {
  public:
   HeldBytes() = default;
@@ -68,7 +68,7 @@ class HeldBytes {
 struct Exchange {
   std::string line;
   json::Document document;
-  std::string id = "null";  // the id's JSON text
+  std::string id = "null";  // JSON text of the id
   const MethodInfo* method = nullptr;
   json::Value params;
   std::string_view idempotency_key;
@@ -78,16 +78,16 @@ struct Exchange {
   Caller caller;
   HeldBytes held;
   std::unique_ptr<Body> body;
-  Standing standing;
-  SendPlace place;                          // the loop's
-  std::unique_ptr<PendingAppend> prepared;  // the loop's: the append, until its turn has come
-  std::vector<Uuid> event_ids;              // of what was given to the append thread, for an unknown outcome
-  bool checked_ids = false;                 // the second time round after maybe_duplicate
-  int repeats = 0;                          // how often the append thread gave it back as a repetition
-  bool answered = false;                    // the loop's: whoever comes later is dropped
+  WriteState write_state;
+  SendPlace place;                          // loop thread only
+  std::unique_ptr<PendingAppend> prepared;  // loop thread only: the append until its turn
+  std::vector<Uuid> event_ids;              // ids submitted to the append thread, for an unknown outcome
+  bool checked_ids = false;                 // the second run, after maybe_duplicate
+  int repeats = 0;                          // how often the append thread returned it for a duplicate id
+  bool answered = false;                    // loop thread only: later answers are dropped
   std::list<std::shared_ptr<Exchange>>::iterator listed_at;  // in the dispatcher's list, until answered
   bool listed = false;
-  // The loop's: takes the reply line (with its newline) and the raw bytes after it.
+  // Loop thread only: receives the reply line (with its newline) and the raw bytes after it.
   std::function<void(std::string)> reply;
 };
 

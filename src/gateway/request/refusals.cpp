@@ -1,3 +1,4 @@
+// Counts refused requests by minute, actor, reason and run.
 #include "gateway/request/refusals.hpp"
 
 #include "base/json/json.hpp"
@@ -32,7 +33,7 @@ void Refusals::note(const std::string& actor, std::string_view method, const Err
   const std::int64_t minute = now.micros / minute_us;
   const std::lock_guard lock(mutex_);
   Key key{minute, actor, reason, error.run_id};
-  // Whoever asks for very many runs is counted without them.
+  // Beyond this many distinct keys, refusals are counted without the run.
   if (counts_.size() >= limits::refusals_told_apart_max && !counts_.contains(key)) std::get<3>(key).clear();
   Count& count = counts_[std::move(key)];
   ++count.requests;

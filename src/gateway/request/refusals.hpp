@@ -1,5 +1,5 @@
-// Refused requests, counted: one event access.refused for whoever was refused, why, about which run
-// and in which minute, so that refusals are on record and cannot flood the log.
+// Counts refused requests: one event access.refused per actor, reason, run and minute, so that refusals are on record
+// and cannot flood the log.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace muniment::gateway {
 
 class Refusals {
  public:
-  // Counts the error of a request if it was a refusal: denied, run_halted, or a not_found that hides
-  // somebody else's run. From any thread.
+  // Counts the error of a request if it is a refusal: denied, run_halted, or a not_found that hides a run of another
+  // user. Any thread.
   void note(const std::string& actor, std::string_view method, const Error& error, Time now);
 
-  // The bodies of access.refused for the minutes that are over, or for all.
+  // Takes the bodies of access.refused for the minutes that are over, or for all minutes.
   std::vector<std::string> take(Time now, bool all);
 
  private:

@@ -1,11 +1,11 @@
-// JSON-RPC 2.0 replies, one line each (docs/protocol.md).
+// Writes JSON-RPC 2.0 replies, one line each (docs/protocol.md).
 
 #include "gateway/request/dispatcher.hpp"
 
 namespace muniment::gateway {
 namespace {
 
-// The anchor of the runbook or the protocol that explains a code.
+// Returns the anchor of the runbook or the protocol that explains a code.
 std::string doc_of(Errc code) {
   const bool halting = is_halting(code) || code == Errc::run_halted;
   return std::string(halting ? "docs/runbook.md#" : "docs/protocol.md#") + std::string(name_of(code));
@@ -16,7 +16,7 @@ std::string doc_of(Errc code) {
 void say_log(Answer& answer, std::int16_t log_no) {
   if (log_no == 0) return;
   const auto with_log = [log_no](Reply reply) {
-    reply.result.pop_back();  // its brace
+    reply.result.pop_back();  // removes the closing brace
     reply.result.append(reply.result.size() > 1 ? ",\"log_no\":" : "\"log_no\":")
         .append(std::to_string(log_no))
         .push_back('}');

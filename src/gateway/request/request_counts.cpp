@@ -1,3 +1,4 @@
+// Counts requests and writes them as metrics.
 #include "gateway/request/request_counts.hpp"
 
 #include "gateway/method_table.hpp"
@@ -38,19 +39,19 @@ void RequestCounts::note_malformed(Errc code) { malformed_[static_cast<std::size
 void RequestCounts::write(metrics::Text& text) const {
   const auto methods = method_table();
   text.family("requests_total", metrics::Type::counter,
-              "Requests that were answered, by method and code; code gone: the client did not wait.");
+              "Answered requests, by method and code; code gone: the client disconnected.");
   for (std::size_t i = 0; i < methods.size(); ++i) {
     text.sample(rows_[i].good.value(), labels_of(methods[i].name, "ok"));
     write_failures(text, methods[i].name, rows_[i].failed);
     if (const std::int64_t gone = rows_[i].gone.value()) text.sample(gone, labels_of(methods[i].name, "gone"));
   }
-  text.family("lines_refused_total", metrics::Type::counter, "Lines that are no request of any method, by code.");
+  text.family("lines_refused_total", metrics::Type::counter, "Lines that are not a valid request, by code.");
   text.sample(malformed_[0].value(), metrics::label("code", name_of(Errc::invalid_argument)));
   for (std::size_t code = 1; code < codes; ++code) {
     if (const std::int64_t count = malformed_[code].value())
       text.sample(count, metrics::label("code", name_of(static_cast<Errc>(code))));
   }
-  text.family("request_seconds", metrics::Type::histogram, "From a request's line to its answer, by method.");
+  text.family("request_seconds", metrics::Type::histogram, "Time from a request's line to its answer, by method.");
   for (std::size_t i = 0; i < methods.size(); ++i) {
     if (rows_[i].seconds.seen().count > 0)
       text.histogram(rows_[i].seconds, 1'000'000, metrics::label("method", methods[i].name));

@@ -1,5 +1,5 @@
-// How many requests there were, by method and by what became of them, and how long each method takes.
-// The names are those of the method table, whatever a client asks for.
+// Counts requests by method and result, and measures the time of each method. The labels are the names of the method
+// table, whatever names a client sends.
 #pragma once
 
 #include <array>
@@ -19,25 +19,25 @@ class RequestCounts {
   static constexpr std::size_t codes = static_cast<std::size_t>(Errc::system_error) + 1;
 
   struct Row {
-    metrics::Histogram seconds{metrics::coarse_time_bounds};  // of all that were answered
+    metrics::Histogram seconds{metrics::coarse_time_bounds};  // time of every answered request
     metrics::Counter good;
     std::array<metrics::Counter, codes> failed;  // by Errc
-    metrics::Counter gone;                       // the client did not wait for the answer
+    metrics::Counter gone;                       // the client disconnected before the answer
   };
 
   RequestCounts();
 
-  // `code`: nullopt when it was done. From any thread.
+  // Counts one request; `code` is nullopt if it succeeded. Any thread.
   void note(const MethodInfo& method, std::optional<Errc> code, std::chrono::steady_clock::duration took);
   void note_gone(const MethodInfo& method);
-  void note_malformed(Errc code);  // no request of any method
+  void note_malformed(Errc code);  // a line that is not a valid request
 
-  // Requests by method and code, and their time by method; of methods that were never asked for, only that.
+  // Writes the requests by method and code, and their time by method; methods that were never called are omitted.
   void write(metrics::Text& text) const;
 
  private:
   Row& row_of(const MethodInfo& method);
-  std::unique_ptr<Row[]> rows_;  // as in the method table
+  std::unique_ptr<Row[]> rows_;  // in the order of the method table
   std::array<metrics::Counter, codes> malformed_{};
 };
 

@@ -1,3 +1,4 @@
+// Parses a request line and checks it against the method's schema.
 #include "gateway/request/request_line.hpp"
 
 #include <algorithm>
@@ -21,14 +22,14 @@ Error unknown_method(std::string_view name) {
   return Error(Errc::invalid_argument, text);
 }
 
-// The id's own text, if it is one JSON-RPC allows; otherwise nullopt.
+// Returns the id's JSON text if JSON-RPC allows it; otherwise nullopt.
 std::optional<std::string> id_of(const json::Value& id) {
   if (!id || id.is(json::Kind::boolean) || id.is(json::Kind::object) || id.is(json::Kind::array)) return std::nullopt;
   if (id.source().size() > id_bytes_max) return std::nullopt;
   return std::string(id.source());
 }
 
-// Why it has none.
+// Returns the reason for which the id was refused.
 Error no_id(const json::Value& id) {
   if (!id)
     return {Errc::invalid_argument, "notifications are refused: give the request an id, so that it can be answered."};
@@ -40,8 +41,8 @@ Error no_id(const json::Value& id) {
   return error;
 }
 
-// Whether raw bytes may follow a line that does not say so where it should: they must never be read as requests. The
-// line may be no JSON, so the escapes that could spell the name are read here.
+// Returns whether raw bytes may follow a malformed line: they must never be read as requests. The line may not be JSON,
+// so the escapes that could spell the name are decoded here.
 bool may_have_bytes(std::string_view line) {
   constexpr std::string_view escape = "\\u00";
   std::string plain;
@@ -55,7 +56,7 @@ bool may_have_bytes(std::string_view line) {
   return plain.find("body_bytes") != std::string::npos;
 }
 
-// Whether the line has its one place for the number of raw bytes that follow, used or not.
+// Returns whether the line can carry the number of raw bytes in its one valid place, present or not.
 bool can_say_bytes(const json::Value& root) {
   const json::Value params = root["params"];
   return root.is(json::Kind::object) && !root["body_bytes"] && (!params || params.is(json::Kind::object));
@@ -71,12 +72,13 @@ Result<std::chrono::milliseconds> read_request_line(Exchange& exchange, const Sc
   const json::Value root = exchange.document.root();
   if (root.is(json::Kind::array)) {
     return Error(Errc::invalid_argument,
-                 "JSON-RPC batches are not supported: send one request a line (event.append takes many events).");
+                 "JSON-RPC batches are not supported: send one request per line (event.append takes many events).");
   }
-  if (!root.is(json::Kind::object)) return Error(Errc::invalid_argument, "a request is a JSON object, one a line.");
+  if (!root.is(json::Kind::object))
+    return Error(Errc::invalid_argument, "a request is a JSON object. Send one per line.");
   const json::Value params = root["params"];
   if (root["body_bytes"])
-    return Error(Errc::invalid_argument, "body_bytes: it is a member of params. The connection is closed.");
+    return Error(Errc::invalid_argument, "body_bytes: it has to be a member of params. The connection is closed.");
   if (const json::Value body = params["body_bytes"]) {
     const auto bytes = body.as_int();
     if (!bytes || *bytes < 0) {
@@ -103,7 +105,7 @@ Result<std::chrono::milliseconds> read_request_line(Exchange& exchange, const Sc
   const auto schema = schemas.find("rpc/" + *name + "#params");
   if (schema) RETURN_IF_ERROR(schema->validate(exchange.params));
   if (head.body_bytes > 0 && !exchange.method->open_body) {
-    return Error(Errc::invalid_argument, *name + " takes no raw bytes: drop body_bytes.");
+    return Error(Errc::invalid_argument, *name + " takes no raw bytes. Omit body_bytes.");
   }
 
   const json::Value meta = exchange.params["_meta"];

@@ -1,5 +1,5 @@
-// A request's line (JSON-RPC 2.0, docs/protocol.md), read and held against the method's schema: whoever may connect
-// chooses its bytes.
+// Reads a request line (JSON-RPC 2.0, docs/protocol.md) and validates it against the method's schema. The bytes are
+// untrusted.
 #pragma once
 
 #include <chrono>
@@ -12,15 +12,15 @@
 
 namespace muniment::gateway {
 
-// What is known of a line, also of one that is refused.
+// The parts of a line that are known even if it is refused.
 struct RequestHead {
-  std::string id = "null";      // its JSON text
+  std::string id = "null";      // JSON text of the id
   std::int64_t body_bytes = 0;  // raw bytes that follow
-  bool close = false;           // the stream cannot be trusted any further
+  bool close = false;           // the stream is out of step and has to be closed
 };
 
-// Reads `exchange.line` into the exchange; answers how long its sender waits. Errors: invalid_argument, and what
-// Schema::validate says.
+// Reads `exchange.line` into the exchange and returns the time that its sender waits. Errors: invalid_argument, and
+// those of Schema::validate.
 Result<std::chrono::milliseconds> read_request_line(Exchange& exchange, const SchemaSet& schemas, RequestHead& head);
 
 }  // namespace muniment::gateway

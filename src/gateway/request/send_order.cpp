@@ -1,3 +1,4 @@
+// Keeps the order in which one connection sends to one run.
 #include "gateway/request/send_order.hpp"
 
 #include "gateway/access.hpp"
@@ -10,13 +11,13 @@ using Stage = SendPlace::Stage;
 
 bool is_held(Stage stage) { return stage == Stage::waiting || stage == Stage::prepared; }
 
-// Whose numbering the client's order decides: the run that is named, or the log's own.
+// The queue's key: the connection and the run whose numbering the order decides, or the log itself.
 std::string key_of(const Exchange& exchange) {
   std::string key = std::to_string(exchange.caller.connection);
   return key.append("/").append(exchange.params["run_id"].string_or(std::string(log_run_id)));
 }
 
-// What was submitted behind a request that was given back comes back, too: all of it is waited for.
+// Appends that were submitted after a returned one are returned too: wait for all of them.
 bool may_submit(const SendQueue& queue) { return queue.submitted == 0 || !queue.given_back->any; }
 
 }  // namespace
@@ -51,7 +52,7 @@ SendQueue& SendOrder::queue_of(const Exchange& exchange) {
 
 bool SendOrder::join(const ExchangePtr& exchange) {
   const Order order = exchange->method->order;
-  // A run whose id is yet to be made has nobody before or behind.
+  // A run whose id is yet to be made has no other requests.
   const bool new_run = order == Order::settling && !exchange->params["run_id"];
   const bool of_no_run = order == Order::reading && !exchange->params["run_id"];
   if (order == Order::none || new_run || of_no_run) return true;
@@ -108,7 +109,7 @@ void SendOrder::leave(const ExchangePtr& exchange) {
   }
 }
 
-// The first that can go on: one that waited begins, one that is prepared is submitted.
+// The first exchange that can proceed: a waiting one begins, a prepared one is submitted.
 ExchangePtr SendOrder::next_of(const SendQueue& queue) {
   bool all_submitted = true;
   bool settling = false;
@@ -123,7 +124,7 @@ ExchangePtr SendOrder::next_of(const SendQueue& queue) {
   return nullptr;
 }
 
-// By the key: what is called here may empty the queue, and so end it.
+// Takes the key, because the callbacks may empty the queue and delete it.
 void SendOrder::advance(std::string key) {
   while (true) {
     const auto found = queues_.find(key);

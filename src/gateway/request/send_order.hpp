@@ -1,6 +1,6 @@
-// What one connection sends to one run is numbered in the order in which it was sent, however long each of the requests
-// is prepared: they are prepared side by side, and go to the append thread one behind the other. One with nothing
-// before it, or only what is with the append thread already, goes straight on. The loop thread's alone.
+// Keeps the order of one connection's requests to one run: they are numbered in the order of sending, however long each
+// takes to prepare. Requests are prepared in parallel and submitted to the append thread one after the other. A request
+// with no predecessor, or only submitted ones, proceeds at once. Loop thread only.
 #pragma once
 
 #include <cstddef>
@@ -17,40 +17,40 @@ namespace muniment::gateway {
 struct Exchange;
 using ExchangePtr = std::shared_ptr<Exchange>;
 
-// What is sent from one connection to one run and not answered yet, in order.
+// The unanswered requests of one connection to one run, in order.
 struct SendQueue {
   std::string key;
   std::list<ExchangePtr> places;
   std::size_t held = 0;       // waiting, or prepared and not submitted
   std::size_t submitted = 0;  // with the append thread
-  std::size_t settling = 0;   // whose answer those behind wait for
+  std::size_t settling = 0;   // requests whose answer the later ones wait for
   std::shared_ptr<store::GivenBack> given_back = std::make_shared<store::GivenBack>();
 };
 
-// Where a request stands in its queue.
+// The place of a request in its queue.
 struct SendPlace {
   enum class Stage { preparing, waiting, prepared, submitted };
-  SendQueue* queue = nullptr;  // nullptr: it is in none
+  SendQueue* queue = nullptr;  // nullptr: not queued
   std::list<ExchangePtr>::iterator at;
   Stage stage = Stage::preparing;
-  bool settled = false;  // it is begun when everything before it is answered
+  bool settled = false;  // begins only after every earlier request is answered
 };
 
 class SendOrder {
  public:
-  // `begin` begins an exchange that waited; `submit` hands one that is prepared to the append thread, whose answer has
-  // to be told by `returned`.
+  // `begin` starts an exchange that waited. `submit` submits a prepared one to the append thread; its answer has to be
+  // reported by `returned`.
   SendOrder(std::function<void(const ExchangePtr&)> begin, std::function<void(const ExchangePtr&)> submit);
 
-  // A new exchange takes its place. False: it waits, and is begun in its turn.
+  // Queues a new exchange. Returns false if it has to wait; then `begin` starts it in its turn.
   bool join(const ExchangePtr& exchange);
-  // It cannot be begun before what was sent before it is answered. False: it waits.
+  // Requires every earlier request to be answered first. Returns false if the exchange has to wait.
   bool settle(const ExchangePtr& exchange);
-  // Its append is ready: submitted now, or in its turn.
+  // The append of the exchange is ready: it is submitted now or in its turn.
   void prepared(const ExchangePtr& exchange);
-  // The append thread has answered: it leaves next, or is prepared again.
+  // The append thread has answered: the exchange leaves, or is prepared again.
   void returned(const ExchangePtr& exchange);
-  // It is answered, and will not submit (any more).
+  // Removes an exchange that is answered and will submit no more.
   void leave(const ExchangePtr& exchange);
 
  private:
@@ -64,7 +64,7 @@ class SendOrder {
   const std::function<void(const ExchangePtr&)> submit_;
   std::unordered_map<std::string, SendQueue> queues_;
   std::unordered_map<std::string, SendQueue>::node_type
-      spare_;  // the last that became empty: most requests begin a queue and end it
+      spare_;  // The queue that became empty last is reused: most requests begin a queue and end it.
 };
 
 }  // namespace muniment::gateway

@@ -1,3 +1,4 @@
+// Runs tasks on a bounded pool of threads.
 #include "gateway/request/worker_pool.hpp"
 
 #include <utility>
@@ -23,7 +24,7 @@ Status WorkerPool::post(Deadline deadline, Task task) {
   std::unique_lock lock(mutex_);
   if (stopping_) return Error(Errc::unavailable, "the daemon is stopping");
   if (tasks_.size() >= tasks_max_) {
-    Error error(Errc::over_budget, std::to_string(tasks_.size()) + " requests are waiting already, limit " +
+    Error error(Errc::over_budget, std::to_string(tasks_.size()) + " requests already wait for a worker, limit " +
                                        std::to_string(tasks_max_) + ". Retry in 100 ms.");
     error.limit = static_cast<std::int64_t>(tasks_max_);
     error.retry_after_ms = 100;
@@ -38,7 +39,7 @@ void WorkerPool::post_admitted(Deadline deadline, Task task) {
   if (!stopping_) give(deadline, std::move(task), std::move(lock));
 }
 
-// To an idle worker, or into the queue.
+// Gives the task to an idle worker, or queues it.
 void WorkerPool::give(Deadline deadline, Task task, std::unique_lock<std::mutex> lock) {
   if (idle_.empty()) {
     tasks_.emplace_back(deadline, std::move(task));
@@ -77,7 +78,7 @@ void WorkerPool::work(Worker& worker, Deadline deadline, Task task, std::unique_
   worker.deadline = deadline;
   lock.unlock();
   task(*worker.reader);
-  task = nullptr;  // what it holds goes before the lock is taken again
+  task = nullptr;  // the task's captures are destroyed before the lock is taken again
   lock.lock();
   worker.busy = false;
   metrics::process().workers_busy.add(-1);

@@ -1,6 +1,5 @@
-// The workers: a bounded pool of threads, each owning one read connection. What blocks runs here
-// and never on the loop thread. Of the idle ones the last that worked goes first: its connection's plans and
-// caches in Postgres are warm, and the others' are not needed.
+// A bounded pool of worker threads, each with one read connection. Blocking work runs here, never on the loop thread.
+// The worker that became idle last gets the next task, because the caches of its Postgres backend are warm.
 #pragma once
 
 #include <condition_variable>
@@ -24,19 +23,19 @@ class WorkerPool {
   using Task = std::function<void(store::Reader&)>;
 
   WorkerPool(std::size_t workers, const store::LogPlace& place, std::size_t tasks_max);
-  ~WorkerPool();  // as by `stop`
+  ~WorkerPool();  // calls `stop`
 
-  // Errors: over_budget when the queue is full, unavailable after `stop`.
+  // Errors: over_budget if the queue is full, unavailable after `stop`.
   Status post(Deadline deadline, Task task);
-  // The rest of what was posted once: however full the queue is. After `stop` it is dropped.
+  // Queues the rest of an admitted task, even if the queue is full. Drops it after `stop`.
   void post_admitted(Deadline deadline, Task task);
 
-  // Cuts the connection of every worker that is still busy with a task whose deadline passed before
-  // `now`: a frozen server holds it otherwise for as long as it likes. True: there was one.
+  // Interrupts the connection of every worker that is still busy with a task whose deadline passed before `now`,
+  // because a frozen server would block it without end. Returns true if there was one.
   bool interrupt_late(Monotonic now);
 
   std::size_t queued() const;
-  void stop();  // finishes what is queued, then ends the threads
+  void stop();  // finishes the queued tasks, then ends the threads
 
  private:
   struct Worker {
@@ -44,7 +43,7 @@ class WorkerPool {
     bool busy = false;
     bool interrupted = false;
     Deadline deadline{};
-    Task task;  // handed to it while it was idle
+    Task task;  // given to it while it was idle
     std::condition_variable wake;
     std::thread thread;
   };
@@ -54,8 +53,8 @@ class WorkerPool {
 
   const std::size_t tasks_max_;
   mutable std::mutex mutex_;
-  std::deque<std::pair<Deadline, Task>> tasks_;  // waiting: nobody is idle
-  std::vector<Worker*> idle_;                    // the last one worked last
+  std::deque<std::pair<Deadline, Task>> tasks_;  // not empty only while no worker is idle
+  std::vector<Worker*> idle_;                    // the back worked last
   std::vector<std::unique_ptr<Worker>> workers_;
   bool stopping_ = false;
 };

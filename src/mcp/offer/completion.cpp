@@ -1,4 +1,5 @@
-// completion/complete: values for the arguments of prompts and resource templates, from the runs and corpora there are.
+// completion/complete: suggests values for the arguments of prompts and resource templates, from the existing runs and
+// corpora.
 #include <fmt/format.h>
 
 #include "mcp/methods.hpp"

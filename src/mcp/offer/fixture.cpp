@@ -1,3 +1,4 @@
+// Implements the tools, resources and prompts of MCP's conformance suite.
 #include "mcp/offer/fixture.hpp"
 
 #include <algorithm>
@@ -169,7 +170,7 @@ std::string questions(const std::vector<Question>& asked) {
   return std::move(requests.end_object()).text();
 }
 
-// The state that the client brought back, if this call's first round made it. A forged one is an error, and answered.
+// The state that the client returned, if this call's first round made it. A forged state is answered with an error.
 enum class State : std::uint8_t { none, good, forged };
 State take_state(const CallPtr& call, std::string& text) {
   const json::Value given = call->params()["requestState"];
@@ -185,7 +186,7 @@ State take_state(const CallPtr& call, std::string& text) {
   return State::good;
 }
 
-// Asks until all answers are there, with a state that must come back; then `done` gets it.
+// Asks until all answers have arrived, with a state that the client must return; then `done` gets it.
 void rounds(const CallPtr& call, const std::vector<Question>& asked, std::string_view state,
             const std::function<void()>& done) {
   std::string text;

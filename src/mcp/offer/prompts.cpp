@@ -1,4 +1,4 @@
-// prompts/list and prompts/get: one table of what a user may ask a host for.
+// prompts/list and prompts/get: the table of prompts that a user may choose in a host.
 #include <algorithm>
 #include <array>
 

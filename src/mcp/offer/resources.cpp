@@ -1,5 +1,5 @@
-// resources/list, resources/templates/list and resources/read. The table of templates is the one list of what
-// a URI may be; a resource is read by pointer.resolve, so its hash is checked, and what is long is named, not sent.
+// resources/list, resources/templates/list and resources/read. The table of templates lists every form of a URI.
+// pointer.resolve reads a resource and checks its hash; a long resource is described instead of sent.
 #include "mcp/offer/resources.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::int64_t page_runs = 50;
 enum class Changes : std::uint8_t { never, with_log, as_run };
 
 struct Template {
-  std::string_view uri;  // RFC 6570; without a variable it is a resource of its own
+  std::string_view uri;  // RFC 6570; without a variable it is a resource itself
   std::string_view name;
   std::string_view description;
   std::string_view mime_type;
@@ -43,7 +43,7 @@ constexpr Template template_table[] = {
 
 bool is_template(const Template& row) { return row.uri.find('{') != std::string_view::npos; }
 
-// The row with the longest fixed beginning that the URI has.
+// Returns the row with the longest fixed prefix of the URI.
 const Template* row_of(std::string_view uri) {
   const Template* best = nullptr;
   std::size_t best_size = 0;
@@ -91,7 +91,7 @@ void read_run(const CallPtr& call, const std::string& uri) {
   });
 }
 
-// Long or binary bytes are described; their slices can be read.
+// Describes long or binary bytes; their slices can be read.
 void answer_resolved(const CallPtr& call, const std::string& uri, std::string_view mime_type,
                      const NativeReply& reply) {
   if (!reply.ok()) return call->fail(failure_of(reply.error));
@@ -103,7 +103,7 @@ void answer_resolved(const CallPtr& call, const std::string& uri, std::string_vi
   call->answer(text ? contents(uri, mime_type, *text) : contents(uri, "application/json", found.source()), not_cached);
 }
 
-// The session's run is the one that stops where a critical pointer does not resolve.
+// A critical pointer that does not resolve stops the session's run.
 void read_pointer(const CallPtr& call, const std::string& uri, std::string_view mime_type) {
   call->session().run().when_started([call, uri, mime_type] {
     json::Writer params;
@@ -129,7 +129,7 @@ std::optional<std::string> follow_params(std::string_view uri) {
   return std::move(params.end_object()).text();
 }
 
-// The fixed resources, then the runs, newest first.
+// Lists the fixed resources, then the runs, newest first.
 void list_resources(const CallPtr& call) {
   json::Writer params;
   params.begin_object().member("limit", page_runs);

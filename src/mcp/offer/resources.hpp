@@ -7,8 +7,8 @@
 
 namespace muniment::mcp {
 
-// Parameters of event.subscribe that follow the resource; empty text for one that never changes. Nothing: no such
-// resource.
+// Returns the parameters of event.subscribe that follow the resource; empty text for one that never changes; nullopt
+// for an unknown resource.
 std::optional<std::string> follow_params(std::string_view uri);
 
 }  // namespace muniment::mcp

@@ -1,4 +1,4 @@
-// Native schemas as a host reads them: without references to other files and without formats of our own.
+// Converts native schemas for hosts: without references to other files and without custom formats.
 #include <algorithm>
 #include <array>
 
@@ -17,7 +17,7 @@ std::string_view text_of(std::string_view path) {
   return {};
 }
 
-// Writes a schema with each reference replaced by what it refers to. `file` is where "#/…" points into.
+// Writes a schema with each reference replaced by its target. `file` is the base of "#/…".
 class Plain {
  public:
   Plain(json::Writer& out, bool run_filled_in) : out_(out), run_filled_in_(run_filled_in) {}
@@ -55,7 +55,7 @@ class Plain {
     --depth_;
   }
 
-  // A session fills in the run of the method itself.
+  // A session supplies the method's run itself.
   void write_required(const json::Value& names) {
     std::vector<std::string> left;
     for (const json::Value name : names) {
@@ -85,7 +85,7 @@ class Plain {
 
   json::Writer& out_;
   const bool run_filled_in_;
-  int depth_ = 0;  // of objects that are being written
+  int depth_ = 0;  // nesting depth of the objects being written
 };
 
 }  // namespace

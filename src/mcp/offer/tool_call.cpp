@@ -20,13 +20,13 @@ std::string tool_result(std::string_view text, std::string_view structured, bool
   return std::move(result.member("isError", error).end_object()).text();
 }
 
-// The native error's message says what to do, after its code.
+// The native error's code and message, which names the next step.
 std::string say_error(const json::Value& error) {
   const json::Value data = error["data"];
   const std::string code = data["code"].string_or("error") + ": ";
   std::string text = error["message"].string_or("");
   if (!text.starts_with(code)) text.insert(0, code);
-  if (data["retryable"].as_bool().value_or(false)) text += " It may be tried again.";
+  if (data["retryable"].as_bool().value_or(false)) text += " It can be retried.";
   return text;
 }
 
@@ -54,13 +54,13 @@ json::Value no_arguments() {
   return none.root();
 }
 
-// Id of the run that a result of run.end names.
+// Returns the run that a result of run.end names.
 std::string ended_run(std::string_view result) {
   const auto document = json::parse(result);
   return document ? document->root()["run_id"].string_or("") : std::string();
 }
 
-// A call on its way, with what is recorded of it.
+// A call in progress, and its record.
 struct Running {
   CallPtr call;
   const Tool* tool = nullptr;
@@ -82,7 +82,7 @@ void finish(const Running& running, std::string text, std::string_view structure
   running.call->answer(tool_result(text, structured, error));
 }
 
-// A call that the host cancels, or leaves behind, has ended, too.
+// Records the end of a call that the host cancels or abandons.
 void record_cancelling(const Running& running) {
   running.call->on_end = [weak = running.call->session().weak_from_this(), call_id = running.call_id] {
     if (const auto session = weak.lock()) session->run().returned(call_id, "cancelled", "The host cancelled it.", {});
@@ -95,7 +95,7 @@ void reply(const Running& running, const NativeReply& reply) {
   finish(running, running.tool->say(reply.result), reply.result.source(), failed);
 }
 
-// The tool `status` with a handle: the result of the call that has it, as it would have been answered.
+// Answers the tool `status` with the result of the call that has this handle.
 void answer_handle(const CallPtr& call, const std::string& handle) {
   Session& session = call->session();
   const auto found =
@@ -147,7 +147,7 @@ void call_tool(const CallPtr& call) {
 void hand_over(const CallPtr& call) {
   Session& session = call->session();
   auto handle = session.server().handles().open(session.options().owner, session.server().clock().monotonic());
-  if (!handle) return;  // it goes on without
+  if (!handle) return;  // the call continues without a handle
   const std::string text =
       fmt::format("Still working. Ask the tool status for the result with the handle {}.", *handle);
   const std::string interim = tool_result(text, working(*handle), false);

@@ -1,3 +1,4 @@
+// Converts the arguments of tools to native parameters.
 #include "mcp/offer/tool_inputs.hpp"
 
 #include <set>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::string_view default_corpus = "memory";
 
-// A method's own time limit would be reached before the host's, and say less.
+// Sets the method's own time limit to its maximum, so that it does not end before the host's.
 void write_meta(json::Writer& out) {
   out.key("_meta").begin_object().member("deadline_ms", limits::deadline_ms_max).end_object();
 }
@@ -29,7 +30,7 @@ std::set<std::string_view> methods_with_run() {
   return methods;
 }
 
-// Whether the native method has a parameter run_id. Its schema is read once: reading it takes up to 30 µs.
+// Returns whether the native method has a parameter run_id. Cached, since reading a schema takes up to 30 µs.
 bool takes_run(std::string_view method) {
   static const std::set<std::string_view> methods = methods_with_run();
   return methods.contains(method);
@@ -77,7 +78,7 @@ void write_body(json::Writer& out, const json::Value& body) {
   out.end_object();
 }
 
-// Own types keep their bodies as they are.
+// The bodies of x. types are not converted.
 bool has_content(const json::Value& event) {
   return event["body"].is(json::Kind::object) && !event["type"].string_or("").starts_with("x.");
 }
@@ -120,7 +121,7 @@ std::string remember_input() {
   return std::move(out.member("additionalProperties", false).end_object()).text();
 }
 
-// Without an id, a file is named by its path, and a text by its hash: the same text again is the same document.
+// Without an id, a file is named by its path and a text by its hash, so the same text is the same document.
 Result<std::string> remember_params(const json::Value& arguments, std::string_view) {
   const auto text = arguments["text"].as_string();
   const auto path = arguments["path"].as_string();

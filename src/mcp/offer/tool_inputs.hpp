@@ -1,4 +1,4 @@
-// Inputs of the tools whose arguments are not simply the parameters of their native method.
+// Inputs of the tools whose arguments differ from the parameters of their native method.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ namespace muniment::mcp {
 std::string remember_input();
 Result<std::string> remember_params(const json::Value& arguments, std::string_view run_id);
 Result<std::string> retrieve_params(const json::Value& arguments, std::string_view run_id);
-// Content parts may be spelled as a string, as {type: "text", text} or as {type: "text", content}: the last is stored.
+// Content parts may be a string, {type: "text", text} or {type: "text", content}; the last form is stored.
 Result<std::string> event_params(const json::Value& arguments, std::string_view run_id);
 std::string status_input();
 
-// The arguments without _meta, with the session's run where the method takes a run and none is named.
+// Returns the arguments without _meta, and adds the session's run if the method takes a run and none is named.
 std::string plain_params(std::string_view method, const json::Value& arguments, std::string_view run_id);
 
 }  // namespace muniment::mcp

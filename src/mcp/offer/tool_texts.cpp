@@ -1,3 +1,4 @@
+// Writes the texts of tool results.
 #include "mcp/offer/tool_texts.hpp"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ std::string counted(const json::Value& list, std::string_view noun) {
   return counted(static_cast<std::int64_t>(list.size()), noun);
 }
 
-// The runs that the request itself stopped.
+// Lists the runs that the request itself stopped.
 std::string say_halted(const json::Value& halted) {
   std::string text;
   for (const json::Value run : halted) {
@@ -44,7 +45,7 @@ std::string say_halted(const json::Value& halted) {
   return text;
 }
 
-// What blocks, first; then what was noted. A finding's text ends with the next step.
+// Lists blocking findings first, then notes. A finding's text ends with the next step.
 std::string say_findings(const json::Value& result) {
   std::string text;
   std::size_t shown = 0;

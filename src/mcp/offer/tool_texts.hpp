@@ -1,5 +1,4 @@
-// Short texts for the model: what a tool's result says, in a few lines. The result itself goes along as structured
-// content.
+// Short texts of tool results for the model: a few lines each. The full result is added as structured content.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// The table of tools, and the list that a server offers.
 #include "mcp/offer/tools.hpp"
 
 #include <algorithm>
@@ -200,7 +201,7 @@ constexpr Tool tools_offered[] = {
      .say = say_json},
 };
 
-// The method's result, or a handle for it where it takes long.
+// Describes the method's result, or a handle if the call may take long.
 void write_output_schema(json::Writer& out, const Tool& tool) {
   out.key("outputSchema").begin_object().member("type", "object").key("anyOf").begin_array();
   out.raw(plain_schema(tool.method, "result")).raw(handle_schema).end_array().end_object();
@@ -247,7 +248,7 @@ Status check_toolsets(const std::vector<std::string>& names, std::string_view wh
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       return Error(Errc::invalid_argument,
-                   fmt::format("{}: there is no toolset {}. Known: {}.", whose, name, fmt::join(known, ", ")));
+                   fmt::format("{}: unknown toolset {}. Known: {}.", whose, name, fmt::join(known, ", ")));
     }
   }
   return success();

@@ -1,4 +1,4 @@
-// The tools that a host's model may call: one table, in the order in which they are offered.
+// The table of tools that a host's model may call, in the order in which they are offered.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,16 @@ namespace muniment::mcp {
 
 struct ServerOptions;
 
-// Effects of a tool, as a host may show them before it asks its user.
+// Effects of a tool, which a host may show before it asks its user.
 struct Hints {
   bool read_only = false;
   bool destructive = false;
   bool idempotent = false;
 };
 
-// Turns a tool's arguments into the parameters of its native method. Errors: invalid_argument.
+// Converts a tool's arguments to the parameters of its native method. Errors: invalid_argument.
 using Adapt = Result<std::string> (*)(const json::Value& arguments, std::string_view run_id);
-// A short text for the model, of the method's result.
+// Returns a short text for the model from the method's result.
 using Say = std::string (*)(const json::Value& result);
 
 struct Tool {
@@ -31,12 +31,12 @@ struct Tool {
   std::string_view toolset{};  // empty: the default list
   std::string_view title;
   std::string_view description;
-  std::string_view method;  // the native method: its schema is the tool's, but for what `input` says
+  std::string_view method;  // the native method, whose schema is the tool's unless `input` is set
   Hints hints{};
   Say say;
   Adapt adapt = nullptr;             // nullptr: the arguments are the parameters
-  std::string (*input)() = nullptr;  // the input schema, where it is not the method's
-  bool output = true;                // its results fit the method's schema
+  std::string (*input)() = nullptr;  // the input schema, if it is not the method's
+  bool output = true;                // its results match the method's schema
 };
 
 // The tools that a server offers, with the text of tools/list.
@@ -44,17 +44,16 @@ struct ToolList {
   std::vector<const Tool*> tools;
   std::string list;  // the items of tools/list, a JSON array
 
-  const Tool* find(std::string_view name) const;  // nullptr: none
+  const Tool* find(std::string_view name) const;  // returns nullptr for an unknown name
 };
 
 std::span<const Tool> tool_table();
 ToolList offered_tools(const ServerOptions& options);
-// Errors: invalid_argument for a toolset that there is not; `whose` names the setting.
+// Errors: invalid_argument for an unknown toolset; `whose` names the setting.
 Status check_toolsets(const std::vector<std::string>& names, std::string_view whose = "mcp_toolsets");
 
-// A native method's schema as one JSON Schema that refers to no other file and knows no format but JSON Schema's.
-// `part` is "params" or "result"; `_meta` is left out. The run, which a session fills in, is not
-// required of params.
+// Returns a native method's schema as one JSON Schema without references to other files and with standard formats only.
+// `part` is "params" or "result"; `_meta` is omitted. The run, which a session supplies, is optional in params.
 std::string plain_schema(std::string_view method, std::string_view part);
 
 }  // namespace muniment::mcp

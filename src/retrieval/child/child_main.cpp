@@ -1,3 +1,4 @@
+// Runs the process as the child that its command line names.
 #include "retrieval/child/child_main.hpp"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// Checks the messages between a search child and the daemon's embedding server.
 #include "retrieval/child/embed_messages.hpp"
 
 #include <cmath>
@@ -12,7 +13,7 @@ constexpr double length_error_max = 1e-5;
 bool is_unit_or_zero(const std::vector<float>& vector) {
   double square = 0;
   for (const float x : vector) square += static_cast<double>(x) * static_cast<double>(x);
-  return square == 0 || std::abs(square - 1) < length_error_max;  // not so for what is not finite
+  return square == 0 || std::abs(square - 1) < length_error_max;  // false if it is not finite
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ Result<Vectors> unpacked(const EmbeddedTexts& answer, std::size_t count, std::si
   Vectors vectors(count, std::vector<float>(dimension));
   for (std::size_t i = 0; i < count; ++i) {
     std::memcpy(vectors[i].data(), answer.numbers.data() + i * bytes, bytes);
-    if (!is_unit_or_zero(vectors[i])) return Error(Errc::corrupt, "an answer holds what is no vector");
+    if (!is_unit_or_zero(vectors[i])) return Error(Errc::corrupt, "an answer contains an invalid vector");
   }
   return vectors;
 }

@@ -1,6 +1,5 @@
-// What a search child asks of the embedding server, through the daemon, and what comes back. Neither side
-// believes the other: the child may have been taken over by a document, and what the daemon passes on is
-// a stranger's.
+// Messages by which a search child asks the embedding server through the daemon. Neither side trusts the other: a
+// hostile document may control the child, and the daemon forwards what an external server sent.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +19,13 @@ struct EmbedTask {
   std::vector<std::string> texts;
 };
 
-// The vectors one after another, as the machine has its floats.
+// The vectors one after another, in the machine's float format.
 struct EmbeddedTexts {
   std::uint32_t dimension = 0;
   std::string numbers;
 };
 
-// The places of a child's embedding channels, which come after all of its others.
+// Indices of a child's embedding channels, after all of its other channels.
 inline constexpr std::size_t document_channel = 0;
 inline constexpr std::size_t query_channel = 1;
 
@@ -42,12 +41,12 @@ void members(Archive& archive, T& it) {
   archive(it.dimension, it.numbers);
 }
 
-// The text's first bytes, at most so many, and no part of a character.
+// Returns at most that many leading bytes of the text, cut between characters.
 std::string_view first_characters(std::string_view text, std::size_t bytes_max);
 
 EmbeddedTexts packed(const Vectors& vectors, std::size_t dimension);
 
-// Errors: corrupt, unless they are so many vectors of that dimension, each of unit length or all zero.
+// Errors: corrupt unless the answer has `count` vectors of that dimension, each of unit length or all zero.
 Result<Vectors> unpacked(const EmbeddedTexts& answer, std::size_t count, std::size_t dimension);
 
 }  // namespace muniment::retrieval

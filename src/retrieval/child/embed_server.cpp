@@ -1,3 +1,4 @@
+// Serves the embedding channels of the search child.
 #include "retrieval/child/embed_server.hpp"
 
 #include <sys/socket.h>
@@ -29,7 +30,7 @@ Result<std::vector<float>> embed_beginning(Embedder& embedder, std::string_view 
     auto vector = embed_one(embedder, text);
     if (vector || vector.error().code != Errc::invalid_argument) return vector;
     if (text.size() <= shortest_beginning_bytes) {
-      // Is it the text, or does the server refuse everything?
+      // Distinguishes a refused text from a server that refuses everything.
       RETURN_IF_ERROR(embed_one(embedder, "text"));
       return std::vector<float>(embedder.identity().dimension, 0.0F);
     }
@@ -107,14 +108,15 @@ void EmbedServer::serve(Sockets sockets) {
   }
 }
 
-// Null when it is to stop.
+// Returns null when the server is to stop.
 std::shared_ptr<const Fd> EmbedServer::next_socket(std::size_t place, const std::shared_ptr<const Fd>& last) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stopping_ || (sockets_[place] && sockets_[place] != last); });
   return stopping_ ? nullptr : sockets_[place];
 }
 
-// The documents' thread finds out the dimension; the queries' waits for that. Null when it is to stop.
+// The documents' thread determines the dimension; the queries' thread waits for it. Returns null when the server is to
+// stop.
 std::unique_ptr<Embedder> EmbedServer::open_at_last(TextKind kind) {
   for (;;) {
     std::size_t dimension = 0;
@@ -153,7 +155,7 @@ void EmbedServer::run(std::size_t place) {
 Result<Vectors> EmbedServer::embed(Embedder& embedder, const Frame& frame, TextKind kind) {
   ASSIGN_OR_RETURN(const auto task, from_wire<EmbedTask>(frame.payload));
   if (frame.kind != MessageKind::embed || task.kind != kind)
-    return Error(Errc::corrupt, "a message came on a channel that is not for it");
+    return Error(Errc::corrupt, "a message arrived on the wrong channel");
   for (const std::string& text : task.texts) {
     if (first_invalid_utf8(text) != std::string_view::npos) return Error(Errc::corrupt, "a text is not UTF-8");
   }
@@ -164,14 +166,15 @@ Result<Vectors> EmbedServer::embed(Embedder& embedder, const Frame& frame, TextK
   return vectors;
 }
 
-// Until the child closes it, does not take its answer, or says what it should not.
+// Runs until the child closes the channel, does not read its answer, or sends an invalid message.
 void EmbedServer::serve_socket(int socket, Embedder& embedder, TextKind kind) {
   for (;;) {
     const auto frame = receive_frame(socket, limits::embed_request_bytes_max, no_deadline);
     if (!frame) return;
     const auto vectors = embed(embedder, *frame, kind);
     if (!vectors && vectors.error().code == Errc::corrupt) {
-      log_error("the search child asks the embedding server for what cannot be", {{"error", vectors.error().message}});
+      log_error("the search child sent an invalid request to the embedding server",
+                {{"error", vectors.error().message}});
       return;
     }
     const std::string payload =

@@ -1,9 +1,9 @@
-// The daemon's side of the `http` lane: it has the embedder, with its key, and answers what the search child
-// asks on the embedding channels, a thread for each. It outlives children: a request that is on its way
-// when one dies is finished for nobody, and then the next one's channels are served.
+// The daemon's side of the `http` lane: owns the embedder and its key, and answers the search child on the embedding
+// channels, one thread for each. It outlives children: if one dies during a request, the answer is dropped and the
+// channels of the next child are served.
 //
-// Where the server's dimension is not known it is asked until it says it; the children that are
-// started before that have no such lane.
+// If the server's dimension is not known, it is requested until the server answers; children that are started before
+// that do not have the lane.
 #pragma once
 
 #include <array>
@@ -28,17 +28,18 @@ namespace muniment::retrieval {
 
 class EmbedServer {
  public:
-  // `on_known` comes on one of its threads: `identity` has one now.
+  // `on_known` is called on one of its threads once `identity` has a value.
   EmbedServer(RemoteOptions options, std::function<void()> on_known);
-  ~EmbedServer();  // stops as by `stop`
+  ~EmbedServer();  // calls `stop`
 
   std::optional<EmbedderIdentity> identity() const;
-  // Waits for it, but no longer than the first attempt takes.
+  // Waits for the identity, but at most for the first attempt.
   std::optional<EmbedderIdentity> first_identity(Deadline deadline) const;
-  // Why it has no answers at the moment; empty when it has.
+  // The reason for which it cannot answer at present; empty if it can.
   std::string problem() const;
 
-  // From now on these, the daemon's ends of a child's embedding channels; those of the child before are shut down.
+  // From now on serves these, the daemon's ends of a child's embedding channels; shuts the previous child's channels
+  // down.
   using Sockets = std::array<std::shared_ptr<const Fd>, limits::embed_channels>;
   void serve(Sockets sockets);
   void stop();
@@ -64,9 +65,9 @@ class EmbedServer {
   std::array<std::thread, limits::embed_channels> threads_;
 };
 
-// Texts of documents, of which the server refuses some: too long for its model, mostly. Such a text is embedded by its
-// beginning, halved until it is taken; one that is refused even when it is short has the zero vector, and is never
-// found by it. Errors: those of the embedder; invalid_argument where it refuses whatever it is given.
+// Embeds texts of documents even if the server refuses some, usually because they are too long for its model. A refused
+// text is halved until its beginning is accepted; a short text that is refused gets the zero vector, which no query
+// finds. Errors: those of the embedder; invalid_argument if the server refuses every text.
 Result<Vectors> embed_documents(Embedder& embedder, const std::vector<std::string>& texts);
 
 }  // namespace muniment::retrieval

@@ -1,3 +1,4 @@
+// Sends and receives framed messages.
 #include "retrieval/child/frame.hpp"
 
 #include <poll.h>
@@ -14,7 +15,7 @@ namespace muniment::retrieval {
 namespace {
 
 constexpr std::uint32_t magic = 0x3143534d;  // "MSC1"
-// Memory grows with what has come, not with what a header promises.
+// Memory grows with the received bytes, not with the length in the header.
 constexpr std::size_t step_bytes = 256 * 1024;
 
 Error broken(const char* doing) {
@@ -39,7 +40,7 @@ Status wait_for(int socket, short events, Deadline deadline) {
 Status receive_into(int socket, char* to, std::size_t size, Deadline deadline) {
   for (std::size_t got = 0; got < size;) {
     const ssize_t count = ::recv(socket, to + got, size - got, MSG_DONTWAIT);
-    if (count == 0) return Error(Errc::unavailable, "the other end is gone");
+    if (count == 0) return Error(Errc::unavailable, "the other end has closed the channel");
     if (count > 0) {
       got += static_cast<std::size_t>(count);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -57,10 +58,10 @@ Status await_readable(int socket, Deadline deadline) { return wait_for(socket, P
 
 Result<FrameHeader> read_header(std::string_view bytes, std::size_t bytes_max) {
   FrameHeader header;
-  if (bytes.size() != sizeof header) return Error(Errc::corrupt, "a message's header is short");
+  if (bytes.size() != sizeof header) return Error(Errc::corrupt, "a message's header is incomplete");
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.magic != magic || header.kind == 0 || header.kind > static_cast<std::uint32_t>(last_message_kind)) {
-    return Error(Errc::corrupt, "what came is no message");
+    return Error(Errc::corrupt, "the received bytes are not a message");
   }
   if (header.length > bytes_max) {
     Error error(Errc::too_large, "a message of " + std::to_string(header.length) + " bytes");

@@ -1,4 +1,4 @@
-// Messages on a socket: a header of 24 bytes (magic, kind, call, length) and as many bytes as it says.
+// Messages on a socket: a header of 24 bytes (magic, kind, call, length), followed by `length` bytes.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ enum class MessageKind : std::uint32_t {
   train,  // to a text child
   embed,  // from a search child
   answer,
-  failure,  // from either; a failure carries an Error
+  failure,  // from both; a failure carries an Error
 };
 inline constexpr MessageKind last_message_kind = MessageKind::failure;
 
 struct Frame {
   MessageKind kind = MessageKind::failure;
-  std::uint64_t call = 0;  // chosen by who asks; the answer carries it back
+  std::uint64_t call = 0;  // chosen by the sender of a request; the answer repeats it
   std::string payload;
 };
 
@@ -38,17 +38,17 @@ struct FrameHeader {
   std::uint64_t length = 0;
 };
 
-// Errors: corrupt for what is no header, too_large for a length above `bytes_max`.
+// Errors: corrupt for an invalid header, too_large for a length above `bytes_max`.
 Result<FrameHeader> read_header(std::string_view bytes, std::size_t bytes_max);
 
-// Errors: unavailable when the other end is gone, deadline_exceeded, too_large (nothing was sent).
+// Errors: unavailable if the other end has closed, deadline_exceeded, too_large (nothing was sent).
 Status send_frame(int socket, MessageKind kind, std::uint64_t call, std::string_view payload, std::size_t bytes_max,
                   Deadline deadline);
 
-// The same errors, and corrupt. After any of them the socket is good for nothing.
+// Errors: those of send_frame, and corrupt. After any of them the socket cannot be used again.
 Result<Frame> receive_frame(int socket, std::size_t bytes_max, Deadline deadline);
 
-// Waits until there is something to be received, be it the end. Errors: unavailable, deadline_exceeded.
+// Waits until data or the end of the stream can be received. Errors: unavailable, deadline_exceeded.
 Status await_readable(int socket, Deadline deadline);
 
 inline constexpr Deadline no_deadline = Deadline::max();

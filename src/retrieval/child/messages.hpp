@@ -1,5 +1,5 @@
-// What is said on the channels, member by member; see wire.hpp. An added member is added here, and
-// tests/unit/retrieval_wire_test.cpp notices one that was forgotten.
+// The messages on the channels, member by member; see wire.hpp. A new member has to be added here;
+// tests/unit/retrieval_wire_test.cpp detects a missing one.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace muniment::retrieval {
 
-// The first message to a search child: what it is to serve, and how safely.
+// The first message to a search child: its configuration and the required sandbox.
 struct SearchSetup {
   Engine::Options engine;
   std::uint32_t search_channels = 0;
-  bool needs_sandbox = false;  // it ends where Landlock and seccomp cannot be had
+  bool needs_sandbox = false;  // exit if Landlock and seccomp are not available
   std::int64_t address_space_bytes_max = 0;
-  EmbedderIdentity remote;    // whom it reaches through its embedding channels; of no dimension: it has none
-  std::int64_t query_ms = 0;  // how long a query waits for its vector there
+  EmbedderIdentity remote;    // the embedder behind the embedding channels; dimension 0: none
+  std::int64_t query_ms = 0;  // time that a query waits for its vector from there
 };
 
-// The first message from it.
+// The first message from a search child.
 struct SearchHello {
   EngineStatus status;
   std::vector<std::string> sandbox_missing;
@@ -49,7 +49,7 @@ void members(Archive& archive, T& it) {
   archive(it.code, it.message, it.limit, it.retry_after_ms);
 }
 
-// What a failure says; nullopt when it does not say it well.
+// Returns the error of a failure message; nullopt if it is malformed.
 inline std::optional<Error> error_from_wire(std::string_view bytes) {
   WireReader reader(bytes);
   Error error;

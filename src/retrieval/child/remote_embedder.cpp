@@ -1,3 +1,4 @@
+// Embeds texts through the daemon's embedding server.
 #include "retrieval/child/remote_embedder.hpp"
 
 #include <algorithm>
@@ -13,12 +14,12 @@ constexpr std::size_t text_bytes_max = 32 * 1024;
 constexpr std::size_t task_texts_max = 16;
 static_assert(task_texts_max * (text_bytes_max + 4) < limits::embed_request_bytes_max);
 
-// Once an answer has begun it comes in one piece.
+// An answer that has begun arrives without pauses.
 constexpr std::chrono::seconds frame_time_max{5};
 
 }  // namespace
 
-// Whose turn it is, until this goes.
+// The right to use the channel, until destroyed.
 struct EmbedChannel::Turn {
   explicit Turn(EmbedChannel& of) : channel(of) {}
   ~Turn() {
@@ -41,7 +42,7 @@ Result<Vectors> EmbedChannel::ask(const EmbedTask& task, std::size_t dimension) 
   const Turn turn(*this);
   auto vectors = exchange(task, dimension, deadline);
   if (vectors) return vectors;
-  // A text that is refused says nothing about the next one.
+  // A refused text does not affect the next one.
   const bool refused = vectors.error().code == Errc::invalid_argument;
   const std::lock_guard lock(mutex_);
   problem_ = vectors.error().message;
@@ -51,10 +52,10 @@ Result<Vectors> EmbedChannel::ask(const EmbedTask& task, std::size_t dimension) 
 
 Error EmbedChannel::break_off(Error why) {
   broken_ = true;
-  return Error(Errc::unavailable, "the channel to the daemon is of no use any more: " + why.message);
+  return Error(Errc::unavailable, "the channel to the daemon cannot be used any more: " + why.message);
 }
 
-// An answer, be it this call's or one that is owed.
+// Receives an answer: to this call or to an earlier one that timed out.
 Result<Frame> EmbedChannel::receive(Deadline deadline) {
   if (const auto ready = await_readable(socket_, deadline); !ready) {
     if (ready.error().code != Errc::deadline_exceeded) return break_off(ready.error());
@@ -62,24 +63,24 @@ Result<Frame> EmbedChannel::receive(Deadline deadline) {
   }
   auto frame = receive_frame(socket_, limits::embed_answer_bytes_max, steady_now() + frame_time_max);
   if (!frame) return break_off(std::move(frame).error());
-  if (frame->call != calls_) return break_off(Error(Errc::corrupt, "an answer to what was not asked"));
-  owed_ = false;
+  if (frame->call != calls_) return break_off(Error(Errc::corrupt, "an answer to another call"));
+  pending_ = false;
   return frame;
 }
 
 Result<Vectors> EmbedChannel::exchange(const EmbedTask& task, std::size_t dimension, Deadline deadline) {
   if (broken_) return Error(Errc::unavailable, "the channel to the daemon is broken");
-  if (owed_) RETURN_IF_ERROR(receive(deadline));
+  if (pending_) RETURN_IF_ERROR(receive(deadline));
   const auto sent =
       send_frame(socket_, MessageKind::embed, ++calls_, to_wire(task), limits::embed_request_bytes_max, deadline);
   if (!sent) return break_off(sent.error());
-  owed_ = true;
+  pending_ = true;
   ASSIGN_OR_RETURN(const Frame frame, receive(deadline));
   if (frame.kind == MessageKind::failure) {
     auto error = error_from_wire(frame.payload);
-    return error ? *std::move(error) : Error(Errc::unavailable, "the daemon says an error that is none");
+    return error ? *std::move(error) : Error(Errc::unavailable, "the daemon sent an invalid error");
   }
-  if (frame.kind != MessageKind::answer) return break_off(Error(Errc::corrupt, "a question instead of an answer"));
+  if (frame.kind != MessageKind::answer) return break_off(Error(Errc::corrupt, "a request instead of an answer"));
   ASSIGN_OR_RETURN(const auto answer, from_wire<EmbeddedTexts>(frame.payload));
   return unpacked(answer, task.texts.size(), dimension);
 }

@@ -1,7 +1,6 @@
-// The `http` lane's embedder as the search child has it: the child makes no connection and holds no key,
-// it asks the daemon, over a channel for documents and one for queries. A channel has one user at a time.
-// What cannot be had in time, or is not as it should be, is `unavailable`, and is not tried again for a
-// while: whoever asks meanwhile is told the same at once.
+// The embedder of the `http` lane in the search child. The child opens no connection and holds no key; it asks the
+// daemon over one channel for documents and one for queries. A channel has one user at a time. An answer that is late
+// or invalid is `unavailable`; for a while after it, further calls fail at once with the same error.
 #pragma once
 
 #include <array>
@@ -38,17 +37,17 @@ class EmbedChannel {
   std::condition_variable free_;
   bool busy_ = false;
   Monotonic not_before_{};
-  std::string problem_;  // of the last attempt
+  std::string problem_;  // error of the last attempt
 
-  std::uint64_t calls_ = 0;  // whoever's turn it is …
-  bool owed_ = false;        // … an answer that somebody did not wait for is still to come
-  bool broken_ = false;      // … nothing can be told apart on it any more
+  std::uint64_t calls_ = 0;  // number of the last call; used by the channel's present user, like the next two
+  bool pending_ = false;     // the answer to a call that timed out is still pending
+  bool broken_ = false;      // answers can no longer be matched with calls
 };
 
 struct RemoteEmbedderOptions {
   EmbedderIdentity identity;
   std::array<int, limits::embed_channels> sockets{};       // documents, queries
-  std::chrono::milliseconds document_patience{1'800'000};  // the daemon has limits of its own, and passages have time
+  std::chrono::milliseconds document_patience{1'800'000};  // the daemon has its own limits, and documents may take long
   std::chrono::milliseconds query_patience{2'500};
   std::chrono::milliseconds pause{2'000};  // after a failure
 };
@@ -61,7 +60,7 @@ class RemoteEmbedder : public Embedder {
         queries_(options.sockets[query_channel], options.query_patience, options.pause) {}
 
   const EmbedderIdentity& identity() const override { return identity_; }
-  // Of a text the first 32 KiB count, which is beyond what models read. Errors: unavailable.
+  // Uses the first 32 KiB of a text, which exceeds what models read. Errors: unavailable.
   Result<Vectors> embed(std::span<const std::string_view> texts, TextKind kind) override;
 
  private:

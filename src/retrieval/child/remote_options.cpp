@@ -1,3 +1,4 @@
+// Derives the limits of an HTTP embedding server for the search child.
 #include "retrieval/child/remote_options.hpp"
 
 #include <algorithm>
@@ -6,15 +7,16 @@ namespace muniment::retrieval {
 
 namespace {
 
-// Whoever asks a question waits for its vector, and has other lanes; documents have time.
+// A query waits for its vector and has other lanes; documents may take longer.
 constexpr std::int64_t query_ms_max = 2'000;
-constexpr std::int64_t query_ms_more = 500;  // for the way there and back
+constexpr std::int64_t query_ms_more = 500;  // for both directions
 
 }  // namespace
 
 Result<RemoteOptions> http_remote(const HttpEmbedderOptions& options) {
   HttpEmbedderOptions checked = options;
-  checked.dimension = std::max<std::size_t>(options.dimension, 1);  // of no matter, but then it is not asked
+  // The value is irrelevant but prevents a request to the server.
+  checked.dimension = std::max<std::size_t>(options.dimension, 1);
   RETURN_IF_ERROR(open_http(checked));
   const std::int64_t query_ms = std::min(options.timeout_ms, query_ms_max);
   RemoteOptions remote;

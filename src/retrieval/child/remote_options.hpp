@@ -1,4 +1,4 @@
-// Which embedding server the daemon asks for its search child, and how.
+// The embedding server that the daemon asks on behalf of its search child.
 #pragma once
 
 #include <chrono>
@@ -12,18 +12,19 @@ namespace muniment::retrieval {
 
 struct WantedEmbedder {
   TextKind kind = TextKind::document;
-  std::size_t dimension = 0;       // 0: it asks the server
-  std::function<bool()> given_up;  // what it waits for is not wanted any more
+  std::size_t dimension = 0;       // 0: ask the server
+  std::function<bool()> given_up;  // returns true once the result is not needed any more
 };
 
 struct RemoteOptions {
-  std::function<Result<std::unique_ptr<Embedder>>(const WantedEmbedder& wanted)> open;  // none: there is no server
-  std::chrono::milliseconds query_patience{2'500};  // a query goes on without it after that: well below search_hang
-  std::chrono::milliseconds pause{2'000};           // between two attempts to open it
+  std::function<Result<std::unique_ptr<Embedder>>(const WantedEmbedder& wanted)> open;  // empty: there is no server
+  // After this time a query continues without the lane; far below search_hang.
+  std::chrono::milliseconds query_patience{2'500};
+  std::chrono::milliseconds pause{2'000};  // between two attempts to open it
 };
 
-// An HTTP server. What can be wrong without asking it is found now. Errors: invalid_argument, and those of reading the
-// key.
+// Options for an HTTP server. Detects the errors that need no request. Errors: invalid_argument, and those of reading
+// the key.
 Result<RemoteOptions> http_remote(const HttpEmbedderOptions& options);
 
 }  // namespace muniment::retrieval

@@ -1,5 +1,5 @@
-// fork, then only async-signal-safe calls until exec: the daemon has threads, and any of them may
-// have held a lock when the fork happened.
+// Starts children: fork, then only async-signal-safe calls until exec, because other threads of the daemon may have
+// held locks at the fork.
 #include "retrieval/child/spawn.hpp"
 
 #include <fcntl.h>
@@ -26,13 +26,13 @@ namespace {
 
 std::string reason() { return std::generic_category().message(errno); }
 
-// What the child needs, made before the fork: after it, nothing may be allocated.
+// Everything that the child needs, allocated before the fork: after it, no memory may be allocated.
 struct Prepared {
   std::vector<char*> argv;
   std::vector<char*> environment;
-  std::vector<int> descriptors;  // what becomes 0, 1, 2, 3 …
+  std::vector<int> descriptors;  // descriptors that become 0, 1, 2, 3 …
   pid_t parent = 0;
-  int report = -1;  // where an errno goes when it fails
+  int report = -1;  // receives an errno if exec fails
 };
 
 [[noreturn]] void report_and_exit(int report) {
@@ -42,14 +42,14 @@ struct Prepared {
 }
 
 [[noreturn]] void become(Prepared& prepared) {
-  ::setsid();  // Ctrl-C in the daemon's terminal is the daemon's to judge
+  ::setsid();  // Ctrl-C in the daemon's terminal is handled by the daemon alone
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int number = 1; number < 32; ++number) ::signal(number, SIG_DFL);
   ::signal(SIGPIPE, SIG_IGN);
   if (!end_with_parent(prepared.parent)) ::_exit(127);
-  // First up, out of the way of the places that they are to take, then down.
+  // First moves descriptors above their targets, then down to them.
   const int count = static_cast<int>(prepared.descriptors.size());
   prepared.report = ::fcntl(prepared.report, F_DUPFD_CLOEXEC, count + 1);
   for (int& fd : prepared.descriptors) {
@@ -73,7 +73,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-// No secret of the daemon's environment gets in; what steers failpoints and sanitizers does.
+// Passes no secrets of the daemon's environment, only what controls failpoints and sanitizers.
 std::vector<std::string> clean_environment() {
   std::vector<std::string> kept = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC", "HOME=/",
                                    "MUNIMENT_LOG=" + log_settings()};

@@ -1,5 +1,4 @@
-// Starting a child of this daemon: the same program again, told by an option what it is to be, with
-// the descriptors that it is given and no others.
+// Starts a child of the daemon: the same program with an option for its mode, and with exactly the given descriptors.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +12,7 @@
 
 namespace muniment::retrieval {
 
-// The program that runs, even after its file was replaced by an upgrade: both sides of a channel are
-// then of one version, always.
+// The running program, even after an upgrade replaced its file: both ends of a channel always have the same version.
 inline constexpr const char* this_program = "/proc/self/exe";
 
 // Descriptor 3 in the child is the first of `handed_over`, and so on; 0 is /dev/null.
@@ -26,7 +24,7 @@ struct ChildCommand {
   bool keeps_stderr = true;  // otherwise it goes to /dev/null
 };
 
-// A child process that is killed, and waited for, when this goes.
+// A child process; the destructor kills it and waits for it.
 class Child {
  public:
   Child() = default;
@@ -37,13 +35,13 @@ class Child {
   pid_t pid() const { return pid_; }
   const Fd& exited() const { return pidfd_; }  // readable once it has ended
   void kill() const;
-  // How it ended, in words: "exit status 3", "signal 11 (Segmentation fault)"; waits for that.
+  // A description of its end: "exit status 3", "signal 11 (Segmentation fault)". Waits for the end.
   struct Ending {
     int signal = 0;  // 0: it exited by itself
     std::string text;
   };
   Ending wait();
-  bool wait_until(Deadline deadline) const;  // whether it has ended
+  bool wait_until(Deadline deadline) const;  // returns whether it has ended
 
  private:
   friend Result<Child> spawn(const ChildCommand& command);

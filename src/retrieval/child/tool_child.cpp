@@ -1,3 +1,4 @@
+// Runs one task on an untrusted document in a sandboxed child.
 #include "retrieval/child/tool_child.hpp"
 
 #include <sys/resource.h>
@@ -17,7 +18,7 @@ namespace muniment::retrieval {
 
 namespace {
 
-// A task, and under which conditions: those are the daemon's to set.
+// A task and its limits, which the daemon sets.
 struct Task {
   bool needs_sandbox = false;
   std::int64_t cpu_seconds_max = 0;
@@ -32,9 +33,11 @@ void members(Archive& archive, T& it) {
 
 constexpr std::int64_t reading_memory_max = std::int64_t{4} << 30;
 constexpr std::int64_t training_memory_max = std::int64_t{16} << 30;
-constexpr int training_priority = 10;  // of nice
+constexpr int training_priority = 10;  // niceness
 
-Error unreadable(const std::string& what) { return Error(Errc::corrupt, "reading the document apart: " + what); }
+Error unreadable(const std::string& what) {
+  return Error(Errc::corrupt, "cannot read the document in a child: " + what);
+}
 
 Result<std::string> run_apart(MessageKind kind, Task task, Deadline deadline, const ToolChildOptions& options) {
   const auto left = std::chrono::ceil<std::chrono::seconds>(deadline - steady_now()).count();
@@ -58,7 +61,7 @@ Result<std::string> run_apart(MessageKind kind, Task task, Deadline deadline, co
   if (!frame) return Error(Errc::corrupt, frame.error().message);
   if (frame->kind == MessageKind::answer) return std::move(frame->payload);
   auto error = error_from_wire(frame->payload);
-  return error ? *std::move(error) : Error(Errc::corrupt, "its child answers nonsense");
+  return error ? *std::move(error) : Error(Errc::corrupt, "its child sent an invalid answer");
 }
 
 Result<std::string> perform(MessageKind kind, const std::string& payload) {
@@ -68,7 +71,7 @@ Result<std::string> perform(MessageKind kind, const std::string& payload) {
     return to_wire(document);
   }
   if (kind != MessageKind::train) return Error(Errc::corrupt, "no task");
-  ::setpriority(PRIO_PROCESS, 0, training_priority);  // searches and indexing go first
+  ::setpriority(PRIO_PROCESS, 0, training_priority);  // searches and indexing have priority
   ASSIGN_OR_RETURN(const auto task, from_wire<TrainTask>(payload));
   const std::vector<std::string_view> texts(task.texts.begin(), task.texts.end());
   ASSIGN_OR_RETURN(const auto model, train_lsa(texts, task.options));
@@ -91,7 +94,7 @@ Result<std::string> perform_in_sandbox(const Frame& frame) {
 }  // namespace
 
 Status check_document(const DocumentText& document, std::string_view bytes) {
-  if (document.as_is && document.text != bytes) return unreadable("it is said to be as it is, and is not");
+  if (document.as_is && document.text != bytes) return unreadable("it is marked as unchanged, but the text differs");
   if (first_invalid_utf8(document.text) != std::string::npos ||
       first_invalid_utf8(document.title) != std::string::npos) {
     return unreadable("its text is not UTF-8");
@@ -105,7 +108,7 @@ Status check_document(const DocumentText& document, std::string_view bytes) {
     const std::string_view span =
         std::string_view(document.text)
             .substr(static_cast<std::size_t>(chunk.start), static_cast<std::size_t>(chunk.end - chunk.start));
-    if (first_invalid_utf8(span) != std::string::npos) return unreadable("a chunk cuts a character");
+    if (first_invalid_utf8(span) != std::string::npos) return unreadable("a chunk splits a character");
     from = chunk.end;
   }
   return success();
@@ -135,11 +138,11 @@ int serve_tool(int channel) {
   close_descriptors_from(channel + 1);
   const auto frame = receive_frame(channel, limits::child_task_bytes_max, no_deadline);
   if (!frame) return 2;
-  Result<std::string> result = Error(Errc::too_large, "it takes more memory than a document may");
+  Result<std::string> result = Error(Errc::too_large, "it needs more memory than its limit");
   try {
     result = perform_in_sandbox(*frame);
   } catch (const std::bad_alloc&) {
-    // The answer above was made while there was memory.
+    // The answer for this case was allocated in advance.
   }
   const MessageKind kind = result ? MessageKind::answer : MessageKind::failure;
   const std::string answer = result ? *std::move(result) : to_wire(result.error());

@@ -1,8 +1,8 @@
-// Values as bytes, for the channels between the daemon and its children. Both ends are one program on
-// one machine, so numbers are as the machine has them; but neither end believes the other: a child may
-// have been taken over by a document, and what it says is read as hostile.
+// Serializes values for the channels between the daemon and its children. Both ends are the same program on one
+// machine, so numbers have the machine's format; but neither end trusts the other, because a hostile document may
+// control a child.
 //
-// A struct is described once (messages.hpp), as its members in order, and that serves both ways:
+// A struct is described once (messages.hpp) by its members in order, which serves both directions:
 //   template <typename Archive, Of<Facts> T> void members(Archive& archive, T& facts) { archive(facts.labels, …); }
 #pragma once
 
@@ -27,7 +27,7 @@ concept Of = std::same_as<std::remove_const_t<T>, U>;
 template <typename T>
 concept WireNumber = std::integral<T> && !std::same_as<T, bool>;
 
-// The last value of an enumeration; one for each that is sent.
+// The last value of each enumeration that is sent.
 constexpr Errc last_of(Errc) { return Errc::system_error; }
 
 class WireWriter {
@@ -75,8 +75,8 @@ class WireWriter {
   std::string bytes_;
 };
 
-// Reads what a WireWriter wrote; after the first thing that is wrong it reads nothing more, and `end`
-// says so. What is accepted would be written as the same bytes.
+// Reads what a WireWriter wrote. After the first fault it reads nothing more, and `end` reports it. Accepts exactly the
+// bytes that a WireWriter would write.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : left_(bytes) {}
@@ -85,9 +85,9 @@ class WireReader {
     (get(values), ...);
   }
 
-  // corrupt, unless all of it was read and all of it was right.
+  // Errors: corrupt unless all bytes were read without a fault.
   Status end() const {
-    if (wrong_ || !left_.empty()) return Error(Errc::corrupt, "a message is not as it should be");
+    if (wrong_ || !left_.empty()) return Error(Errc::corrupt, "a message is malformed");
     return success();
   }
 
@@ -114,7 +114,7 @@ class WireReader {
     text.assign(left_.substr(0, size));
     left_.remove_prefix(size);
   }
-  // Nothing is reserved by the count alone: every item has bytes of its own, so memory follows what was really sent.
+  // Memory is not reserved by the count: every item takes bytes, so memory is bounded by the size of the message.
   template <typename T>
   void get(std::vector<T>& items) {
     std::uint32_t count = 0;

@@ -1,3 +1,4 @@
+// Applies document events to the tables.
 #include "retrieval/corpus/document_follower.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr std::size_t chunk_rows_bytes_max = 64 << 20;  // some 40,000 rows
 using store::ChunkRow;
 using store::DocumentRow;
 
-constexpr std::size_t followed_chunks_max = 16'384;  // that one transaction writes, about
+constexpr std::size_t followed_chunks_max = 16'384;  // approximate number of chunks that one transaction writes
 
 std::vector<std::string> followed_types() {
   std::vector<std::string> types = {"document.*", "source.revoked", "feedback.recorded", "event.redacted",
@@ -28,7 +29,7 @@ std::vector<std::string> followed_types() {
   return types;
 }
 
-// [[start, end, sha256, heading?], …]
+// Parses [[start, end, sha256, heading?], …].
 std::vector<ChunkRow> chunks_of(const json::Value& list, std::int64_t seq) {
   std::vector<ChunkRow> out;
   for (const json::Value item : list) {
@@ -86,7 +87,7 @@ Result<std::string> read_artifact(store::Reader& reader, store::ArtifactFiles& f
   return files.read(store::file_of(*row), 0, row->size_bytes);
 }
 
-// What an event does to documents. `long_list` is the text of the artifact that chunks_artifact_id names, if any.
+// Returns the change of an event. `long_list` is the text of the artifact that chunks_artifact_id names, if any.
 std::optional<store::CorpusChange> change_by(const events::Event& event, std::string_view long_list) {
   if (!event.body) return std::nullopt;
   const auto parsed = json::parse(*event.body);
@@ -125,7 +126,7 @@ Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& ev
     if (const auto id = body ? parse_uuid(body->root()["chunks_artifact_id"].string_or("")) : std::nullopt) {
       auto text = read_artifact(reader, files, *id);
       if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
-      if (text) long_list = *std::move(text);  // a list that is gone: a document without chunks
+      if (text) long_list = *std::move(text);  // a list that was erased: the document has no chunks
     }
   }
   return change_by(event, long_list);
@@ -146,7 +147,7 @@ void DocumentFollower::written(const store::FollowedRows& rows) {
   if (erased && on_erased) on_erased();
 }
 
-// Whatever it cannot find out may have changed.
+// Assumes a change if the last one cannot be determined.
 void DocumentFollower::look_back() {
   store::Reader reader(place_);
   const auto last = reader.last_corpus_change();
@@ -191,7 +192,7 @@ Result<bool> DocumentFollower::has_feedback(store::Reader& reader) {
   return *has_feedback_;
 }
 
-// A corpus that was not there before: its owner is who made it.
+// A new corpus: its owner is its creator.
 void DocumentFollower::note(const std::vector<store::CorpusChange>& changes) {
   const std::lock_guard lock(known_mutex_);
   std::shared_ptr<Owners> grown;

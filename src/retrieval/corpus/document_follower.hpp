@@ -17,8 +17,9 @@
 
 namespace muniment::retrieval {
 
-// What an event does to documents; nullopt: nothing, or it was erased. A list of chunks that is an artifact is read,
-// and so is the text of an event. `runs` sees every event of the types that concern them, in the order of the log.
+// Returns the change that an event makes to documents; nullopt if there is none or the event was erased. Reads a chunk
+// list that is an artifact, and the text of an event. `runs` has to see every event of the types that concern it, in
+// log order.
 Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& event, IndexedRuns& runs,
                                                          store::Reader& reader, store::ArtifactFiles& files);
 
@@ -27,24 +28,24 @@ class DocumentFollower final : public store::Follower {
   DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files);
   ~DocumentFollower() override { stop(); }
 
-  // Before the start: finds out what the last change was, so that what was answered before is known to stand.
+  // Called before the start: determines the last change, so that earlier answers are known to be valid.
   void look_back();
 
-  // Somebody changed a document by the event at `seq`; from any thread.
+  // Notes that the event at `seq` changed a document. Any thread.
   void changed_at(std::int64_t seq);
-  // Until the tables hold every change that was noted: what was acknowledged is there. Errors: deadline_exceeded.
+  // Waits until the tables include every noted change, and so every acknowledged one. Errors: deadline_exceeded.
   Status wait_for_changes(Deadline deadline);
-  // The corpora there are, with their owners.
+  // The existing corpora, with their owners.
   using Owners = std::map<std::string, std::string>;
   Result<std::shared_ptr<const Owners>> owners(store::Reader& reader);
-  // Whether anybody ever gave feedback: most logs have none, and then no query need look for it.
+  // Returns whether the log has any feedback: most logs have none, so queries can skip it.
   Result<bool> has_feedback(store::Reader& reader);
 
   store::ChunkRows& chunk_rows() { return chunk_rows_; }
-  // Called on its thread when texts were erased or revoked.
+  // Called on the follower's thread after texts were erased or revoked.
   std::function<void()> on_erased;
 
-  // The last change that the tables are known to hold or to lack; -1: none since the start.
+  // The last change that the tables include or are known to lack; -1: none since the start.
   std::int64_t last_change() const { return last_change_.load(std::memory_order_acquire); }
 
  protected:
@@ -61,7 +62,7 @@ class DocumentFollower final : public store::Follower {
   std::atomic<std::int64_t> last_change_;
   std::mutex known_mutex_;
   std::shared_ptr<const Owners> owners_;  // nullptr: not read yet
-  std::optional<bool> has_feedback_;      // nullopt: likewise
+  std::optional<bool> has_feedback_;      // nullopt: not read yet
 };
 
 }  // namespace muniment::retrieval

@@ -1,3 +1,4 @@
+// Sends changed documents and models to the search engine.
 #include "retrieval/corpus/indexer.hpp"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ constexpr std::int64_t batch_chunks_max = 4'096;
 constexpr std::int64_t batch_bytes_max = 8 << 20;
 constexpr std::size_t refill_chunks = 1'024;
 constexpr milliseconds pause_when_away{500};
-constexpr milliseconds look_at_rest{5'000};  // whether the child was started again, and began anew
+constexpr milliseconds look_at_rest{5'000};  // interval for detecting that the child was restarted and started over
 constexpr milliseconds status_patience{60'000};
 
 }  // namespace
@@ -68,7 +69,7 @@ std::vector<std::string> Indexer::degraded() const {
 
 void Indexer::set_problem(std::string text) {
   const auto lock = worker_.lock();
-  if (!text.empty() && problem_ != text) log_warning("the search indexes do not get on", {{"error", text}});
+  if (!text.empty() && problem_ != text) log_warning("the search indexes make no progress", {{"error", text}});
   problem_ = std::move(text);
 }
 
@@ -77,7 +78,7 @@ void Indexer::follow() {
     const Result<bool> stepped = step();
     if (!stepped || !*stepped) trainer_.hold(false);
     set_problem(stepped ? std::string() : stepped.error().message);
-    worker_.notify();  // after the lock in between: whoever looked before it waits by now
+    worker_.notify();  // after the lock was released, so that every waiter that checked earlier is notified
     if (!stepped) next_seq_.store(-1, std::memory_order_release);
     if (worker_.stopping()) return;
     if (!stepped) {
@@ -98,7 +99,7 @@ Status Indexer::wait_for(std::int64_t seq, Deadline deadline) {
                                             (problem_.empty() ? std::string(".") : ": " + problem_));
 }
 
-// How far both indexes are. What one of them has already it passes over.
+// Returns the position of both indexes. An index skips what it already has.
 Result<std::int64_t> Indexer::watermark() {
   ASSIGN_OR_RETURN(const EngineStatus status, search_.status(std::chrono::steady_clock::now() + status_patience));
   {
@@ -112,7 +113,7 @@ Result<std::int64_t> Indexer::watermark() {
   models_given_ = -1;
   refill_.reset();
   for (const std::string& name : status.rebuilt)
-    log_warning("an index was damaged and is filled again", {{"index", name}});
+    log_warning("a damaged index is being filled again", {{"index", name}});
   return std::min(status.lexical_next_seq, status.vector_next_seq);
 }
 
@@ -141,8 +142,8 @@ Result<bool> Indexer::step() {
   return true;
 }
 
-// The newest model of each corpus, where the engine has another one or none, and then the texts for it: in parts,
-// between which new documents go first.
+// Sends the newest model of each corpus if the engine has another one or none, and then the texts for it in parts; new
+// documents are indexed between the parts.
 Result<bool> Indexer::give_models() {
   if (refill_) {
     RETURN_IF_ERROR(fill_model());
@@ -158,7 +159,7 @@ Result<bool> Indexer::give_models() {
     auto model = trainer_.model(epoch, reader_);
     if (!model && is_transient(model.error().code)) return std::move(model).error();
     if (!model) {
-      log_warning("a model cannot be had: its corpus goes on without",
+      log_warning("a model is not available; its corpus is searched without it",
                   {{"corpus", epoch.corpus}, {"error", model.error().message}});
       continue;
     }
@@ -187,7 +188,7 @@ Status Indexer::fill_model() {
   RETURN_IF_ERROR(search_.embed_again(refill_->corpus, chunks, last));
   if (last) {
     refill_.reset();
-    // The same words are near to other things now: what was answered by the model before is another answer.
+    // The new model finds other neighbours, so earlier answers are outdated.
     next_change_.fetch_add(1, std::memory_order_acq_rel);
   } else {
     refill_->after = page.back().chunk.chunk_id;
@@ -195,7 +196,7 @@ Status Indexer::fill_model() {
   return success();
 }
 
-// What changed from `from` on, as much as fits a batch.
+// Reads the changes from `from` on, as many as fit a batch.
 Result<EngineBatch> Indexer::read_batch(std::int64_t from, std::int64_t end) {
   ASSIGN_OR_RETURN(std::vector<store::DocumentRow> added, reader_.documents_added({from, end}, batch_documents_max));
   EngineBatch batch;
@@ -225,7 +226,7 @@ Result<EngineBatch> Indexer::read_batch(std::int64_t from, std::int64_t end) {
   return batch;
 }
 
-// A passage whose bytes are not those that were hashed is left out: it would not leave the daemon anyway.
+// Skips a passage whose bytes do not match their hash: the daemon would not return it anyway.
 Status Indexer::add_texts(const std::vector<store::DocumentRow>& rows, EngineBatch& batch) {
   std::vector<std::int64_t> seqs;
   for (const store::DocumentRow& row : rows) seqs.push_back(row.seq);
@@ -238,7 +239,7 @@ Status Indexer::add_texts(const std::vector<store::DocumentRow>& rows, EngineBat
   return success();
 }
 
-// nullopt where its bytes are not those that were ingested.
+// Returns nullopt if its bytes differ from those that were ingested.
 Result<std::optional<EngineChunk>> Indexer::engine_chunk(const store::ChunkInDocument& item) {
   const store::DocumentRow& document = item.document;
   if (!document.of_run() && !owners_.contains(document.corpus)) {
@@ -248,7 +249,7 @@ Result<std::optional<EngineChunk>> Indexer::engine_chunk(const store::ChunkInDoc
   auto text = read_passage(item, files_);
   if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
   if (!text) {
-    log_warning("a passage is left out of the indexes: its bytes are not those that were ingested",
+    log_warning("a passage is not indexed: its bytes differ from those that were ingested",
                 {{"corpus", document.corpus}, {"document", document.document}, {"path", item.path}});
     return std::optional<EngineChunk>();
   }

@@ -1,7 +1,6 @@
-// Keeps the search engine up with the document tables. The engine's own watermark says from where on:
-// after a crash, a rebuild or a folder that was deleted it is simply further back. The indexer reads what
-// changed from there, takes the texts out of the artifacts, checks them against their hashes, and sends
-// them in batches. It also has the models trained.
+// Keeps the search engine up to date with the document tables. The engine's watermark determines where to start: after
+// a crash, a rebuild or a deleted folder it is smaller. The indexer reads the changes from there, takes the texts from
+// the artifacts, checks their hashes, and sends them in batches. It also requests the training of models.
 #pragma once
 
 #include <atomic>
@@ -24,7 +23,7 @@ namespace muniment::retrieval {
 class ModelTrainer;
 class SearchClient;
 
-// The facts of a chunk, by which it can be filtered.
+// The facts of a chunk, for filters.
 Facts facts_of(const store::DocumentRow& document, const std::string& owner);
 
 class Indexer {
@@ -35,35 +34,35 @@ class Indexer {
   void start();
   void stop() { worker_.stop(); }
 
-  // The indexes hold what comes before it. Events that change nothing in them are not sent: their own position may be
-  // further back.
+  // The indexes include everything before this position. Events without effect on them are not sent, so their own
+  // position may be smaller.
   std::int64_t next_seq() const { return next_seq_.load(std::memory_order_acquire); }
-  // The position after the last batch that changed them: equal for equal indexes.
+  // The position after the last batch that changed the indexes: equal values mean equal indexes.
   std::int64_t next_change() const { return next_change_.load(std::memory_order_acquire); }
-  // How often the engine was begun with: what it works without may change with each start.
+  // How often the engine was started; the parts that it lacks may change with each start.
   std::int64_t engine_starts() const { return engine_starts_.load(std::memory_order_acquire); }
-  // Errors: deadline_exceeded, with why it does not get on.
+  // Errors: deadline_exceeded, with the reason for the delay.
   Status wait_for(std::int64_t seq, Deadline deadline);
   std::string problem() const;
-  // What the engine works without, as it said last.
+  // The parts that the engine lacks, as last reported.
   std::vector<std::string> degraded() const;
-  std::vector<std::string> absent() const;  // of it: what was never installed
+  std::vector<std::string> absent() const;  // the subset that was never installed
 
  private:
   void follow();
-  Result<bool> step();  // false: nothing was left to do
+  Result<bool> step();  // returns false if there was nothing to do
   Result<std::int64_t> watermark();
   Result<EngineBatch> read_batch(std::int64_t from, std::int64_t end);
   Status add_texts(const std::vector<store::DocumentRow>& rows, EngineBatch& batch);
   Result<std::optional<EngineChunk>> engine_chunk(const store::ChunkInDocument& item);
-  Result<bool> give_models();  // false: the engine has those that the log names
+  Result<bool> give_models();  // returns false if the engine has the models that the log names
   Status fill_model();
   void set_problem(std::string text);
 
-  // A corpus whose vectors are made anew by a new model, part by part.
+  // A corpus whose vectors are computed again by a new model, part by part.
   struct Refill {
     std::string corpus;
-    std::int64_t after = 0;  // chunks up to here have been sent
+    std::int64_t after = 0;  // the last chunk that was sent
   };
 
   DocumentFollower& documents_;
@@ -71,17 +70,17 @@ class Indexer {
   SearchClient& search_;
   ModelTrainer& trainer_;
   store::Reader reader_;
-  std::map<std::string, std::string> owners_;  // of corpora
+  std::map<std::string, std::string> owners_;  // owners by corpus
   std::optional<Refill> refill_;
-  std::int64_t models_given_ = -1;  // the trainer's version that the engine has
+  std::int64_t models_given_ = -1;  // version of the trainer's models that the engine has
   std::vector<EngineModelStatus> engine_models_;
-  std::int64_t given_ = 0;     // the position that the engine has
-  std::int64_t restarts_ = 0;  // of the child, when its watermark was asked for
+  std::int64_t given_ = 0;     // position that the engine has
+  std::int64_t restarts_ = 0;  // restarts of the child when its watermark was read
 
   std::atomic<std::int64_t> next_seq_{-1};  // -1: the engine was not asked yet
   std::atomic<std::int64_t> next_change_{0};
   std::atomic<std::int64_t> engine_starts_{0};
-  std::string problem_;  // guarded by the worker's lock, as are the next two
+  std::string problem_;  // guarded by the worker's lock, like the next two
   std::vector<std::string> degraded_, absent_;
   WorkerThread worker_;
 };

@@ -1,3 +1,4 @@
+// Checks and prepares a document for a corpus.
 #include "retrieval/corpus/ingest.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A document on its way into a corpus: read, cut into chunks, hashed, and said as the event
-// document.revised. Pure: what it costs to write files and to append is the caller's.
+// Prepares a document for a corpus: reads it, splits it into chunks, hashes it, and writes the body of
+// document.revised. Pure: the caller writes files and appends.
 #pragma once
 
 #include <cstdint>
@@ -16,43 +16,43 @@
 
 namespace muniment::retrieval {
 
-// What its sender says of a document.
+// The sender's description of a document.
 struct DocumentToIngest {
   std::string corpus;
   std::string id;
-  std::string title;      // empty: from the document
-  std::string mime_type;  // empty: told from its name and bytes
+  std::string title;      // empty: taken from the document
+  std::string mime_type;  // empty: detected from its name and bytes
   std::vector<std::string> tags;
   std::string source;                     // empty: source_url, or the actor
-  std::vector<std::string> sources;       // with those of what it was derived from
+  std::vector<std::string> sources;       // including those of the documents it was derived from
   std::vector<std::string> derived_from;  // pointers
   std::string source_url;
   std::optional<Time> timestamp;
   std::string trust = "untrusted";
-  std::string label;     // the revision's name, where its sender gives one
+  std::string label;     // name of the revision, if the sender gives one
   std::string previous;  // the revision that was current
 };
 
-// The same, read.
+// A document that was read and checked.
 struct PreparedDocument {
   DocumentToIngest about;
   DocumentText text;
   Hash bytes_hash{};
   std::int64_t size_bytes = 0;
-  Hash hash{};  // of the revision
+  Hash hash{};  // hash of the revision
   std::string revision;
   std::vector<Hash> chunk_hashes;
-  std::string chunk_list;  // [[start, end, sha256, heading?], …], JSON
+  std::string chunk_list;  // JSON: [[start, end, sha256, heading?], …]
 };
 
 // SHA-256(the hash of its bytes ‖ the chunker's name)
 Hash revision_hash(const Hash& bytes_hash, std::string_view chunker);
 
-// Errors: those of read_document; invalid_argument for an id, a tag or a label that cannot be.
+// Errors: those of read_document; invalid_argument for an invalid id, tag or label.
 Result<PreparedDocument> prepare_document(DocumentToIngest about, std::string_view bytes, DocumentText text);
 Status check_corpus_name(std::string_view corpus);
 
-// Where its bytes lie.
+// The place of its bytes.
 struct DocumentPlace {
   Uuid artifact_id;
   std::int64_t start_byte = 0;
@@ -60,7 +60,7 @@ struct DocumentPlace {
   std::optional<Uuid> chunks_artifact_id;
 };
 
-// The chunk list goes into the event up to this size, otherwise into an artifact.
+// A chunk list up to this size is part of the event; a longer one is an artifact.
 inline constexpr std::size_t inline_chunk_list_bytes_max = 24 * 1024;
 
 // The body of document.revised.

@@ -1,3 +1,4 @@
+// Decides when to train a model, trains it in a child, and records it.
 #include "retrieval/corpus/model_trainer.hpp"
 
 #include <algorithm>
@@ -15,15 +16,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::int64_t passages_min = 200;      // fewer have no topics to be told apart
+constexpr std::int64_t passages_min = 200;      // fewer passages have no distinguishable topics
 constexpr std::int64_t growth_share = 4;        // a new epoch after growth by a quarter
-constexpr std::int64_t passages_max = 200'000;  // of a corpus: the newest; a model hardly changes beyond
+constexpr std::int64_t passages_max = 200'000;  // the newest of a corpus; more hardly change a model
 constexpr std::size_t page_passages = 2'000;
 constexpr std::size_t texts_bytes_max = 256 << 20;
 constexpr std::uint64_t training_seed = 1;
-constexpr milliseconds settle{2'000};  // a stream of documents is one occasion to train, not hundreds:
+constexpr milliseconds settle{2'000};  // A stream of documents causes one training, not hundreds:
 constexpr std::chrono::minutes settle_max{
-    10};  // it is over when the indexes have it and nothing came for `settle`, or after this
+    10};  // it ends when the indexes have it and nothing arrived for `settle`, or after this time
 constexpr std::chrono::minutes training_patience{30};
 constexpr std::chrono::seconds commit_patience{60};
 
@@ -91,7 +92,7 @@ void ModelTrainer::follow() {
     read = read || done;
     if (done) done = train_due();
     if (!done) log_warning("a model was not trained", {{"error", done.error().message}});
-    if (!done && is_transient(done.error().code)) wake();  // tried again once things have settled
+    if (!done && is_transient(done.error().code)) wake();  // retried after the next quiet period
   }
 }
 
@@ -143,7 +144,7 @@ Status ModelTrainer::train(const store::CorpusRow& corpus) {
     for (const store::ChunkInDocument& item : page) {
       auto text = read_passage(item, files_);
       if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
-      if (!text) continue;  // damaged: the indexes do without it too
+      if (!text) continue;  // damaged: the indexes skip it too
       bytes += text->size();
       texts.push_back(*std::move(text));
     }
@@ -160,7 +161,7 @@ Status ModelTrainer::train(const store::CorpusRow& corpus) {
                 model.vocabulary_hash, std::ssize(texts), watermark);
 }
 
-// The model as an artifact, and what it is, in one commit.
+// Records the model's artifact and its description in one commit.
 Status ModelTrainer::record(const std::string& corpus, const std::string& identity, std::size_t dimension,
                             const std::string& model, const std::string& vocabulary_hash, std::int64_t passages,
                             std::int64_t watermark) {
@@ -189,7 +190,8 @@ Status ModelTrainer::record(const std::string& corpus, const std::string& identi
   request.rows.push_back({0, row});
   auto receipts = store::append_and_wait(appender_, std::move(request), commit_patience);
   if (!receipts) {
-    if (!is_transient(receipts.error().code)) files_.abandon(file);  // otherwise it may be in: the next start sweeps
+    // Otherwise the outcome is unknown: the next start removes unused files.
+    if (!is_transient(receipts.error().code)) files_.abandon(file);
     return std::move(receipts).error();
   }
   files_.committed(file.artifact_id);

@@ -1,6 +1,6 @@
-// The epochs of the lsa embedder: a model is trained for a corpus when it is large enough, and again when the
-// corpus has grown by a quarter. A trained model is an artifact and the event embedder.trained, and is never
-// trained again by a rebuild: the indexes are filled with the model that the log names.
+// Trains the epochs of the lsa embedder: a model is trained for a corpus once it is large enough, and again when the
+// corpus has grown by a quarter. A trained model is an artifact with the event embedder.trained. A rebuild does not
+// train again; it uses the model that the log names.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@
 
 namespace muniment::retrieval {
 
-// What the log says of a corpus' newest model.
+// The newest model of a corpus according to the log.
 struct Epoch {
   std::string corpus;
   std::string embedder;  // its identity
   Uuid artifact_id;
   Hash hash{};
-  std::int64_t passages = 0;  // that it was trained on
+  std::int64_t passages = 0;  // number of training passages
 };
 
-// The body of embedder.trained as an epoch; nullopt for one that was erased.
+// Returns the epoch in the body of embedder.trained; nullopt if it was erased.
 std::optional<Epoch> epoch_of(const events::Event& event);
 
 class ModelTrainer {
@@ -40,13 +40,13 @@ class ModelTrainer {
 
   void start();
   void stop() { worker_.stop(); }
-  void wake();           // documents came or went
-  void hold(bool held);  // the indexes are behind: what could be trained now would soon be trained again
+  void wake();           // documents were added or removed
+  void hold(bool held);  // the indexes are behind: a model trained now would soon be outdated
 
-  // The newest epoch of each corpus, as far as it has been read; changes are told by `version`.
+  // The newest epoch of each corpus, as far as the log was read; `version` changes with them.
   std::vector<Epoch> epochs() const;
   std::int64_t version() const { return version_.load(std::memory_order_acquire); }
-  // Its model. Errors: corrupt, when the artifact is not what was stored; not_found.
+  // Reads the model. Errors: corrupt if the artifact does not match the record; not_found.
   Result<EngineModel> model(const Epoch& epoch, store::Reader& reader) const;
 
  private:
@@ -64,7 +64,7 @@ class ModelTrainer {
   store::ArtifactFiles& files_;
   store::Reader reader_;
 
-  bool woken_ = true;  // guarded by the worker's lock, as are the next two
+  bool woken_ = true;  // guarded by the worker's lock, like the next two
   bool held_ = false;
   std::map<std::string, Epoch> epochs_;  // by corpus
   std::atomic<std::int64_t> version_{0};

@@ -1,3 +1,4 @@
+// Turns events of indexed runs into documents.
 #include "retrieval/corpus/run_events.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ IndexedRuns::Known known_by(const events::Event& started) {
   return {indexed ? IndexedRuns::Answer::yes : IndexedRuns::Answer::no, started.actor};
 }
 
-// Nobody vouches for what was said or printed in a run, whoever recorded it: untrusted, always.
+// The content of a run is always untrusted, whoever recorded it.
 store::DocumentRow row_of(const events::Event& event, const store::EventText& text, const std::string& owner) {
   store::DocumentRow row;
   row.seq = event.seq;
@@ -46,10 +47,10 @@ store::DocumentRow row_of(const events::Event& event, const store::EventText& te
 
 std::optional<store::CorpusChange> revised_by(const events::Event& event, const store::EventText& about,
                                               std::string_view text, const std::string& owner) {
-  constexpr std::string_view as_text = "event.txt";  // whatever it looks like: what a tool printed is not parsed
+  constexpr std::string_view as_text = "event.txt";  // the output of a tool is plain text, whatever its format
   if (!looks_plain(text, as_text, "text/plain")) return std::nullopt;
   const auto read = read_document(text, as_text, "text/plain");
-  if (!read || !read->as_is || read->chunks.empty()) return std::nullopt;  // bytes that are no text
+  if (!read || !read->as_is || read->chunks.empty()) return std::nullopt;  // bytes that are not text
   store::Revised out;
   out.row = row_of(event, about, owner);
   out.row.language = read->language;
@@ -100,7 +101,7 @@ Result<std::optional<store::CorpusChange>> change_by_run_event(const events::Eve
   const auto words = text->indexed(files);
   if (!words && words.error().code == Errc::unavailable) return words.error();
   if (!words) {
-    log_warning("an event is left out of the corpus run: a file of it cannot be read",
+    log_warning("an event is not in the corpus run: one of its files cannot be read",
                 {{"run_id", event.run_id}, {"error", words.error().message}});
     return std::optional<store::CorpusChange>();
   }

@@ -1,5 +1,5 @@
-// The corpus "run": what the events of indexed runs come to as documents and passages. Whether a run is indexed is in
-// its run.started, so that the rows are a function of the log.
+// The corpus "run": the events of indexed runs as documents and passages. run.started states whether a run is indexed,
+// so the rows depend on the log alone.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,7 @@
 
 namespace muniment::retrieval {
 
-// What is remembered of the runs that were met, so that an event of a run that is not indexed costs one look into a
-// map.
+// Remembers which runs are indexed, so that an event of a run that is not costs one look-up.
 class IndexedRuns {
  public:
   enum class Answer : std::uint8_t { no, yes, untold };  // untold: its run.started was erased
@@ -24,15 +23,15 @@ class IndexedRuns {
     std::string owner;
   };
   Result<Known> of(std::int64_t run_no, store::Reader& reader);
-  // A run.started, or the announcement of an erasure, after which its run is looked at again.
+  // Processes a run.started, or the announcement of an erasure, which makes the next look-up read the run again.
   void see(const events::Event& event);
 
  private:
   std::map<std::int64_t, Known> known_;  // by run_no
 };
 
-// The row of an event of a readable type, with its passages; nullopt where it has none: its run is not indexed, or
-// there is nothing to read. An event with no run_id is read from the log first. Errors: unavailable.
+// Returns the row and passages of an event of a readable type; nullopt if its run is not indexed or it has no text. An
+// event without run_id is read from the log first. Errors: unavailable.
 Result<std::optional<store::CorpusChange>> change_by_run_event(const events::Event& event, IndexedRuns& runs,
                                                                store::Reader& reader, store::ArtifactFiles& files);
 

@@ -1,6 +1,6 @@
-// The hash embedder: every word, and every run of 3 to 5 characters of a word between its edges, adds its weight to
-// one of the dimensions, with a sign; both come from a hash of its bytes (feature hashing, Weinberger et al. 2009).
-// Two texts are near when they share words, or most letters of some: a typo keeps half of a word's runs.
+// The hash embedder: every word, and every run of 3 to 5 characters of a word with its edges, adds its weight with a
+// sign to one dimension; both come from a hash of its bytes (feature hashing, Weinberger et al. 2009). Texts are near
+// each other if they share words or most letters of words: a typo keeps half of a word's runs.
 #include <algorithm>
 #include <string>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t hash_dimension = 512;
 constexpr std::size_t run_characters_min = 3;
 constexpr std::size_t run_characters_max = 5;
-// Beside a word, which weighs 1. A long word has more runs and so weighs more, as it should: it is rarer.
+// Relative to a word, which weighs 1. A long word has more runs and so a higher weight, as intended: it is rarer.
 constexpr float run_weight = 0.35F;
 constexpr float whole_weight = 0.7F;  // its parts count already
 constexpr float stop_word_weight = 0.05F;
@@ -27,7 +27,7 @@ constexpr std::uint64_t fnv_prime = 0x100000001b3U;
 
 std::uint64_t step(std::uint64_t hash, char byte) { return (hash ^ static_cast<unsigned char>(byte)) * fnv_prime; }
 
-// FNV's low bits are weak; this spreads every bit over all (splitmix64's finaliser, Steele et al. 2014).
+// Spreads every bit over all, because FNV's low bits are weak (finaliser of splitmix64, Steele et al. 2014).
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
@@ -40,7 +40,7 @@ struct Feature {
 };
 
 void add_runs(std::string_view word, std::string& edged, std::vector<Feature>& features) {
-  edged.assign(1, '\x02').append(word).append(1, '\x03');  // where a word begins and ends is part of a run
+  edged.assign(1, '\x02').append(word).append(1, '\x03');  // the edges of a word are part of its runs
   const auto starts_character = [&](std::size_t at) { return (static_cast<unsigned char>(edged[at]) & 0xC0) != 0x80; };
   for (std::size_t begin = 0; begin < edged.size(); ++begin) {
     if (!starts_character(begin)) continue;
@@ -84,7 +84,7 @@ class HashEmbedder : public Embedder {
   }
 
  private:
-  // Sorted, so that equal features stand together and the sum has one order whatever the text's.
+  // Sorts the features, so that equal ones are adjacent and the order of the sum does not depend on the text's.
   static std::vector<float> sum(std::vector<Feature>& features) {
     std::vector<float> vector(hash_dimension, 0.0F);
     std::sort(features.begin(), features.end(), [](const Feature& a, const Feature& b) { return a.hash < b.hash; });

@@ -1,3 +1,4 @@
+// Parses and checks the answers of embedding servers.
 #include "retrieval/embed/http_answers.hpp"
 
 #include <cmath>
@@ -19,7 +20,7 @@ Result<json::Document> parse(std::string_view text) {
   return document;
 }
 
-// `dimension` is that of the vectors before it, or 0.
+// `dimension` is that of the previous vectors, or 0.
 Result<std::vector<float>> read_vector(const json::Value& array, std::size_t& dimension) {
   if (!array.is(json::Kind::array)) return wrong("an embedding is not an array");
   if (dimension == 0) dimension = array.size();
@@ -56,14 +57,14 @@ Result<Vectors> read_in_order(const json::Value& arrays, const Expected& expecte
   return vectors;
 }
 
-// Each of 0 … count - 1, once.
+// Each index from 0 to count - 1 must occur once.
 Result<std::size_t> read_index(const json::Value& item, std::vector<bool>& seen) {
   const auto index = item["index"].as_int();
   if (!index) return wrong("an item has no index");
   if (*index < 0 || static_cast<std::size_t>(*index) >= seen.size())
-    return wrong(fmt::format("there is no text {}", *index));
+    return wrong(fmt::format("index {} is out of range", *index));
   const auto place = static_cast<std::size_t>(*index);
-  if (seen[place]) return wrong(fmt::format("text {} is there twice", place));
+  if (seen[place]) return wrong(fmt::format("text {} occurs twice", place));
   seen[place] = true;
   return place;
 }
@@ -98,7 +99,7 @@ Result<Vectors> read_tei_answer(std::string_view json, const Expected& expected)
 
 Result<std::vector<double>> read_rerank_answer(std::string_view json, std::size_t count) {
   ASSIGN_OR_RETURN(const json::Document document, parse(json));
-  if (!document.root().is(json::Kind::array)) return wrong("it is no array of scores");
+  if (!document.root().is(json::Kind::array)) return wrong("it is not an array of scores");
   if (document.root().size() != count)
     return wrong(fmt::format("{} scores for {} texts", document.root().size(), count));
   std::vector<double> scores(count);

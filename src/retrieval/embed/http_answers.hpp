@@ -1,5 +1,5 @@
-// What embedding servers answer, judged before anything is done with it: as many vectors as texts, each of the
-// dimension, of finite numbers, with a direction. Errors: unavailable, with what was wrong.
+// Parses and checks the answers of embedding servers: as many vectors as texts, of the expected dimension, with finite
+// numbers and non-zero length. Errors: unavailable, with the fault.
 #pragma once
 
 #include <string_view>
@@ -21,7 +21,7 @@ Result<Vectors> read_openai_answer(std::string_view json,
 Result<Vectors> read_ollama_answer(std::string_view json, const Expected& expected);  // {"embeddings": [[…]]}
 Result<Vectors> read_tei_answer(std::string_view json, const Expected& expected);     // [[…]]
 
-// Scores in the order of the texts: [{"index": 0, "score": 0.9}], in any order.
+// Scores in the order of the texts, from [{"index": 0, "score": 0.9}] in any order.
 Result<std::vector<double>> read_rerank_answer(std::string_view json, std::size_t count);
 
 }  // namespace muniment::retrieval

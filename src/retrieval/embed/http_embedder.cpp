@@ -1,6 +1,6 @@
-// Embedders and rerankers behind HTTP: OpenAI's /v1/embeddings (also llama.cpp, Ollama, TEI, vLLM), Ollama's
-// /api/embed, TEI's /embed and /rerank. Texts go in bounded batches; nothing is cut silently, neither here nor, where
-// it can be told not to, by the server.
+// Embedders and rerankers over HTTP: OpenAI's /v1/embeddings (also llama.cpp, Ollama, TEI, vLLM), Ollama's /api/embed,
+// TEI's /embed and /rerank. Texts are sent in bounded batches; nothing is cut silently, neither here nor, if it can be
+// configured, by the server.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ struct Api {
   Result<Vectors> (*read)(std::string_view json, const Expected& expected);
 };
 
-// A path that ends like one is that one; /v1/embeddings comes before /embed.
+// Matched by the end of the path; /v1/embeddings precedes /embed.
 constexpr Api apis[] = {
     {"openai", "/v1/embeddings", true, read_openai_answer},
     {"ollama", "/api/embed", true, read_ollama_answer},
@@ -50,7 +50,8 @@ std::string endpoint(const std::string& url, std::string_view path) {
   return url + std::string(path);
 }
 
-// How many texts from `begin` on go together: at most so many, and of so many bytes unless it is one alone.
+// The number of texts from `begin` on that form a batch: at most `texts_max`, and limited in bytes unless it is a
+// single text.
 std::size_t batch_size(std::span<const std::string_view> texts, std::size_t begin, std::size_t texts_max) {
   std::size_t bytes = 0, count = 0;
   while (begin + count < texts.size() && count < texts_max) {
@@ -78,7 +79,7 @@ class HttpEmbedder : public Embedder {
   HttpEmbedder(const Api& api, const HttpEmbedderOptions& options, HttpService service)
       : api_(api), options_(options), service_(std::move(service)) {}
 
-  // Asks the server for its dimension where it is not known.
+  // Asks the server for its dimension if it is not known.
   Status settle_identity() {
     std::size_t dimension = options_.dimension;
     if (dimension == 0) {
@@ -86,7 +87,7 @@ class HttpEmbedder : public Embedder {
       ASSIGN_OR_RETURN(const Vectors vectors, ask({text}));
       dimension = vectors[0].size();
     }
-    // A model that moved to another server is still that model; one without a name is what answers there.
+    // A model keeps its identity on another server; without a name, the URL identifies it.
     const std::string& what = options_.model.empty() ? service_.url() : options_.model;
     identity_ = {"http", "1", dimension, to_hex(sha256({"http/1\n", what}))};
     return success();
@@ -97,7 +98,7 @@ class HttpEmbedder : public Embedder {
   Result<Vectors> embed(std::span<const std::string_view> texts, TextKind kind) override {
     RETURN_IF_ERROR(check_sizes(texts));
     Vectors vectors(texts.size(), std::vector<float>(identity_.dimension, 0.0F));
-    std::vector<std::string_view> asked;  // servers do not agree about what an empty text is
+    std::vector<std::string_view> asked;  // servers treat empty texts differently
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (is_blank(texts[i])) continue;
@@ -151,7 +152,7 @@ Result<std::unique_ptr<Embedder>> open_http(const HttpEmbedderOptions& options) 
   const std::string url = without_slashes(options.url);
   ASSIGN_OR_RETURN(const Api* api, api_of(options, url));
   RETURN_IF_ERROR(check_batch(options.batch_texts_max));
-  if (api->names_model && options.model.empty()) return Error(Errc::invalid_argument, url + ": which model?");
+  if (api->names_model && options.model.empty()) return Error(Errc::invalid_argument, url + ": the model is not set");
   if (options.dimension > limits::embedding_dimension_max) {
     return Error(Errc::invalid_argument,
                  fmt::format("a vector has at most {} dimensions", limits::embedding_dimension_max));

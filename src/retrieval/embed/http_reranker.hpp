@@ -1,4 +1,4 @@
-// A reranker behind TEI's /rerank: how well each text answers a query, by a model that reads both at once.
+// A reranker behind TEI's /rerank: scores how well each text answers a query, with a model that reads both together.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class HttpReranker {
   HttpReranker(HttpReranker&&) noexcept;
   ~HttpReranker();
 
-  // One score a text, higher is better. May be called from several threads. Errors: as of http embedders.
+  // Returns one score per text, higher is better. Any thread. Errors: those of http embedders.
   Result<std::vector<double>> scores(std::string_view query, std::span<const std::string_view> texts) const;
 
  private:

@@ -1,3 +1,4 @@
+// Posts JSON to an embedding service, with one retry.
 #include "retrieval/embed/http_service.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds pause_before_retry{100};
 
 Error refusal(const std::string& url, const HttpAnswer& answer) {
-  // llama.cpp answers so to a text beyond its batch: asking again changes nothing.
+  // llama.cpp's answer to a text beyond its batch size: a retry would fail too.
   const bool too_long = answer.status == 500 && answer.body.find("too large to process") != std::string::npos;
   const bool busy = !too_long && (answer.status >= 500 || answer.status == 429 || answer.status == 408);
   const bool key = answer.status == 401 || answer.status == 403;
@@ -32,7 +33,7 @@ Result<HttpService> HttpService::open(const std::string& url, const std::string&
                                       std::chrono::milliseconds timeout, std::function<bool()> given_up) {
   if (!url.starts_with("http://") && !url.starts_with("https://"))
     return Error(Errc::invalid_argument, url + ": give http://… or https://…");
-  if (timeout.count() <= 0) return Error(Errc::invalid_argument, url + ": a time limit is above 0 ms");
+  if (timeout.count() <= 0) return Error(Errc::invalid_argument, url + ": the time limit has to be above 0 ms");
   HttpService service;
   service.url_ = url;
   service.timeout_ = timeout;
@@ -42,7 +43,7 @@ Result<HttpService> HttpService::open(const std::string& url, const std::string&
   while (!service.key_.empty() && (service.key_.back() == '\n' || service.key_.back() == '\r')) service.key_.pop_back();
   const bool plain = std::all_of(service.key_.begin(), service.key_.end(), [](char c) { return c > ' ' && c < 127; });
   if (service.key_.empty() || !plain)
-    return Error(Errc::invalid_argument, key_file + ": a key is one line of printable ASCII without spaces");
+    return Error(Errc::invalid_argument, key_file + ": expected one line of printable ASCII without spaces");
   return service;
 }
 
@@ -62,7 +63,7 @@ Result<std::string> HttpService::post(const std::string& json) const {
     auto answer = send_http(request);
     if (answer && answer->status == 200) return std::move(answer->body);
     Error error = answer ? refusal(url_, *answer) : std::move(answer).error();
-    // An answer without an end is the server's fault, and would be as long the next time.
+    // An answer over the limit is a fault of the server, and would be as long the next time.
     if (error.code == Errc::too_large) error.code = Errc::unavailable;
     const bool wanted = !given_up_ || !given_up_();
     const bool time_left = wanted && std::chrono::steady_clock::now() + 2 * pause_before_retry < deadline;

@@ -1,4 +1,4 @@
-// A JSON service that embeds or reranks, and what is done about one that is slow, gone or wrong.
+// A JSON service that embeds or reranks, with handling of slow, unreachable and faulty servers.
 #pragma once
 
 #include <chrono>
@@ -13,14 +13,14 @@ namespace muniment::retrieval {
 class HttpService {
  public:
   // `key_file` holds a bearer token, or is empty. Errors: those of reading it; invalid_argument for a URL that is not
-  // http:// or https://, and for a token with white space in it.
+  // http:// or https://, and for a token that contains white space.
   static Result<HttpService> open(const std::string& url, const std::string& key_file,
                                   std::chrono::milliseconds timeout, std::function<bool()> given_up = {});
 
   const std::string& url() const { return url_; }
-  // The body of a good answer. Once more where the server was gone or busy, if time is left of the timeout, which is
-  // for both. Errors: unavailable; denied where the key does not do; invalid_argument where the server refuses what was
-  // sent, in its words.
+  // Returns the body of a successful answer. Retries once if the server was unreachable or busy and time is left of the
+  // timeout, which covers both attempts. Errors: unavailable; denied if the server refuses the key; invalid_argument if
+  // it refuses the request, with its message.
   Result<std::string> post(const std::string& json) const;
 
  private:

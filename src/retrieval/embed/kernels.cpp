@@ -1,10 +1,11 @@
+// Implements the loops for every processor and for AVX2.
 #include "retrieval/embed/kernels.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 // Each loop is written once, as a body that is inlined into one function for every processor and one for those with
-// AVX2. FMA is left out on purpose: it rounds once where the other way rounds twice.
+// AVX2. FMA is not used, because it rounds once instead of twice.
 #if defined(__x86_64__)
 #define MUNIMENT_WITH_AVX2 [[gnu::target("avx2")]]
 #else
@@ -19,7 +20,7 @@ namespace {
 typedef float Floats __attribute__((vector_size(32), aligned(4), may_alias));    // NOLINT(modernize-use-using)
 typedef double Doubles __attribute__((vector_size(32), aligned(8), may_alias));  // NOLINT(modernize-use-using)
 
-// A tile of `Rows` × 16 of the product stays in registers while the inner index runs.
+// A tile of `Rows` × 16 of the product stays in registers during the inner loop.
 template <std::size_t Rows>
 MUNIMENT_BODY void tile(const float* left, std::size_t stride, std::size_t depth, const float* panel, float* out) {
   Floats sum[Rows][2] = {};
@@ -36,7 +37,7 @@ MUNIMENT_BODY void tile(const float* left, std::size_t stride, std::size_t depth
   for (std::size_t r = 0; r < Rows; ++r) std::memcpy(out + r * 16, sum[r], sizeof sum[r]);
 }
 
-// Rows are cut into equal tiles of at most six: a tile of one row would wait for its own sums.
+// Rows are split into equal tiles of at most six: a tile of one row would wait for its own sums.
 MUNIMENT_BODY void dense_body(const Matrix& left, const Panels& right, Matrix& out) {
   constexpr std::size_t height_max = 6;
   const std::size_t depth = right.rows();
@@ -87,8 +88,8 @@ MUNIMENT_BODY void transposed_body(const SparseRows& left, const Matrix& right, 
   }
 }
 
-// The upper half, four rows of the matrix at a time, so that the sums are fetched a quarter as often. `rows` holds four
-// rows in double, each filled up with zeros to `width`, a multiple of four.
+// Computes the upper half, four rows of the matrix at a time, so that the sums are loaded a quarter as often. `rows`
+// holds four rows as doubles, each padded with zeros to `width`, a multiple of four.
 MUNIMENT_BODY void gram_body(const Matrix& matrix, double* out, double* rows, std::size_t width) {
   for (std::size_t r = 0; r < matrix.rows; r += 4) {
     const std::size_t height = std::min<std::size_t>(4, matrix.rows - r);

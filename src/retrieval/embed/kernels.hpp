@@ -1,6 +1,6 @@
-// The loops that the models spend their time in. Each runs with AVX2 where the processor has it, and gives the same
-// bits where it has not: every element of a result is summed by itself, in the order of the inner index, with a
-// multiplication and an addition that each round. So how many elements are computed side by side changes nothing.
+// The loops in which the models spend their time. Each uses AVX2 if the processor has it, and yields the same bits
+// without it: every element of a result is summed separately, in the order of the inner index, with a multiplication
+// and an addition that each round. The number of elements that are computed in parallel does not change a result.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace muniment::retrieval {
 
 enum class Simd : std::uint8_t { plain, avx2 };
-Simd best_simd();  // of this processor
+Simd best_simd();  // the best kernels for this processor
 
 // Row by row: element (r, c) is values[r * columns + c].
 struct Matrix {
@@ -24,7 +24,7 @@ struct Matrix {
   std::span<const float> row(std::size_t r) const { return std::span(values).subspan(r * columns, columns); }
 };
 
-// A right-hand side, in panels of 16 columns (the last one filled up with zeros) so that it is read from front to back.
+// A right-hand side in panels of 16 columns (the last one padded with zeros), so that it is read sequentially.
 class Panels {
  public:
   static constexpr std::size_t width = 16;
@@ -40,10 +40,10 @@ class Panels {
   std::vector<float> values_;
 };
 
-// left · right; the columns of `left` are the rows of `right`.
+// left · right; `left` has as many columns as `right` has rows.
 Matrix multiply(const Matrix& left, const Panels& right, Simd simd = best_simd());
 
-// Rows of few entries, one after the other: row r has the entries [row_begin[r], row_begin[r + 1]).
+// Sparse rows, one after the other: row r has the entries [row_begin[r], row_begin[r + 1]).
 struct SparseRows {
   std::size_t columns = 0;
   std::vector<std::size_t> row_begin{0};

@@ -1,4 +1,5 @@
-// Using a trained LSA model: a text's vector is the sum of its terms' rows, each by its damped count (folding in).
+// Embeds texts with a trained LSA model: a text's vector is the sum of its terms' rows, weighted by their damped counts
+// (folding in).
 #include <unordered_map>
 
 #include "base/crypto/sha256.hpp"

@@ -1,3 +1,4 @@
+// Encodes and decodes LSA models, and reads the terms of texts.
 #include "retrieval/embed/lsa_model.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ void put(std::string& out, std::uint64_t value, int bytes) {
   for (int shift = (bytes - 1) * 8; shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xFF);
 }
 
-// Takes what it is asked for from the front of the bytes, or nothing and says so.
+// Takes values from the front of the bytes; fails once too few are left.
 class Taker {
  public:
   explicit Taker(std::string_view bytes) : left_(bytes) {}
@@ -63,12 +64,12 @@ Status take_terms(Taker& from, std::size_t count, std::vector<std::string>& term
 
 Status take_rows(Taker& from, LsaContents& model) {
   const std::size_t row_bytes = 4 + std::size_t{model.dimension};
-  if (from.left() != model.terms.size() * row_bytes) return corrupt("the rows have another size than its head says");
+  if (from.left() != model.terms.size() * row_bytes) return corrupt("the size of the rows differs from its header");
   model.scales.reserve(model.terms.size());
   model.codes.reserve(model.terms.size() * model.dimension);
   for (std::size_t i = 0; i < model.terms.size(); ++i) {
     const float scale = std::bit_cast<float>(static_cast<std::uint32_t>(from.number(4)));
-    // Beyond these bounds sums could overflow; and a scale below zero would be a second way to write a row.
+    // Larger scales could make sums overflow; a negative scale would be a second encoding of the same row.
     if (!(scale >= 0 && scale <= 1e6F) || std::signbit(scale)) return corrupt(fmt::format("row {} has no scale", i));
     model.scales.push_back(scale);
     for (const char code : from.bytes(model.dimension)) {
@@ -82,8 +83,8 @@ Status take_rows(Taker& from, LsaContents& model) {
 
 }  // namespace
 
-// English plurals meet their singular, and no more (a weak stemmer, after Harman 1991): what stronger ones add to this
-// lane alone they take from the fusion, whose lexical lane stems already.
+// Reduces English plurals to their singular and does no more (a weak stemmer, after Harman 1991): a stronger stemmer
+// improves this lane alone but not the fusion, whose lexical lane stems already.
 std::string_view TermReader::term_of(const WordReader::Word& word) {
   if (word.kind != WordReader::Word::Kind::plain || !word.text.ends_with('s')) return word.text;
   const auto ends_with = [&word](std::string_view ending) {
@@ -135,7 +136,7 @@ Result<LsaContents> decode_lsa(std::string_view bytes) {
   if (!bytes.starts_with(magic)) return corrupt("it does not begin with muniment-lsa/1");
   if (bytes.size() < magic.size() + hash_bytes) return corrupt("it ends early");
   const std::string_view hashed = bytes.substr(0, bytes.size() - hash_bytes);
-  if (view(sha256(hashed)) != bytes.substr(hashed.size())) return corrupt("its checksum is another");
+  if (view(sha256(hashed)) != bytes.substr(hashed.size())) return corrupt("its checksum does not match");
   Taker from(hashed.substr(magic.size()));
   LsaContents model;
   model.dimension = static_cast<std::uint32_t>(from.number(4));

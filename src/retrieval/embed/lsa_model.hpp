@@ -1,5 +1,5 @@
-// What training an LSA model and using one share: which words of a text are terms, and the model as bytes
-// (docs/format.md, "LSA model").
+// The parts that training and using an LSA model share: the terms of a text, and the model's encoding (docs/format.md,
+// "LSA model").
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace muniment::retrieval {
 
-// The words of a text that are terms, in its order: no stop words, plurals as singulars.
+// Reads the terms of a text in order: no stop words, plurals as singulars.
 class TermReader {
  public:
   template <typename Use>  // void(std::string_view term); the view is valid only during the call
@@ -30,15 +30,15 @@ class TermReader {
   std::string stem_;
 };
 
-// Ids to (id, how often), sorted by id.
+// Converts ids to (id, count), sorted by id.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> counted(std::vector<std::uint32_t>& ids);
 
 struct LsaContents {
   std::uint32_t dimension = 0;
-  std::uint64_t documents = 0;  // that it was trained on
+  std::uint64_t documents = 0;  // number of training documents
   std::uint64_t seed = 0;
-  std::vector<std::string> terms;  // sorted by their bytes, each once
-  // What a term adds to a text's vector: scale × its `dimension` codes. Its idf is in there.
+  std::vector<std::string> terms;  // sorted by their bytes, without duplicates
+  // A term adds scale × its `dimension` codes to a text's vector. The scale includes its idf.
   std::vector<float> scales;
   std::vector<std::int8_t> codes;
 };

@@ -1,4 +1,5 @@
-// Training: texts → terms → tf-idf rows of length 1 → the leading singular vectors → one row of int8 codes a term.
+// Trains an LSA model: texts → terms → tf-idf rows of length 1 → the leading singular vectors → one row of int8 codes
+// per term.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -15,7 +16,7 @@
 namespace muniment::retrieval {
 namespace {
 
-// A term of one document says nothing about how terms go together; but a small corpus has hardly any others.
+// A term of a single document says nothing about co-occurrence, but a small corpus has hardly any others.
 constexpr std::size_t small_corpus_documents = 200;
 constexpr std::uint32_t document_frequency_min = 2;
 
@@ -26,7 +27,7 @@ struct Term {
 
 struct Corpus {
   std::vector<Term> terms;
-  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> documents;  // (term, how often)
+  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> documents;  // (term, count)
 };
 
 Corpus read_corpus(std::span<const std::string_view> texts) {
@@ -47,8 +48,8 @@ Corpus read_corpus(std::span<const std::string_view> texts) {
   return corpus;
 }
 
-// The terms that the model keeps, as indices into corpus.terms, in the order of their bytes: the most frequent ones,
-// where there are too many.
+// Returns the terms that the model keeps, as indices into corpus.terms, sorted by their bytes. If there are too many,
+// it keeps the most frequent ones.
 std::vector<std::uint32_t> chosen_terms(const Corpus& corpus) {
   const std::uint32_t frequency_min = corpus.documents.size() < small_corpus_documents ? 1 : document_frequency_min;
   std::vector<std::uint32_t> chosen;
@@ -67,7 +68,8 @@ std::vector<std::uint32_t> chosen_terms(const Corpus& corpus) {
   return chosen;
 }
 
-// ln((1 + N) / (1 + df)) + 1: never zero, so that a term of every document still tells it from an empty text.
+// ln((1 + N) / (1 + df)) + 1: never zero, so that a term of every document still distinguishes a text from an empty
+// one.
 float inverse_frequency(std::size_t documents, std::uint32_t frequency) {
   return static_cast<float>(stable_log((1.0 + static_cast<double>(documents)) / (1.0 + frequency)) + 1.0);
 }

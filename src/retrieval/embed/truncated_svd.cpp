@@ -1,3 +1,4 @@
+// Computes a truncated singular value decomposition.
 #include "retrieval/embed/truncated_svd.hpp"
 
 #include <algorithm>
@@ -10,10 +11,10 @@ namespace {
 constexpr std::size_t oversampling = 16;
 constexpr int subspace_iterations = 3;
 constexpr int jacobi_sweeps_max = 30;
-// Below this part of the largest one, a singular value is rounding.
+// A singular value below this share of the largest one is rounding noise.
 constexpr double singular_value_share_min = 1e-4;
 
-// ±1, from splitmix64: as good a start as Gaussian numbers, and no library decides what they are.
+// Random ±1 from splitmix64: as good a start as Gaussian numbers, and independent of libraries.
 Matrix random_signs(std::size_t rows, std::size_t columns, std::uint64_t seed) {
   Matrix signs(rows, columns);
   for (float& sign : signs.values) {
@@ -25,7 +26,7 @@ Matrix random_signs(std::size_t rows, std::size_t columns, std::uint64_t seed) {
   return signs;
 }
 
-// R⁻¹ for gram = RᵀR (Cholesky), upper triangular. A column that the ones before it span already gets zeros.
+// R⁻¹ for gram = RᵀR (Cholesky), upper triangular. A column that depends on earlier ones gets zeros.
 Matrix inverse_root(std::vector<double> gram, std::size_t size) {
   double largest = 0;
   for (std::size_t i = 0; i < size; ++i) largest = std::max(largest, gram[i * size + i]);
@@ -52,7 +53,7 @@ Matrix inverse_root(std::vector<double> gram, std::size_t size) {
   return out;
 }
 
-// Columns of length 1 at right angles that span the same (CholeskyQR).
+// Orthonormal columns that span the same space (CholeskyQR).
 Matrix orthonormal(const Matrix& matrix) {
   return multiply(matrix, Panels(inverse_root(gram(matrix), matrix.columns)));
 }
@@ -62,7 +63,7 @@ struct Eigen {
   std::vector<double> vectors;  // size × size; vector i is the row i
 };
 
-// The rows p and q turned by the angle.
+// Rotates the rows p and q by the angle.
 void turn_rows(std::vector<double>& matrix, std::size_t size, std::size_t p, std::size_t q, double c, double s) {
   for (std::size_t k = 0; k < size; ++k) {
     const double pk = matrix[p * size + k], qk = matrix[q * size + k];
@@ -71,7 +72,7 @@ void turn_rows(std::vector<double>& matrix, std::size_t size, std::size_t p, std
   }
 }
 
-// One rotation of the plane (p, q) that makes entry (p, q) of the symmetric `a` zero.
+// Rotates the plane (p, q) so that entry (p, q) of the symmetric `a` becomes zero.
 void rotate(std::vector<double>& a, std::vector<double>& vectors, std::size_t size, std::size_t p, std::size_t q) {
   const double pp = a[p * size + p], qq = a[q * size + q], pq = a[p * size + q];
   const double theta = (qq - pp) / (2 * pq);
@@ -82,14 +83,14 @@ void rotate(std::vector<double>& a, std::vector<double>& vectors, std::size_t si
   a[p * size + p] = pp - t * pq;
   a[q * size + q] = qq + t * pq;
   a[p * size + q] = a[q * size + p] = 0;
-  for (std::size_t k = 0; k < size; ++k) {  // the columns are the rows, mirrored
+  for (std::size_t k = 0; k < size; ++k) {  // the columns mirror the rows
     a[k * size + p] = a[p * size + k];
     a[k * size + q] = a[q * size + k];
   }
   turn_rows(vectors, size, p, q, c, s);
 }
 
-// Of a symmetric matrix (cyclic Jacobi): slow for large ones, exact, and always in the same order.
+// Eigenvectors of a symmetric matrix (cyclic Jacobi): slow for large matrices, accurate, and always in the same order.
 Eigen eigen(std::vector<double> a, std::size_t size) {
   Eigen result{std::vector<double>(size), std::vector<double>(size * size)};
   for (std::size_t i = 0; i < size; ++i) result.vectors[i * size + i] = 1;
@@ -130,7 +131,7 @@ TruncatedSvd truncated_svd(const SparseRows& matrix, std::size_t rank, std::uint
   Matrix basis = random_signs(matrix.columns, size, seed);
   for (int i = 0; i < subspace_iterations; ++i)
     basis = orthonormal(multiply_transposed(matrix, multiply(matrix, basis)));
-  basis = orthonormal(basis);  // again: once is not exact enough in float
+  basis = orthonormal(basis);  // a second time: once is not accurate enough in float
   const Eigen found = eigen(gram(multiply(matrix, basis)), size);
   std::vector<std::size_t> order(size);
   std::iota(order.begin(), order.end(), std::size_t{0});

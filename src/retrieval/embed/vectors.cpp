@@ -1,3 +1,4 @@
+// Implements the reproducible arithmetic of the embedders.
 #include "retrieval/embed/vectors.hpp"
 
 #include <cmath>
@@ -17,7 +18,8 @@ void make_unit(std::span<float> vector) {
   for (float& x : vector) x = static_cast<float>(static_cast<double>(x) * scale);
 }
 
-// ln x = e·ln 2 + 2·artanh((m-1)/(m+1)) with m in [√½, √2): the series loses a factor of 34 with each term.
+// ln x = e·ln 2 + 2·artanh((m-1)/(m+1)) with m in [√½, √2): each term of the series is 34 times smaller than the one
+// before.
 double stable_log(double x) {
   int exponent = 0;
   double m = std::frexp(x, &exponent);
@@ -32,7 +34,7 @@ double stable_log(double x) {
   return exponent * 0.69314718055994531 + 2 * s * sum;
 }
 
-// e^x = 2^k · e^r with |r| ≤ ½ ln 2; ln 2 in two parts, so that r keeps its bits.
+// e^x = 2^k · e^r with |r| ≤ ½ ln 2; ln 2 in two parts, so that r keeps its precision.
 double stable_exp(double x) {
   if (x < -700) return 0;
   const double k = std::nearbyint(x * 1.4426950408889634);

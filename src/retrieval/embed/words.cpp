@@ -1,3 +1,4 @@
+// Splits texts into folded words, identifiers and character pairs.
 #include "retrieval/embed/words.hpp"
 
 #include <utf8proc.h>
@@ -10,20 +11,20 @@
 namespace muniment::retrieval {
 namespace {
 
-// Letters and digits of ASCII, and the characters that hold an identifier or a path together.
+// Letters and digits of ASCII, and the characters that join identifiers and paths.
 bool is_ascii_lower(char32_t c) { return c >= 'a' && c <= 'z'; }
 bool is_ascii_upper(char32_t c) { return c >= 'A' && c <= 'Z'; }
 bool is_ascii_digit(char32_t c) { return c >= '0' && c <= '9'; }
 bool is_joiner(char32_t c) { return c == '_' || c == '.' || c == '/' || c == ':' || c == '-'; }
 
-// Scripts that are written without spaces, or whose words grow long by their endings: Thai to Khmer, Hangul, kana, Han.
+// Scripts without spaces, or with long words because of their endings: Thai to Khmer, Hangul, kana, Han.
 bool is_dense(char32_t c) {
   return (c >= 0x0E00 && c <= 0x0EFF) || (c >= 0x1000 && c <= 0x109F) || (c >= 0x1780 && c <= 0x17FF) ||
          (c >= 0x3041 && c <= 0x30FF && c != 0x30FB) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x4E00 && c <= 0x9FFF) ||
          (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x20000 && c <= 0x3FFFF);
 }
 
-// A whole character or nothing of it.
+// Appends the whole character or nothing.
 void append_within(std::string& word, char32_t c) {
   const std::size_t size = word.size();
   append_utf8(word, c);
@@ -40,7 +41,7 @@ Class class_of(char32_t c) {
   return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO ? Class::word : Class::other;
 }
 
-// Sorted: it is searched by halves.
+// Sorted for binary search.
 constexpr auto stop_words = std::to_array<std::string_view>({
     "a",     "about",   "after",   "again", "all",    "also",   "am",   "an",     "and",   "any",     "are",   "as",
     "at",    "be",      "because", "been",  "before", "being",  "both", "but",    "by",    "can",     "could", "did",
@@ -89,7 +90,7 @@ const std::vector<WordReader::Word>& WordReader::read(std::string_view text) {
   return words_;
 }
 
-// Compatibility forms taken apart, case folded, marks dropped.
+// Decomposes compatibility forms, folds case and drops marks.
 void WordReader::put_folded(char32_t c) {
   std::array<utf8proc_int32_t, 32> parts{};
   int boundary = 0;
@@ -109,7 +110,7 @@ void WordReader::put_folded(char32_t c) {
   }
 }
 
-// A hump begins a part: at the first capital after anything else (camel|Case, sha256|Sum), and at the last capital
+// A new part begins at the first capital after any other character (camel|Case, sha256|Sum), and at the last capital
 // before a small letter (HTTP|Server).
 void WordReader::put(char32_t folded, bool upper) {
   const char32_t kind = upper ? U'U' : is_ascii_digit(folded) ? U'd' : U'l';
@@ -129,7 +130,7 @@ void WordReader::put(char32_t folded, bool upper) {
   joined_ = false;
 }
 
-// "src/base", "std::string" and "v1.2" go on; two joiners in a row, but for ::, do not.
+// "src/base", "std::string" and "v1.2" continue; two joiners in a row, except ::, end the identifier.
 void WordReader::join(char32_t joiner) {
   const bool second_colon =
       joined_ && joiner == ':' && !whole_.empty() && whole_.back() == ':' && !whole_.ends_with("::");

@@ -1,6 +1,6 @@
-// A text's words, as the embedders count them: case, width and accents folded away, identifiers both as
-// their parts and whole, scripts without spaces as pairs of characters. The same on every machine; what the
-// Unicode tables of utf8proc say about a character that is assigned does not change between versions.
+// The words of a text as the embedders count them: without case, width and accents, identifiers both in parts and
+// whole, scripts without spaces as pairs of characters. Results are identical on every machine: the Unicode data of an
+// assigned character does not change between versions of utf8proc.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@ namespace muniment::retrieval {
 
 inline constexpr std::size_t word_bytes_max = 64;
 
-// Reads one text after the other; its buffers are used again.
+// Reads one text after the other and reuses its buffers.
 class WordReader {
  public:
   struct Word {
     enum class Kind : std::uint8_t {
-      plain,  // a word, or a part of an identifier: "http" and "server" of HttpServer, "base" of
-              // src/base/files/file.hpp
+      // A word, or a part of an identifier: "http" and "server" of HttpServer, "base" of src/base/files/file.hpp.
+      plain,
       whole,  // an identifier or a path as a whole: "httpserver", "src/base/files/file.hpp"
-      pair,   // two neighbours of a script that writes no spaces (one, where it stands alone)
+      pair,   // two adjacent characters of a script without spaces (one, if it is isolated)
     };
     std::string_view text;
     Kind kind = Kind::plain;
   };
 
-  // In the order of the text, a whole after its parts. Valid until the next call. Of a word longer than
-  // word_bytes_max the rest is left out. What is not UTF-8 separates words.
+  // Returns the words in the order of the text, a whole after its parts. Valid until the next call. Drops the rest of a
+  // word that is longer than word_bytes_max. Invalid UTF-8 separates words.
   const std::vector<Word>& read(std::string_view text);
 
  private:
@@ -46,15 +46,15 @@ class WordReader {
   std::string bytes_;  // all words, one after the other
   std::vector<Span> spans_;
   std::vector<Word> words_;
-  std::string part_, whole_;  // what is being read
+  std::string part_, whole_;  // the part and the whole in progress
   std::size_t parts_ = 0;
   bool joined_ = false;                  // the last character was a joiner
-  char32_t last_ = 0, before_last_ = 0;  // for the humps of camelCase: U, l, d or 0
+  char32_t last_ = 0, before_last_ = 0;  // to split camelCase: U, l, d or 0
   char32_t dense_ = 0;                   // the last character of a script without spaces
   bool dense_alone_ = false;
 };
 
-// English words that say nothing about what a text is about: is, the, of …
+// English words without topical meaning: is, the, of …
 bool is_stop_word(std::string_view folded);
 
 }  // namespace muniment::retrieval

@@ -1,3 +1,4 @@
+// Opens, writes and repairs the indexes of the engine.
 #include "retrieval/engine/engine.hpp"
 
 #include <sys/stat.h>
@@ -63,12 +64,13 @@ Status LocalEngine::open_lexical() {
   return success();
 }
 
-// Xapian has no checksums: one bit makes its position 601 instead of 201, and what lies between would never be indexed.
+// Xapian has no checksums: a flipped bit can turn position 201 into 601, and the chunks in between would never be
+// indexed.
 Status LocalEngine::check_positions() {
   const std::int64_t bound = parts_.vectors->bound();
   if (parts_.lexical->watermark() <= bound) return success();
   if (bound == 0) return parts_.vectors->set_bound(parts_.lexical->watermark());
-  log_warning("the lexical index says that it is further than it can be, and is emptied",
+  log_warning("the position of the lexical index is impossible; the index is emptied",
               {{"position", parts_.lexical->watermark()}, {"bound", bound}});
   parts_.lexical.reset();
   RETURN_IF_ERROR(parts_.lexical_folder.empty());
@@ -78,7 +80,7 @@ Status LocalEngine::check_positions() {
   return success();
 }
 
-// What is damaged is emptied, and is filled again from the log; it is never repaired in place.
+// A damaged index is emptied and filled again from the log; it is never repaired in place.
 template <typename Open>
 Status LocalEngine::open_part(IndexFolder& folder, Open open) {
   bool emptied = options_.empty_first || folder.noted_damaged();
@@ -106,8 +108,8 @@ Status LocalEngine::check_batch(const EngineBatch& batch) const {
   return success();
 }
 
-// Both are changed at once, on two threads. The vectors are durable first: then a chunk that the lexical index finds
-// has them.
+// Updates both indexes in parallel. The vectors become durable first, so that a chunk in the lexical index always has
+// them.
 Status LocalEngine::index(const EngineBatch& batch) {
   const std::lock_guard lock(writing_);
   RETURN_IF_ERROR(check_batch(batch));
@@ -139,7 +141,7 @@ Status LocalEngine::change_lexical(const EngineBatch& batch) {
 Status LocalEngine::set_model(const EngineModel& model) {
   const std::lock_guard lock(writing_);
   auto done = parts_.vectors->set_model(model);
-  // A model that cannot be opened is the sender's mistake, and no damage here.
+  // A model that cannot be opened is the sender's mistake, not damage here.
   if (!done && done.error().code == Errc::corrupt) return Error(Errc::invalid_argument, done.error().message);
   return done;
 }
@@ -217,7 +219,7 @@ Error EngineParts::judged(Error error, const IndexFolder& folder) const {
 
 Status EngineParts::check_folders() const {
   for (const IndexFolder* folder : {&lexical_folder, &vector_folder}) {
-    if (!folder->is_still_there()) return Error(Errc::corrupt, folder->path() + " was taken away");
+    if (!folder->is_still_there()) return Error(Errc::corrupt, folder->path() + " was removed while in use");
   }
   return success();
 }

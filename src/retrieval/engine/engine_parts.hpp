@@ -1,5 +1,5 @@
-// The engine's two indexes and what is known of both: for engine.cpp, which writes and repairs, and
-// engine_search.cpp, which asks.
+// The engine's two indexes and their state: for engine.cpp, which writes and repairs, and engine_search.cpp, which
+// searches.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 
 namespace muniment::retrieval {
 
-// A folder below the engine's own that holds one index. What is damaged is noted in a file beside it, and emptied
-// by whoever opens it next.
+// A folder below the engine's own that holds one index. Damage is marked by a file beside it; the next open empties the
+// folder.
 class IndexFolder {
  public:
   IndexFolder(const std::string& root, std::string name);
@@ -23,11 +23,11 @@ class IndexFolder {
   const std::string& path() const { return path_; }
   const std::string& name() const { return name_; }
   bool noted_damaged() const;
-  // False: it was emptied only just now, and what seems damaged is something else.
+  // Returns false if the folder was emptied recently, so that the damage must have another cause.
   bool note_damaged() const;
   Status empty() const;
-  void opened();                // remembers which folder it is
-  bool is_still_there() const;  // the same one
+  void opened();                // records which folder it is
+  bool is_still_there() const;  // whether it is the same folder
 
  private:
   const std::string path_, name_;
@@ -41,12 +41,12 @@ struct EngineParts {
   std::unique_ptr<LexicalIndex> lexical;
   std::unique_ptr<VectorLanes> vectors;
   std::vector<std::string> rebuilt;
-  // Up to here both have been, at some time: a lane that is not is behind, and stays out of answers.
+  // Highest position that both indexes have reached: a lane that is below it is behind and is left out of answers.
   std::atomic<std::int64_t> reached = 0;
 
-  // An error of one of them on its way to the caller: what is corrupt is noted, so that the next start repairs it.
+  // Passes an error of an index on to the caller; marks the folder if it is corrupt, so that the next start repairs it.
   Error judged(Error error, const IndexFolder& folder) const;
-  Status check_folders() const;  // corrupt where somebody took one away
+  Status check_folders() const;  // corrupt if a folder was removed
 };
 
 std::unique_ptr<Engine::Searcher> make_searcher(const EngineParts& parts, std::unique_ptr<LexicalReader> reader);

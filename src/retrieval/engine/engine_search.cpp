@@ -1,5 +1,5 @@
-// A query in the engine: which lanes can answer it, what each of them says to it and to its
-// expansions, and all of that as one ranking.
+// Runs one query in the engine: chooses the lanes, asks each for the query and its expansions, and fuses the results
+// into one ranking.
 #include <algorithm>
 #include <chrono>
 #include <future>
@@ -18,7 +18,7 @@ namespace muniment::retrieval {
 
 namespace {
 
-// After this time a lane gets no further expansion of a query: its embedder is slow, and the query has a deadline.
+// After this time a lane gets no further expansions of a query: its embedder is slow, and the query has a deadline.
 constexpr std::chrono::seconds expansions_time_max{2};
 
 LaneChoice choice_of(Mode mode) {
@@ -43,7 +43,7 @@ TimedHits timed(Work work) {
           std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count()};
 }
 
-// One query on its way.
+// A query in progress.
 class Search {
  public:
   Search(const EngineParts& parts, LexicalReader& reader, SideThread& side, const LaneQuery& query,
@@ -55,7 +55,7 @@ class Search {
   }
 
   ~Search() {
-    if (ahead_.valid()) ahead_.wait();  // it reads what is about to go
+    if (ahead_.valid()) ahead_.wait();  // it reads members that are about to be destroyed
   }
 
   Result<LaneAnswer> run();
@@ -79,15 +79,15 @@ class Search {
   Status count_unfiltered();
 
   const EngineParts& parts_;
-  LexicalReader& reader_;  // while ahead_ is under way, the side thread's
+  LexicalReader& reader_;  // used by the side thread while ahead_ is in progress
   SideThread& side_;
   const LaneQuery& query_;
   const Profile& profile_;
   std::vector<std::string> corpora_;
   std::map<std::string, std::set<std::string>, std::less<>> identities_;  // by lane
-  std::set<std::string, std::less<>> failed_;                             // lanes whose embedder is not there just now
+  std::set<std::string, std::less<>> failed_;  // lanes whose embedder is unavailable at present
   LaneAnswer answer_;
-  std::future<TimedHits> ahead_;  // of the lexical lane to the query itself
+  std::future<TimedHits> ahead_;  // hits of the lexical lane for the query itself
 };
 
 Result<LaneAnswer> Search::run() {
@@ -107,8 +107,7 @@ Result<LaneAnswer> Search::run() {
   return std::move(answer_);
 }
 
-// A lane that lacks something of what was indexed before is left out, for all documents: half of it would rank them
-// by when they came.
+// Leaves out a lane that lacks earlier documents, because a partial lane would rank documents by their age.
 std::vector<std::string> Search::available_lanes() {
   const std::int64_t reached = parts_.reached;
   std::vector<std::string> lanes;
@@ -125,13 +124,13 @@ std::vector<std::string> Search::available_lanes() {
 
 Search::Lanes Search::chosen(const std::vector<std::string>& available) const {
   Lanes lanes = choose_lanes(profile_, choice_of(query_.mode), available);
-  // Every set of a profile has the lexical lane; while that one is filled again, the others answer alone.
+  // Every profile uses the lexical lane; while that index is filled again, the other lanes answer alone.
   if (lanes.empty() && query_.mode == Mode::hybrid) lanes = choose_lanes(profile_, LaneChoice::vectors_only, available);
   return lanes;
 }
 
-// Where a lane's embedder fails, what is asked is what would have been without that lane. The words come last: they
-// are looked for meanwhile.
+// If a lane's embedder fails, the query runs as it would without that lane. The lexical hits are collected last, since
+// their search runs in parallel.
 Result<Search::Lanes> Search::ask_lanes(std::vector<std::string>& available) {
   look_for_words_ahead(chosen(available));
   for (;;) {
@@ -151,14 +150,14 @@ Result<Search::Lanes> Search::ask_lanes(std::vector<std::string>& available) {
   }
 }
 
-// A vector lane takes about as long, and needs nothing of the lexical index.
+// A vector lane takes about as long, and does not use the lexical index.
 void Search::look_for_words_ahead(const Lanes& lanes) {
   const auto is_lexical = [](const LaneWeight& lane) { return lane.lane == "lexical"; };
   if (lanes.size() < 2 || std::ranges::none_of(lanes, is_lexical)) return;
   ahead_ = side_.run([this] { return timed([this] { return lexical_hits(query_.text); }); });
 }
 
-// Drops the lists of other lanes, and gives these the weights and the order that they have now.
+// Drops the lists of other lanes, and gives the remaining ones their new weights and order.
 void Search::keep_lists_of(const Lanes& lanes) {
   const auto weight_of = [&](const LaneList& list) {
     return std::ranges::find(lanes, std::string_view(list.lane), &LaneWeight::lane);
@@ -194,7 +193,7 @@ Status Search::ask(const LaneWeight& lane, const std::string& text, bool origina
                                  : timed([&] { return lexical ? lexical_hits(text) : vector_hits(lane.lane, text); });
   if (!hits) {
     Error error = parts_.judged(std::move(hits).error(), lexical ? parts_.lexical_folder : parts_.vector_folder);
-    // An embedder that is not there just now leaves its lane out; an index that is damaged ends the query.
+    // An unavailable embedder removes its lane; a damaged index ends the query.
     if (error.code != Errc::unavailable || lexical) return error;
     answer_.passing = true;
     answer_.degraded.push_back(std::string(lane.lane) + ": " + error.message);
@@ -215,7 +214,7 @@ Result<std::vector<Hit>> Search::vector_hits(std::string_view lane, const std::s
                                 identities_[std::string(lane)]);
 }
 
-// What a vector lane thinks of a chunk of a few words is worth less.
+// A vector lane's score of a chunk of a few words counts less.
 Status Search::discount_lists() {
   for (LaneList& list : answer_.lists) {
     if (list.lane == "lexical") continue;
@@ -239,7 +238,7 @@ Status Search::add_typo_lane(Lanes& lanes, const std::vector<std::string>& avail
   return ask_lane(lanes.back());
 }
 
-// A phrase must occur, whoever found the chunk; only the lexical index knows where it does.
+// Every hit must contain the phrases, and only the lexical index has positions.
 Status Search::keep_phrases() {
   if (query_.phrases.empty() || query_.mode == Mode::lexical) return success();
   auto with = reader_.search({{}, query_.phrases, {}}, query_.filter, limits::lexical_hits_max);

@@ -1,3 +1,4 @@
+// Queues batches for a slow embedder and embeds them in the background.
 #include "retrieval/engine/late_lane.hpp"
 
 #include <sys/resource.h>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::size_t texts_at_once = 16;
 constexpr std::chrono::seconds pause_after_failure{2};
-constexpr int low_priority = 10;  // of nice: searches and indexing go first
+constexpr int low_priority = 10;  // niceness: searches and indexing have priority
 
 std::int64_t stored_position(const VectorShard& shard, const std::string& space) {
   for (const SpaceStatus& one : shard.spaces()) {
@@ -37,14 +38,14 @@ Status LateLane::take(const EngineBatch& batch) {
   RETURN_IF_ERROR(apply_endings(batch));
   const std::lock_guard counts(counts_mutex_);
   if (batch.next_seq <= given_) return success();
-  // Too much came while the embedder was away; now that it has worked that off, it can have the rest.
+  // Batches were skipped while the embedder was unavailable; the queue is empty now, so it can receive them.
   if (missed_ && queue_.empty() && batch.from_seq > given_) {
     return Error(Errc::conflict, name() + ": the lane is at " + std::to_string(given_) + ", and the batch begins at " +
                                      std::to_string(batch.from_seq));
   }
   if (batch.from_seq >= 0 && batch.from_seq <= given_) missed_ = false;
   missed_ = missed_ || (batch.from_seq > given_) || bytes_ > limits::late_queue_bytes_max;
-  if (missed_) return success();  // it stays behind until it is given everything from `given_` on
+  if (missed_) return success();  // it remains behind until it receives everything from `given_` on
   Item item{batch.next_seq, {}};
   for (const EngineChunk& chunk : batch.add) {
     if (std::find(batch.remove.begin(), batch.remove.end(), chunk.id) != batch.remove.end()) continue;
@@ -65,7 +66,7 @@ Status LateLane::take(const EngineBatch& batch) {
   return success();
 }
 
-// What ends does so now, be it embedded already or still waiting. Under the lock.
+// Applies closings and removals at once, to embedded and to queued chunks. The lock must be held.
 Status LateLane::apply_endings(const EngineBatch& batch) {
   for (const auto& [id, valid_to] : batch.close) {
     if (const auto found = waiting_.find(id); found != waiting_.end()) found->second->facts.valid_to = valid_to;
@@ -126,7 +127,7 @@ std::string LateLane::behind(std::int64_t next_seq) const {
 }
 
 void LateLane::run() {
-  ::setpriority(PRIO_PROCESS, 0, low_priority);  // of this thread: Linux has it so
+  ::setpriority(PRIO_PROCESS, 0, low_priority);  // Linux sets this for the calling thread alone
   auto lock = worker_.lock();
   while (worker_.wait(lock, [this] { return !queue_.empty() && failed_.ok(); })) {
     const Picked picked = pick();
@@ -134,7 +135,7 @@ void LateLane::run() {
       failed_ = finish_first();
       continue;
     }
-    std::vector<std::string> texts;  // copies: what is removed meanwhile loses its own
+    std::vector<std::string> texts;  // copies, because a removal may clear the queued text
     for (const Entry* entry : picked) texts.push_back(entry->text);
     lock.unlock();
     const std::vector<std::string_view> views(texts.begin(), texts.end());
@@ -160,8 +161,8 @@ LateLane::Picked LateLane::pick() {
   return picked;
 }
 
-// The spaces keep their position, which nothing asks for: the lane's own is the mark's. (It is not 0 where the lane was
-// not there for a while, and others cared for what ended.) Under the lock.
+// The spaces keep their own position, which is not used: the lane's position is that of the mark. (It is not 0 if the
+// lane was missing for a while and other lanes handled the closings.) The lock must be held.
 Status LateLane::write(const Picked& picked, const Vectors& vectors) {
   std::map<std::string, VectorBatch> batches;
   for (std::size_t i = 0; i < picked.size(); ++i) {

@@ -1,9 +1,9 @@
-// A lane whose embedder is slow (use-lite embeds some 75 short texts a second on a core) or is a server,
-// which may be away for hours. Batches are queued, and a thread of low priority works them off; what is closed or
-// removed meanwhile is so at once. The lane answers for a corpus when nothing of it is waiting.
+// A lane whose embedder is slow (use-lite embeds some 75 short texts a second on a core) or is a server that may be
+// unreachable for hours. Batches are queued and embedded by a low-priority thread; closings and removals apply at once.
+// The lane answers for a corpus if none of the corpus' chunks are waiting.
 //
-// Its position on disk is that of what it has embedded. The queue is in memory: after a restart the
-// lane is further back than the others, and is given those batches again.
+// Its position on disk covers what was embedded. The queue is in memory: after a restart the lane is behind the others
+// and receives those batches again.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +29,15 @@ class LateLane {
   Embedder& embedder() const { return *embedder_; }
   const std::string& name() const { return embedder_->identity().name; }
 
-  // Queues what it does not have. What is too much for the queue it passes over, and once that is empty again it wants
-  // to be given everything from `given` on. One thread. Errors: conflict, which says so; corrupt, also one that its own
-  // thread met.
+  // Queues the chunks that it lacks. If the queue is full, it skips the batch, and once the queue is empty requires
+  // everything from `given` on. One thread. Errors: conflict, which requires that; corrupt, also one that the lane's
+  // own thread met.
   Status take(const EngineBatch& batch);
 
-  // Up to here it has been given everything.
+  // Position up to which it has received everything.
   std::int64_t given() const;
   bool covers(const std::vector<std::string>& corpora, std::int64_t next_seq) const;
-  // "use-lite: behind (40 chunks of 3 corpora)"; empty when it is not.
+  // "use-lite: behind (40 chunks of 3 corpora)"; empty if it is not behind.
   std::string behind(std::int64_t next_seq) const;
 
  private:
@@ -65,16 +65,16 @@ class LateLane {
   VectorShard& shard_;
   const std::string mark_;  // the space whose position is the lane's
 
-  std::deque<Item> queue_;  // guarded by the worker's lock, as are the next four
+  std::deque<Item> queue_;  // guarded by the worker's lock, like the next four
   std::unordered_map<ChunkId, Entry*> waiting_;
-  std::size_t bytes_ = 0;  // of the texts
-  bool missed_ = false;    // something was not taken: it would be a gap
+  std::size_t bytes_ = 0;  // size of the queued texts
+  bool missed_ = false;    // a batch was skipped: continuing would leave a gap
   Status failed_ = success();
 
-  mutable std::mutex counts_mutex_;                // guards these; never held for long
+  mutable std::mutex counts_mutex_;                // guards these; held only briefly
   std::map<std::string, std::size_t> waiting_in_;  // by corpus
   std::int64_t given_ = 0;
-  std::string problem_;  // why the embedder does not get on
+  std::string problem_;  // the embedder's present error
 
   WorkerThread worker_;
 };

@@ -1,3 +1,4 @@
+// Reads and writes the files of models.
 #include "retrieval/engine/model_store.hpp"
 
 #include <fcntl.h>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::string_view current_ending = ".model", waiting_ending = ".next";
 
-// The hash of the rest, the length of the corpus' name, the name, the model.
+// A file holds the hash of the rest, the length of the corpus' name, the name, and the model.
 std::string file_of(std::string_view corpus, std::string_view bytes) {
   std::string rest = std::to_string(corpus.size()) + "\n";
   rest.append(corpus).append(bytes);
@@ -33,7 +34,8 @@ std::optional<StoredModel> model_in(std::string_view file) {
   if (to_hex(sha256(rest)) != file.substr(0, hash_end)) return std::nullopt;
   const std::size_t size_end = rest.find('\n');
   if (size_end == std::string_view::npos) return std::nullopt;
-  const std::size_t size = std::stoul(std::string(rest.substr(0, size_end)));  // written here: the hash says so
+  // The hash proves that this program wrote it.
+  const std::size_t size = std::stoul(std::string(rest.substr(0, size_end)));
   return StoredModel{std::string(rest.substr(size_end + 1, size)), std::string(rest.substr(size_end + 1 + size)),
                      false};
 }
@@ -52,7 +54,7 @@ Result<std::vector<StoredModel>> ModelStore::load() const {
        entry.increment(failed)) {
     const std::string file = entry->path().string();
     const bool waiting = file.ends_with(waiting_ending);
-    if (!waiting && !file.ends_with(current_ending)) continue;  // a write that was not finished
+    if (!waiting && !file.ends_with(current_ending)) continue;  // an incomplete write
     ASSIGN_OR_RETURN(const std::string content, read_file(file, limits::search_request_bytes_max * 2));
     auto model = model_in(content);
     if (!model || path(model->corpus, waiting) != file) {

@@ -1,5 +1,5 @@
-// The trained models that the engine was given, beside its indexes, so that a restart needs nobody to
-// send them again: for each corpus the one that answers and, while its vectors are made, the next.
+// Stores the trained models that the engine received beside its indexes, so that a restart does not need them again:
+// for each corpus the present model and, while its vectors are computed, the next one.
 #pragma once
 
 #include <string>
@@ -13,18 +13,18 @@ namespace muniment::retrieval {
 struct StoredModel {
   std::string corpus;
   std::string bytes;
-  bool waiting = false;  // its vectors are not all there
+  bool waiting = false;  // its vectors are incomplete
 };
 
 class ModelStore {
  public:
   explicit ModelStore(std::string folder) : folder_(std::move(folder)) {}
 
-  // What is there; a file that is damaged is removed: the log has the model. Errors: those of files.
+  // Returns the stored models and removes damaged files, since the log has the models. Errors: those of files.
   Result<std::vector<StoredModel>> load() const;
-  // Durable when they return success.
+  // Durable on success.
   Status put_waiting(std::string_view corpus, std::string_view bytes) const;
-  Status promote(std::string_view corpus) const;  // the waiting one is the one that answers
+  Status promote(std::string_view corpus) const;  // makes the waiting model the present one
 
  private:
   std::string path(std::string_view corpus, bool waiting) const;

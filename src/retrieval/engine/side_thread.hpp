@@ -1,5 +1,5 @@
-// A thread beside the one that owns it, which does one piece of work while that one does another. It waits between
-// them: making a thread for each would cost more than many a search.
+// A thread that does one piece of work while its owner does another. It is kept between them, because starting a thread
+// would cost more than many searches.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ class SideThread {
  public:
   explicit SideThread(std::string name) : name_(std::move(name)) {}
 
-  // What it answers or throws is in the future. The one before must have been waited for.
+  // The future has the result or the exception. The previous future must have been waited for.
   template <typename Work>
   std::future<std::invoke_result_t<Work>> run(Work work) {
     const auto task = std::make_shared<std::packaged_task<std::invoke_result_t<Work>()>>(std::move(work));

@@ -1,3 +1,4 @@
+// Embeds a batch and writes it into vector spaces.
 #include "retrieval/engine/vector_advance.hpp"
 
 #include <algorithm>
@@ -47,8 +48,8 @@ std::map<std::string, SpaceStatus> VectorAdvance::statuses() const {
   return out;
 }
 
-// A chunk that this batch brings is in no space yet; one that it closes is where the shard says; one that it removes
-// may have been closed long ago, and is looked for everywhere.
+// A chunk that this batch adds is in no space yet; a closed one is where the shard records it; a removed one may have
+// been closed long ago, so every space is searched.
 void VectorAdvance::end_chunks(const std::function<bool(std::string_view)>& others) {
   const auto touch = [this](const std::string& space) -> VectorBatch& {
     VectorBatch& batch = batches_[space];
@@ -76,7 +77,7 @@ Status VectorAdvance::write(const std::function<bool(std::string_view space)>& o
   const auto known = statuses();
   for (auto& [name, batch] : batches_) {
     const auto status = known.find(name);
-    if (status != known.end() && status->second.next_seq >= batch_.next_seq) continue;  // before a crash
+    if (status != known.end() && status->second.next_seq >= batch_.next_seq) continue;  // written before a crash
     if (batch.dimension == 0) batch.dimension = status->second.dimension;
     batch.next_seq = batch_.next_seq;
     RETURN_IF_ERROR(shard_.write(batch));

@@ -1,5 +1,5 @@
-// One batch on its way into the vector spaces that it concerns: what is added goes into those of its
-// corpus, what ends ends wherever it is.
+// Applies one batch to its vector spaces: additions go into the spaces of their corpus; closings and removals apply
+// wherever the chunk is.
 #pragma once
 
 #include <deque>
@@ -18,14 +18,14 @@ namespace muniment::retrieval {
 
 class VectorAdvance {
  public:
-  // Both outlive it.
+  // Both outlive this object.
   VectorAdvance(VectorShard& shard, const EngineBatch& batch);
 
-  Status embed(Embedder& embedder);                                    // the chunks of all corpora
-  Status embed_corpus(Embedder& embedder, const std::string& corpus);  // those of one
-  // Writes every space that is not further than the batch, but for those that `others` care for.
+  Status embed(Embedder& embedder);                                    // embeds the chunks of all corpora
+  Status embed_corpus(Embedder& embedder, const std::string& corpus);  // those of one corpus
+  // Writes every space that does not have the batch yet, except those that `others` handle.
   Status write(const std::function<bool(std::string_view space)>& others);
-  // Writes what was embedded, and no space moves.
+  // Writes what was embedded, and moves no position.
   Status write_in_place();
 
  private:
@@ -36,9 +36,9 @@ class VectorAdvance {
 
   VectorShard& shard_;
   const EngineBatch& batch_;
-  std::map<std::string, Chunks> added_;                 // by corpus, less what is removed by the same batch
-  std::unordered_map<ChunkId, std::string> corpus_of_;  // of those
-  std::deque<Vectors> vectors_;                         // what the batches point to
+  std::map<std::string, Chunks> added_;                 // by corpus, without chunks that the same batch removes
+  std::unordered_map<ChunkId, std::string> corpus_of_;  // corpora of the added chunks
+  std::deque<Vectors> vectors_;                         // referenced by the batches
   std::map<std::string, VectorBatch> batches_;          // by space
 };
 

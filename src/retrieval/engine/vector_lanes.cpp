@@ -1,3 +1,4 @@
+// Implements the vector lanes: models, writing and searching.
 #include "retrieval/engine/vector_lanes.hpp"
 
 #include <algorithm>
@@ -75,7 +76,7 @@ Status VectorLanes::add_late_lane(std::shared_ptr<Embedder> embedder) {
   return success();
 }
 
-// The vectors of a model that was there before, under the same lane: nobody asks for them again.
+// Drops the vectors of an earlier model of the same lane, which are not used any more.
 Status VectorLanes::drop_others_of(const Embedder& embedder) {
   const std::string own = embedder.identity().text(), family = embedder.identity().name + "/";
   for (const SpaceStatus& space : shard_->spaces()) {
@@ -209,7 +210,7 @@ std::vector<std::string> VectorLanes::available(const std::vector<std::string>& 
       const std::lock_guard lock(models_mutex_);
       const std::lock_guard known(corpora_mutex_);
       for (const std::string& corpus : corpora) {
-        if (!corpora_.contains(corpus)) continue;  // nothing is in it
+        if (!corpora_.contains(corpus)) continue;  // the corpus is empty
         const auto found = models_.find(corpus);
         if (found != models_.end() && found->second.current)
           ++with;
@@ -248,7 +249,7 @@ std::shared_ptr<Embedder> VectorLanes::embedder_for(std::string_view lane, const
   return lane == "lsa" && found != models_.end() ? found->second.current : nullptr;
 }
 
-// A search that a change of model overtook may have looked into a space that was going: it is made again.
+// Repeats a search that overlapped with a change of model, since it may have read a space that was being removed.
 Result<std::vector<Hit>> VectorLanes::search(const Question& question, std::set<std::string>& identities) const {
   while (true) {
     const std::uint64_t swaps = swaps_;

@@ -1,9 +1,8 @@
-// The vector lanes over one shard: `hash` for every chunk; `lsa` for a corpus that has a model; and those
-// whose embedders are slow and that follow behind (late_lane.hpp): `use-lite` and `http`. Each corpus has a space of
-// its own in each.
+// The vector lanes over one shard: `hash` for every chunk; `lsa` for a corpus with a model; and the lanes with slow
+// embedders, which follow behind (late_lane.hpp): `use-lite` and `http`. Each corpus has its own space in each lane.
 //
-// The lanes' position is a space without vectors, written after all others of a batch: what it covers,
-// they all have. A space that has come further before a crash passes over what it has.
+// The lanes' position is a space without vectors, written after all others of a batch: every lane has what it covers. A
+// space that was further before a crash skips what it has.
 #pragma once
 
 #include <atomic>
@@ -22,7 +21,7 @@
 
 namespace muniment::retrieval {
 
-// What of a chunk is embedded.
+// The text of a chunk that is embedded.
 std::string text_to_embed(const EngineChunk& chunk);
 
 // "<identity>@<corpus>"
@@ -34,8 +33,8 @@ class VectorLanes {
     std::string shard_folder;
     std::string model_folder;
     std::string use_lite_folder;
-    std::shared_ptr<Embedder> remote;  // of a server; null: there is no lane of one …
-    std::string remote_missing;        // … and why not, where there should be
+    std::shared_ptr<Embedder> remote;  // embedder of a server; null: no such lane
+    std::string remote_missing;        // the reason for its absence, if it is configured
   };
   // Errors: corrupt (the shard), and those of files.
   static Result<std::unique_ptr<VectorLanes>> open(const Options& options);
@@ -45,17 +44,18 @@ class VectorLanes {
   Status set_model(const EngineModel& model);
   Status embed_again(const std::string& corpus, const std::vector<EngineChunk>& chunks, bool last);
 
-  // Nothing beside the shard has come further than this, since the shard's own position is written first and is
-  // checksummed; where it is new, `set_bound` says what there was before it.
+  // Upper bound of all positions in the shard, because the shard's own position is written first and has a checksum.
+  // For a new shard, `set_bound` provides the earlier bound.
   std::int64_t bound() const;
   Status set_bound(std::int64_t next_seq);
 
   // Any thread.
   std::int64_t watermark() const { return watermark_.load(std::memory_order_acquire); }
-  // From where on it wants batches: the slow lanes too.
+  // The position from which batches are needed, also by the slow lanes.
   std::int64_t wanted_from() const;
   std::vector<std::string> all_corpora() const;
-  // The lanes that have all of these corpora up to `next_seq`; what stands in the way of others goes to the answer.
+  // The lanes that have all of these corpora up to `next_seq`; the reasons for which others are missing go to the
+  // answer.
   std::vector<std::string> available(const std::vector<std::string>& corpora, std::int64_t next_seq,
                                      LaneAnswer& answer) const;
 
@@ -66,22 +66,23 @@ class VectorLanes {
     const Filter& filter;
     VectorSearch how;
   };
-  // The nearest in all of the corpora, best first, ties by id; `identities` gets those of the embedders.
+  // Returns the nearest chunks in all of the corpora, best first, ties by id; `identities` receives those of the
+  // embedders.
   Result<std::vector<Hit>> search(const Question& question, std::set<std::string>& identities) const;
 
   std::vector<EngineModelStatus> models() const;
   std::vector<std::string> degraded() const;
-  std::vector<std::string> absent() const;  // of it: what was never installed
+  std::vector<std::string> absent() const;  // the subset that was never installed
 
  private:
   struct Models {
     std::shared_ptr<Embedder> current, waiting;
   };
-  // A lane that there is not, for as long as this lives.
+  // A lane that is missing for the lifetime of this object.
   struct Missing {
     std::string why;
-    bool passing = false;  // it may be there in the next one
-    bool absent = false;   // it was never installed: nothing is wrong
+    bool passing = false;  // the next process may have it
+    bool absent = false;   // it was never installed, which is not a fault
   };
 
   VectorLanes(std::unique_ptr<VectorShard> shard, ModelStore store);
@@ -105,7 +106,8 @@ class VectorLanes {
 
   mutable std::mutex models_mutex_;
   std::map<std::string, Models> models_;  // by corpus
-  std::atomic<std::uint64_t> swaps_ = 0;  // of a model that answered: its space went after that
+  std::atomic<std::uint64_t> swaps_ =
+      0;  // number of replaced models; a space is removed after its replacement was counted
   mutable std::mutex corpora_mutex_;
   std::set<std::string> corpora_;  // that have chunks
 };

@@ -1,3 +1,4 @@
+// Writes requests to hooks, and checks their answers.
 #include "retrieval/hooks/hook_messages.hpp"
 
 #include <algorithm>
@@ -15,10 +16,10 @@ namespace {
 
 Error wrong(std::string what) { return Error(Errc::unavailable, "its answer: " + std::move(what)); }
 
-// The root, which is an object.
+// Returns the root, which must be an object.
 Result<json::Value> object_of(const Result<json::Document>& document) {
   if (!document) return wrong(document.error().message);
-  if (!document->root().is(json::Kind::object)) return wrong("it is no JSON object");
+  if (!document->root().is(json::Kind::object)) return wrong("it is not a JSON object");
   return document->root();
 }
 
@@ -32,10 +33,10 @@ Result<std::vector<std::string>> texts_of(const json::Value& root, std::string_v
   std::vector<std::string> texts;
   const json::Value list = root[name];
   if (!list || list.is(json::Kind::null)) return texts;
-  if (!list.is(json::Kind::array)) return wrong(fmt::format("{} is no array", name));
+  if (!list.is(json::Kind::array)) return wrong(fmt::format("{} is not an array", name));
   for (const json::Value item : list) {
     auto text = item.as_string();
-    if (!text) return wrong(fmt::format("{} holds what is no string", name));
+    if (!text) return wrong(fmt::format("{} contains an item that is not a string", name));
     texts.push_back(*std::move(text));
   }
   return texts;
@@ -52,12 +53,12 @@ Result<std::vector<std::string>> expansions_of(const json::Value& root, std::str
                                                const ExpansionRequest& request) {
   ASSIGN_OR_RETURN(const auto texts, texts_of(root, name));
   if (texts.size() > request.max_expansions)
-    return wrong(fmt::format("{} has {} texts, asked for at most {}", name, texts.size(), request.max_expansions));
+    return wrong(fmt::format("{} has {} texts, limit {}", name, texts.size(), request.max_expansions));
   std::vector<std::string> kept;
   for (const std::string& text : texts) {
     if (text.size() > limits::hook_expansion_bytes_max) {
-      return wrong(fmt::format("a text of {} has {} bytes, the limit is {}", name, text.size(),
-                               limits::hook_expansion_bytes_max));
+      return wrong(
+          fmt::format("a text of {} has {} bytes, limit {}", name, text.size(), limits::hook_expansion_bytes_max));
     }
     std::string inner(trimmed(text));
     if (inner.empty() || inner == trimmed(request.query) || std::ranges::find(kept, inner) != kept.end()) continue;
@@ -76,11 +77,12 @@ Result<std::size_t> place_of(const json::Value& member, const Places& places) {
 }
 
 Status read_scores(const json::Value& scores, const Places& places, RerankAnswer& answer) {
-  if (!scores.is(json::Kind::object)) return wrong("scores is no object");
+  if (!scores.is(json::Kind::object)) return wrong("scores is not an object");
   for (const json::Value member : scores) {
     ASSIGN_OR_RETURN(const std::size_t place, place_of(member, places));
     const auto score = member.as_double();
-    if (!score || !std::isfinite(*score)) return wrong(fmt::format("the score of \"{}\" is no number", member.key()));
+    if (!score || !std::isfinite(*score))
+      return wrong(fmt::format("the score of \"{}\" is not a number", member.key()));
     answer.scores[place] = *score;
   }
   if (scores.size() == 0) return wrong("it scores no candidate");
@@ -89,11 +91,11 @@ Status read_scores(const json::Value& scores, const Places& places, RerankAnswer
 
 Status read_snippets(const json::Value& snippets, const Places& places, RerankAnswer& answer) {
   if (!snippets || snippets.is(json::Kind::null)) return success();
-  if (!snippets.is(json::Kind::object)) return wrong("snippets is no object");
+  if (!snippets.is(json::Kind::object)) return wrong("snippets is not an object");
   for (const json::Value member : snippets) {
     ASSIGN_OR_RETURN(const std::size_t place, place_of(member, places));
     auto text = member.as_string();
-    if (!text) return wrong(fmt::format("the snippet of \"{}\" is no string", member.key()));
+    if (!text) return wrong(fmt::format("the snippet of \"{}\" is not a string", member.key()));
     answer.snippets.emplace(place, *std::move(text));
   }
   return success();

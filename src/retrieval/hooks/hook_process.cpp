@@ -1,3 +1,4 @@
+// Runs a hook's process and collects its output.
 #include "retrieval/hooks/hook_process.hpp"
 
 #include <fcntl.h>
@@ -24,13 +25,13 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t logged_bytes_max = 2'000;  // of what a hook says on standard error
-constexpr std::int64_t cpu_seconds_max = 600;    // of what is left when the daemon is gone before the time limit
+constexpr std::size_t logged_bytes_max = 2'000;  // for a hook's standard error
+constexpr std::int64_t cpu_seconds_max = 600;    // limit of a hook that outlives a crashed daemon
 
 Error failed(std::string why) { return Error(Errc::unavailable, std::move(why)); }
 Error failed_call(const char* call) { return failed(std::string(call) + ": " + store::errno_text(errno)); }
 
-// The whole group, killed and its leader waited for when this goes.
+// A process group; the destructor kills it and waits for its leader.
 class Group {
  public:
   explicit Group(pid_t leader) : leader_(leader), ended_(static_cast<int>(::syscall(SYS_pidfd_open, leader, 0))) {}
@@ -42,7 +43,7 @@ class Group {
 
   const Fd& ended() const { return ended_; }  // readable once the leader has ended by itself
   void kill() const { ::kill(-leader_, SIGKILL); }
-  // The leader is not reaped before, so that its number is still the group's.
+  // Reaps the leader only now, because until then its number belongs to the group.
   int end() {
     kill();
     int status = 0;
@@ -57,15 +58,15 @@ class Group {
   Fd ended_;
 };
 
-// What comes out of a pipe. `open` until its end was read.
+// The output from a pipe; `open` until its end was read.
 struct Stream {
   Fd pipe;
   std::string text;
   std::size_t kept_max = 0;
   bool open = true;
-  bool too_much = false;  // more than kept_max came; the rest is thrown away
+  bool too_much = false;  // more than kept_max arrived; the rest is discarded
 
-  // Reads what is there, at most one full pipe of it, and never waits.
+  // Reads what is available, at most one full pipe, without blocking.
   void take() {
     char buffer[64 * 1024];
     const ssize_t got = ::read(pipe.get(), buffer, sizeof buffer);
@@ -98,7 +99,7 @@ std::vector<std::string> environment() {
   return {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", std::string("HOME=") + (home != nullptr ? home : "/")};
 }
 
-// Until the hook has ended, was late, or has said too much.
+// Returns when the hook has ended, is late, or has written too much.
 Status attend(const Group& group, Stream& answer, Stream& errors, Deadline deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
@@ -114,7 +115,7 @@ Status attend(const Group& group, Stream& answer, Stream& errors, Deadline deadl
       return failed(fmt::format("an answer of more than {} bytes", grouped(limits::hook_answer_bytes_max)));
     if (waited[0].revents != 0) break;
   }
-  // Nobody writes any more once the group is killed: what is left is in the pipes.
+  // No process writes once the group is killed: the pipes hold the rest.
   group.kill();
   while (answer.open && !answer.too_much) {
     const std::size_t before = answer.text.size();

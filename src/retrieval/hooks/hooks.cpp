@@ -1,3 +1,4 @@
+// Calls the configured hooks and the reranking server.
 #include "retrieval/hooks/hooks.hpp"
 
 #include <fmt/format.h>
@@ -12,8 +13,8 @@ constexpr const char* server_name = "rerank server";
 
 }  // namespace
 
-// A query that finds all of them taken goes on without a hook, rather than queue behind four that may hang; and no
-// more workers than these ever wait for somebody else's program.
+// Limits the number of workers that wait for external programs. Without a free slot, a query continues without a hook
+// instead of queueing behind hooks that may hang.
 class Hooks::Slot {
  public:
   explicit Slot(std::atomic<int>& busy)

@@ -1,5 +1,5 @@
-// The helpers of a query that are not ours: the expansion hook, the rerank hook, and a server that reranks. Each may be
-// missing, slow or wrong; then it says so and the query goes on without it. Safe to ask from several threads.
+// External helpers of a query: the expansion hook, the rerank hook, and a reranking server. Each may be missing, slow
+// or faulty; then the call returns an error and the query continues without it. Any thread.
 #pragma once
 
 #include <atomic>
@@ -19,12 +19,12 @@
 namespace muniment::retrieval {
 
 struct HookOptions {
-  std::vector<std::string> expansion;  // a command; empty: there is none
-  std::vector<std::string> rerank;     // likewise
-  std::int64_t hook_ms = 0;            // a run of either
-  std::string rerank_url;              // TEI's /rerank; empty: there is none
+  std::vector<std::string> expansion;  // a command; empty: none
+  std::vector<std::string> rerank;     // a command; empty: none
+  std::int64_t hook_ms = 0;            // time limit of each run
+  std::string rerank_url;              // TEI's /rerank; empty: none
   std::string rerank_key_file;
-  std::int64_t rerank_ms = 0;  // a request to it
+  std::int64_t rerank_ms = 0;  // time limit of a request to it
 };
 
 class Hooks {
@@ -34,12 +34,12 @@ class Hooks {
   bool can_expand() const { return !expansion_.argv.empty(); }
   bool can_rerank() const { return !rerank_.argv.empty(); }
   bool has_server() const { return !server_url_.empty(); }
-  // What an answer depends on beside the query: the commands, the server.
+  // The parts of an answer's key that identify the helpers: the commands, the server.
   std::string expansion_identity() const;
   std::string rerank_identity() const;
   const std::string& server_identity() const { return server_url_; }
 
-  // Errors: unavailable, with the name in front: "expansion hook: no answer within 2000 ms".
+  // Errors: unavailable, prefixed by the name: "expansion hook: no answer within 2000 ms".
   Result<ExpansionAnswer> expand(const ExpansionRequest& request, Deadline deadline) const;
   Result<RerankAnswer> rerank(std::string_view query, std::span<const RerankCandidate> candidates,
                               Deadline deadline) const;
@@ -51,7 +51,7 @@ class Hooks {
 
   const HookCommand expansion_, rerank_;
   const std::string server_url_;
-  std::unique_ptr<HttpReranker> server_;  // null: none, or why not is in server_problem_
+  std::unique_ptr<HttpReranker> server_;  // null: none, or server_problem_ has the reason
   std::string server_problem_;
   mutable std::atomic<int> busy_ = 0;
 };

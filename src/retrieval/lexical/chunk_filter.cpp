@@ -1,3 +1,4 @@
+// Evaluates a filter on the posting lists of a database.
 #include "retrieval/lexical/chunk_filter.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 constexpr std::int64_t first_time = std::numeric_limits<std::int64_t>::min(),
                        last_time = std::numeric_limits<std::int64_t>::max();
 
-// The list's first chunk from `chunk` on; nullopt at its end.
+// Returns the list's first chunk from `chunk` on; nullopt at its end.
 std::optional<ChunkId> skip_to(Xapian::PostingIterator& list, ChunkId chunk) {
   if (list == Xapian::PostingIterator()) return std::nullopt;
   if (*list < chunk) list.skip_to(chunk);
@@ -43,7 +44,7 @@ ChunkFilter::ChunkFilter(const Filter& filter, const Xapian::Database& database,
   }
   for (const std::string& term : Labels(filter.none_of, database).terms)
     none_of_.push_back(database.postlist_begin(term));
-  // Nothing is beyond the ends of time.
+  // A bound at the end of the value range excludes every chunk.
   nothing_ = nothing_ || filter.after_us == last_time || filter.before_us == first_time || filter.as_of == last_time;
   if (nothing_) return;
   if (filter.after_us) require(database, layout::time_slot, *filter.after_us + 1, last_time);

@@ -1,4 +1,4 @@
-// Which chunks of a Xapian database pass a filter: asked of one chunk after the other, upwards, and best of few.
+// Decides which chunks of a Xapian database pass a filter. Chunks are tested in ascending order, preferably few.
 #pragma once
 
 #include <xapian.h>
@@ -12,7 +12,7 @@
 
 namespace muniment::retrieval {
 
-// Those of the labels that some chunk has. One that every chunk has says all: nothing is to be looked up for it.
+// The labels that some chunk has. A label that every chunk has sets `all`, which needs no look-up.
 struct Labels {
   Labels(const std::vector<std::string>& labels, const Xapian::Database& database);
   std::vector<std::string> terms;
@@ -23,14 +23,14 @@ class ChunkFilter {
  public:
   ChunkFilter(const Filter& filter, const Xapian::Database& database, const ChunkTables& tables);
 
-  // The first chunk from `chunk` on that may pass; nullopt: none does.
+  // Returns the first chunk from `chunk` on that may pass; nullopt if there is none.
   std::optional<ChunkId> first_from(ChunkId chunk);
-  // Never of a chunk before one that was asked for.
+  // Must not be called for a chunk below an earlier one.
   bool passes(ChunkId chunk);
 
  private:
-  using Lists = std::vector<Xapian::PostingIterator>;  // of the labels of a group
-  struct Range {                                       // of a number that each chunk has; both ends pass
+  using Lists = std::vector<Xapian::PostingIterator>;  // posting lists of the labels in a group
+  struct Range {  // a range of a number that each chunk has; both ends are included
     Xapian::ValueIterator at, end;
     std::int64_t least = 0, most = 0;
     bool of_time = false;

@@ -1,5 +1,5 @@
-// A number of each chunk of the index, in memory and for all readers: Xapian has such numbers in lists of all chunks,
-// which a query would read nearly all of. A chunk's numbers never change, so nothing is ever taken out.
+// A number for each chunk of the index, in memory and shared by all readers: Xapian stores such numbers in lists of all
+// chunks, most of which a query would read. A chunk's numbers never change, so entries are never removed.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace muniment::retrieval {
 template <typename Number>
 class ChunkTable {
  public:
-  // 0: not known.
+  // 0: unknown
   Number find(ChunkId chunk) const {
     const Block* const block = blocks_[chunk / chunks_of_a_block].load(std::memory_order_acquire);
     return block ? (*block)[chunk % chunks_of_a_block].load(std::memory_order_relaxed) : Number{};
@@ -32,7 +32,7 @@ class ChunkTable {
   }
 
  private:
-  static constexpr std::size_t chunks_of_a_block = 1u << 16, blocks_max = 1u << 16;  // all that a ChunkId can name
+  static constexpr std::size_t chunks_of_a_block = 1u << 16, blocks_max = 1u << 16;  // every value of a ChunkId
   using Block = std::array<std::atomic<Number>, chunks_of_a_block>;
 
   Block* make_block(std::atomic<Block*>& place) {
@@ -50,10 +50,11 @@ class ChunkTable {
 };
 
 struct ChunkTables {
-  ChunkTable<std::uint16_t> lengths;  // in words, ballast and all
-  ChunkTable<std::uint32_t> seconds;  // since 1970, of the chunk's time; what lies before or long after is not here
+  ChunkTable<std::uint16_t> lengths;  // in words, including the ballast
+  // The chunk's time in seconds since 1970; times before that or far after are not stored.
+  ChunkTable<std::uint32_t> seconds;
 
-  // What is longer than 65,535 words counts as that: no chunk is (limits::chunk_bytes_max).
+  // Lengths above 65,535 words are stored as 65,535; no chunk is that long (limits::chunk_bytes_max).
   void put_length(ChunkId chunk, std::uint32_t words) {
     lengths.put(chunk,
                 static_cast<std::uint16_t>(std::min<std::uint32_t>(words, std::numeric_limits<std::uint16_t>::max())));

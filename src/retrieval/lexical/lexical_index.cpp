@@ -1,3 +1,4 @@
+// Writes the lexical index: chunks, moves, removals and commits.
 #include "retrieval/lexical/lexical_index.hpp"
 
 #include <fcntl.h>
@@ -35,19 +36,19 @@ Xapian::Document document_of(const LexicalChunk& chunk, Stemmer& stemmer) {
   return document;
 }
 
-// A database that is written in transactions, so that Xapian's own flushes are not yet commits.
+// A database that is written in transactions, so that Xapian's own flushes do not commit.
 class Part {
  public:
   void open(const std::string& path) {
     path_ = path;
     database_ = Xapian::WritableDatabase(path, Xapian::DB_CREATE_OR_OPEN | Xapian::DB_BACKEND_GLASS);
   }
-  // A copy without free pages, of what is committed.
+  // Makes a copy of the committed state without free pages.
   void copy_anew() const {
     std::filesystem::remove_all(path_ + anew);
     Xapian::Database(path_).compact(path_ + anew, Xapian::DBCOMPACT_NO_RENUMBER);
   }
-  // The copy takes its place. Errors: as text.
+  // Replaces the database by the copy. Returns the error as text.
   std::string change_places() {
     database_.close();
     const bool changed = ::renameat2(AT_FDCWD, (path_ + anew).c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0;
@@ -73,7 +74,7 @@ class Part {
   }
   const Xapian::WritableDatabase& database() const { return database_; }
 
-  // 0 for a new one; nullopt for what cannot have been written here.
+  // Returns 0 for a new database; nullopt for a value that this program cannot have written.
   std::optional<std::int64_t> number(const char* key) const {
     const std::string text = database_.get_metadata(key);
     return text.empty() ? 0 : parse_decimal(text);
@@ -83,7 +84,7 @@ class Part {
   } catch (const Xapian::DocNotFoundError&) {
     return std::nullopt;
   }
-  // Whether it is new, or follows the rules of this version.
+  // Returns whether it is new, or follows the rules of this version.
   bool readable() const {
     const std::string rules = database_.get_metadata(layout::rules_key);
     return rules == term_rules || (rules.empty() && database_.get_doccount() == 0 && number(layout::next_seq_key) == 0);
@@ -111,8 +112,7 @@ class XapianIndex final : public LexicalIndex {
       const auto expected = live_.number(layout::history_seq_key);
       if (!next || !history_next || !expected || !live_.readable() || !history_.readable() ||
           *history_next < *expected || (*next == 0 && *history_next > 0)) {
-        return lexical_error(Errc::corrupt, "opening",
-                             "its two databases do not fit together, or are of another version");
+        return lexical_error(Errc::corrupt, "opening", "its two databases do not match, or have another version");
       }
       watermark_ = *next;
       chunks_ = live_.database().get_doccount();
@@ -180,7 +180,7 @@ class XapianIndex final : public LexicalIndex {
     part.changed().set_metadata(layout::next_seq_key, next_seq);
   }
 
-  // After a removal. What cannot be done now (a full disk) is done at the next commit, or the next start.
+  // Runs after a removal. If it fails for now (a full disk), the next commit or start retries.
   Status write_anew() {
     if (!erased_) return success();
     const Status copied = guarded("writing it anew", [&]() -> Status {
@@ -189,7 +189,7 @@ class XapianIndex final : public LexicalIndex {
       return success();
     });
     if (!copied) {
-      log_warning("the words of what was erased are still in free pages of the lexical index",
+      log_warning("words of erased content are still in free pages of the lexical index",
                   {{"error", copied.error().message}});
       return success();
     }
@@ -200,7 +200,7 @@ class XapianIndex final : public LexicalIndex {
         for (Part* part : {&live_, &history_}) why += part->change_places();
         changes_->rewritten.fetch_add(1, std::memory_order_acq_rel);
       }
-      if (!why.empty()) return log_warning("the lexical index could not be written anew", {{"error", why}});
+      if (!why.empty()) return log_warning("the lexical index could not be rewritten", {{"error", why}});
       live_.changed().set_metadata(layout::erased_key, "");
       live_.commit();
       erased_ = false;
@@ -208,7 +208,7 @@ class XapianIndex final : public LexicalIndex {
     });
   }
 
-  // After an error nothing more is written: what Xapian holds in memory may be half of a change.
+  // After an error nothing more is written, because Xapian may hold half of a change in memory.
   template <typename Work>
   Status write(const char* doing, Work work) {
     if (failed_) return *failed_;
@@ -230,7 +230,7 @@ class XapianIndex final : public LexicalIndex {
   std::optional<Error> failed_;
   std::atomic<std::int64_t> watermark_ = 0;  // read by other threads
   std::atomic<std::int64_t> chunks_ = 0;
-  bool erased_ = false;  // the databases are to be written anew
+  bool erased_ = false;  // the databases have to be rewritten
   const std::shared_ptr<IndexChanges> changes_ = std::make_shared<IndexChanges>();
 };
 

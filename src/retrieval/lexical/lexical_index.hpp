@@ -1,6 +1,6 @@
-// The lexical lane: a Xapian database of the chunks that are current, and one of those that were.
-// One writer; any number of readers, each in a thread of its own. Xapian does not notice most damage,
-// so nothing that it says is trusted: what it finds is checked against the chunk table by the caller.
+// The lexical lane: a Xapian database of the current chunks, and one of the closed ones. One writer; any number of
+// readers, each in its own thread. Xapian does not detect most damage, so the caller checks every hit against the chunk
+// table.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct LexicalChunk {
   std::string_view text;
   std::string_view title;
   std::string_view heading;
-  std::string_view language;  // ISO 639-1 or "none": chooses the stemmer
+  std::string_view language;  // ISO 639-1 or "none": selects the stemmer
   Facts facts;
 };
 
-// Words and phrases of a query, and the weight of its list in a fusion is the caller's.
+// The words and phrases of a query; the caller sets the weight of its list in a fusion.
 struct LexicalQuery {
-  std::string text;                  // plain words: no operator in it means anything
+  std::string text;                  // plain words without operators
   std::vector<std::string> phrases;  // each must occur
-  std::string language;              // of the query's stemmer; empty: told from the text
+  std::string language;              // selects the query's stemmer; empty: detected from the text
 };
 
 inline constexpr std::uint32_t unknown_words = std::numeric_limits<std::uint32_t>::max();
@@ -37,32 +37,35 @@ inline constexpr std::uint32_t unknown_words = std::numeric_limits<std::uint32_t
 class LexicalReader {
  public:
   virtual ~LexicalReader() = default;
-  // The best `k`, ties by id. BM25 weights of the profile. Errors: corrupt (rebuild it), unavailable.
+  // Returns the best `k`, ties by id, with the profile's BM25 weights. Errors: corrupt (rebuild it), unavailable.
   virtual Result<std::vector<Hit>> search(const LexicalQuery& query, const Filter& filter, std::size_t k) = 0;
-  // How many chunks match the words whatever the filter says, at least: tells no_match from filtered_out.
+  // Returns a lower bound of the chunks that match the words without the filter, which distinguishes no_match from
+  // filtered_out.
   virtual Result<std::int64_t> count_unfiltered(const LexicalQuery& query) = 0;
-  // How many words of each chunk say something (terms.cpp); unknown_words where it is not in the index.
+  // Returns each chunk's number of words that are not function words (terms.cpp); unknown_words if it is not in the
+  // index.
   virtual Result<std::vector<std::uint32_t>> words_of(std::span<const Hit> hits) = 0;
   virtual std::int64_t watermark() const = 0;
 };
 
 class LexicalIndex {
  public:
-  // Opens or makes the index in `folder`. Errors: corrupt (remove the folder and fill it again).
+  // Opens or creates the index in `folder`. Errors: corrupt (remove the folder and fill it again).
   static Result<std::unique_ptr<LexicalIndex>> open(const std::string& folder);
   virtual ~LexicalIndex() = default;
 
   virtual Status add(const LexicalChunk& chunk) = 0;
-  // The chunk is not current from `valid_to` on: it moves to the history.
+  // Ends the chunk's validity at `valid_to`: moves it to the history.
   virtual Status close(ChunkId id, std::int64_t valid_to) = 0;
-  virtual Status remove(ChunkId id) = 0;  // from both: erased or revoked
-  // Makes what was added durable and visible, together with the position.
+  virtual Status remove(ChunkId id) = 0;  // from both databases: erased or revoked
+  // Makes the changes durable and visible, together with the position.
   virtual Status commit(std::int64_t next_seq) = 0;
-  virtual void cancel() = 0;                   // forgets what was added since
+  virtual void cancel() = 0;                   // discards the changes since the last commit
   virtual std::int64_t watermark() const = 0;  // the next_seq of the last commit; 0 for a new index
   virtual std::int64_t chunks() const = 0;     // current ones
 
-  virtual Result<std::unique_ptr<LexicalReader>> reader() = 0;  // sees the last commit; refreshes itself on each search
+  // Reads the last commit; refreshes itself at each search.
+  virtual Result<std::unique_ptr<LexicalReader>> reader() = 0;
 };
 
 }  // namespace muniment::retrieval

@@ -1,3 +1,4 @@
+// Searches the lexical index.
 #include "retrieval/lexical/lexical_reader.hpp"
 
 #include <xapian.h>
@@ -25,7 +26,7 @@ Query any_of(const Labels& labels) { return Query(Query::OP_OR, labels.terms.beg
 Query at_least(unsigned slot, std::int64_t number) { return Query(Query::OP_VALUE_GE, slot, sortable(number)); }
 Query at_most(unsigned slot, std::int64_t number) { return Query(Query::OP_VALUE_LE, slot, sortable(number)); }
 
-// Nothing is beyond the ends of time: an empty query matches nothing.
+// A bound at the end of the value range excludes everything: the empty query matches nothing.
 Query more_than(unsigned slot, std::int64_t number) {
   return number == std::numeric_limits<std::int64_t>::max() ? Query() : at_least(slot, number + 1);
 }
@@ -49,13 +50,13 @@ Query restricted(Query query, const Filter& filter, const Xapian::Database& data
   return unwanted.terms.empty() ? query : Query(Query::OP_AND_NOT, query, any_of(unwanted));
 }
 
-// One generation of the databases, as it was opened or reopened last.
+// One generation of the databases, as last opened or reopened.
 struct View {
   Xapian::Database live;
   Xapian::Database history;
   Xapian::Database both;  // live and history, for as_of: docids alternate
   std::int64_t watermark = 0;
-  std::vector<std::string> languages;  // of the live chunks, the most frequent first
+  std::vector<std::string> languages;  // languages of the live chunks, most frequent first
 };
 
 class XapianReader final : public LexicalReader {
@@ -99,7 +100,7 @@ class XapianReader final : public LexicalReader {
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   static constexpr int attempts_max = 5;
 
-  // `work` on what was committed last.
+  // Runs `work` on the last commit.
   template <typename T, typename Work>
   Result<T> fresh(const char* doing, Work work) {
     return on_newest(doing, [&]() -> Result<T> {
@@ -108,7 +109,7 @@ class XapianReader final : public LexicalReader {
     });
   }
 
-  // A writer that commits twice meanwhile takes blocks away: then again, on what is newest by then.
+  // A writer that commits twice during the work reuses blocks; then the work runs again on the newest state.
   template <typename Work>
   auto on_newest(const char* doing, Work work) -> decltype(work()) {
     return guarded(doing, [&]() -> decltype(work()) {
@@ -134,7 +135,7 @@ class XapianReader final : public LexicalReader {
     return look();
   }
 
-  // Reopening reads files, even where there is nothing new.
+  // Reopening reads files even if nothing has changed.
   Status reopen_if_committed() {
     if (changes_->rewritten.load(std::memory_order_acquire) != rewritten_seen_) return open();
     const std::uint64_t commits = changes_->commits.load(std::memory_order_acquire);
@@ -165,7 +166,7 @@ class XapianReader final : public LexicalReader {
     return success();
   }
 
-  // Of the chunks that came since somebody did it last. What is in no list of these is asked for by itself.
+  // Reads the chunks that were added since the last call. A chunk without an entry in these lists is read individually.
   void learn_chunks() {
     const std::lock_guard lock(changes_->learning);
     if (changes_->learned == 0) learn_chunks_after(0, view_.history);
@@ -201,7 +202,7 @@ class XapianReader final : public LexicalReader {
     return std::move(match).best();
   }
 
-  // Only Xapian's matcher knows where words stand.
+  // Only Xapian's matcher uses word positions.
   Result<std::vector<Hit>> find_phrases(const QueryTerms& terms, const std::vector<WordGroup>& words,
                                         const Filter& filter, std::size_t k) const {
     std::vector<Hit> hits;
@@ -213,7 +214,7 @@ class XapianReader final : public LexicalReader {
     enquire.set_query(restricted(wanted, filter, database));
     const Xapian::MSet found = enquire.get_mset(0, static_cast<Xapian::doccount>(k));
     for (auto at = found.begin(); at != found.end(); ++at) {
-      if (!std::isfinite(at.get_weight())) return lexical_error(Errc::corrupt, "searching", "a score is no number");
+      if (!std::isfinite(at.get_weight())) return lexical_error(Errc::corrupt, "searching", "a score is not a number");
       hits.push_back({filter.as_of ? (*at - 1) / 2 + 1 : *at, at.get_weight()});
     }
     return hits;
@@ -225,7 +226,7 @@ class XapianReader final : public LexicalReader {
     return length > ballast_words ? length - ballast_words : 0;
   }
 
-  // A chunk is in both databases while a move is half done.
+  // A chunk is in both databases while a move is incomplete.
   static void drop_repeated(std::vector<Hit>& hits) {
     std::vector<ChunkId> seen;
     std::erase_if(hits, [&seen](const Hit& hit) {
@@ -235,7 +236,7 @@ class XapianReader final : public LexicalReader {
     });
   }
 
-  // The words, any of them, scored; the phrases, all of them.
+  // Scores any of the words; requires all of the phrases.
   static Query asked(const QueryTerms& terms, const std::vector<WordGroup>& groups) {
     const Query words = scored(groups);
     if (terms.phrases.empty() && !words.empty()) return words;
@@ -249,7 +250,7 @@ class XapianReader final : public LexicalReader {
     return Query(Query::OP_AND_MAYBE, Query(Query::OP_SCALE_WEIGHT, phrases, 0), words);
   }
 
-  // Code and data have no language: their words stand as they are beside those of any language.
+  // Code and data have no language: their words are indexed without stemming beside those of any language.
   std::vector<std::string> languages_of(const LexicalQuery& query) const {
     if (query.language.empty()) return view_.languages;
     const bool some_without =
@@ -258,7 +259,7 @@ class XapianReader final : public LexicalReader {
     return {query.language, "none"};
   }
 
-  // Of a long query the rarest words: they decide, and a megabyte costs no more than a page.
+  // Uses the rarest words of a long query: they decide the ranking, and a megabyte costs no more than a page.
   static std::vector<WordGroup> known_words(const std::vector<TermGroup>& groups, const Xapian::Database& database) {
     std::vector<WordGroup> words;
     const double all = database.get_doccount();
@@ -267,7 +268,7 @@ class XapianReader final : public LexicalReader {
       for (const std::string& form : group.forms) {
         const double chunks = database.get_termfreq(form);
         if (chunks == 0) continue;
-        word.chunks += chunks - word.chunks * chunks / all;  // as if forms occurred independently of each other
+        word.chunks += chunks - word.chunks * chunks / all;  // assumes that the forms occur independently
         word.forms.push_back(form);
       }
       if (!word.forms.empty()) words.push_back(std::move(word));
@@ -295,7 +296,7 @@ class XapianReader final : public LexicalReader {
 
   std::string folder_;
   const std::shared_ptr<IndexChanges> changes_;
-  std::uint64_t seen_ = never;  // the commits, when the view was opened
+  std::uint64_t seen_ = never;  // number of commits when the view was opened
   std::uint64_t rewritten_seen_ = never;
   View view_;
   std::map<std::string, Stemmer, std::less<>> stemmers_;

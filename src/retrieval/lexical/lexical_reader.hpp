@@ -1,4 +1,4 @@
-// How a reader is made; the rest of it is lexical_index.hpp's LexicalReader.
+// Creates readers; lexical_index.hpp declares LexicalReader.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,15 @@
 
 namespace muniment::retrieval {
 
-// What happened to the index since it was opened: after a commit a reader looks for the newer state, and after the
-// databases were written anew it opens them again. Nobody opens them while they change places.
+// Counts the changes of the index since it was opened: after a commit a reader refreshes, and after a rewrite it opens
+// the databases again. Readers must not open them while they are replaced.
 struct IndexChanges {
   std::atomic<std::uint64_t> commits = 0;
   std::atomic<std::uint64_t> rewritten = 0;
   std::mutex places;
   ChunkTables tables;
   std::mutex learning;
-  ChunkId learned = 0;  // the last live chunk that is in the tables, under `learning`
+  ChunkId learned = 0;  // the last live chunk in the tables; guarded by `learning`
 };
 
 Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder,

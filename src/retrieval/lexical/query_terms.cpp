@@ -1,3 +1,4 @@
+// Converts a query to groups of terms and phrases.
 #include "retrieval/lexical/query_terms.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class Collector {
   void add(std::string_view text) {
     std::vector<Word> words = words_of(text.substr(0, limits::query_text_bytes_max), limits::query_words_max);
     for (std::size_t i = 0; i < words.size(); i++) {
-      // Pairs say it better than characters; a character alone is all there is.
+      // Pairs are more specific than characters; an isolated character is all there is.
       const bool has_pair = (i > 0 && words[i - 1].kind == Word::Kind::pair) ||
                             (i + 1 < words.size() && words[i + 1].kind == Word::Kind::pair);
       if (words[i].kind == Word::Kind::character && has_pair) continue;
@@ -42,7 +43,7 @@ class Collector {
       const auto stemmer = stemmers_.try_emplace(language, language).first;
       for (const std::string& stem : stemmer->second.stems_of(word)) add_once(group.forms, stem_prefix + stem);
     }
-    // getusername, written as one word, finds get_user_name; and the other way round.
+    // getusername, written as one word, finds get_user_name, and vice versa.
     const bool one_word = word.kind == Word::Kind::plain || word.kind == Word::Kind::whole;
     if (one_word && !group.forms.empty()) add_once(group.forms, whole_prefix + word.text);
     if (group.forms.empty()) {

@@ -1,5 +1,5 @@
-// What a query asks the lexical index for: groups of terms. The terms of a group are forms of one word (its
-// stem in each language of the index, its spelling as one word) and count as one.
+// The terms of a query for the lexical index, in groups. The terms of a group are forms of one word (its stem in each
+// language of the index, its spelling as one word) and count as one.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@
 namespace muniment::retrieval {
 
 struct TermGroup {
-  std::vector<std::string> forms;  // never empty, no form twice
-  std::uint32_t count = 1;         // how often the query has it
+  std::vector<std::string> forms;  // not empty, without duplicates
+  std::uint32_t count = 1;         // occurrences in the query
 };
 
 struct QueryTerms {
   std::vector<TermGroup> groups;                  // in the order of the query
-  std::vector<std::vector<std::string>> phrases;  // words that must stand one behind the other
-  // Where there are no phrases, the text as one: what is left of "to be or not to be", none of whose words scores.
+  std::vector<std::vector<std::string>> phrases;  // words that must be adjacent and in order
+  // Without phrases, the text as a phrase: it represents "to be or not to be", none of whose words scores.
   std::vector<std::vector<std::string>> whole_text;
 };
 
-// `languages`: whose stems a word is looked up by, if the query names none.
+// `languages`: the languages in which words are stemmed if the query names none.
 QueryTerms query_terms(const LexicalQuery& query, const std::vector<std::string>& languages,
                        std::map<std::string, Stemmer, std::less<>>& stemmers);
 

@@ -1,3 +1,4 @@
+// Converts chunks and labels to terms.
 #include "retrieval/lexical/terms.hpp"
 
 #include <xapian.h>
@@ -10,12 +11,12 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t stems_kept = 50'000;  // of a language; then the table is emptied
-constexpr std::uint32_t title_weight = 2;   // a word of the title or the heading counts as two of the text
-// Added to every chunk's length. BM25 takes a turn of five words for twice as much to the point as one of ten, and
-// it is not: without this, the shortest chunks come first. Long ones are hardly touched.
+constexpr std::size_t stems_kept = 50'000;  // per language; then the table is emptied
+constexpr std::uint32_t title_weight = 2;   // a word of the title or the heading counts like two of the text
+// Added to every chunk's length. Without it, BM25 ranks a turn of five words as twice as relevant as one of ten, so
+// that the shortest chunks come first. Long chunks are hardly affected.
 constexpr const char* ballast_term = "B";
-constexpr std::uint32_t field_gap = 100;  // positions between fields: no phrase reaches over it
+constexpr std::uint32_t field_gap = 100;  // positions between fields, so that no phrase spans two fields
 
 Xapian::Stem snowball(std::string_view language) try {
   return Xapian::Stem(language.empty() ? "none" : std::string(language));
@@ -55,7 +56,7 @@ std::vector<std::string> Stemmer::stems_of(const Word& word) {
 
 namespace {
 
-// Adds a field's words behind position `base` and answers where the next field begins.
+// Adds a field's words after position `base` and returns the start of the next field.
 std::uint32_t add_field(std::string_view text, std::uint32_t weight, std::uint32_t base, Stemmer& stemmer,
                         ChunkTerms& terms) {
   std::uint32_t last = base;
@@ -83,7 +84,7 @@ ChunkTerms terms_of(const LexicalChunk& chunk, Stemmer& stemmer) {
 }
 
 std::string label_term(std::string_view label) {
-  // Xapian stores a NUL as two bytes, and a term has 245.
+  // Xapian encodes a NUL as two bytes, and limits a term to 245.
   if (label.size() <= limits::label_bytes_max && label.find('\0') == std::string_view::npos)
     return "L" + std::string(label);
   return "H" + to_hex(sha256(label));

@@ -1,13 +1,13 @@
-// The terms of the lexical index. What a chunk is found by:
+// The terms of the lexical index:
 //
-//   word       every word and character where it stands: for phrases; adds nothing to a score
-//   Z stem     stems of words, and characters and pairs of them: what a query is scored by
+//   word       every word and character with its position: for phrases; does not affect scores
+//   Z stem     stems of words, and characters and pairs of them: used for scores
 //   W whole    compounds with their separators removed
-//   L label    of its facts; too long a one as H and its hash
+//   L label    a label of its facts; a long one as H and its hash
 //   G language counts the chunks of each language
 //   B          ballast, in every chunk (terms.cpp)
 //
-// The prefixes are capitals, which no folded word begins with.
+// The prefixes are capitals, with which no folded word begins.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +25,21 @@ namespace muniment::retrieval {
 inline constexpr char stem_prefix = 'Z';
 inline constexpr char whole_prefix = 'W';
 inline constexpr char language_prefix = 'G';
-// The rules of words.cpp and terms.cpp: another version cannot read an index, which is then made anew.
+// Version of the rules in words.cpp and terms.cpp: an index of another version is rebuilt.
 inline constexpr std::string_view term_rules = "lexical/2";
 
-// Every chunk's length has it on top (terms.cpp).
+// Added to every chunk's length (terms.cpp).
 inline constexpr std::uint32_t ballast_words = 20;
 
-// A snowball stemmer by ISO 639-1 code; for a language without one, and for "none", words stay as they are.
+// A snowball stemmer by ISO 639-1 code; for "none" and languages without a stemmer, words remain unchanged.
 class Stemmer {
  public:
   explicit Stemmer(std::string_view language);
   Stemmer(Stemmer&&) noexcept;
   ~Stemmer();
 
-  // The stems that a word is indexed by, without accents: two where its accents change how it is stemmed,
-  // since people leave them out; none of a function word of the language.
+  // Returns the stems by which a word is indexed, without accents: two if its accents change the stem, since users omit
+  // accents; none for a function word of the language.
   std::vector<std::string> stems_of(const Word& word);
 
  private:
@@ -48,7 +48,7 @@ class Stemmer {
 };
 
 struct ChunkTerms {
-  std::map<std::string, std::uint32_t, std::less<>> scored;   // term → how often
+  std::map<std::string, std::uint32_t, std::less<>> scored;   // term → occurrences
   std::vector<std::pair<std::string, std::uint32_t>> placed;  // word, position
 };
 
@@ -57,8 +57,8 @@ ChunkTerms terms_of(const LexicalChunk& chunk, Stemmer& stemmer);
 std::string label_term(std::string_view label);
 std::string language_term(std::string_view language);
 
-// An integer as bytes that sort like it.
+// Encodes an integer as bytes with the same order.
 std::string sortable(std::int64_t number);
-std::int64_t number_of(std::string_view sortable);  // 0 for what is none
+std::int64_t number_of(std::string_view sortable);  // 0 for invalid bytes
 
 }  // namespace muniment::retrieval

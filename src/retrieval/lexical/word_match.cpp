@@ -1,3 +1,4 @@
+// Scores chunks by summing up posting lists in windows.
 #include "retrieval/lexical/word_match.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 bool better(const Hit& a, const Hit& b) { return a.score != b.score ? a.score > b.score : a.chunk < b.chunk; }
 
-// How much a word says: the less, the more chunks have it, and never nothing.
+// The weight of a word: lower for words in more chunks, but never zero.
 double rarity(double chunks, double all) {
   const double odds = (all - chunks + .5) / (chunks + .5);
   return std::log(odds < 2 ? odds / 2 + 1 : odds);
@@ -19,7 +20,7 @@ double rarity(double chunks, double all) {
 
 bool ended(const Xapian::PostingIterator& list) { return list == Xapian::PostingIterator(); }
 
-// Calls `visit(place, count)` for what the list has in the window that begins at `first`.
+// Calls `visit(place, count)` for the list's entries in the window that begins at `first`.
 template <typename Visit>
 void walk(Xapian::PostingIterator& list, ChunkId first, std::size_t window, Visit visit) {
   for (; !ended(list); ++list) {

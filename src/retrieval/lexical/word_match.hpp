@@ -1,6 +1,6 @@
-// The best chunks for words, by BM25: Xapian's posting lists are walked one after the other, window by window, and an
-// array sums up what they say of each chunk. Xapian's own matcher goes chunk by chunk, through a tree of lists and the
-// list of all lengths, which takes about three times as long.
+// Finds the best chunks for words by BM25. It traverses Xapian's posting lists one after the other, window by window,
+// and sums the scores of each chunk in an array. Xapian's own matcher proceeds chunk by chunk through a tree of lists
+// and the list of all lengths, which takes about three times as long.
 #pragma once
 
 #include <xapian.h>
@@ -15,37 +15,37 @@
 
 namespace muniment::retrieval {
 
-// Unlike Xapian's own parameters (b .5, lengths of half the mean and below taken as equal), with the full
-// normalisation by length: short turns stand beside long logs. Since every chunk has its ballast (terms.cpp),
-// repeated words may count for more than the k1 of 1.2 that is best without it.
+// Differs from Xapian's defaults (b .5, equal lengths up to half the mean) by full normalisation by length, because
+// short turns compete with long logs. With the ballast of every chunk (terms.cpp), repeated words may count more than
+// with k1 = 1.2, the best value without it.
 namespace bm25 {
-inline constexpr double k1 = 2, k3 = 8, b = .9, least_length = .01;  // of the mean
+inline constexpr double k1 = 2, k3 = 8, b = .9, least_length = .01;  // least_length is relative to the mean
 }
 
-// What counts as one word of a query.
+// A word of a query, in one or several forms.
 struct WordGroup {
-  std::vector<std::string> forms;  // each is in some chunk
-  std::uint32_t count = 1;         // how often the query has it
-  double chunks = 0;               // that have one of the forms, about
+  std::vector<std::string> forms;  // each occurs in some chunk
+  std::uint32_t count = 1;         // occurrences in the query
+  double chunks = 0;               // approximate number of chunks that have one of the forms
 };
 
 class WordMatch {
  public:
-  // What is summed up of a window of chunks: kept between searches, since it is large and must be zeros.
+  // The sums of a window of chunks. Kept between searches, because the arrays are large and must be zero.
   class Sums {
     friend class WordMatch;
     static constexpr std::size_t window = 1u << 14;
     std::vector<double> scores_;
-    std::vector<std::uint32_t> counts_;                 // of a word with several forms
-    std::array<std::uint64_t, window / 64> touched_{};  // where scores_ are not 0
-    bool zeros_ = false;                                // not after a search that was thrown out of
+    std::vector<std::uint32_t> counts_;                 // counts for a word with several forms
+    std::array<std::uint64_t, window / 64> touched_{};  // marks the scores_ that are not 0
+    bool zeros_ = false;                                // false after a search that ended with an exception
   };
 
-  // Statistics are those of `collection`, which may be more than what is searched.
+  // Uses the statistics of `collection`, which may be larger than the searched database.
   WordMatch(const std::vector<WordGroup>& groups, const Xapian::Database& collection, ChunkTables& tables, Sums& sums,
             std::size_t k);
 
-  // Adds the best of `database`, whose docids are the chunks' ids. Throws what Xapian does.
+  // Adds the best chunks of `database`, whose docids are the chunks' ids. Throws Xapian's exceptions.
   void search(const Xapian::Database& database, const Filter& filter);
   std::vector<Hit> best() &&;  // by score, ties by id
 

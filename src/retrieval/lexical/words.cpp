@@ -1,3 +1,4 @@
+// Splits texts into words, compounds and characters.
 #include "retrieval/lexical/words.hpp"
 
 #include <utf8proc.h>
@@ -17,7 +18,7 @@ enum class Class : std::uint8_t { other, lower, upper, digit, mark, character, s
 
 bool between(char32_t c, char32_t first, char32_t last) { return c >= first && c <= last; }
 
-// Scripts that are written without spaces, and Hangul, whose words carry their particles with them.
+// Scripts without spaces, and Hangul, whose words include their particles.
 bool without_spaces(char32_t c) {
   return between(c, 0x0E00, 0x0EFF) ||  // Thai, Lao
          between(c, 0x1000, 0x109F) ||  // Myanmar
@@ -54,8 +55,8 @@ Class class_of(char32_t c) {
   }
 }
 
-// NFKC: full-width letters, ligatures and half-width kana become what they stand for, and characters that
-// nobody sees (joiners, soft hyphens) vanish. ASCII is that already.
+// NFKC: replaces full-width letters, ligatures and half-width kana by their plain forms, and removes invisible
+// characters (joiners, soft hyphens). ASCII text does not change.
 std::string composed(std::string_view text) {
   utf8proc_uint8_t* raw = nullptr;
   const auto options =
@@ -63,7 +64,7 @@ std::string composed(std::string_view text) {
   const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
                                  static_cast<utf8proc_ssize_t>(text.size()), &raw, options);
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(raw, &std::free);
-  if (size < 0) return std::string(text);  // not UTF-8 somewhere: taken as it is
+  if (size < 0) return std::string(text);  // contains invalid UTF-8: used unchanged
   return std::string(reinterpret_cast<const char*>(raw), static_cast<std::size_t>(size));
 }
 
@@ -75,7 +76,7 @@ void append_lower(std::string& out, char32_t c) {
   }
 }
 
-// The letter without its accents: ü is u, ß is ss, أ is ا; marks and the tatweel vanish.
+// Appends the letter without its accents: ü is u, ß is ss, أ is ا; drops marks and the tatweel.
 void append_folded(std::string& out, char32_t c) {
   if (c < 0x80) return append_lower(out, c);
   if (c == 0x0640) return;
@@ -89,7 +90,7 @@ void append_folded(std::string& out, char32_t c) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); i++) append_utf8(out, static_cast<char32_t>(parts[i]));
 }
 
-// How closely two parts of a compound are tied: x_y and x-y and xY; then x.y, x::y, x@y; then x/y.
+// How closely the parts of a compound are tied, closest first: x_y, x-y and xY; then x.y, x::y, x@y; then x/y.
 enum class Tie : std::uint8_t { none, name, member, path };
 
 class Splitter {
@@ -113,7 +114,7 @@ class Splitter {
   }
 
  private:
-  // A byte that is not UTF-8 is NUL, which is in no word.
+  // An invalid byte is read as NUL, which is not part of any word.
   CodePoint peek(std::size_t at) const {
     if (at >= text_.size()) return {0, 1};
     const auto byte = static_cast<unsigned char>(text_[at]);
@@ -124,7 +125,7 @@ class Splitter {
   static bool in_word(Class c) { return c == Class::lower || c == Class::upper || c == Class::digit; }
   Class class_at(std::size_t at) const { return class_of(peek(at).value); }
 
-  // Words tied together: x, then all that follows without a space.
+  // Reads tied words: x and everything that follows without a space.
   void compound() {
     const std::size_t start = member_ = name_ = words_.size();
     bool path = false;
@@ -141,7 +142,7 @@ class Splitter {
     if (path) keep_whole(start);
   }
 
-  // What ties the word before `at` to one that begins after it.
+  // Returns the tie between the word before `at` and a word that begins after it.
   Tie tie_at(std::size_t at, std::size_t& size) const {
     static constexpr std::array<std::pair<std::string_view, Tie>, 13> ties = {{{"://", Tie::path},
                                                                                {"::", Tie::member},
@@ -165,7 +166,7 @@ class Splitter {
     return Tie::none;
   }
 
-  // What ends before a looser tie is kept whole: get_name and get_name.cpp and src/get_name.cpp.
+  // Keeps what ends before a looser tie as a whole: get_name, get_name.cpp and src/get_name.cpp.
   void end_level(Tie tie) {
     if (tie == Tie::name) return;
     keep_whole(name_);
@@ -187,7 +188,7 @@ class Splitter {
     if (parts > 1) words_.push_back({Word::Kind::whole, position, {}, std::move(text)});
   }
 
-  // One word, and where its letters change from lower to upper case, its parts.
+  // Reads one word and, where its letters change from lower to upper case, its parts.
   void word() {
     std::size_t first = at_;
     Class before = Class::other;
@@ -224,7 +225,7 @@ class Splitter {
     return (c.value == '.' || c.value == ',') && before == Class::digit && after == Class::digit;
   }
 
-  // C++ and C#: signs behind a word and before no other.
+  // C++ and C#: signs after a word that do not precede another word.
   bool suffix_at(std::size_t at) const {
     if (at >= text_.size() || (text_[at] != '+' && text_[at] != '#')) return false;
     std::size_t end = at;
@@ -272,7 +273,7 @@ class Splitter {
   std::size_t words_max_;
   std::size_t at_ = 0;
   std::uint32_t position_ = 0;
-  std::size_t member_ = 0, name_ = 0;  // where in words_ the compound's present level begins
+  std::size_t member_ = 0, name_ = 0;  // start of the compound's present levels in words_
   std::vector<Word> words_;
 };
 

@@ -1,6 +1,5 @@
-// The edge that Xapian's exceptions do not cross. What they mean: another process changes the index or
-// holds it, or the machine cannot read it just now (unavailable), or its files are damaged (corrupt), which
-// is also what an absurd allocation comes from.
+// Converts Xapian's exceptions to errors: unavailable if another process changes or locks the index, or the machine
+// cannot read it at present; corrupt if its files are damaged, which also causes absurd allocations.
 #pragma once
 
 #include <xapian.h>
@@ -15,7 +14,7 @@ inline Error lexical_error(Errc code, const char* doing, const std::string& what
   return Error(code, std::string("lexical index, ") + doing + ": " + what);
 }
 
-// `work` returns a Result. Let DatabaseModifiedError through with `retry`: reopen and call again.
+// `work` returns a Result. With `retry`, DatabaseModifiedError passes through: reopen and call again.
 template <typename Work>
 auto guarded(const char* doing, Work work) -> decltype(work()) {
   try {
@@ -27,7 +26,7 @@ auto guarded(const char* doing, Work work) -> decltype(work()) {
   } catch (const Xapian::DatabaseCreateError& error) {
     return lexical_error(Errc::system_error, doing, error.get_msg());
   } catch (const Xapian::Error& error) {
-    // A plain DatabaseError with an error of the system is the disk's; without one, the file's content.
+    // A plain DatabaseError with a system error is caused by the disk; without one, by the file's content.
     const char* system = error.get_error_string();
     const bool plain = std::string_view(error.get_type()) == "DatabaseError";
     if (plain && system) return lexical_error(Errc::unavailable, doing, error.get_msg() + " (" + system + ")");

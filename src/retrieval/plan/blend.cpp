@@ -1,3 +1,4 @@
+// Blends the places of candidates with their rerank scores.
 #include "retrieval/plan/blend.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Expands questions by rules.
 #include "retrieval/plan/expansions.hpp"
 
 #include <algorithm>

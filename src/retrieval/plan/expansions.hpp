@@ -1,5 +1,5 @@
-// What a query is also asked as, where its first answer is not strong and no hook says better: built in, cheap,
-// and without any knowledge but that of the language's function words. Pure.
+// Built-in expansions of a query, for a weak first answer without a hook's expansions. They are cheap and use only the
+// function words of the language. Pure.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct Expansions {
   std::vector<std::string> vector;
 };
 
-// Questions without their function words ("what is the port of the proxy" → "port proxy"); nothing for a query
-// that has none, or nothing else.
+// Returns the query without its function words ("what is the port of the proxy" → "port proxy"); nothing if it has
+// none, or only those.
 Expansions heuristic_expansions(std::string_view text);
 
 }  // namespace muniment::retrieval

@@ -1,3 +1,4 @@
+// Fuses ranked lists.
 #include "retrieval/plan/fusion.hpp"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace muniment::retrieval {
 namespace {
 
-// How much a list counts beside the others of its lane.
+// The weight of a list among the lists of its lane.
 double share_of(const Profile& profile, const RankedList& list) { return list.original ? profile.original_weight : 1; }
 
 struct Scale {
@@ -29,7 +30,7 @@ double bonus_of(const Profile& profile, int best_rank) {
   return best_rank <= 3 ? profile.rank_two_three_bonus : 0;
 }
 
-// Sums of floating-point numbers depend on their order: the lists are taken in one that is theirs.
+// Sums of floating-point numbers depend on their order, so the lists are sorted into a canonical order.
 std::vector<const RankedList*> in_order(std::span<const RankedList> lists) {
   std::vector<const RankedList*> order;
   for (const RankedList& list : lists) {
@@ -64,7 +65,7 @@ void discount_short(const Profile& profile, std::string_view lane, std::vector<H
   for (const LaneWeight& rule : profile.short_chunk_words) {
     if (rule.lane != lane) continue;
     for (std::size_t i = 0; i < std::min(hits.size(), words.size()); i++) {
-      const double count = words[i];  // of an unknown one: so many that nothing changes
+      const double count = words[i];  // an unknown length counts as so long that nothing changes
       hits[i].score *= count / (count + rule.weight);
     }
   }
@@ -75,7 +76,7 @@ void discount_short(const Profile& profile, std::string_view lane, std::vector<H
 
 std::vector<Fused> fuse(const Profile& profile, std::span<const RankedList> lists) {
   const std::vector<const RankedList*> order = in_order(lists);
-  std::map<std::string_view, double> shares;  // of all lists of a lane, also of those that found nothing
+  std::map<std::string_view, double> shares;  // sum over all lists of a lane, including empty ones
   for (const RankedList& list : lists) shares[list.lane] += share_of(profile, list);
 
   std::unordered_map<ChunkId, Fused> found;

@@ -1,4 +1,4 @@
-// Fusion: several ranked lists become one. Pure functions; the order of the lists does not matter.
+// Fusion of several ranked lists into one. Pure functions; the order of the lists does not matter.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace muniment::retrieval {
 
-// What a lane answered to the query or to one of its expansions: best first, no chunk twice.
+// The answer of a lane to the query or to one of its expansions: best first, without duplicates.
 struct RankedList {
   std::string_view lane;
-  double weight = 1;     // of the lane
-  bool original = true;  // not an expansion's
+  double weight = 1;     // weight of the lane
+  bool original = true;  // the query's, not an expansion's
   std::span<const Hit> hits;
 };
 
-// Of few words a vector has little to go by, and whatever they are is all of it: short chunks lie nearer to a query
-// than they should. So a lane's score counts for words / (words + n) of it, with the profile's n for the lane.
-// `words` of each hit, as LexicalReader::words_of has them; sorts again, ties by id.
+// Discounts short chunks: the vector of a few words has little content, so short chunks are nearer to a query than they
+// should be. A lane's score is multiplied by words / (words + n), with the profile's n for the lane. `words` has the
+// word count of each hit, from LexicalReader::words_of. Sorts again, ties by id.
 void discount_short(const Profile& profile, std::string_view lane, std::vector<Hit>& hits,
                     std::span<const std::uint32_t> words);
 
@@ -33,16 +33,15 @@ struct Fused {
   std::vector<std::pair<std::string_view, double>> lanes;  // each lane that found it, by name: its best raw score
 };
 
-// By score, ties by best rank, then by id.
+// Sorted by score, ties by best rank, then by id.
 //
-// min_max: each list's scores are scaled to 0…1; a lane's score is the mean of its lists, the original's
-// weighing `original_weight`; the score is the sum of the lanes' scores by weight, 1 at most when the
-// weights sum to 1.
-// rrf: Σ weight / (rrf_k + rank) over the lists (Cormack, Clarke and Büttcher 2009), and the bonuses.
+// min_max: the scores of each list are scaled to 0…1; a lane's score is the mean of its lists, with `original_weight`
+// for the original's; the result is the weighted sum of the lanes' scores, at most 1 if the weights sum to 1. rrf: Σ
+// weight / (rrf_k + rank) over the lists (Cormack, Clarke and Büttcher 2009), plus the bonuses.
 std::vector<Fused> fuse(const Profile& profile, std::span<const RankedList> lists);
 
-// The fused score as something between 0 and 1 that a card can carry: monotone, not a probability. For rrf it
-// is the share of the most that these lists could have given.
+// Maps the fused score to 0…1 for a card: monotone, but not a probability. For rrf, it is the share of the maximum that
+// these lists allow.
 double confidence_of(const Profile& profile, double score, std::span<const RankedList> lists);
 
 }  // namespace muniment::retrieval

@@ -1,3 +1,4 @@
+// Parses the markup of queries.
 #include "retrieval/plan/markup.hpp"
 
 #include <array>
@@ -34,7 +35,7 @@ class Parser {
     while (!rest_.empty() && is_space(rest_.front())) rest_.remove_prefix(1);
   }
 
-  // What stands in quotes; nullopt where a quote does not end, which makes it text.
+  // Returns the quoted text; nullopt if a quote is not closed, which makes it plain text.
   std::optional<std::string_view> take_quoted() {
     if (!rest_.starts_with('"')) return std::nullopt;
     const std::size_t end = rest_.find('"', 1);
@@ -101,7 +102,8 @@ class Parser {
     if (key != "before" && key != "after" && key != "asof") return success();
 
     const std::optional<Date> date = parse_date(value);
-    if (!date) return wrong(key, "\"" + preview(value, 40) + "\" is no date: write 2026-01-31 or 2026-01-31T18:00:00Z");
+    if (!date)
+      return wrong(key, "\"" + preview(value, 40) + "\" is not a date: write 2026-01-31 or 2026-01-31T18:00:00Z");
     std::optional<Time>& time = key == "before" ? markup_.before : key == "after" ? markup_.after : markup_.as_of;
     if (time) return wrong(key, "is given twice");
     time = key == "before" ? date->begin : date->end;

@@ -1,12 +1,12 @@
-// The markup of a query, and all there is of it:
+// The markup of a query:
 //
 //   in:notes type:markdown tag:legal run:r1     filters; a value with spaces in quotes: in:"my notes"
 //   before:2026-01-01 after:2025-12-24T18:00:00Z  the document's time
-//   asof:2026-01-10                             what was current then
+//   asof:2026-01-10                             the state at that time
 //   "exact words"                               must occur
 //
-// What is left is plain text. A word with a colon that is none of these keys stays text (std::vector, https://…).
-// A day is a whole day, UTC: before it, after it, as of its end.
+// Everything else is plain text, including a word with a colon that is not one of these keys (std::vector, https://…).
+// A date is a whole day in UTC: before it begins, after it ends, as of its end.
 #pragma once
 
 #include <optional>
@@ -27,20 +27,20 @@ struct Markup {
   std::vector<std::string> types;    // any of them
   std::vector<std::string> tags;     // all of them
   std::vector<std::string> runs;     // any of them
-  std::optional<Time> before;        // the document is older than this
-  std::optional<Time> after;         // … younger
+  std::optional<Time> before;        // the document is older
+  std::optional<Time> after;         // the document is newer
   std::optional<Time> as_of;         // the last microsecond that counts
-  std::optional<Time> as_of_begin;   // where that is a day's, its first one
+  std::optional<Time> as_of_begin;   // if that is a day's end: the beginning of the day
 };
 
-// Errors: invalid_argument, saying which key and what it wants: an empty value, a date that is none, a date
-// given twice, more than limits::query_filters_max of them.
+// Errors: invalid_argument with the key and the expected value, for an empty value, an invalid date, a date given
+// twice, or more than limits::query_filters_max.
 Result<Markup> parse_markup(std::string_view query);
 
-// The labels and times of it as a filter, but for as_of, whose seq the log knows.
+// Returns its labels and times as a filter, without as_of, whose seq only the log knows.
 Filter filter_of(const Markup& markup);
 
-// A date of a query: RFC 3339, or an ISO 8601 day, of which `end` is the last microsecond.
+// A date in a query: RFC 3339, or an ISO 8601 day, whose last microsecond is `end`.
 struct Date {
   Time begin;
   Time end;

@@ -1,3 +1,4 @@
+// The table of profiles.
 #include "retrieval/plan/profile.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ Profile muniment_1() {
   return profile;
 }
 
-// The seed's pipeline: lanes are lists like any others.
+// The profile kairos: lanes are lists like any others.
 Profile kairos() {
   Profile profile;
   profile.name = "kairos";
@@ -48,7 +49,7 @@ const std::array<Profile, 2>& profiles() {
   return all;
 }
 
-// For min-max the weights are shares; for RRF they are factors, and stay as they are.
+// With min_max the weights are shares and have to sum to 1; with rrf they are factors and remain.
 void normalise(const Profile& profile, std::vector<LaneWeight>& lanes) {
   if (profile.fusion == FusionKind::rrf) return;
   double sum = 0;

@@ -1,3 +1,4 @@
+// Makes and writes cards.
 #include "retrieval/query/card.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ Result<std::string> read_event_passage(const store::ChunkInDocument& item, store
   if (!item.event_text) return Error(Errc::not_found, item.document.document + " has no text any more");
   ASSIGN_OR_RETURN(std::string text, item.event_text->read(files, item.chunk.start_byte, item.chunk.end_byte));
   if (sha256(text) == item.chunk.hash) return text;
-  return Error(Errc::corrupt, item.document.document + " has another text there than was indexed");
+  return Error(Errc::corrupt, item.document.document + " differs from the text that was indexed");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Cards: what a retrieval answers. A pointer, what it is about, and where it comes from; never the text
-// itself, which its reader gets by resolving the pointer.
+// Cards, the results of a query: a pointer with a summary and its origin, but not the text itself, which a client gets
+// by resolving the pointer.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@
 namespace muniment::retrieval {
 
 struct Card {
-  std::string id;  // the ev:// pointer of the passage
+  std::string id;  // the passage's ev:// pointer
   std::string document;
   std::string corpus;
   std::string title;
-  std::string summary;               // of the passage, nearest to the query; ≤ limits::summary_bytes_max
-  std::vector<std::string> anchors;  // where it stands in its document
-  std::int64_t start = 0;            // its span of the document's text
+  std::string summary;  // taken from the part of the passage nearest to the query; ≤ limits::summary_bytes_max
+  std::vector<std::string> anchors;  // its headings in the document
+  std::int64_t start = 0;            // its span in the document's text
   std::int64_t end = 0;
   std::string revision;
   std::string trust;
@@ -34,24 +34,24 @@ struct Card {
   std::optional<std::string> source_url;
   double score = 0;
   double confidence = 0;
-  std::vector<std::pair<std::string, double>> scores;  // of each lane that found it
-  std::string origin;                                  // of an event; empty: it is a document
-  std::string type;                                    // likewise
-  std::string passage_id;  // the pointer to the text itself, where `id` is an event of one passage; otherwise `id`
-  evidence::EvidenceSource source;  // what evidence of `id` is
-  std::string text;                 // the passage; for packs, never in an answer
+  std::vector<std::pair<std::string, double>> scores;  // by lane that found it
+  std::string origin;                                  // origin of an event; empty: a document
+  std::string type;                                    // type of an event; empty: a document
+  std::string passage_id;  // the pointer to the text itself, if `id` is an event of one passage; otherwise `id`
+  evidence::EvidenceSource source;  // the kind and hash of `id` as evidence
+  std::string text;                 // the passage, for packs; not part of an answer
 };
 
-// The pointer to a chunk. An event that is one passage is pointed at itself, unless `exact`.
+// Returns the pointer to a chunk. For an event with one passage, it is the event's pointer unless `exact`.
 std::string pointer_of(const store::ChunkInDocument& item, bool exact = false);
 
-// Reads the passage and compares it with its hash. Errors: corrupt, not_found (then it is no hit).
+// Reads the passage and checks its hash. Errors: corrupt, not_found (then it is not a hit).
 Result<std::string> read_passage(const store::ChunkInDocument& item, store::ArtifactFiles& files);
 
 Card make_card(const store::ChunkInDocument& item, std::string text, const Candidate& candidate,
                const std::vector<std::string>& words);
 
-// The words of a query, lower-case, for finding the part of a passage that a summary shows.
+// Returns the words of a query in lower case, to choose the part of a passage for the summary.
 std::vector<std::string> words_of(std::string_view query);
 
 void write_card(json::Writer& out, const Card& card, bool with_scores);

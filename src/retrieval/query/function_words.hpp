@@ -1,6 +1,6 @@
-// Function words: articles, pronouns, prepositions, auxiliaries, question words. They say how a text is built and not
-// what it is about, so that they neither score nor count in a length; in phrases they stand as any word does.
-// By language, since "war" is one in German and none in English. Lower case, accents folded, sorted.
+// Function words: articles, pronouns, prepositions, auxiliaries, question words. They carry no topic, so they neither
+// score nor count in a length; in phrases they count like any word. By language, since "war" is one in German but not
+// in English. Lower case, accents folded, sorted.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ inline constexpr auto spanish = std::to_array<std::string_view>({
 
 }  // namespace function_words
 
-// `word` lower case and folded, `language` as ISO 639-1.
+// `word` in lower case and folded, `language` as ISO 639-1.
 inline bool is_function_word(std::string_view word, std::string_view language) {
   std::span<const std::string_view> words;
   if (language == "en") words = function_words::english;

@@ -1,3 +1,4 @@
+// Reads and verifies the passages of candidates.
 #include "retrieval/query/passages.hpp"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ Result<std::optional<std::string>> Passages::text_of(const store::ChunkInDocumen
   const metrics::Timer timer(metrics::process().passage_seconds);
   auto text = read_passage(item, files_);
   if (!text && text.error().code != Errc::unavailable)
-    text = read_passage(item, files_);  // it may have been written just then
+    text = read_passage(item, files_);  // the file may have been written at that moment
   if (text) return std::optional(*std::move(text));
   if (text.error().code == Errc::unavailable) return std::move(text).error();
   return std::optional<std::string>();

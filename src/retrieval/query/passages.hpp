@@ -1,5 +1,4 @@
-// The passages behind candidates: what the tables say of a chunk, whether it is the caller's to see, and its verified
-// text.
+// The passages of candidates: their rows, whether the caller may see them, and their verified text.
 #pragma once
 
 #include <optional>
@@ -21,10 +20,10 @@ class Passages {
   Passages(const QueryPlan& plan, store::Reader& reader, store::ChunkRows& rows, store::ArtifactFiles& files)
       : plan_(plan), reader_(reader), rows_(rows), files_(files) {}
 
-  // Those of the chunks that are in the plan's corpora and were valid at its time.
+  // Returns the rows of the chunks that are in the plan's corpora and were valid at its time.
   Result<std::unordered_map<ChunkId, store::ChunkRows::Row>> find(std::span<const ChunkId> chunks) const;
 
-  // Its bytes, if they have the hash of the log; nullopt where they do not, or are gone. Errors: unavailable.
+  // Returns its bytes if they match the hash in the log; nullopt if they differ or are missing. Errors: unavailable.
   Result<std::optional<std::string>> text_of(const store::ChunkInDocument& item) const;
 
  private:

@@ -1,5 +1,5 @@
-// A cache bounded by bytes, of which the least recently used goes first. L1 for answers and for rankings: their keys
-// hold everything that they are a function of (retriever.hpp), so that nothing stale can come out of it.
+// A cache that is bounded by bytes and evicts the least recently used entry. It is the first level for answers and
+// rankings: the keys include everything that these depend on (retriever.hpp), so entries cannot be outdated.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ class BoundedCache {
     std::int64_t bytes = 0;
   };
 
-  // nullptr: it is not there (any more).
+  // Returns nullptr if there is no entry.
   std::shared_ptr<const Value> find(const std::string& key) { return find_first({key}); }
 
-  // Of the first of these keys that is there: one hit, or one miss.
+  // Returns the entry of the first of these keys that has one; counts one hit or one miss.
   std::shared_ptr<const Value> find_first(const std::vector<std::string>& keys) {
     const std::lock_guard lock(mutex_);
     for (const std::string& key : keys) {
@@ -42,13 +42,13 @@ class BoundedCache {
     return nullptr;
   }
 
-  // `bytes`: what the value takes.
+  // `bytes` is the size of the value.
   void put(const std::string& key, Value value, std::size_t bytes) {
     bytes += key.size() + bytes_an_entry;
     if (bytes > bytes_max_) return;
     auto shared = std::make_shared<const Value>(std::move(value));
     const std::lock_guard lock(mutex_);
-    if (by_key_.contains(key)) return;  // somebody was faster, with the same
+    if (by_key_.contains(key)) return;  // another thread stored the same value
     while (bytes_ + bytes > bytes_max_) {
       bytes_ -= entries_.back().bytes;
       by_key_.erase(entries_.back().key);
@@ -77,7 +77,7 @@ class BoundedCache {
 
   const std::size_t bytes_max_;
   mutable std::mutex mutex_;
-  std::list<Entry> entries_;  // the most recently used first
+  std::list<Entry> entries_;  // most recently used first
   std::unordered_map<std::string_view, typename std::list<Entry>::iterator> by_key_;
   std::size_t bytes_ = 0;
   Counts counts_;

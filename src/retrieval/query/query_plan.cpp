@@ -1,3 +1,4 @@
+// Builds plans from questions, and encodes cursors.
 #include "retrieval/query/query_plan.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ std::vector<std::string> labels(std::string_view kind, const std::vector<std::st
   return out;
 }
 
-// Everything that the answer depends on, but for how far log and indexes have come.
+// Everything that the answer depends on, except the positions of log and indexes.
 std::string plan_text(const QueryPlan& plan, const Scope& scope, const Hooks& hooks) {
   const Question& question = plan.question;
   json::Writer out;
@@ -66,16 +67,16 @@ void choose_corpora(QueryPlan& plan, const Scope& scope) {
   std::vector<std::string> wanted = question.corpora;
   if (wanted.empty()) {
     wanted = plan.markup.corpora;
-  } else if (!plan.markup.corpora.empty()) {  // both: what both allow
+  } else if (!plan.markup.corpora.empty()) {  // with both, only corpora that both allow
     std::erase_if(wanted, [&](const std::string& name) {
       return std::ranges::find(plan.markup.corpora, name) == plan.markup.corpora.end();
     });
   }
-  // What runs say is looked in where somebody asks for it: it is much, and drowns what an agent chose to remember.
+  // The corpus run is searched only on request: it is large and would displace what an agent chose to remember.
   if (wanted.empty() && !plan.markup.runs.empty() && question.corpora.empty()) wanted.emplace_back(store::run_corpus);
   const bool named = !wanted.empty() || !question.corpora.empty();
   plan.samples = wanted.size() == 1 &&
-                 wanted.front() == evidence::sample_corpus;  // by itself: it is never mixed with what was ingested
+                 wanted.front() == evidence::sample_corpus;  // searched alone: never mixed with ingested documents
   if (plan.samples) plan.corpora = wanted;
   for (const std::string& corpus : named ? wanted : scope.corpora) {
     const bool seen = std::ranges::find(scope.corpora, corpus) != scope.corpora.end();
@@ -153,7 +154,7 @@ void write_filter(json::Writer& out, const Filter& filter) {
 
 namespace {
 
-// The corpora; of the corpus run what belongs to the principal.
+// Restricts the filter to the corpora and, in the corpus run, to the principal's runs.
 void require_scope(Filter& filter, const QueryPlan& plan) {
   require_any(filter, "corpus", plan.corpora);
   if (plan.owner.empty() || !std::ranges::binary_search(plan.corpora, store::run_corpus)) return;
@@ -199,8 +200,7 @@ std::string text_of(const Cursor& cursor) {
 }
 
 Result<Cursor> parse_cursor(std::string_view text) {
-  const Error bad(Errc::invalid_argument,
-                  "cursor: not one that evidence.retrieve answered. Leave it out to begin anew.");
+  const Error bad(Errc::invalid_argument, "cursor: not from evidence.retrieve. Omit it to start again.");
   const std::size_t first = text.find('.'), second = text.find('.', first + 1), third = text.find('.', second + 1);
   if (first == std::string_view::npos || second == std::string_view::npos || third == std::string_view::npos)
     return bad;
@@ -231,12 +231,12 @@ Result<QueryPlan> understand(const Question& question, const Scope& scope, const
   plan.as_of = question.as_of;
   if (!plan.as_of && plan.markup.as_of) {
     const Clock clock;
-    // A day that is not over holds what is recorded so far; of one that is, all has to be known.
+    // A day that is not over includes what is recorded so far; a past day requires all of its events.
     const Time decided = *plan.markup.as_of < clock.now() ? *plan.markup.as_of : *plan.markup.as_of_begin;
     ASSIGN_OR_RETURN(const bool begun, reader.has_passed(decided, clock, tail, deadline));
     if (!begun)
       return Error(Errc::invalid_argument, "filter asof: " + format_time(*plan.markup.as_of_begin) +
-                                               " is yet to come. Leave it out for what is now");
+                                               " is in the future. Omit it to search the current state");
     ASSIGN_OR_RETURN(plan.as_of, reader.seq_as_of(*plan.markup.as_of));
   }
   plan.hash = to_hex(sha256(plan_text(plan, scope, hooks)));

@@ -1,5 +1,5 @@
-// What is asked, by whom, and what it is understood as: a plan, which is everything that its answer depends on. The
-// helpers here are pure but for `understand`, which asks the log for the seq of a date.
+// A question, its caller, and its plan: everything that the answer depends on. The helpers are pure, except
+// `understand`, which reads the seq of a date from the log.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace muniment::retrieval {
 
-// Filters beside those in the query's markup: any of each list, but all of the tags.
+// Filters beside those in the query's markup: any value of each list, but all tags.
 struct Wishes {
   std::vector<std::string> types;
   std::vector<std::string> tags;
@@ -31,20 +31,19 @@ struct Wishes {
   std::optional<Time> before;
 };
 
-// What a query is also asked as, and who scores its best passages. `unsaid` is what the configuration has.
+// Whether and how a query is expanded, and how its best passages are scored. `unsaid` selects the configured default.
 enum class Expand : std::uint8_t { unsaid, none, heuristic, hook };
 enum class Rerank : std::uint8_t { unsaid, none, local, hook, http };
 
 std::string_view name_of(Mode mode);
 std::string_view name_of(Expand expand);
 std::string_view name_of(Rerank rerank);
-Expand expand_named(std::string_view name);  // unsaid for what is no name
+Expand expand_named(std::string_view name);  // returns unsaid for an unknown name
 Rerank rerank_named(std::string_view name);
 
 struct Question {
   std::string text;
-  std::vector<std::string>
-      corpora;  // asked for by name; empty: all that may be seen, but for runs, unless a run is named
+  std::vector<std::string> corpora;  // requested corpora; empty: all visible ones, without runs unless a run is named
   Mode mode = Mode::hybrid;
   Expand expand = Expand::unsaid;
   Rerank rerank = Rerank::unsaid;
@@ -58,7 +57,7 @@ struct Question {
   bool exact = false;
 };
 
-// Who asks, and which corpora he may see; of the corpus run his own runs, unless he sees everybody's.
+// The caller and the corpora that it may see; in the corpus run, its own runs unless it may see all.
 struct Scope {
   std::string principal;
   bool sees_all = false;
@@ -67,34 +66,34 @@ struct Scope {
 };
 
 struct QueryPlan {
-  Question question;  // of which `expand` and `rerank` are settled
+  Question question;  // with `expand` and `rerank` decided
   Markup markup;
   const Profile* profile = nullptr;
-  std::vector<std::string> corpora;  // that are looked in
+  std::vector<std::string> corpora;  // corpora to search
   bool unknown_corpus = false;
-  bool unknown_run = false;  // of those that `run:` names
-  std::string owner;         // whose runs are looked in; empty: everybody's
-  bool samples = false;      // the sample set is asked, which is built in
+  bool unknown_run = false;  // a run named by `run:` is unknown
+  std::string owner;         // owner of the runs to search; empty: all users
+  bool samples = false;      // searches the built-in sample set
   std::optional<std::int64_t> as_of;
-  std::size_t from = 0;  // the rank that the page begins at
-  std::string ranking;   // that the page is one of; empty: the first page
+  std::size_t from = 0;  // rank of the page's first card
+  std::string ranking;   // the ranking that the page belongs to; empty: the first page
   std::int64_t watermark = 0;
-  std::string hash;  // of the plan but for positions
+  std::string hash;  // hash of the plan without positions
   std::string key;
 };
 
-// All but the positions: `from` and what stands behind it, but for `hash`. Errors: invalid_argument (markup, profile, a
-// hook that is not there); unavailable, for a time of which it is not known yet what is recorded by then.
+// Fills in everything except the positions: `from` and the members after it other than `hash`. Errors: invalid_argument
+// (markup, profile, a hook that is not configured); unavailable for a time whose events are not completely known yet.
 Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader,
                              const store::Tail& tail, Deadline deadline);
 
 Filter filter_of(const QueryPlan& plan);
-// Where everything that this principal may see lies.
+// Returns the filter for everything that this principal may see.
 Filter scope_filter(const QueryPlan& plan);
 void write_filter(json::Writer& out, const Filter& filter);
 void require_any(Filter& filter, std::string_view kind, const std::vector<std::string>& values);
 
-// Where a next page begins: "<rank>.<watermark>.<digits of the plan's hash>.<the ranking's name>"
+// The position of the next page: "<rank>.<watermark>.<digits of the plan's hash>.<the ranking's name>"
 struct Cursor {
   std::size_t from = 0;
   std::int64_t watermark = 0;

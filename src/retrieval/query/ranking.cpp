@@ -1,3 +1,4 @@
+// Ranks candidates: probe, expansion, reranking and feedback.
 #include "retrieval/query/ranking.hpp"
 
 #include <algorithm>
@@ -16,8 +17,8 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr double feedback_weight = 0.1;                       // of a mean of 1, beside scores of 0…1
-constexpr std::size_t ranked_max = limits::ranked_cards_max;  // however few of them a page shows: equal for all pages
+constexpr double feedback_weight = 0.1;                       // for a mean of 1, relative to scores of 0…1
+constexpr std::size_t ranked_max = limits::ranked_cards_max;  // regardless of the page size: equal for all pages
 constexpr std::size_t probe_hits = 2;
 constexpr const char* rerank_lane = "rerank";  // among a card's scores
 
@@ -31,7 +32,7 @@ class Stopwatch {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// A helper may use half of the time that is left: being late, it must not take the query with it.
+// A helper may use half of the remaining time, so that a late helper does not make the query late.
 Deadline helpers_deadline(Deadline deadline) {
   const Monotonic now = std::chrono::steady_clock::now();
   return deadline <= now ? deadline : now + (deadline - now) / 2;
@@ -63,13 +64,13 @@ std::optional<std::string> date_of(const std::optional<std::int64_t>& micros) {
   return format_time(Time{*micros});
 }
 
-// What a hook shows of a passage, if it is part of it: a card quotes nothing that was not ingested.
+// Returns a hook's snippet if it is part of the passage: a card quotes only ingested text.
 std::string quoted_from(std::string_view passage, const std::string& snippet) {
   const std::string whole = summary_of(passage, passage.size()), part = summary_of(snippet, snippet.size());
   return whole.find(part) == std::string::npos ? std::string() : summary_of(part, limits::summary_bytes_max);
 }
 
-// One ranking in the making.
+// Computes one ranking.
 class Ranker {
  public:
   Ranker(const QueryPlan& plan, const RankingParts& parts, store::Reader& reader, Deadline deadline)
@@ -79,8 +80,8 @@ class Ranker {
 
  private:
   struct Best {
-    std::vector<std::size_t> places;    // of each, in candidates_
-    std::vector<std::string> passages;  // of each, as an index sees it
+    std::vector<std::size_t> places;    // their indices in candidates_
+    std::vector<std::string> passages;  // their text, in the form that an index uses
     std::vector<store::ChunkInDocument> rows;
   };
   Result<bool> probe_is_clear();
@@ -101,8 +102,8 @@ class Ranker {
   const Deadline deadline_;
   const Filter filter_;
   std::vector<Candidate> candidates_;
-  std::vector<Reranked> scored_;       // beside candidates_
-  std::vector<std::string> snippets_;  // likewise
+  std::vector<Reranked> scored_;       // parallel to candidates_
+  std::vector<std::string> snippets_;  // parallel to candidates_
   Ranking ranking_;
 };
 
@@ -125,7 +126,7 @@ Result<Ranking> Ranker::run() {
   return std::move(ranking_);
 }
 
-// A helper that failed may do better the next time: the answer is not kept.
+// A failed helper may succeed the next time, so the answer is not cached.
 void Ranker::degrade(std::string why) {
   ranking_.passing = true;
   ranking_.degraded.push_back(std::move(why));
@@ -133,7 +134,7 @@ void Ranker::degrade(std::string why) {
 
 // ---- probe and expansions
 
-// Two lexical hits; of a first one that leads clearly, more words could only take from its lead.
+// Searches for two lexical hits; if the first one leads clearly, expansions could only weaken it.
 Result<bool> Ranker::probe_is_clear() {
   if (plan_.question.mode == Mode::vector) return false;
   const Stopwatch watch;
@@ -184,7 +185,7 @@ void Ranker::ask_expansion_hook() {
 
 // ---- reranking
 
-// Those of the best that can be verified: nothing else leaves the daemon.
+// Returns the best candidates that can be verified: unverified text is not sent to helpers.
 Result<Ranker::Best> Ranker::best_passages() const {
   const std::size_t count = std::min(candidates_.size(), limits::rerank_candidates_default);
   const Passages passages(plan_, reader_, parts_.documents.chunk_rows(), parts_.files);
@@ -218,8 +219,8 @@ Status Ranker::rerank() {
   return success();
 }
 
-// The local reranker's scores have the fusion's in them: they are the new ones, and nothing is left to blend. What was
-// not among the best stays behind them.
+// The local reranker's scores include the fused ones: they replace these without blending. The remaining candidates
+// follow.
 void Ranker::rerank_here(const Best& best) {
   std::vector<std::string> texts;
   std::vector<LocalCandidate> sent;
@@ -276,12 +277,12 @@ void Ranker::take_scores(const Best& best, const RerankAnswer& answer) {
     std::string& kept = snippets_[best.places[i]] = quoted_from(best.passages[i], snippet);
     if (kept.empty()) ++foreign;
   }
-  if (foreign > 0) degrade("rerank hook: " + std::to_string(foreign) + " snippets are no part of their passages");
+  if (foreign > 0) degrade("rerank hook: " + std::to_string(foreign) + " snippets are not part of their passages");
 }
 
 // ---- the ranking
 
-// With what people said of the candidates, as of then.
+// Includes the feedback on the candidates, as of the plan's time.
 Status Ranker::blend_all() {
   ASSIGN_OR_RETURN(const bool any, parts_.documents.has_feedback(reader_));
   if (any && !candidates_.empty()) {
@@ -299,7 +300,7 @@ Status Ranker::blend_all() {
     const std::size_t place = blended.from - 1;
     Ranked& next = ranking_.ranked.emplace_back(Ranked{std::move(candidates_[place]), std::move(snippets_[place])});
     next.candidate.score = blended.score;
-    if (reranked) next.candidate.confidence = blended.score;  // of 0…1 as well, and in the order of the ranks
+    if (reranked) next.candidate.confidence = blended.score;  // also in 0…1, and in the order of the ranks
   }
   return success();
 }

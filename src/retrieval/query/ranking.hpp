@@ -1,5 +1,5 @@
-// From a plan to a ranking (docs/retrieval.md, "Expansion and reranking"): probe, expand, ask the engine's lanes, have
-// the best of them scored, blend, and add what people said. Pages are cut from the ranking afterwards.
+// Computes the ranking of a plan (docs/retrieval.md, "Expansion and reranking"): probe, expand, search the lanes,
+// rerank the best candidates, blend, and add feedback. Pages are cut from the ranking afterwards.
 #pragma once
 
 #include <optional>
@@ -22,11 +22,11 @@ namespace muniment::retrieval {
 class SearchClient;
 
 struct Ranked {
-  Candidate candidate;  // its score is what it is ranked by
-  std::string snippet;  // the part of its passage that a reranker shows; empty: it shows none
+  Candidate candidate;  // ranked by its score
+  std::string snippet;  // the part of its passage that a reranker chose; empty: none
 };
 
-// What was done on the way, for `explain`.
+// A record of the steps, for `explain`.
 struct RankingNotes {
   struct Scored {
     ChunkId chunk = 0;
@@ -36,25 +36,25 @@ struct RankingNotes {
   std::vector<double> probe;  // the scores of its hits
   bool probed = false, strong = false;
   std::int64_t probe_us = 0;
-  std::string expanded_by;  // heuristic, hook; empty: by nobody
+  std::string expanded_by;  // heuristic, hook; empty: not expanded
   Expansions expansions;
   std::int64_t expand_us = 0;
-  std::string reranked_by;  // hook, http; empty: by nobody
+  std::string reranked_by;  // hook, http; empty: not reranked
   std::vector<Scored> reranked;
   std::int64_t rerank_us = 0;
 };
 
 struct Ranking {
   std::vector<Ranked> ranked;           // best first
-  std::vector<LaneList> lists;          // where explain
-  std::vector<std::string> identities;  // of the lanes
+  std::vector<LaneList> lists;          // with explain
+  std::vector<std::string> identities;  // identities of the lanes
   std::vector<std::string> degraded;
-  bool passing = false;              // as of LaneAnswer
-  std::vector<std::string> waiting;  // likewise
+  bool passing = false;              // as in LaneAnswer
+  std::vector<std::string> waiting;  // as in LaneAnswer
   RankingNotes notes;
 };
 
-// What a ranking is worked out with; all of it outlives the call.
+// The objects that a ranking uses; all of them outlive the call.
 struct RankingParts {
   SearchClient& search;
   const Hooks& hooks;
@@ -64,10 +64,10 @@ struct RankingParts {
 
 Result<Ranking> rank(const QueryPlan& plan, const RankingParts& parts, store::Reader& reader, Deadline deadline);
 
-// The lanes that are behind in what the plan looks in, as of LaneAnswer. Errors: as of SearchClient::search.
+// Returns the lanes that are behind for the plan's corpora, as in LaneAnswer. Errors: those of SearchClient::search.
 Result<std::vector<std::string>> waiting_lanes(const QueryPlan& plan, SearchClient& search, Deadline deadline);
 
-// The engine's answer to the plan's query under another filter.
+// Returns the engine's answer to the plan's query under another filter.
 Result<LaneAnswer> ask_lanes(const QueryPlan& plan, SearchClient& search, const Filter& filter, Deadline deadline);
 
 void write_notes(json::Writer& out, const RankingNotes& notes);  // as members of an object

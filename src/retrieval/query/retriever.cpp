@@ -1,3 +1,4 @@
+// Answers a plan page by page, with caches and verification.
 #include "retrieval/query/retriever.hpp"
 
 #include <algorithm>
@@ -15,9 +16,8 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::chrono::minutes waiting_is_asked_for{1};  // after a lane was seen behind
-constexpr std::size_t spare_rows =
-    6;  // that are read with what a page still lacks, in case that some of it are no hits
+constexpr std::chrono::minutes waiting_is_asked_for{1};  // after a lane was last behind
+constexpr std::size_t spare_rows = 6;  // rows read in addition to those that a page lacks, in case some are not hits
 
 }  // namespace
 
@@ -33,17 +33,17 @@ Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& s
     }
     plan.from = cursor.from;
     plan.ranking = cursor.ranking;
-    // The pages of one answer are those of one state of the index.
+    // All pages of one answer use the same state of the index.
     if (cursor.watermark != plan.watermark && !plan.as_of) plan.as_of = cursor.watermark - 1;
   }
-  // The answer repeats the question as it was asked, and two may be one plan.
+  // The answer repeats the question as it was sent, and two questions may have one plan.
   plan.key = fmt::format("{} {} {} {} {} {} {} {} {}", plan.hash, plan.from, plan.ranking, plan.as_of.value_or(-2),
                          plan.watermark, indexer_.engine_starts(), documents_.last_change(), question.explain ? 1 : 0,
                          to_hex(sha256(question.text)));
   return plan;
 }
 
-// One answer in the making: ranks, then cards.
+// Computes one answer: ranking, then cards.
 struct Retriever::Work {
   const Retriever& retriever;
   const Plan& plan;
@@ -54,19 +54,19 @@ struct Retriever::Work {
 
   Result<LaneAnswer> ask(const Filter& filter) const { return ask_lanes(plan, retriever.search_, filter, deadline); }
 
-  // Goes down the ranks from the page's first one until the page is full; what cannot be verified is no hit.
+  // Reads the ranking from the page's first rank until the page is full; skips what cannot be verified.
   Status fill_page() {
     const auto& ranked = ranking.ranked;
     const Passages passages(plan, reader, retriever.documents_.chunk_rows(), retriever.files_);
     const std::size_t top_k = plan.question.top_k;
     const std::vector<std::string> words = words_of(plan.markup.text);
-    std::set<std::pair<std::string, std::string>> documents;  // already shown, on this page or before
+    std::set<std::pair<std::string, std::string>> documents;  // already shown, on this page or an earlier one
     std::size_t unverified = 0;
-    // Grouped, the pages before decide which documents are new here: the ranks are walked from the first.
+    // With grouping, earlier pages decide which documents are new, so the ranking is read from the first rank.
     const std::size_t first = plan.question.by_document ? 0 : plan.from;
     std::size_t place = first;
     while (place < ranked.size() && answer.cards.size() < top_k) {
-      // At first what fills the page if all of it are hits, which is the rule.
+      // First reads only what fills the page if every row is a hit, which is usual.
       const std::size_t spare = place == first && !plan.question.by_document ? 0 : spare_rows;
       const std::size_t end = std::min(ranked.size(), place + top_k - answer.cards.size() + spare);
       std::vector<ChunkId> chunks;
@@ -94,18 +94,18 @@ struct Retriever::Work {
     }
     if (unverified > 0) {
       answer.passing = true;
-      answer.degraded.push_back(fmt::format("{} hits were left out: they could not be verified", unverified));
+      answer.degraded.push_back(fmt::format("{} hits were omitted because they could not be verified", unverified));
     }
     if (place < ranked.size()) answer.cursor = text_of({place, pages_watermark(), plan.hash, keep_ranking()});
     return success();
   }
 
-  // A later page is of the state that the first one was of.
+  // A later page uses the state of the first one.
   std::int64_t pages_watermark() const {
     return plan.ranking.empty() || !plan.as_of ? plan.watermark : *plan.as_of + 1;
   }
 
-  // The ranking, for the pages to come: lanes may have joined by then, and documents come.
+  // Keeps the ranking for the next pages: lanes may join and documents may be added before they are requested.
   std::string keep_ranking() const {
     if (!plan.ranking.empty()) return plan.ranking;
     const std::string name = to_hex(sha256(plan.key + " " + joined(ranking.identities, " "))).substr(0, hash_digits);
@@ -118,7 +118,7 @@ struct Retriever::Work {
     return name;
   }
 
-  // The ranking that an earlier page was of; otherwise it is worked out (again).
+  // Takes the ranking that an earlier page used; otherwise computes it.
   Status take_ranking() {
     if (!plan.ranking.empty()) {
       if (const auto kept = retriever.rankings_.find(plan.ranking)) {
@@ -127,7 +127,7 @@ struct Retriever::Work {
         return success();
       }
       answer.passing = true;
-      answer.degraded.push_back("cursor: the ranking was not kept and was worked out again");
+      answer.degraded.push_back("cursor: the ranking was no longer stored and was computed again");
     }
     ASSIGN_OR_RETURN(ranking, rank(plan, {retriever.search_, retriever.hooks_, retriever.documents_, retriever.files_},
                                    reader, deadline));
@@ -139,12 +139,12 @@ struct Retriever::Work {
     return success();
   }
 
-  // How many there are; 0 where there may be more than a lane looks for.
+  // Returns their number; 0 if there may be more than a lane searches for.
   static std::int64_t known_count(const LaneAnswer& found) {
     return found.candidates.size() < limits::ranked_cards_max ? std::ssize(found.candidates) : 0;
   }
 
-  // Nothing was found: why. It says nothing of what the principal may not see.
+  // Determines why nothing was found, without revealing what the principal may not see.
   Status explain_nothing() {
     if (!answer.unverified.empty()) {
       answer.reason = "unverified";
@@ -245,7 +245,8 @@ std::string key_without(const std::string& key, const std::vector<std::string>& 
 
 std::string Retriever::key_of(const Plan& plan, const Answer& answer) { return key_without(plan.key, answer.waiting); }
 
-// Which lanes are behind only the engine knows. It is asked where one was lately: that takes a message there and back.
+// Only the engine knows which lanes are behind. It is asked only if one was behind recently, because that takes a round
+// trip.
 std::vector<std::string> Retriever::keys(const Plan& plan, Deadline deadline) const {
   const Monotonic now = std::chrono::steady_clock::now();
   if (waited_at_.load() + waiting_is_asked_for < now || plan.samples || plan.corpora.empty()) return {plan.key};

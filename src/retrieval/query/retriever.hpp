@@ -1,9 +1,9 @@
-// The query pipeline (docs/retrieval.md): parse the markup and plan (query_plan.hpp), rank (ranking.hpp), verify each
-// hit against the chunk table and its bytes, and answer with cards.
+// The query pipeline (docs/retrieval.md): parses the markup and plans (query_plan.hpp), ranks (ranking.hpp), verifies
+// each hit against the chunk table and its bytes, and answers with cards.
 //
-// The answer is a function of what the plan's key writes down: query, mode, topK, group, filters, profile, helpers,
-// scope, as_of and the positions of index and feedback, and of the lanes that could be asked. Equal inputs give equal
-// answers, cached or not, alone or in a batch, as far as hooks answer equal questions equally.
+// The answer depends on the plan's key alone: query, mode, topK, group, filters, profile, helpers, scope, as_of, the
+// positions of index and feedback, and the available lanes. Equal inputs give equal answers, cached or not, alone or in
+// a batch, if hooks answer equal questions equally.
 #pragma once
 
 #include <atomic>
@@ -28,13 +28,13 @@ namespace muniment::retrieval {
 
 struct Answer {
   std::vector<Card> cards;
-  std::string cursor;      // of the next page; empty: there is none
-  std::string reason;      // why there are no cards: no_match, unknown_corpus, unknown_run, filtered_out, index_behind,
-                           // all_quarantined, unverified
-  std::int64_t count = 0;  // of filtered_out, index_behind, all_quarantined and unverified: how many
-  std::vector<std::string> unverified;  // hits whose bytes are not those of the log, also at a second look; as pointers
+  std::string cursor;  // position of the next page; empty: last page
+  // Reason for no cards: no_match, unknown_corpus, unknown_run, filtered_out, index_behind, all_quarantined, unverified
+  std::string reason;
+  std::int64_t count = 0;               // number for filtered_out, index_behind, all_quarantined and unverified
+  std::vector<std::string> unverified;  // pointers of hits whose bytes differ from the log, also when read again
   std::vector<std::string> degraded;
-  bool passing = false;              // that will be over without a change that its key shows: not to be cached
+  bool passing = false;              // temporary, without a change that its key shows: must not be cached
   std::vector<std::string> waiting;  // lanes that were left out because they are behind, sorted
   std::vector<std::string> corpora;
   std::string profile;
@@ -42,7 +42,7 @@ struct Answer {
   std::int64_t watermark = 0;
   std::optional<std::int64_t> as_of;
   std::vector<std::string> lanes;  // their identities
-  std::string explain;             // JSON; empty: not asked for
+  std::string explain;             // JSON; empty: not requested
 };
 
 class Retriever {
@@ -62,27 +62,27 @@ class Retriever {
         cache_(options.cache_bytes_max),
         rankings_(options.rankings_bytes_max) {}
 
-  // What the answer is a function of; equal keys have equal answers. Errors: invalid_argument (markup, profile, cursor,
-  // a hook that is not there); unavailable, as `understand`.
+  // Everything that the answer depends on; equal keys have equal answers. Errors: invalid_argument (markup, profile,
+  // cursor, a hook that is not configured); unavailable, as for `understand`.
   using Plan = QueryPlan;
   Result<Plan> plan(const Question& question, const Scope& scope, store::Reader& reader, const store::Tail& tail,
                     Deadline deadline) const;
 
   Result<Answer> answer(const Plan& plan, store::Reader& reader, Deadline deadline) const;
 
-  // What answers to this plan are kept by, the best first: those of all lanes, and, as long as some are behind, those
-  // of all others. So none is found that more lanes could give by now.
+  // The cache keys of this plan's answers, best first: that of all lanes and, while some are behind, that of the
+  // others. A cached answer therefore never lacks a lane that could answer now.
   std::vector<std::string> keys(const Plan& plan, Deadline deadline) const;
-  // What this answer is kept by.
+  // The cache key of this answer.
   static std::string key_of(const Plan& plan, const Answer& answer);
 
-  // Until the indexes hold the event at `seq`. Errors: deadline_exceeded.
+  // Waits until the indexes include the event at `seq`. Errors: deadline_exceeded.
   Status wait_for(std::int64_t seq, Deadline deadline) const;
 
   BoundedCache<std::string>& cache() { return cache_; }
 
  private:
-  struct Work;  // one answer in the making
+  struct Work;  // computes one answer
   SearchClient& search_;
   DocumentFollower& documents_;
   Indexer& indexer_;
@@ -90,11 +90,11 @@ class Retriever {
   const Hooks hooks_;
   struct KeptRanking {
     std::vector<Ranked> ranked;
-    std::vector<std::string> identities;  // of the lanes
+    std::vector<std::string> identities;  // identities of the lanes
   };
   BoundedCache<std::string> cache_;             // answers, as JSON
-  mutable BoundedCache<KeptRanking> rankings_;  // of which a next page was promised
-  mutable std::atomic<Monotonic> waited_at_{};  // when a lane was seen behind last
+  mutable BoundedCache<KeptRanking> rankings_;  // rankings with a next page
+  mutable std::atomic<Monotonic> waited_at_{};  // when a lane was last behind
 };
 
 }  // namespace muniment::retrieval

@@ -1,3 +1,4 @@
+// Ranks the documents of the sample set.
 #include "retrieval/query/sample_answer.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 
 using Words = std::set<std::string>;
 
-// "caches" and "cache" are one.
+// "caches" and "cache" are equal.
 void add_words(std::string_view line, Words& out) {
   for (std::string& word : words_of(line)) {
     if (word.size() > 3 && word.ends_with('s')) word.pop_back();
@@ -30,7 +31,7 @@ Words words_of_document(const evidence::SampleDocument& document) {
   return words;
 }
 
-// The query's words that say what it is about; all of them, where it has no others.
+// The query's words without function words; all of them if there are no others.
 Words asked_words(std::string_view query) {
   Words all, out;
   add_words(query, all);

@@ -1,5 +1,5 @@
-// The sample set's answers: its documents ranked by the share of the query's words that they hold. No index, no child,
-// no state: the same query has the same answer in every daemon, whatever else is down.
+// Answers queries to the sample set: ranks its documents by the share of the query's words that they contain. It needs
+// no index, child or state: the same query has the same answer in every daemon.
 #pragma once
 
 #include <string>
@@ -13,7 +13,8 @@ namespace muniment::retrieval {
 
 inline constexpr std::string_view sample_lane = "sample-words/1";
 
-// All cards of the query, best first, then in the documents' order. What is under every `phrase` and passes the filter.
+// Returns all cards of the query, best first, then in the order of the documents. They contain every phrase and pass
+// the filter.
 std::vector<Card> sample_cards(std::string_view query, const std::vector<std::string>& phrases, const Filter& filter);
 
 }  // namespace muniment::retrieval

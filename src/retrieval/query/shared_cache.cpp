@@ -1,3 +1,4 @@
+// Stores answers in Redis and verifies them when they are read.
 #include "retrieval/query/shared_cache.hpp"
 
 #include <hiredis/hiredis.h>
@@ -35,8 +36,9 @@ Result<std::string> read_or_make_secret(const std::string& path) {
   auto known = read_file(path, secret_bytes);
   if (known && known->size() == secret_bytes) return *std::move(known);
   if (known)
-    return Error(Errc::invalid_argument, path + " is not the cache's key: it has " + std::to_string(known->size()) +
-                                             " bytes. Remove it; a new one is made.");
+    return Error(Errc::invalid_argument, path + " is not the cache's key file: it has " +
+                                             std::to_string(known->size()) +
+                                             " bytes. Remove it; the daemon creates a new one.");
   if (known.error().code != Errc::not_found) return std::move(known).error();
   std::string secret(secret_bytes, '\0');
   random_bytes(reinterpret_cast<std::uint8_t*>(secret.data()), secret.size());
@@ -46,10 +48,10 @@ Result<std::string> read_or_make_secret(const std::string& path) {
 
 }  // namespace
 
-// One connection: commands one after the other, each within its time.
+// One connection: commands in sequence, each with a time limit.
 class SharedCache::Link {
  public:
-  // Errors: as text.
+  // Returns the error as text in `why`.
   static std::unique_ptr<Link> open(const std::string& address, const std::string& password, std::string& why) {
     const std::size_t colon = address.rfind(':');
     const timeval time = patience();
@@ -70,7 +72,7 @@ class SharedCache::Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // nullptr: the link is of no more use, and `why` says why not.
+  // Returns nullptr if the link cannot be used any more; `why` has the reason.
   Reply ask(std::initializer_list<std::string_view> words, std::string& why) {
     std::vector<const char*> texts;
     std::vector<std::size_t> sizes;
@@ -90,7 +92,7 @@ class SharedCache::Link {
  private:
   explicit Link(redisContext* context) : context_(context) {}
 
-  // Within its time and size, whatever the server sends.
+  // Receives within the limits of time and size, whatever the server sends.
   Reply receive(std::string& why) {
     const Monotonic deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits::redis_ms_default);
     int sent = 0;
@@ -100,7 +102,7 @@ class SharedCache::Link {
     while (context_->err == 0 && redisGetReplyFromReader(context_, &reply) == REDIS_OK && reply == nullptr) {
       const bool late = std::chrono::steady_clock::now() > deadline;
       if (late || context_->reader->len > answer_bytes_max) {
-        why = late ? "no answer in time" : "an answer is longer than anything that was stored";
+        why = late ? "no answer in time" : "an answer exceeds the size of stored entries";
         return nullptr;
       }
       redisBufferRead(context_);
@@ -131,8 +133,8 @@ std::string SharedCache::prefix() const {
   return "muniment:" + to_hex(hmac_sha256(secret_, {"prefix"})).substr(0, 16) + ":";
 }
 
-// Neither names nor values can be made, or moved from one query to another, without the secret; and a name tells
-// nothing of the query.
+// Without the secret, names and values can neither be forged nor moved to another query; a name reveals nothing about
+// the query.
 std::string SharedCache::name_of(std::string_view key) const {
   return prefix() + to_hex(hmac_sha256(secret_, {"name\n", options_.scope, "\n", key}));
 }
@@ -161,7 +163,7 @@ std::optional<std::string> SharedCache::find(std::string_view key) {
                          value = entry.substr(std::min(entry.size(), sizeof(Hash)));
   if (!equal_hashes(mac, mac_of(key, value))) {
     ++refused_;
-    log_warning("an entry of the shared cache is not this daemon's", {});
+    log_warning("an entry of the shared cache was not written by this daemon", {});
     return std::nullopt;
   }
   ++hits_;
@@ -216,7 +218,7 @@ std::string SharedCache::problem() const {
   return problem_;
 }
 
-// nullptr: the server is away, or was just now.
+// Returns nullptr if the server is unreachable, or was a moment ago.
 std::unique_ptr<SharedCache::Link> SharedCache::take() {
   {
     const std::lock_guard lock(mutex_);
@@ -235,20 +237,20 @@ std::unique_ptr<SharedCache::Link> SharedCache::take() {
 
 void SharedCache::give_back(std::unique_ptr<Link> link) {
   const std::lock_guard lock(mutex_);
-  if (!problem_.empty()) log_info("the shared cache is back");
+  if (!problem_.empty()) log_info("the shared cache is available again");
   failures_in_a_row_ = 0;
   problem_.clear();
   if (idle_.size() < links_kept_max) idle_.push_back(std::move(link));
 }
 
-// Links of a server that failed are not tried one after the other.
+// Drops all links of a server that failed, instead of trying each.
 void SharedCache::failed(const std::string& why) {
   ++failures_;
   const std::lock_guard lock(mutex_);
   idle_.clear();
   if (++failures_in_a_row_ < limits::redis_failures_max) return;
   closed_until_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits::redis_pause_ms);
-  if (problem_.empty()) log_warning("the shared cache is left alone", {{"error", why}});
+  if (problem_.empty()) log_warning("the shared cache is not used for a while", {{"error", why}});
   problem_ = why;
 }
 

@@ -1,6 +1,6 @@
-// The second level of the query cache, optional: answers in a Redis, where they outlive the daemon. It is never needed
-// and never believed: an entry carries a MAC under a key of this daemon, and its passages are verified again when it
-// comes back. A server that fails a few times in a row is left alone for a while.
+// The optional second level of the query cache: stores answers in Redis, where they outlive the daemon. It is neither
+// required nor trusted: an entry carries a MAC under a key of this daemon, and its passages are verified when it is
+// read. After several failures in a row, the server is not used for a while.
 #pragma once
 
 #include <atomic>
@@ -18,41 +18,42 @@
 namespace muniment::retrieval {
 
 struct SharedCacheOptions {
-  std::string address;        // host:port, or the path of a Unix socket; empty: there is none
+  std::string address;        // host:port, or the path of a Unix socket; empty: none
   std::string password_file;  // may be empty
-  std::string secret_file;    // the key of the MACs; made when it is not there
-  std::int64_t seconds = 0;   // that an entry is kept
-  std::string scope;          // what all entries depend on: the log, the version, the settings
+  std::string secret_file;    // the key of the MACs; created if it is missing
+  std::int64_t seconds = 0;   // lifetime of an entry
+  std::string scope;          // identifies the log, the version and the settings, on which all entries depend
 };
 
 class SharedCache {
  public:
-  // Errors: those of the two files. Whether there is a server is not asked.
+  // Errors: those of the two files. Does not contact the server.
   static Result<std::unique_ptr<SharedCache>> open(SharedCacheOptions options);
   ~SharedCache();
 
-  // nullopt: it is not there, or the server is away. From any thread; blocks for limits::redis_ms_default at most.
+  // Returns nullopt if there is no entry or the server is unreachable. Any thread; blocks for at most
+  // limits::redis_ms_default.
   std::optional<std::string> find(std::string_view key);
   void put(std::string_view key, std::string_view value);
-  void forget(std::string_view key);  // what came back does not stand any more
-  void forget_all();                  // something was erased, and entries may quote it
+  void forget(std::string_view key);  // the entry is no longer valid
+  void forget_all();                  // content was erased that entries may quote
 
   struct Counts {
     std::int64_t hits = 0;
     std::int64_t misses = 0;
-    std::int64_t refused = 0;  // entries that were not ours, or did not stand any more
+    std::int64_t refused = 0;  // entries that were forged or no longer valid
     std::int64_t failures = 0;
   };
   Counts counts() const;
-  std::string problem() const;  // why it is left alone; empty: it is not
+  std::string problem() const;  // the reason for which the server is not used; empty: it is used
 
  private:
-  class Link;  // a connection; only shared_cache.cpp knows Redis
+  class Link;  // a connection; only shared_cache.cpp uses Redis
   SharedCache(SharedCacheOptions options, std::string secret, std::string password);
   std::unique_ptr<Link> take();
   void give_back(std::unique_ptr<Link> link);
   void failed(const std::string& why);
-  std::string prefix() const;  // of the names of this daemon's entries
+  std::string prefix() const;  // prefix of the names of this daemon's entries
   std::string name_of(std::string_view key) const;
   std::string mac_of(std::string_view key, std::string_view value) const;
 

@@ -1,3 +1,4 @@
+// Reranks candidates by coverage and by their neighbours.
 #include "retrieval/rerank/local_reranker.hpp"
 
 #include <algorithm>
@@ -14,20 +15,20 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr double coverage_share = .25;  // of a score, before neighbours have their part
+constexpr double coverage_share = .25;  // share in a score, before the neighbours' part
 constexpr double neighbours_share = .4;
 constexpr std::size_t neighbours_max = 10;
 
 struct Term {
   std::uint32_t word = 0;
-  double weight = 0;  // how often it is there; then tf-idf of a vector of length 1
+  double weight = 0;  // occurrences; then tf-idf of a vector of length 1
 };
-using Terms = std::vector<Term>;  // by word, each once
+using Terms = std::vector<Term>;  // by word, without duplicates
 
-// Of a query or a passage: what stands behind that is not looked at. A chunk has a few hundred.
+// Limit for a query or a passage; the rest is ignored. A chunk has a few hundred words.
 constexpr std::size_t words_max = 2'000;
 
-// The stems of a text, numbered in the order in which they are first seen: those that the lexical lane knows it by.
+// The stems of a text, as in the lexical lane, numbered in the order of their first occurrence.
 class Vocabulary {
  public:
   Terms terms_of(std::string_view text, std::string_view language) {
@@ -68,7 +69,7 @@ void weigh(Terms& terms, const std::vector<double>& rarity) {
   for (Term& term : terms) term.weight /= std::sqrt(square);
 }
 
-// Over the words of both; by `at` for each of them.
+// Iterates over the words of both; calls `at` for each.
 template <typename At>
 void meet(const Terms& a, const Terms& b, const At& at) {
   for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
@@ -92,7 +93,7 @@ double cosine(const Terms& a, const Terms& b) {
   return sum;
 }
 
-// The mean of the scores of the nearest, by how near they are; its own where none is near at all.
+// The mean of the nearest candidates' scores, weighted by similarity; its own score if none is similar.
 double neighbours_score(std::span<const double> near, std::span<const double> scores, std::size_t self) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < near.size(); ++i) {

@@ -1,12 +1,11 @@
-// A reranker without a model: what the best candidates themselves say of each other and of the query. Pure, linear in
-// their text, deterministic; measured in docs/benchmarks.md.
+// A reranker without a model: compares the best candidates with each other and with the query. Pure, linear in their
+// text, deterministic; measured in docs/benchmarks.md.
 //
-// Two things that a lane cannot know, since it sees one passage at a time:
-//  - Coverage: the share of the query's words that a passage holds, each counting by how rare it is among the
-//  candidates.
-//    BM25 lets one word that is there often stand for another that is not there at all.
-//  - Neighbours: passages about the same thing should have similar scores (the cluster hypothesis; as regularisation of
-//    scores: Diaz 2005). Each takes a part of its score from the candidates nearest to it by tf-idf cosine.
+// It uses two properties that a lane cannot know, since a lane sees one passage at a time:
+// - Coverage: the share of the query's words that a passage contains, each weighted by its rarity among the candidates.
+//   In BM25, a frequent word can compensate for a missing one.
+// - Neighbours: passages on the same topic should have similar scores (the cluster hypothesis; as regularisation of
+//   scores: Diaz 2005). Each takes part of its score from the nearest candidates by tf-idf cosine.
 #pragma once
 
 #include <span>
@@ -15,15 +14,15 @@
 
 namespace muniment::retrieval {
 
-inline constexpr std::string_view local_reranker_identity = "local/1";  // another constant or rule is another number
+inline constexpr std::string_view local_reranker_identity = "local/1";  // changes with every constant and rule
 
 struct LocalCandidate {
   std::string_view text;
-  std::string_view language;  // ISO 639-1 or "none": chooses the stemmer
+  std::string_view language;  // ISO 639-1 or "none": selects the stemmer
   double score = 0;           // 0…1, of the fusion
 };
 
-// Their new scores, 0…1, in their order.
+// Returns their new scores, 0…1, in their order.
 std::vector<double> rerank_locally(std::string_view query, std::span<const LocalCandidate> candidates);
 
 }  // namespace muniment::retrieval

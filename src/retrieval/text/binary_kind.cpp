@@ -1,3 +1,4 @@
+// Recognizes binary files by their first bytes.
 #include <algorithm>
 
 #include "retrieval/text/encoding.hpp"

@@ -1,3 +1,4 @@
+// Reads documents: decoding, format, blocks and chunks.
 #include "retrieval/text/document_text.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@
 namespace muniment::retrieval {
 namespace {
 
-// charset=… of a mime type, or of what a page says of itself.
+// charset=… of a mime type or of an HTML page.
 std::string declared_charset(std::string_view source) {
   const std::size_t at = source.find("charset=");
   if (at == std::string_view::npos) return {};
@@ -39,7 +40,7 @@ Blocks blocks_of(Format format, std::string_view text, std::string_view name) {
   return text_blocks(text);
 }
 
-// Code and data are in no language, but what people and models said to each other is.
+// Code and data have no language, but a conversation of people and models does.
 std::string language_in(Format format, std::string_view text, bool turns) {
   const bool is_data = format == Format::json || format == Format::jsonl;
   if (format == Format::code || (is_data && !turns)) return "none";
@@ -119,8 +120,8 @@ Result<DocumentText> read_document(std::string_view bytes, std::string_view name
     if (!document) return std::move(document).error().within(fmt::format("reading {}", summary_of(name, 200)));
     return document;
   } catch (const std::bad_alloc&) {
-    return Error(Errc::too_large, fmt::format("reading {}: it needs more memory than there is; ingest it in parts",
-                                              summary_of(name, 200)));
+    return Error(Errc::too_large,
+                 fmt::format("reading {}: not enough memory; ingest it in parts", summary_of(name, 200)));
   }
 }
 

@@ -1,3 +1,4 @@
+// Detects encodings and converts documents to UTF-8.
 #include "retrieval/text/encoding.hpp"
 
 #include <uchardet/uchardet.h>
@@ -28,13 +29,13 @@ Error too_large() {
 
 Error binary(std::string_view what, std::string_view bytes) {
   const std::string_view kind = binary_kind(bytes);
-  return {
-      Errc::invalid_argument,
-      fmt::format("the document {} and {}; ingest text, Markdown, code, HTML, JSON, JSONL or PDF", what,
-                  kind.empty() ? std::string("is no text in any known encoding") : fmt::format("looks like {}", kind))};
+  return {Errc::invalid_argument,
+          fmt::format(
+              "the document {} and {}; ingest text, Markdown, code, HTML, JSON, JSONL or PDF", what,
+              kind.empty() ? std::string("is not text in any known encoding") : fmt::format("looks like {}", kind))};
 }
 
-// ICU's own converters, all of which lie in its library: it must not look for files.
+// ICU's built-in converters, which are part of its library: it must not search for files.
 using Converter = std::unique_ptr<UConverter, decltype(&ucnv_close)>;
 Converter converter(const std::string& name) {
   UErrorCode error = U_ZERO_ERROR;
@@ -45,11 +46,11 @@ Converter converter(const std::string& name) {
   }();
   (void)no_files;
   UConverter* opened =
-      name.find(',') == std::string::npos ? ucnv_open(name.c_str(), &error) : nullptr;  // ',' would be an option
+      name.find(',') == std::string::npos ? ucnv_open(name.c_str(), &error) : nullptr;  // ',' would begin an option
   return {U_SUCCESS(error) ? opened : nullptr, &ucnv_close};
 }
 
-// Everything, with U+FFFD for what is none of the encoding's.
+// Converts everything, with U+FFFD for invalid sequences.
 Result<std::string> converted(UConverter* from, std::string_view bytes) {
   const Converter to = converter("UTF-8");
   std::string out;
@@ -78,7 +79,7 @@ Result<Decoded> convert_from(const std::string& encoding, std::string_view bytes
   const Converter from = converter(encoding);
   if (!from)
     return Error(Errc::invalid_argument,
-                 fmt::format("the document's encoding, {}, is not known; convert it to UTF-8", encoding));
+                 fmt::format("the document's encoding, {}, is unknown; convert it to UTF-8", encoding));
   ASSIGN_OR_RETURN(std::string text, converted(from.get(), bytes));
   return Decoded{std::move(text), encoding, false};
 }
@@ -96,7 +97,7 @@ bool is_control_byte(char c) {
   return byte == 0x7F || (byte < 0x20 && !(byte >= 0x08 && byte <= 0x0D) && byte != 0x1B);
 }
 
-// UTF-16 or UTF-32 without a mark: text in them has its NULs at the same place of every unit.
+// UTF-16 or UTF-32 without a mark: the NULs of text are at the same place of every unit.
 std::string wide_encoding(std::string_view bytes) {
   std::size_t nulls[4] = {};
   const std::string_view sample = bytes.substr(0, limits::encoding_sample_bytes_max);
@@ -110,7 +111,7 @@ std::string wide_encoding(std::string_view bytes) {
   return {};
 }
 
-// How many characters in a hundred are none that a text holds: controls, unassigned, private, replaced.
+// The percentage of characters that do not occur in text: control, unassigned, private and replacement characters.
 std::size_t odd_percent(std::string_view text) {
   const std::size_t sample = std::min(text.size(), limits::encoding_sample_bytes_max);
   std::size_t odd = 0, total = 1;
@@ -124,10 +125,10 @@ std::size_t odd_percent(std::string_view text) {
   return (odd * 100 + total - 1) / total;
 }
 
-// A mark may stand before binary content by chance.
+// A mark may precede binary content by chance.
 Result<Decoded> decode_marked(const std::string& encoding, std::string_view bytes) {
   ASSIGN_OR_RETURN(Decoded decoded, convert_from(encoding, bytes));
-  if (odd_percent(decoded.text) > 10) return binary(fmt::format("begins like {} but is no text", encoding), bytes);
+  if (odd_percent(decoded.text) > 10) return binary(fmt::format("begins like {} but is not text", encoding), bytes);
   return decoded;
 }
 
@@ -141,7 +142,7 @@ Result<Decoded> decode_with_nulls(std::string_view bytes) {
   return binary("holds NUL bytes", bytes);
 }
 
-// UTF-8 that was damaged: cut in the middle of a character, or a few stray bytes in much that is sound.
+// Repairs damaged UTF-8: cut within a character, or a few stray bytes in mostly valid text.
 std::string repaired(std::string_view bytes, std::size_t& sound, std::size_t& broken) {
   std::string text;
   text.reserve(bytes.size());
@@ -155,7 +156,7 @@ std::string repaired(std::string_view bytes, std::size_t& sound, std::size_t& br
     }
     ++broken;
     text += replacement;
-    // The rest of a sequence that was begun goes with its beginning.
+    // The rest of an incomplete sequence is dropped with its beginning.
     const auto lead = static_cast<unsigned char>(bytes[at]);
     std::size_t wanted = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
     for (++at; wanted > 0 && at < bytes.size() && (static_cast<unsigned char>(bytes[at]) & 0xC0) == 0x80; --wanted)

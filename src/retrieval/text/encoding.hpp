@@ -1,6 +1,6 @@
-// From bytes to UTF-8. A byte order mark is believed; then strict UTF-8 is tried, which other encodings
-// practically never satisfy by chance; then UTF-16 and UTF-32 without a mark, by where their NULs are; what is
-// binary is refused; and only then is a guess made.
+// Converts bytes to UTF-8. A byte order mark decides; otherwise strict UTF-8 is tried, which other encodings
+// practically never satisfy by chance; then UTF-16 and UTF-32 without a mark, by the places of their NULs; binary
+// content is refused; a guess comes last.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ namespace muniment::retrieval {
 struct Decoded {
   std::string text;
   std::string
-      encoding;       // as found: UTF-8, UTF-16LE, windows-1252 …; "UTF-8 (damaged)": U+FFFD stands for what was none
+      encoding;  // as detected: UTF-8, UTF-16LE, windows-1252 …; "UTF-8 (damaged)": U+FFFD replaces invalid bytes
   bool as_is = true;  // the text is byte for byte the document
 };
 
-// `declared`: a charset that the document or its sender names, believed where the bytes are not UTF-8; may be empty.
-// Errors: invalid_argument for binary content, too_large.
+// `declared` is a charset that the document or its sender names, used if the bytes are not UTF-8; may be empty. Errors:
+// invalid_argument for binary content, too_large.
 Result<Decoded> decode(std::string_view bytes, std::string_view declared);
 
-// What bytes look like by how they begin ("an ELF executable"); empty: like nothing that is known.
+// Returns the kind of the bytes by their beginning ("an ELF executable"); empty if unknown.
 std::string_view binary_kind(std::string_view bytes);
 
 }  // namespace muniment::retrieval

@@ -1,3 +1,4 @@
+// Cuts summaries and snippets from texts.
 #include "retrieval/text/excerpt.hpp"
 
 #include <unicode/uchar.h>
@@ -14,18 +15,18 @@ namespace muniment::retrieval {
 namespace {
 
 constexpr std::string_view ellipsis = "…";
-constexpr std::size_t slack_bytes = 64;  // beyond a cut, so that the cluster there is seen whole
+constexpr std::size_t slack_bytes = 64;  // read beyond a cut, so that the cluster at the cut is complete
 constexpr std::size_t snippet_words_max = 64;
 
-// Directional embeddings, overrides, isolates and marks, what has no width, and tags. The joiners of Persian,
-// Indic scripts and emoji stay.
+// Directional embeddings, overrides, isolates and marks, zero-width characters, and tags. The joiners of Persian, Indic
+// scripts and emoji are kept.
 bool is_deceptive(char32_t c) {
   return c == 0x061C || c == 0x200B || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
          (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) ||
          (c >= 0xE0000 && c <= 0xE0FFF && !(c >= 0xE0100 && c <= 0xE01EF));
 }
 
-// Where a text may be cut so that it reads well, in (floor, end]: after a sentence, else after a word, else 0.
+// Returns a readable cut in (floor, end]: after a sentence, else after a word, else 0.
 std::size_t readable_end(std::string_view text, std::size_t floor, std::size_t end, bool& sentence) {
   std::size_t word = 0;
   for (std::size_t at = end; at > floor; --at) {
@@ -46,7 +47,8 @@ std::size_t readable_end(std::string_view text, std::size_t floor, std::size_t e
   return word;
 }
 
-// At most `bytes_max` bytes of a text that is shown already, "…" where it goes on; the first `keep` stay if they can.
+// Returns at most `bytes_max` bytes of a shown text, with "…" if it continues; keeps the first `keep` bytes if
+// possible.
 std::string cut_to(std::string_view text, std::size_t bytes_max, std::size_t keep = 0) {
   if (text.size() <= bytes_max) return std::string(text);
   bool sentence = false;
@@ -59,7 +61,7 @@ std::string cut_to(std::string_view text, std::size_t bytes_max, std::size_t kee
   return std::string(trimmed(text.substr(0, word == 0 ? edge : word))).append(ellipsis);
 }
 
-// A shown text, folded letter by letter; `places[i]` is where the letter of the folded byte i stands.
+// A shown text, folded letter by letter; `places[i]` is the place of the letter of folded byte i.
 struct Folded {
   std::string text;
   std::vector<std::size_t> places;
@@ -82,11 +84,11 @@ Folded fold(std::string_view text) {
 struct Occurrence {
   std::size_t start = 0;  // in the shown text
   std::size_t end = 0;
-  std::size_t word = 0;  // which of the query's
+  std::size_t word = 0;  // index of the query's word
 };
 
-// Where the words stand: at the beginning of a word, or anywhere in a script without spaces. A longer word
-// with the same beginning counts, since "walks" and "walking" are what "walk" asks for.
+// Finds the words: at the beginning of a word, or anywhere in a script without spaces. A longer word with the same
+// beginning counts, since "walk" should find "walks" and "walking".
 std::vector<Occurrence> occurrences(const Folded& in, const std::vector<std::string>& words) {
   std::vector<Occurrence> found;
   for (std::size_t number = 0; number < std::min(words.size(), snippet_words_max); ++number) {
@@ -102,7 +104,7 @@ std::vector<Occurrence> occurrences(const Folded& in, const std::vector<std::str
   return found;
 }
 
-// The stretch of at most `bytes_max` bytes with the most distinct words; among equals the first.
+// Returns the stretch of at most `bytes_max` bytes with the most distinct words; the first one of equals.
 Span densest(const std::vector<Occurrence>& found, std::size_t bytes_max) {
   std::map<std::size_t, int> inside;
   Span best;
@@ -118,8 +120,7 @@ Span densest(const std::vector<Occurrence>& found, std::size_t bytes_max) {
   return best;
 }
 
-// Where to begin so that `focus` is in sight with something before it: after a sentence if one ends there, else at a
-// word.
+// Returns a start that shows `focus` with some context before it: after a sentence if possible, else at a word.
 std::size_t readable_start(std::string_view text, Span focus, std::size_t bytes_max) {
   const std::size_t spare = focus.size() < bytes_max ? (bytes_max - focus.size()) / 2 : 0;
   const std::size_t earliest = focus.start - std::min(spare, focus.start);
@@ -161,7 +162,7 @@ std::string summary_of(std::string_view text, std::size_t bytes_max) {
 std::string snippet_of(std::string_view text, const std::vector<std::string>& words, std::size_t bytes_max) {
   const std::string whole = shown(text, text.size());
   if (whole.size() <= bytes_max) return whole;
-  // The marks of a cut at both ends take their part.
+  // Reserves room for the marks of a cut at both ends.
   const Span focus = densest(occurrences(fold(whole), words), bytes_max - std::min(bytes_max, 2 * ellipsis.size()));
   if (focus.empty()) return cut_to(whole, bytes_max);
   const std::size_t start = readable_start(whole, focus, bytes_max);

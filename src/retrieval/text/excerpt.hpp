@@ -1,5 +1,5 @@
-// Excerpts for cards, made safe to show: white space collapsed, control characters and what reorders or hides text
-// gone.
+// Excerpts for cards that are safe to show: white space is collapsed; control characters and characters that reorder or
+// hide text are removed.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace muniment::retrieval {
 
-// No more than is needed for `bytes_max` bytes of it, and not cut to them.
+// Converts as much text as `bytes_max` shown bytes need, without cutting to that size.
 std::string shown(std::string_view text, std::size_t bytes_max);
 
 }  // namespace muniment::retrieval

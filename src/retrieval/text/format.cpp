@@ -1,3 +1,4 @@
+// Tables of extensions and mime types, and the detection of formats.
 #include "retrieval/text/format.hpp"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace muniment::retrieval {
 namespace {
 
 struct Known {
-  std::string_view names;  // between spaces
+  std::string_view names;  // separated by spaces
   Format format;
 };
 
@@ -54,7 +55,7 @@ bool begins_like_html(std::string_view text) {
          (start.starts_with("<?xml") && start.find("<html") != std::string::npos);
 }
 
-// Two of its marks at lines' beginnings: a heading, a fence, a link, a table's rule.
+// Requires two Markdown marks at line beginnings: a heading, a fence, a link, a table's rule.
 bool looks_like_markdown(std::string_view text) {
   int headings = 0, others = 0;
   Lines lines(text, {0, std::min<std::size_t>(text.size(), 16 * 1024)});

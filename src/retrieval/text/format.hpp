@@ -1,4 +1,4 @@
-// What a document is: by its extension, then by what the sender says, then by its content.
+// Detects a document's format: by its extension, then by the sender's mime type, then by its content.
 #pragma once
 
 #include <string_view>
@@ -7,13 +7,14 @@
 
 namespace muniment::retrieval {
 
-// By its mark at the very beginning, or, where it is called one, near it. Its bytes are no text in any encoding.
+// Detects a PDF by the mark at its beginning or, if its name or mime type says PDF, near it. Its bytes are not text in
+// any encoding.
 bool is_pdf(std::string_view bytes, std::string_view name, std::string_view mime_type);
 
-// `text` is UTF-8. A format that the text does not fulfil is given up for the next best: broken JSON is text.
+// `text` is UTF-8. If the text does not satisfy a format, the next best one is used: broken JSON is text.
 Format format_of(std::string_view text, std::string_view name, std::string_view mime_type);
 
-// "txt" of "notes/a.txt"; a name like Makefile is its own extension. Lower case; empty: none.
+// Returns "txt" for "notes/a.txt"; a name like Makefile is its own extension. Lower case; empty: none.
 std::string extension_of(std::string_view name);
 
 }  // namespace muniment::retrieval

@@ -1,3 +1,4 @@
+// Builds paths from the tree of headings.
 #include "base/limits.hpp"
 #include "retrieval/text/blocks.hpp"
 
@@ -32,7 +33,7 @@ std::string Headings::path(const std::vector<std::uint32_t>& nodes) const {
   return std::string(first_graphemes(path, limits::chunk_heading_bytes_max));
 }
 
-// The children of `parent` that the nodes stand under, as many as fit. A JSON path has no names to list.
+// Appends the children of `parent` that contain the nodes, as many as fit. A JSON path has no names to list.
 void Headings::append_names(std::string& path, std::uint32_t parent, const std::vector<std::uint32_t>& nodes) const {
   std::uint32_t last = parent;
   bool first = true;

@@ -1,5 +1,5 @@
-// What an index sees of JSON: names and values. As spans may begin and end anywhere in a value, quotes are not paired:
-// a whole value is read properly, and a part of one gets its escapes resolved and loses its quotes.
+// Converts JSON to the names and values for an index. Spans may begin and end within a value, so quotes are not paired:
+// a whole value is parsed, while a part of one has its escapes resolved and its quotes removed.
 #include <utility>
 
 #include "base/json/json.hpp"
@@ -20,7 +20,7 @@ void append_value(std::string& out, const json::Value& value, std::string_view k
   out += value.is(json::Kind::string) ? value.string_or("") : std::string(value.source());
 }
 
-// The value of the hexadecimal digits at `at`, four at most, and how many there are.
+// The value of the hexadecimal digits at `at`, at most four, and their number.
 std::pair<char32_t, std::size_t> hexadecimal(std::string_view text, std::size_t at) {
   char32_t value = 0;
   std::size_t digits = 0;
@@ -32,8 +32,8 @@ std::pair<char32_t, std::size_t> hexadecimal(std::string_view text, std::size_t 
   return {value, digits};
 }
 
-// The four digits of \u; a surrogate's other half is taken with it. What is none is dropped, and only that: a chunk may
-// begin or be damaged anywhere, and the byte after the last digit may begin a character.
+// Reads the four digits of \u, and a surrogate's other half. Drops only an invalid escape: a chunk may begin anywhere
+// or be damaged, and the byte after the last digit may begin a character.
 char32_t take_escaped(std::string_view text, std::size_t& at) {
   const auto [value, digits] = hexadecimal(text, at);
   at += digits;

@@ -1,6 +1,7 @@
+// Detects the language of a text with cld2.
 #include "retrieval/text/language.hpp"
 
-#include <cstdio>  // which cld2's header forgets
+#include <cstdio>  // missing in cld2's header
 
 #include <cld2/public/compact_lang_det.h>
 #include <cld2/public/encodings.h>
@@ -27,7 +28,7 @@ Letters letters_of(std::string_view text) {
   return letters;
 }
 
-// "zh-Hant" → "zh"; what has no two-letter code is left alone.
+// "zh-Hant" → "zh"; a language without a two-letter code is unchanged.
 std::string two_letters(std::string_view code) {
   code = code.substr(0, code.find('-'));
   if (code == "iw") return "he";
@@ -35,8 +36,9 @@ std::string two_letters(std::string_view code) {
   return code.size() == 2 && code != "un" && code != "xx" ? std::string(code) : std::string("none");
 }
 
-// Names, greetings, headings: too little to tell, and mostly English among what is written in plain ASCII. What this
-// decides is a stemmer, and an English one does the least harm. ("Bye Joanna!" is Luganda to a detector.)
+// Shorter texts (names, greetings, headings) cannot be identified, and most of them in plain ASCII are English. The
+// language only selects a stemmer, and the English one does the least harm. (A detector takes "Bye Joanna!" for
+// Luganda.)
 constexpr int telling_letters = 32;
 
 bool has_a_rare_language(std::string_view code) {

@@ -1,4 +1,4 @@
-// The language of a text, for what stems its words.
+// Detects the language of a text, to select a stemmer.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace muniment::retrieval {
 
-// ISO 639-1, or "none". Looks at no more than limits::language_sample_bytes_max of it.
+// ISO 639-1, or "none". Reads at most limits::language_sample_bytes_max of the text.
 std::string language_of(std::string_view text);
 
 }  // namespace muniment::retrieval

@@ -1,5 +1,5 @@
-// From blocks to chunks. What is short stays whole; what is long is dealt out evenly, so that no chunk is a left-over;
-// what is tiny joins its neighbour. A record's edge is never crossed.
+// Packs blocks into chunks. Short units stay whole; long ones are divided evenly, so that no small rest is left; tiny
+// ones join a neighbour. Chunks never cross the edge of a record.
 #include <algorithm>
 
 #include "base/limits.hpp"
@@ -24,12 +24,12 @@ class Packer {
   }
 
  private:
-  struct Range {  // of pieces
+  struct Range {  // a range of pieces
     std::size_t first = 0;
     std::size_t last = 0;
   };
 
-  // A block, in pieces that fit a chunk each.
+  // Adds a block, in pieces that fit a chunk each.
   void add(Block block) {
     block.span = trimmed(text_, block.span);
     if (block.span.empty()) return;
@@ -45,7 +45,7 @@ class Packer {
     }
   }
 
-  // The first piece after `first` with a break as strong as `strength`.
+  // The first piece after `first` with a break at least as strong as `strength`.
   std::size_t run_end(std::size_t first, std::size_t end, Break strength) const {
     std::size_t last = first + 1;
     while (last < end && pieces_[last].before < strength) ++last;
@@ -56,7 +56,7 @@ class Packer {
 
   void add_record(Range record) {
     if (bytes(record) <= limits::chunk_whole_bytes_max) return add_chunk(record);
-    std::vector<Range> sections;  // of which none is tiny, if there is another
+    std::vector<Range> sections;  // none is tiny unless it is the only one
     bool joins = false;
     for (std::size_t first = record.first; first < record.last;) {
       const Range section{first, run_end(first, record.last, Break::section)};
@@ -75,7 +75,7 @@ class Packer {
     for (const Range section : sections) deal_out(section);
   }
 
-  // A section in chunks of about equal size.
+  // Divides a section into chunks of about equal size.
   void deal_out(Range section) {
     const std::size_t total = bytes(section);
     if (total <= limits::chunk_whole_bytes_max || section.last - section.first == 1) return add_chunk(section);

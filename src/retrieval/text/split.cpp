@@ -1,6 +1,6 @@
-// Where a long span is cut. From the start of each piece the text is read once, up to the furthest place where the
-// piece may end; the best break that was seen on the way wins, and among equals the one nearest to the ideal length. So
-// the whole is read at most a few times over, whatever it holds.
+// Chooses the cuts of a long span. From the start of each piece, the text is read once up to the last possible end of
+// the piece; the best break on the way is chosen, and among equals the one nearest to the ideal length. The span is
+// therefore read only a few times, whatever it contains.
 #include <algorithm>
 #include <cstdlib>
 
@@ -21,7 +21,7 @@ enum Rank : int {
   after_blank_line
 };
 
-// The mark that ends a sentence and stands right before `at`, past quotes and brackets that close.
+// The punctuation mark that ends a sentence directly before `at`, ignoring closing quotes and brackets.
 bool ends_sentence(std::string_view text, std::size_t from, std::size_t at) {
   for (int closers = 0; at > from && closers < 4; ++closers) {
     const CodePoint c = code_point_before(text, at);
@@ -56,7 +56,7 @@ bool ends_sentence(std::string_view text, std::size_t from, std::size_t at) {
   return false;
 }
 
-// "e.g. this", "Dr. Who", "J. Doe": a full stop that ends no sentence.
+// "e.g. this", "Dr. Who", "J. Doe": a full stop that does not end a sentence.
 bool is_abbreviation(std::string_view text, std::size_t from, std::size_t at) {
   if (at <= from || text[at - 1] != '.') return false;
   const std::size_t stop = at - 1;
@@ -71,7 +71,7 @@ bool is_abbreviation(std::string_view text, std::size_t from, std::size_t at) {
 
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
-// How good a cut before `at` is, where white space (or nothing, in a script without spaces) ends.
+// Rates a cut before `at`, at the end of white space (or anywhere, in a script without spaces).
 class Ranker {
  public:
   Ranker(std::string_view text, std::size_t from, Cut cut) : text_(text), from_(from), cut_(cut) {}
@@ -102,7 +102,7 @@ class Ranker {
 
  private:
   Rank after_white_space(std::size_t at) const {
-    if (is_ascii_blank(text_[at])) return no_break;  // only where the white space ends
+    if (is_ascii_blank(text_[at])) return no_break;  // only at the end of the white space
     std::size_t end = at;
     int line_feeds = 0;
     while (end > from_ && is_ascii_blank(text_[end - 1])) line_feeds += text_[--end] == '\n';
@@ -110,7 +110,7 @@ class Ranker {
     const bool sentence = ends_sentence(text_, from_, end) && !is_abbreviation(text_, from_, end);
     if (line_feeds == 1) {
       if (cut_ != Cut::prose)
-        return text_[at - 1] == '\n' ? after_line_sentence : after_line;  // an indented line goes on with something
+        return text_[at - 1] == '\n' ? after_line_sentence : after_line;  // an indented line continues the previous one
       if (sentence) return after_line_sentence;
       const bool wrapped = end > from_ && (is_lower(text_[end - 1]) || text_[end - 1] == ',') && is_lower(text_[at]);
       return wrapped ? after_wrap : after_line;
@@ -123,14 +123,14 @@ class Ranker {
   Cut cut_;
 };
 
-// The last edge where nothing better was found: between clusters, and before a JSON escape that it would part.
+// The last edge if no better one was found: between clusters, and before a JSON escape that it would split.
 std::size_t forced_end(std::string_view text, std::size_t from, std::size_t wanted, std::size_t last,
                        std::size_t escape) {
   std::size_t end = grapheme_edge(text, wanted);
   if (escape > from && escape < end && end - escape < (text[escape + 1] == 'u' ? 6U : 2U)) end = escape;
   if (end <= from) end = next_grapheme(text, from);
   if (end <= last) return end;
-  end = last;  // a cluster that fills a chunk: between code points
+  end = last;  // a cluster that fills a chunk: cut between code points
   while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return end;
 }
@@ -140,7 +140,7 @@ std::size_t piece_end(std::string_view text, std::size_t from, std::size_t ideal
   const Ranker ranker(text, from, cut);
   const std::size_t nearest = from + ideal * 6 / 10, wanted = from + ideal;
   const auto distance = [&](std::size_t place) { return place > wanted ? place - wanted : wanted - place; };
-  std::size_t best = from, escape = from;  // `escape`: where the last JSON escape before `wanted` began
+  std::size_t best = from, escape = from;  // `escape`: start of the last JSON escape before `wanted`
   Rank best_rank = no_break;
   bool escaped = false;  // the character before `at` follows a backslash
   for (std::size_t at = cut == Cut::json ? from + 1 : nearest; at <= last; ++at) {

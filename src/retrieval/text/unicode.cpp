@@ -1,3 +1,4 @@
+// Implements grapheme clusters, trimming and folding.
 #include "retrieval/text/unicode.hpp"
 
 #include <unicode/uchar.h>
@@ -9,7 +10,7 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t cluster_bytes_max = 1024;  // looked back for a sure edge
+constexpr std::size_t cluster_bytes_max = 1024;  // searched backwards for a certain edge
 
 int grapheme_class(char32_t c) { return u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_GRAPHEME_CLUSTER_BREAK); }
 
@@ -19,10 +20,10 @@ bool is_pictograph(char32_t c) {
   return c > 0xA8 && u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_EXTENDED_PICTOGRAPHIC);
 }
 
-// What a cluster has held so far, as far as the rules ask for it.
+// The state of a cluster that the rules depend on.
 struct Cluster {
   int last = U_GCB_OTHER;
-  bool pictograph = false;                                  // begins with one, and only extenders followed (GB11)
+  bool pictograph = false;                                  // begins with one, followed only by extenders (GB11)
   bool odd_regionals = false;                               // an odd number of regional indicators (GB12, GB13)
   enum : char { none, consonant, joiner } conjunct = none;  // an Indic consonant, and then a virama (GB9c)
 };
@@ -34,7 +35,7 @@ bool joins_hangul(int before, int after) {
   return (before == U_GCB_LVT || before == U_GCB_T) && after == U_GCB_T;
 }
 
-// Of the six scripts that write conjuncts as one.
+// For the six scripts with conjuncts.
 bool links(char32_t c, int syllabic_category) {
   const bool script =
       (c >= 0x900 && c < 0xA00) || (c >= 0xA80 && c < 0xB80) || (c >= 0xC00 && c < 0xC80) || (c >= 0xD00 && c < 0xD80);
@@ -55,7 +56,7 @@ void take(Cluster& cluster, char32_t c, int kind) {
   if (is_pictograph(c)) {
     cluster.pictograph = true;
   } else if (cluster.last == U_GCB_ZWJ || (kind != U_GCB_EXTEND && kind != U_GCB_ZWJ)) {
-    cluster.pictograph = false;  // one joiner, and what is joined right behind it
+    cluster.pictograph = false;  // one joiner, and the character joined directly after it
   }
   cluster.odd_regionals = kind == U_GCB_REGIONAL_INDICATOR && !cluster.odd_regionals;
   if (links(c, U_INSC_CONSONANT)) {
@@ -70,7 +71,7 @@ void take(Cluster& cluster, char32_t c, int kind) {
   cluster.last = kind;
 }
 
-// Whether an edge lies between two characters, told by them alone.
+// Returns whether two characters alone determine an edge between them.
 bool always_parted(int before, char32_t c, int after) {
   if (before == U_GCB_CR && after == U_GCB_LF) return false;
   if (is_control(before) || is_control(after)) return true;
@@ -133,7 +134,7 @@ std::size_t next_grapheme(std::string_view text, std::size_t at) {
 std::size_t grapheme_edge(std::string_view text, std::size_t at) {
   if (at >= text.size()) return text.size();
   while (at > 0 && !begins_code_point(text[at])) --at;
-  // Back to an edge that is one whatever lies before it.
+  // Goes back to an edge that does not depend on earlier text.
   std::size_t sure = at;
   for (;;) {
     if (sure == 0) break;
@@ -167,7 +168,7 @@ Span trimmed(std::string_view text, Span span) {
     span.end -= last.size;
   }
   if (span.empty()) return span;
-  // A mark may stand on a space, and some signs of Arabic and Indic enclose one.
+  // A mark may be attached to a space, and some signs of Arabic and Indic scripts enclose one.
   if (static_cast<unsigned char>(text[span.start]) >= 0x80) span.start = grapheme_edge(text, span.start);
   if (static_cast<unsigned char>(text[span.end - 1]) >= 0x80 && span.end < text.size()) {
     const std::size_t edge = grapheme_edge(text, span.end);

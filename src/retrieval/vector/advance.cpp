@@ -1,3 +1,4 @@
+// Plans the changes of one batch to one space, and installs them.
 #include "retrieval/vector/advance.hpp"
 
 #include <algorithm>
@@ -77,7 +78,7 @@ Status Advance::plan(Changes& changes) {
   return success();
 }
 
-// A chunk that is added twice has the later vector.
+// The last vector of a chunk that is added twice counts.
 void Advance::gather() {
   for (const VectorEntry& entry : batch_.add) fates_[entry.id].add = &entry;
   for (const auto& [chunk, valid_to] : batch_.close) {
@@ -92,13 +93,13 @@ Slot Advance::slots_needed() const {
   return header_.slots + (added > unused ? added - unused : 0);
 }
 
-// What the shard has of the chunk goes, where it is to be closed, to be removed, or to be added anew.
+// Takes the shard's vector of the chunk out if it is to be closed, removed or replaced.
 Status Advance::take_out(ChunkId chunk, const Fate& fate, Changes& changes) {
   const Slot slot = space_.slot_of(chunk);
   erases_ = erases_ || (fate.remove && (slot != no_slot || header_.closed > 0));
   if (slot != no_slot) return take_out_live(slot, fate, changes);
   if (header_.closed > 0 && (fate.remove || fate.add != nullptr)) return take_out_closed(chunk, changes);
-  return success();  // not here, or closed before: that stands
+  return success();  // not in this space, or closed before: unchanged
 }
 
 Status Advance::take_out_live(Slot slot, const Fate& fate, Changes& changes) {
@@ -124,7 +125,7 @@ Status Advance::take_out_live(Slot slot, const Fate& fate, Changes& changes) {
 }
 
 Status Advance::take_out_closed(ChunkId chunk, Changes& changes) {
-  RETURN_IF_ERROR(check_history(store_, nullptr, space_));  // a lost record would look like one that never was
+  RETURN_IF_ERROR(check_history(store_, nullptr, space_));  // a lost record would look like one that never existed
   const std::string closed_at = closed_at_key(header_.number, chunk);
   ASSIGN_OR_RETURN(const auto when, store_.get(closed_at));
   if (!when) return success();

@@ -1,4 +1,4 @@
-// One advance of one space: worked out beside the space, written as one batch, then installed.
+// One advance of one space: planned beside the space, written as one batch, then installed.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,23 @@
 
 namespace muniment::retrieval::vec {
 
-// Errors: invalid_argument, too_large; conflict where the watermark would go back.
+// Errors: invalid_argument, too_large; conflict if the watermark would decrease.
 Status check_batch(const VectorBatch& batch, const SpaceHeader& header);
 
 class Advance {
  public:
   Advance(const RecordStore& store, Space& space, const VectorBatch& batch);
 
-  // What is to be written. The space's header among it; the shard's is the caller's. Errors: corrupt.
+  // Adds the changes to write, including the space's header; the caller adds the shard's. Errors: corrupt.
   Status plan(Changes& changes);
   const SpaceHeader& header() const { return header_; }
-  // Whether something was removed that must leave the disk.
+  // Returns whether something was removed that must leave the disk.
   bool erases() const { return erases_; }
-  // After the write, under the space's lock.
+  // Call this after the write, under the space's lock.
   void install();
 
  private:
-  // What the whole batch says about one chunk.
+  // The fate of one chunk according to the whole batch.
   struct Fate {
     const VectorEntry* add = nullptr;
     std::optional<std::int64_t> close;
@@ -57,10 +57,10 @@ class Advance {
   const RecordStore& store_;
   Space& space_;
   const VectorBatch& batch_;
-  SpaceHeader header_;             // as it will be
-  std::map<ChunkId, Fate> fates_;  // in the order of the log
+  SpaceHeader header_;             // after the advance
+  std::map<ChunkId, Fate> fates_;  // in log order
   std::optional<GraphEditor> graph_;
-  Bitmap taken_;  // slots in use, or released by this very advance: others may still be reading them
+  Bitmap taken_;  // slots in use, or released by this advance: searches may still read them
   std::vector<Addition> additions_;
   std::vector<std::pair<Slot, std::vector<std::uint64_t>>> releases_;  // with their labels
   bool erases_ = false;

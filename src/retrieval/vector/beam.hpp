@@ -1,6 +1,6 @@
-// The search of one level of the graph: from the best nodes known so far to their neighbours, until the
-// best `width` have all been looked at (Malkov and Yashunin 2016, algorithm 2). Nodes of equal score
-// are ordered by slot, so that the same graph gives the same beam.
+// Searches one level of the graph: from the best known nodes to their neighbours, until the best `width` have all been
+// expanded (Malkov and Yashunin 2016, algorithm 2). Nodes of equal score are ordered by slot, so that the same graph
+// gives the same beam.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline bool better(const Scored& a, const Scored& b) {
   return a.score > b.score || (a.score == b.score && a.slot < b.slot);
 }
 
-// The best nodes so far, sorted: an insertion moves a few hundred bytes, which is quicker than two heaps.
+// The best nodes so far, sorted: an insertion moves a few hundred bytes, which is faster than two heaps.
 class Beam {
  public:
   explicit Beam(std::size_t width) : width_(width) { nodes_.reserve(width + 1); }
@@ -35,7 +35,7 @@ class Beam {
     nodes_.insert(at, Node{found, false});
   }
 
-  // The best that has not been looked at; no_slot where all have.
+  // Returns the best node that was not expanded; no_slot if all were.
   Slot next() {
     while (next_ < nodes_.size() && nodes_[next_].seen) ++next_;
     if (next_ == nodes_.size()) return no_slot;
@@ -46,7 +46,7 @@ class Beam {
   std::size_t size() const { return nodes_.size(); }
   const Scored& operator[](std::size_t rank) const { return nodes_[rank]; }
 
-  // For the search of the next level, which begins with what this one found.
+  // Restarts the expansion for the next level, which begins with the nodes that this level found.
   void look_again(std::size_t width) {
     width_ = width;
     if (nodes_.size() > width) nodes_.resize(width);
@@ -61,11 +61,12 @@ class Beam {
     bool seen = false;
   };
   std::size_t width_;
-  std::size_t next_ = 0;     // all before it have been looked at
+  std::size_t next_ = 0;     // all before it were expanded
   std::vector<Node> nodes_;  // best first
 };
 
-// What a node is compared with. Its score is the cosine but for the probe's own scale, which changes no order.
+// The vector that nodes are compared with. The score is the cosine without the probe's own scale, which does not affect
+// the order.
 class Target {
  public:
   Target(const Space& space, const std::int16_t* probe) : space_(space), probe_(probe), dot_(space.dot().probe) {}
@@ -84,10 +85,10 @@ class Target {
   std::int32_t (*dot_)(const std::int16_t*, const std::int8_t*, std::size_t);
 };
 
-// `links(slot)` are the `links_at_most` links of a node at the level. What is in `visited` is not looked at.
+// `links(slot)` returns the `links_at_most` links of a node at the level. Nodes in `visited` are skipped.
 template <typename LinksOf>
 void search_level(const Target& target, const LinksOf& links, std::size_t links_at_most, Bitmap& visited, Beam& beam) {
-  constexpr std::size_t ahead = 3;  // codes on their way from memory
+  constexpr std::size_t ahead = 3;  // codes prefetched from memory
   for (std::size_t rank = 0; rank < beam.size(); ++rank) visited.set(beam[rank].slot);
   for (Slot slot = beam.next(); slot != no_slot; slot = beam.next()) {
     Slot fresh[links_bottom];
@@ -104,7 +105,7 @@ void search_level(const Target& target, const LinksOf& links, std::size_t links_
   }
 }
 
-// From the entry down to `bottom`, one node wide: where the search of the levels below begins.
+// Descends from the entry to `bottom` with a beam of one node; the search of the lower levels begins there.
 template <typename LinksOf>
 Scored descend(const Target& target, const LinksOf& links, Slot entry, int top, int bottom) {
   Scored best = target.score(entry);

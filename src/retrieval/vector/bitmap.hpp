@@ -8,7 +8,7 @@
 
 namespace muniment::retrieval::vec {
 
-// Where a vector lies in memory and in the graph. Slots are used again; a chunk's id is not.
+// The place of a vector in memory and in the graph. Slots are reused; chunk ids are not.
 using Slot = std::uint32_t;
 inline constexpr Slot no_slot = 0xffff'ffff;
 
@@ -17,7 +17,7 @@ class Bitmap {
   static constexpr std::size_t word_bits = 64;
 
   explicit Bitmap(std::size_t bits = 0) { resize(bits); }
-  // Keeps what is in it; never shrinks.
+  // Keeps the contents; never shrinks.
   void resize(std::size_t bits) {
     if (const std::size_t words = (bits + word_bits - 1) / word_bits; words > words_.size()) words_.resize(words);
   }
@@ -26,7 +26,7 @@ class Bitmap {
   bool test(Slot slot) const { return (words_.data()[slot / word_bits] >> (slot % word_bits) & 1) != 0; }
   void set(Slot slot) { words_.data()[slot / word_bits] |= std::uint64_t{1} << (slot % word_bits); }
   void reset(Slot slot) { words_.data()[slot / word_bits] &= ~(std::uint64_t{1} << (slot % word_bits)); }
-  // True where it was not in the set before.
+  // Returns true if it was not in the set before.
   bool insert(Slot slot) {
     std::uint64_t& word = words_.data()[slot / word_bits];
     const std::uint64_t bit = std::uint64_t{1} << (slot % word_bits);
@@ -40,7 +40,7 @@ class Bitmap {
     for (const std::uint64_t word : words_) sum += static_cast<std::size_t>(std::popcount(word));
     return sum;
   }
-  // The first slot from `from` on that is not in the set, at most the number of bits.
+  // The first slot from `from` on that is not in the set; at most the number of bits.
   Slot first_absent(Slot from) const {
     for (std::size_t i = from / word_bits; i < words_.size(); ++i) {
       std::uint64_t absent = ~words_[i];

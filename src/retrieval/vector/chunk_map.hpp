@@ -1,4 +1,4 @@
-// Chunk → slot: open addressing in one array, eight bytes a place, at most 3/4 of the places taken.
+// Maps chunks to slots: open addressing in one array of eight-byte places, at most 3/4 full.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class ChunkMap {
     }
   }
 
-  // The chunk is not in it.
+  // The chunk must not be in it.
   void insert(ChunkId chunk, Slot slot) {
     if ((count_ + 1) * 4 > places_.size() * 3) grow();
     std::size_t at = home(chunk);
@@ -30,13 +30,13 @@ class ChunkMap {
     ++count_;
   }
 
-  // The chunk is in it. What follows moves up, so that no search ends too early and nothing is left behind.
+  // The chunk must be in it. Moves later entries up, so that look-ups stay correct without tombstones.
   void erase(ChunkId chunk) {
     std::size_t gap = home(chunk);
     while (places_[gap].chunk != chunk) gap = next(gap);
     for (std::size_t at = next(gap); places_[at].chunk != none; at = next(at)) {
       const std::size_t wanted = home(places_[at].chunk), mask = places_.size() - 1;
-      if (((at - wanted) & mask) < ((at - gap) & mask)) continue;  // it would come to lie before its home
+      if (((at - wanted) & mask) < ((at - gap) & mask)) continue;  // it would move before its home place
       places_[gap] = places_[at];
       gap = at;
     }
@@ -64,7 +64,7 @@ class ChunkMap {
     }
   }
 
-  std::vector<Place> places_;  // a power of two of them
+  std::vector<Place> places_;  // their number is a power of two
   std::size_t count_ = 0;
 };
 

@@ -1,3 +1,4 @@
+// Computes codes and probes, and their inner products.
 #include "retrieval/vector/codes.hpp"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ namespace {
 
 constexpr int code_max = 127;
 
-// Rounds to steps of max|v| / `steps`; answers 1/‖out‖, or 0 for a vector without direction. Double
-// arithmetic without contraction: the same on every machine.
+// Rounds to steps of max|v| / `steps`; returns 1/‖out‖, or 0 for a vector without direction. Double arithmetic without
+// contraction: identical on every machine.
 template <typename Int>
 float quantise(std::span<const float> vector, int steps, std::vector<Int>& out) {
   out.assign(padded_size(vector.size()), 0);
@@ -32,7 +33,7 @@ float quantise(std::span<const float> vector, int steps, std::vector<Int>& out) 
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(squares)));
 }
 
-// The most steps with which no sum over `dimension` products with a code leaves 32 bits.
+// The largest number of steps for which no sum over `dimension` products with a code exceeds 32 bits.
 int probe_steps(std::size_t dimension) {
   constexpr auto sum_max = std::numeric_limits<std::int32_t>::max();
   const std::size_t steps = static_cast<std::size_t>(sum_max) / (code_max * std::max<std::size_t>(dimension, 1));
@@ -88,7 +89,7 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) std::int32_t dot_vnni(con
                                                                              std::size_t padded) {
   __m512i sum = _mm512_setzero_si512();
   for (std::size_t i = 0; i < padded; i += 32) sum = _mm512_dpwssd_epi32(sum, load32(code + i), load32(left + i));
-  std::int32_t parts[16];  // gcc 12's own sum warns of itself
+  std::int32_t parts[16];  // gcc 12's reduction intrinsic causes a warning
   _mm512_storeu_si512(parts, sum);
   return std::accumulate(std::begin(parts), std::end(parts), std::int32_t{0});
 }

@@ -1,10 +1,9 @@
-// Codes: vectors as signed bytes, and the one operation on them, the inner product.
+// Codes: vectors as signed bytes, and their inner product.
 //
-// A vector's code is round(127·v / max|v|), its scale 1/‖code‖: the cosine of two vectors is then
-// dot · scale · scale, whatever their length was. What is compared with codes is a probe of 16 bits a
-// component: the processor multiplies 16 bits anyway (pmaddwd), so a query is hardly rounded at all,
-// which is worth more recall than scoring hits again. Sums are exact integers that cannot overflow:
-// every kernel gives the same number, and with it the same ranking.
+// A vector's code is round(127·v / max|v|), its scale 1/‖code‖: the cosine of two vectors is then dot · scale · scale,
+// independent of their lengths. Codes are compared with a probe of 16 bits per component: the processor multiplies 16
+// bits anyway (pmaddwd), so a query is hardly rounded, which improves recall more than scoring hits again. Sums are
+// exact integers that cannot overflow, so every kernel gives the same number and the same ranking.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +14,7 @@
 
 namespace muniment::retrieval::vec {
 
-inline constexpr std::size_t code_multiple = 32;  // a code is filled up with zeros to a multiple of it
+inline constexpr std::size_t code_multiple = 32;  // a code is padded with zeros to a multiple of it
 
 constexpr std::size_t padded_size(std::size_t dimension) {
   return (dimension + code_multiple - 1) / code_multiple * code_multiple;
@@ -31,11 +30,11 @@ struct Probe {
   float scale = 0;                   // 0: no direction
 };
 
-// Both want finite components.
+// Both require finite components.
 Code make_code(std::span<const float> vector);
 Probe make_probe(std::span<const float> vector);
 
-// A code as a probe; `out` has room for `padded` values.
+// Converts a code to a probe; `out` has room for `padded` values.
 void widen(const std::int8_t* code, std::size_t padded, std::int16_t* out);
 
 // The inner product of a probe, or of another code, with a code.
@@ -45,7 +44,7 @@ struct DotKernel {
   std::int32_t (*codes)(const std::int8_t* left, const std::int8_t* code, std::size_t padded);
 };
 
-// Those that this processor can run, the fastest first and the portable one last.
+// The kernels that this processor can run, the fastest first and the portable one last.
 std::vector<DotKernel> dot_kernels();
 
 }  // namespace muniment::retrieval::vec

@@ -1,3 +1,4 @@
+// Evaluates filters on the vectors of a space.
 #include "retrieval/vector/compiled_filter.hpp"
 
 #include <algorithm>

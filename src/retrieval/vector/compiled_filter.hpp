@@ -1,4 +1,4 @@
-// A filter made ready for one query: labels as hashes, and for a space the bitmap of what passes.
+// A filter compiled for one query: labels as hashes, and the bitmap of matching slots of a space.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ class CompiledFilter {
   bool passes_all() const { return all_of_.empty() && none_of_.empty() && !after_us_ && !before_us_ && !as_of_; }
   const std::optional<std::int64_t>& as_of() const { return as_of_; }
 
-  // The live slots that pass. Under the space's lock.
+  // Returns the live slots that pass. The space's lock must be held.
   Bitmap live_slots(const Space& space) const;
-  // Whether a vector passes that is closed at `valid_to`.
+  // Returns whether a vector that is closed at `valid_to` passes.
   bool passes_closed(const VectorRecord& record, std::int64_t valid_to) const;
 
  private:

@@ -1,3 +1,4 @@
+// Inserts and removes nodes of a graph.
 #include "retrieval/vector/graph_editor.hpp"
 
 #include <algorithm>
@@ -7,9 +8,9 @@ namespace muniment::retrieval::vec {
 namespace {
 
 constexpr std::size_t build_width = 128;  // beam of an insertion (ef_construction)
-constexpr std::size_t links_new = 16;     // links that a new node looks for (M)
-constexpr std::size_t links_kept = 6;     // with no more than these, a node gives up none for another's sake
-constexpr int level_bits = 4;             // each level has 1/16 of the one below, as M wants it
+constexpr std::size_t links_new = 16;     // links of a new node (M)
+constexpr std::size_t links_kept = 6;     // with at most this many links, a node gives up none for another's benefit
+constexpr int level_bits = 4;             // each level has 1/16 of the nodes below, as M requires
 constexpr int level_max = 12;
 constexpr std::uint64_t level_seed = 0x6d75'6e69'6d65'6e74;
 
@@ -25,7 +26,7 @@ GraphEditor::GraphEditor(const Space& space)
       wide_(space.padded()),
       bottom_(space.used().words() * Bitmap::word_bits) {}
 
-// splitmix64 (Steele, Lea and Flood 2014); leading zeros are distributed just as levels should be.
+// splitmix64 (Steele, Lea and Flood 2014); its leading zeros have the distribution that levels need.
 int GraphEditor::level_for(ChunkId chunk) {
   std::uint64_t mixed = level_seed + chunk * 0x9e37'79b9'7f4a'7c15u;
   mixed = (mixed ^ mixed >> 30) * 0xbf58'476d'1ce4'e5b9u;
@@ -87,12 +88,12 @@ void GraphEditor::insert(Slot slot) {
   if (level > top) entry_ = slot;
 }
 
-// `found` is scored against the node itself, but for its own scale.
+// The scores of `found` are relative to the node itself, without its own scale.
 void GraphEditor::connect(Slot slot, int level, const Beam& found) {
   const std::vector<Slot> chosen = choose(found, slot, links_new);
   for (const Slot other : chosen) link(slot, other, level);
   if (degree(slot, level) > 0 || chosen.empty()) return;
-  // All who are near are full and need what they have. The nearest gives up whom it can best spare.
+  // All near nodes are full and need their links. The nearest one drops the link that it needs least.
   const Slot nearest = chosen.front();
   const Slot* list = links(nearest, level);
   const Slot spared = *std::max_element(list, list + links_max(level),
@@ -101,7 +102,7 @@ void GraphEditor::connect(Slot slot, int level, const Beam& found) {
   link(slot, nearest, level);
 }
 
-// Neighbours in different directions: one that is nearer to a chosen one than to the node can be reached
+// Chooses neighbours in different directions: a node that is nearer to a chosen one than to the new node can be reached
 // through it (algorithm 4 of the paper).
 std::vector<Slot> GraphEditor::choose(const Beam& found, Slot self, std::size_t at_most) const {
   std::vector<Slot> chosen;
@@ -115,7 +116,7 @@ std::vector<Slot> GraphEditor::choose(const Beam& found, Slot self, std::size_t 
   return chosen;
 }
 
-// False where one of them is full and needs all of its links more.
+// Returns false if one of them is full and needs all of its links more.
 bool GraphEditor::link(Slot a, Slot b, int level) {
   const Slot* list = links(a, level);
   const std::size_t most = links_max(level);
@@ -127,8 +128,8 @@ bool GraphEditor::link(Slot a, Slot b, int level) {
   return true;
 }
 
-// Of the links of `full` and the one that is wanted, those go that lead where another leads as well, the
-// farthest first. False: the wanted one is among them.
+// Drops those links, among the links of `full` and the new one, whose target another link also reaches, the farthest
+// first. Returns false if the new one is dropped.
 bool GraphEditor::make_room(Slot full, Slot newcomer, int level) {
   std::vector<Scored> order;
   const std::size_t most = links_max(level);
@@ -186,8 +187,8 @@ void GraphEditor::erase(Slot slot) {
   for (int l = 0; l <= level; ++l) heal(orphans[static_cast<std::size_t>(l)], l);
 }
 
-// Who has lost a neighbour gets another of those who have, the nearest pairs first; who is left with few
-// looks for new ones as if it had just come.
+// Each node that lost a neighbour is linked to another such node, the nearest pairs first; one with few links left
+// searches for new ones like a new node.
 void GraphEditor::heal(const std::vector<Slot>& orphans, int level) {
   struct Pair {
     float score;
@@ -215,8 +216,8 @@ void GraphEditor::heal(const std::vector<Slot>& orphans, int level) {
   }
 }
 
-// The search begins at those who lost the same neighbour and at the entry. The way down from the entry
-// would lead to the node itself, and what it can reach is just what is in doubt.
+// The search begins at the nodes that lost the same neighbour and at the entry. A descent from the entry would lead to
+// the node itself, whose reachability is in doubt.
 void GraphEditor::reconnect(Slot slot, const std::vector<Slot>& orphans, int level) {
   widen(space_.code(slot), space_.padded(), wide_.data());
   const Target target(space_, wide_.data());

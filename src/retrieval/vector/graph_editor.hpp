@@ -1,9 +1,9 @@
-// Changes to the graph of one space, made beside it: the writer links and unlinks here while searches
-// go on, the changed lists go to disk, and only then into the space, at once.
+// Edits the graph of one space separately from it: the writer links and unlinks here while searches continue; the
+// changed lists are written to disk and then installed in the space at once.
 //
-// The graph is an HNSW (Malkov and Yashunin 2016) whose links always go both ways. That is what makes
-// removal exact and local: a node knows everybody who knows it. Where a list is full, the link goes that
-// is least needed, and it goes on both sides; no node is left with fewer than `links_kept` for that.
+// The graph is an HNSW (Malkov and Yashunin 2016) whose links always exist in both directions. This makes removal exact
+// and local: a node knows every node that links to it. If a list is full, the least needed link is removed on both
+// sides; this never leaves a node with fewer than `links_kept` links.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ class GraphEditor {
  public:
   explicit GraphEditor(const Space& space);
 
-  // The level that a chunk's node has: 16 times as rare with each. A function of the id alone.
+  // The level of a chunk's node: each level is 16 times rarer than the one below. Depends on the id alone.
   static int level_for(ChunkId chunk);
 
-  void insert(Slot slot);  // filled
-  void erase(Slot slot);   // in the graph
+  void insert(Slot slot);  // the slot must be filled
+  void erase(Slot slot);   // the slot must be in the graph
 
   Slot entry() const { return entry_; }
 
@@ -33,7 +33,7 @@ class GraphEditor {
     int level = 0;
     Links links;
   };
-  // Lists that differ, or did for a while; those of erased nodes are empty.
+  // The lists that were changed; those of erased nodes are empty.
   const std::deque<Change>& changes() const { return changes_; }
   bool erased(Slot slot) const { return erased_.test(slot); }
 
@@ -43,7 +43,7 @@ class GraphEditor {
   std::size_t degree(Slot slot, int level) const;
   float cosine(Slot a, Slot b) const;
 
-  void connect(Slot slot, int level, const Beam& found);  // the node itself is not among them
+  void connect(Slot slot, int level, const Beam& found);  // excludes the node itself
   std::vector<Slot> choose(const Beam& found, Slot self, std::size_t at_most) const;
   bool link(Slot a, Slot b, int level);
   bool make_room(Slot full, Slot newcomer, int level);
@@ -59,7 +59,7 @@ class GraphEditor {
   Bitmap visited_;
   std::vector<std::int16_t> wide_;
   std::deque<Change> changes_;                              // in the order of their first change
-  std::vector<std::uint32_t> bottom_;                       // slot → its place in changes_ + 1; 0: unchanged
+  std::vector<std::uint32_t> bottom_;                       // slot → its index in changes_ + 1; 0: unchanged
   std::unordered_map<std::uint64_t, std::uint32_t> above_;  // slot and level → the same
 };
 

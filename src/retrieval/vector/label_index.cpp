@@ -1,3 +1,4 @@
+// Maintains the lists and bitmaps of labels.
 #include "retrieval/vector/label_index.hpp"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace muniment::retrieval::vec {
 namespace {
 
-constexpr std::size_t bits_of_a_listed_slot = 32;  // a list and a bitmap are as large as each other at one slot in 32
+constexpr std::size_t bits_of_a_listed_slot = 32;  // a list and a bitmap have equal sizes at one slot in 32
 
 }  // namespace
 
@@ -63,7 +64,7 @@ void LabelIndex::remove(std::uint64_t label, Slot slot, std::size_t slots) {
   bytes_ += bytes_of(entry);
 }
 
-// A bitmap becomes a list again at half of where it began, so that nothing flaps.
+// A bitmap becomes a list again at half of the size at which it was created, to avoid frequent conversions.
 void LabelIndex::erase_from(Many& many, std::uint32_t count, Slot slot, std::size_t slots) {
   if (!many.dense) {
     many.list.erase(std::lower_bound(many.list.begin(), many.list.end(), slot));
@@ -92,7 +93,7 @@ void LabelIndex::collect(std::uint64_t label, Bitmap& out) const {
 std::size_t LabelIndex::bytes_of(const Slots& entry) {
   if (entry.count == 0) return 0;
   const std::size_t node =
-      sizeof(std::uint64_t) + sizeof entry + 2 * sizeof(void*);  // of the map, its list and its allocation
+      sizeof(std::uint64_t) + sizeof entry + 2 * sizeof(void*);  // sizes of a map entry, its list and its allocation
   return entry.many ? node + sizeof(Many) + entry.many->list.capacity() * sizeof(Slot) + entry.many->bits.bytes()
                     : node;
 }

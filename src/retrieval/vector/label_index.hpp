@@ -1,7 +1,7 @@
-// Which slots have a label: what makes a filter a few operations on bitmaps, however selective it is.
+// The slots of each label. With it, a filter is a few operations on bitmaps, however selective it is.
 //
-// A label is known by the first eight bytes of its SHA-256. Its slots are one number, a sorted list, or,
-// from one slot in 32 on, a bitmap: about four bytes for each label of a chunk.
+// A label is identified by the first eight bytes of its SHA-256. Its slots are a single number, a sorted list, or, from
+// one slot in 32 on, a bitmap: about four bytes for each label of a chunk.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ std::uint64_t label_hash(std::string_view label);
 
 class LabelIndex {
  public:
-  // A slot is added to a label once, and removed only where it was added. `slots` is how many there are
-  // by now: it decides when a bitmap is smaller than a list.
+  // A slot is added to a label once and removed only if it was added. `slots` is the present number of slots, which
+  // decides when a bitmap is smaller than a list.
   void add(std::uint64_t label, Slot slot, std::size_t slots);
   void remove(std::uint64_t label, Slot slot, std::size_t slots);
 
@@ -29,13 +29,13 @@ class LabelIndex {
 
  private:
   struct Many {
-    std::vector<Slot> list;  // sorted; empty where `bits` holds them
+    std::vector<Slot> list;  // sorted; empty if `bits` holds them
     Bitmap bits;
     bool dense = false;
   };
   struct Slots {
     std::uint32_t count = 0;
-    Slot only = no_slot;  // where count is 1 and `many` is not there
+    Slot only = no_slot;  // used if count is 1 and `many` is null
     std::unique_ptr<Many> many;
   };
   static std::size_t bytes_of(const Slots& entry);

@@ -1,3 +1,4 @@
+// Searches the live vectors by a scan or by the graph.
 #include "retrieval/vector/live_search.hpp"
 
 #include <algorithm>
@@ -8,12 +9,12 @@
 namespace muniment::retrieval::vec {
 namespace {
 
-// What the graph costs, in vectors of a scan: a node of the beam brings some ten distances, each a
-// miss of the cache, where a scan reads on. Measured at 100,000 vectors of 384 dimensions.
+// The cost of the graph in vectors of a scan: a node of the beam needs some ten distances, each a cache miss, while a
+// scan reads sequentially. Measured at 100,000 vectors of 384 dimensions.
 constexpr std::size_t scanned_for_a_descent = 300;
 constexpr std::size_t scanned_for_a_node = 40;
 
-// The beam where the caller names none: recall@10 of 0.98 at 100,000 vectors.
+// The default beam: recall@10 of 0.98 at 100,000 vectors.
 std::size_t default_beam(std::size_t k) { return 64 + 4 * k; }
 
 void scan(const Space& space, const Target& target, const Bitmap& passing, BestChunks& best) {
@@ -32,8 +33,8 @@ void scan(const Space& space, const Target& target, const Bitmap& passing, BestC
   }
 }
 
-// The graph knows no filter: the beam is as much wider as fewer pass. Whatever is nearer than the beam's
-// last node is in it, so what passes and is in it is what a filter inside the walk would find.
+// The graph has no filter, so the beam is wider by the inverse of the share that passes. Every vector nearer than the
+// beam's last node is in it, so the passing ones in it are those that a filtered walk would find.
 Beam search_graph(const Space& space, const Target& target, std::size_t width) {
   const auto links_at = [&](Slot slot, int level) { return space.links(slot, level); };
   Beam beam(width);
@@ -82,7 +83,7 @@ void search_live(const Space& space, const Probe& probe, const CompiledFilter& f
     for (std::size_t rank = 0; rank < found.size(); ++rank) {
       if (passing.test(found[rank].slot)) ++passed;
     }
-    // What passes may lie far from the query: then the beam has not met enough of it, and all of it is scanned.
+    // The vectors that pass may be far from the query. If the beam found too few of them, all are scanned.
     if (passed >= wanted) {
       for (std::size_t rank = 0; rank < found.size(); ++rank) {
         if (passing.test(found[rank].slot)) best.add(found[rank].score, space.chunk(found[rank].slot));

@@ -1,5 +1,4 @@
-// The search among a space's current vectors, and the choice of the way: every vector that passes the
-// filter, or the graph.
+// Searches a space's current vectors, either by scanning those that pass the filter or by the graph.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,7 @@
 
 namespace muniment::retrieval::vec {
 
-// The best k chunks, ties by id: what comes out does not depend on the order in which they came in.
+// The best k chunks, ties by id, independent of the order of insertion.
 class BestChunks {
  public:
   struct Chunk {
@@ -22,7 +21,7 @@ class BestChunks {
   };
   explicit BestChunks(std::size_t k) : k_(k) {}
 
-  // Below this score nothing gets in.
+  // Only higher scores are added.
   float threshold() const { return full() ? heap_.front().score : -1e30F; }
   void add(float score, ChunkId id);
   std::vector<Chunk> sorted() &&;
@@ -33,7 +32,7 @@ class BestChunks {
   std::vector<Chunk> heap_;  // the worst in front
 };
 
-// Adds the best of the live vectors to `best`. Under the space's lock.
+// Adds the best of the live vectors to `best`. The space's lock must be held.
 void search_live(const Space& space, const Probe& probe, const CompiledFilter& filter, const VectorSearch& how,
                  BestChunks& best);
 

@@ -1,3 +1,4 @@
+// Stores the vectors, links and facts of a space in segments.
 #include "retrieval/vector/space.hpp"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ constexpr std::align_val_t cache_line{64};
 
 }  // namespace
 
-// Left as the allocator gives it: a page that no slot has touched takes no memory.
+// Left uninitialized: a page that no slot has used takes no memory.
 Space::Segment::Segment(std::size_t padded)
     : codes(static_cast<std::int8_t*>(::operator new(segment_slots* padded, cache_line))) {}
 

@@ -1,8 +1,8 @@
-// One space in memory: what RocksDB has of it, laid out for searching.
+// One space in memory: its records in RocksDB, arranged for searching.
 //
-// A vector has a slot; segments of 1,024 slots hold codes, the links of the graph's bottom level, and the
-// facts, each in an array of its own. A segment never moves. Of a slot that is not in use a search reads
-// nothing, so the writer may fill it while searches run; everything else changes only under the lock.
+// A vector has a slot; segments of 1,024 slots hold codes, the links of the graph's bottom level, and the facts, each
+// in its own array. A segment never moves. A search reads nothing of an unused slot, so the writer may fill it during
+// searches; everything else changes only under the lock.
 #pragma once
 
 #include <array>
@@ -25,38 +25,39 @@
 
 namespace muniment::retrieval::vec {
 
-inline constexpr std::size_t links_bottom = 32;  // links of a node at level 0 at most …
-inline constexpr std::size_t links_above = 16;   // … and at each level above
+inline constexpr std::size_t links_bottom = 32;  // maximum of links of a node at level 0
+inline constexpr std::size_t links_above = 16;   // and at each level above
 constexpr std::size_t links_max(int level) { return level == 0 ? links_bottom : links_above; }
 
-using Links = std::array<Slot, links_bottom>;  // no_slot after the last one; above level 0 the first links_above
+// no_slot after the last one; above level 0 only the first links_above are used
+using Links = std::array<Slot, links_bottom>;
 
-// What is stored about a space beside its vectors; equal to its record on disk.
+// The stored state of a space beside its vectors; equal to its record on disk.
 struct SpaceHeader {
   std::uint32_t number = 0;  // its key prefix
   std::string name;
   std::uint32_t dimension = 0;
   std::int64_t next_seq = 0;
   Slot slots = 0;             // all slots are below it
-  Slot entry = no_slot;       // where a search of the graph begins: a node of the highest level
-  std::uint32_t vectors = 0;  // live ones, those without direction included
+  Slot entry = no_slot;       // start of a search of the graph: a node of the highest level
+  std::uint32_t vectors = 0;  // live ones, including those without direction
   std::uint64_t closed = 0;
   std::uint64_t live_digest = 0;  // sum of the hashes of all node and link records
   std::uint64_t closed_digest = 0;
 };
 
-// A vector's record on disk, but for what its key says.
+// A vector's record on disk, without the parts in its key.
 struct VectorRecord {
   ChunkId chunk = 0;
   std::uint8_t level = 0;
   float scale = 0;
   std::int64_t time_us = 0;
   std::int64_t valid_from = 0;
-  std::vector<std::uint64_t> labels;  // label_hash of each, ascending, none twice
+  std::vector<std::uint64_t> labels;  // label_hash of each, ascending, without duplicates
   std::span<const std::int8_t> code;
 };
 
-// Readers and one writer; a waiting writer goes before readers that come later.
+// Many readers and one writer; a waiting writer precedes readers that arrive later.
 class SpaceLock {
  public:
   std::shared_lock<std::shared_mutex> read() const {
@@ -79,10 +80,10 @@ class Space {
   explicit Space(SpaceHeader header);
 
   SpaceLock lock;
-  SpaceHeader header;                        // of what is in memory
-  std::atomic<bool> history_checked{false};  // the closed ones on disk agree with the header's digest
+  SpaceHeader header;                        // header of the state in memory
+  std::atomic<bool> history_checked{false};  // the closed vectors on disk match the header's digest
 
-  // What never changes needs no lock.
+  // Constant members need no lock.
   std::uint32_t number() const { return number_; }
   const std::string& name() const { return name_; }
   std::size_t dimension() const { return dimension_; }
@@ -107,17 +108,18 @@ class Space {
     return above_.find(slot)->second.data() + static_cast<std::size_t>(level - 1) * links_above;
   }
 
-  // Room for slots up to `slots`. Takes the lock where something has to move.
+  // Makes room for slots up to `slots`. Takes the lock if data has to move.
   void reserve(Slot slots);
-  // The code and what finds it, into a slot that is not in use.
+  // Writes the code and its facts into an unused slot.
   void fill(Slot slot, const VectorRecord& record);
 
-  // Under the lock (or before anybody else knows the space): a filled slot comes into use, or goes out of it.
+  // Puts a filled slot into use, or takes it out of use. The lock must be held, unless no other thread knows the space
+  // yet.
   void admit(Slot slot, const VectorRecord& record);
   void release(Slot slot, std::span<const std::uint64_t> labels);
   void set_links(Slot slot, int level, std::span<const Slot> links);
 
-  // The node of the highest level, the lowest slot among equals; no_slot where none passes `but_not`.
+  // The node of the highest level, the lowest slot among equals, without those in `but_not`; no_slot if there is none.
   Slot highest(const Bitmap& but_not) const;
   std::size_t bytes() const;
 
@@ -146,7 +148,7 @@ class Space {
   std::unordered_map<Slot, std::vector<Slot>> above_;  // the links above level 0, links_above for each level
   std::size_t above_lists_ = 0;
   ChunkMap chunks_;
-  Bitmap used_, live_;  // live: in use, and it has a direction
+  Bitmap used_, live_;  // live: in use, with a direction
   std::size_t live_count_ = 0;
   LabelIndex labels_;
 };

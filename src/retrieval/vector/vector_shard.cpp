@@ -1,5 +1,5 @@
-// The shard: its spaces, who may write and who may read when. The parts: advance.hpp (a write),
-// live_search.hpp and history.hpp (a search), loading.hpp (a start), record_store.hpp (the disk).
+// The shard: its spaces, and the locks of the writer and the readers. Its parts are advance.hpp (a write),
+// live_search.hpp and history.hpp (a search), loading.hpp (a start) and record_store.hpp (the disk).
 #include "retrieval/vector/vector_shard.hpp"
 
 #include <algorithm>
@@ -50,15 +50,15 @@ class StoredVectorShard : public VectorShard {
 
   const std::unique_ptr<RecordStore> store_;
 
-  std::mutex writing_;  // the one writer; guards the two below
+  std::mutex writing_;  // held by the writer; guards the two below
   ShardHeader header_;
-  std::optional<Error> broken_;  // a write that failed: what is on disk is not known any more
+  std::optional<Error> broken_;  // a failed write: the state on disk is unknown
 
   mutable std::mutex map_;  // guards the two below
   Spaces spaces_;
-  Moment moment_;  // the disk as it is in memory
+  Moment moment_;  // the state on disk that matches memory
 
-  SpaceLock history_;  // read: while a moment is held; write: none is held that is old
+  SpaceLock history_;  // read: while a moment is held; write: ensures that no old moment is held
 };
 
 std::shared_ptr<Space> StoredVectorShard::find(std::string_view name) const {
@@ -134,7 +134,7 @@ Status StoredVectorShard::apply(Space& space, bool is_new, const VectorBatch& ba
   return success();
 }
 
-// Removed records leave the disk before the write returns; after a crash in between, before the next open does.
+// Removed records leave the disk before the write returns or, after a crash in between, before the next open returns.
 Status StoredVectorShard::erase_for_good() {
   if (header_.erasing == 0) return success();
   { const auto nobody_reads_what_was = history_.write(); }
@@ -187,7 +187,7 @@ Result<std::vector<Hit>> StoredVectorShard::search(std::string_view name, std::s
                                              std::to_string(vector.size()));
   }
   if (!std::all_of(vector.begin(), vector.end(), [](float value) { return std::isfinite(value); })) {
-    return Error(Errc::invalid_argument, "the vector that is looked for is not finite");
+    return Error(Errc::invalid_argument, "the query vector is not finite");
   }
   const Probe probe = make_probe(vector);
   if (probe.scale == 0 || how.k == 0) return std::vector<Hit>();

@@ -1,4 +1,5 @@
-// audit.archive: a sealed partition's bodies leave the database, some seconds of it a call.
+// audit.archive: moves the bodies of a sealed partition from the database into files. Each call works for a limited
+// time.
 #include <algorithm>
 
 #include "audit/archiver.hpp"

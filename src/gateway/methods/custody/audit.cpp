@@ -1,5 +1,5 @@
-// audit.checkpoint, audit.prove: what an auditor takes away. audit.key: the key that signs.
-// audit.verified: somebody verified the log, and that is an event too.
+// audit.checkpoint and audit.prove return what an auditor keeps. audit.key changes the signing key. audit.verified
+// records that a client verified the log.
 #include <fmt/format.h>
 
 #include "audit/closed_tree.hpp"
@@ -26,7 +26,7 @@ void write_hashes(json::Writer& out, const std::vector<Hash>& hashes) {
   out.end_array();
 }
 
-// Who keeps checkpoints outside, how far, and what the witnesses signed.
+// Writes the witnesses, folders and buckets, the size that each has reached, and the witnesses' signatures.
 void write_keepers(json::Writer& out, const audit::Submitter& submitter) {
   out.key("kept_by").begin_array();
   for (const audit::KeeperStatus& keeper : submitter.status()) {
@@ -40,13 +40,13 @@ void write_keepers(json::Writer& out, const audit::Submitter& submitter) {
   out.end_array();
 }
 
-// The event that is to be proven, and what reads its log.
+// The event to prove, and the reader of its log.
 struct ToProve {
   events::Event event;
   store::Reader* reader = nullptr;
 };
 
-// Errors: not_found, also where its asker may not see it.
+// Errors: not_found, also if the caller may not see the event.
 Result<ToProve> event_to_prove(Call& call) {
   const json::Value params = call.params;
   std::optional<events::Event> event;
@@ -73,7 +73,7 @@ Result<ToProve> event_to_prove(Call& call) {
   return ToProve{*std::move(event), reader};
 }
 
-// Of a closed log, the whole tree, up to its end: as log.restored of the next log names it.
+// For a closed log, the proof covers the whole tree, whose root log.restored of the next log names.
 Result<Answer> prove_growth(Call& call, std::int64_t first) {
   ASSIGN_OR_RETURN(store::Reader* const reader, reader_named(call));
   const audit::Publisher& publisher = call.services.publisher;
@@ -92,8 +92,8 @@ Result<Answer> prove_growth(Call& call, std::int64_t first) {
   return Answer(Reply{std::move(out.end_object()).text(), {}});
 }
 
-// An event of a closed log that no signed checkpoint covers is proven to be under the root that log.restored of the
-// next log names, which is signed there.
+// An event of a closed log that no signed checkpoint covers is proven against the root in log.restored of the next log,
+// which is signed there.
 Result<audit::InclusionProof> proof_of(Call& call, const ToProve& found) {
   if (found.reader == call.reader)
     return audit::prove_inclusion(call.services.publisher, *call.reader, found.event, call.deadline);
@@ -106,7 +106,7 @@ Result<audit::InclusionProof> proof_of(Call& call, const ToProve& found) {
   return audit::prove_inclusion(is_signed ? closed->signed_tree : closed->whole, *found.reader, found.event);
 }
 
-// What is signed of a closed log; where nothing is, its end.
+// Returns the signed checkpoint of a closed log or, without one, its final size and root.
 Result<Answer> closed_checkpoint(Call& call, std::int16_t log_no) {
   ASSIGN_OR_RETURN(const audit::ClosedTree::Proven* const closed, closed_tree(call, log_no));
   const bool is_signed = !closed->signed_tree.published.note.empty();
@@ -133,8 +133,8 @@ PendingAppend log_event(Call& call, std::string_view type, std::string body) {
 
 Uuid verified_id(const Call& call) { return idempotent_id(call.caller, "audit.verified", call.idempotency_key); }
 
-// What the same request was answered when it was recorded; nullopt: it was not. Errors: conflict where it says
-// something else now.
+// Returns the first reply to a repeated request; nullopt if it was not recorded. Errors: conflict if the request
+// differs from the recorded one.
 Result<std::optional<Reply>> verified_before(Call& call, std::string_view body) {
   ASSIGN_OR_RETURN(const auto found, find_in_log_runs(call, verified_id(call)));
   if (!found.row) return std::optional<Reply>();
@@ -151,7 +151,7 @@ std::string key_json(const audit::Publisher& publisher) {
   return std::move(out.end_object()).text();
 }
 
-// The event that announces a key makes it ours. A log whose private key was lost starts with a first one again.
+// The event that announces a key activates it. A log whose private key was lost starts again with a first key.
 Result<Answer> change_key(Call& call, bool first) {
   RETURN_IF_ERROR(check_admin(call, "change the key"));
   audit::Publisher& publisher = call.services.publisher;
@@ -160,11 +160,11 @@ Result<Answer> change_key(Call& call, bool first) {
     return Error(Errc::conflict,
                  "the log has a key: " + keys.back().text() + ". Change it with: muniment audit key rotate");
   if (!first && !publisher.can_sign() && keys.empty())
-    return Error(Errc::conflict, "the log has no key that signs. Make one with: muniment audit key init");
+    return Error(Errc::conflict, "the log has no signing key. Create one with: muniment audit key init");
   if (!first && !publisher.can_sign()) {
     return Error(
         Errc::conflict,
-        "the private key is not here, and nothing signs for a new one. Bring keys/log.key back, or, if it is lost, see: docs/runbook.md#checkpoints");
+        "the private key is missing, so it cannot sign for a new one. Restore keys/log.key or, if it is lost, see: docs/runbook.md#checkpoints");
   }
   ASSIGN_OR_RETURN(const VerifierKey made, publisher.prepare_key());
   json::Writer body;
@@ -215,7 +215,7 @@ Result<Answer> audit_prove(Call& call) {
   if (!one || call.params["first"] || call.params["second"] || (call.params["seq"] && call.params["run_id"])) {
     return Error(
         Errc::invalid_argument,
-        "say what to prove: seq, or run_id (with event_id for another than its last event), or first and second.");
+        "nothing to prove: send seq, or run_id (with event_id unless its last event is meant), or first and second.");
   }
   ASSIGN_OR_RETURN(const ToProve found, event_to_prove(call));
   const events::Event& event = found.event;
@@ -253,7 +253,7 @@ Result<Answer> audit_verified(Call& call) {
     if (first) return Answer(*std::move(first));
   }
   PendingAppend append = log_event(call, "log.verified", std::move(body).text());
-  if (repeatable) {  // sent twice at once, the second is given back, and finds the first
+  if (repeatable) {  // a second, concurrent request is returned for retry and finds the first
     events::NewEvent& event = append.request.events.back().event;
     event.event_id = verified_id(call);
     event.event_id_is_ours = false;

@@ -1,5 +1,5 @@
-// bundle.read, bundle.nodes and bundle.close: what `muniment audit export` puts into a run bundle (docs/format.md,
-// Run bundles). The daemon holds nothing of an export: every page is asked for by its position.
+// bundle.read, bundle.nodes and bundle.close: the content of a run bundle of `muniment audit export` (docs/format.md,
+// Run bundles). The daemon keeps no state for an export: each request names the position of its page.
 #include <fmt/format.h>
 
 #include "audit/bundle_rows.hpp"
@@ -12,15 +12,15 @@
 namespace muniment::gateway::methods {
 namespace {
 
-// A page's lines go as raw bytes. Rows are of up to 60 KiB, so that few of them fill it; those of
-// artifacts are small, and are sorted anew for each page.
+// The lines of a page are sent as raw bytes. Rows have up to 60 KiB, so that a few fill a page; rows of artifacts are
+// small and are sorted again for each page.
 constexpr std::size_t page_rows_max = 256;
 constexpr std::size_t page_artifacts_max = 4'096;
 
 struct BundlePage {
   std::string lines;
   std::size_t rows = 0;
-  std::optional<std::int64_t> next_seq;  // nullopt: the part is at its end
+  std::optional<std::int64_t> next_seq;  // nullopt: the part ends here
 };
 
 std::int64_t row_seq(const events::Event& event) { return event.seq; }
@@ -30,7 +30,7 @@ std::int64_t row_seq(const Row& row) {
   return row.seq;
 }
 
-// As many of the rows as a reply holds. Whoever got some asks once more, until there are none.
+// Writes as many rows as fit a reply. The client requests further pages until one is empty.
 template <typename Row>
 Result<BundlePage> bundle_page(Result<std::vector<Row>> rows, std::int16_t log_no) {
   if (!rows) return std::move(rows).error();
@@ -99,7 +99,7 @@ Result<Answer> bundle_nodes(Call& call) {
   for (const json::Value node : call.params["nodes"]) {
     const std::int64_t level = node["level"].as_int().value_or(-1);
     const std::int64_t index = node["index"].as_int().value_or(-1);
-    // (index + 1) · 2^level, without passing 2^63
+    // (index + 1) · 2^level must not exceed 2^63
     if (level < 0 || level > 62 || index < 0 || index >= size >> level) {
       return Error(Errc::invalid_argument,
                    fmt::format("nodes: ({}, {}) is not a whole subtree of the {} events that are published.", level,
@@ -112,7 +112,7 @@ Result<Answer> bundle_nodes(Call& call) {
   return Answer(Reply{std::move(out).text(), {}});
 }
 
-// An export that was read to its end is in the log, with who took what.
+// Records a completed export in the log, with the user who made it.
 Result<Answer> bundle_close(Call& call) {
   if (!call.reader) return NeedsWorker{};
   ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));

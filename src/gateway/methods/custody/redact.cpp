@@ -1,4 +1,4 @@
-// audit.redact: lists everything that holds a copy of an event, an artifact or a run, and erases it.
+// audit.redact: lists every copy of an event, an artifact or a run, and erases them.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -31,14 +31,14 @@ Result<store::ErasureTarget> target_of(const json::Value& params) {
   return Error(Errc::invalid_argument, "audit.redact needs exactly one of seq, artifact_id and run_id.");
 }
 
-// A closed log is erased from no more: the events that say so would have to be in it.
+// Erasing needs an event in the same log, and a closed log accepts none.
 Error not_erasable(const store::Run& run) {
   Error error(
       Errc::conflict,
       fmt::format(
-          "run {} is in log {}, which was restored and is closed: nothing is erased from it, since the events that would say so cannot be in "
-          "it. What is to be gone goes with its database, and with the backups that hold it; a document that was brought along is "
-          "erased where it is now. See docs/runbook.md (erasure, backup)",
+          "run {} is in log {}, which was restored and is closed: nothing can be erased from it, since the events that record an erasure cannot be appended to "
+          "it. To remove the content, delete that database and the backups that hold it; a document that was carried over is "
+          "erased in the present log. See docs/runbook.md (erasure, backup)",
           run.run_id, run.closed_log));
   error.run_id = run.run_id;
   return error;
@@ -50,7 +50,7 @@ Status check_not_closed(Call& call, const store::ErasureTarget& target) {
                        return reader.artifact(*target.artifact_id);
                      }));
     if (!found.row || found.reader == call.reader) return success();
-    // Also one of its `_log`, whose present namesake is another run.
+    // This includes its `_log`; the `_log` of the present log is another run.
     ASSIGN_OR_RETURN(const auto closed, store::find_run(*earlier_log(call.services, found.reader->log_no()),
                                                         *call.reader, found.row->run_id));
     return closed ? Status(not_erasable(*closed)) : success();
@@ -65,11 +65,11 @@ Status check_not_closed(Call& call, const store::ErasureTarget& target) {
 
 struct Copies {
   std::vector<store::CarriedFrom> places{};
-  bool all = true;  // the logs before those were asked, too
+  bool all = true;  // the earlier logs were searched too
 };
 
-// Where closed logs hold what was brought along from them: each copy was brought from the one before it. What is erased
-// is to be answered for in time, so that half of what is left of it goes into asking.
+// Finds copies in closed logs of documents that were carried over; each copy was made from the one in the log before
+// it. The erasure has to be answered before the deadline, so the search may use half of the remaining time.
 Result<Copies> closed_copies(Call& call, const store::ErasurePlan& plan) {
   const Monotonic now = call.services.clock.monotonic();
   const Monotonic until = call.deadline <= now ? now : now + (call.deadline - now) / 2;
@@ -95,7 +95,7 @@ std::string what_remains(const Copies& found) {
   std::string words(remains);
   if (copies.empty()) return words;
   words += fmt::format(
-      " Closed logs keep copies of what was brought along from them ({} of documents, with their bytes), which nothing erases (docs/runbook.md, backup):",
+      " Closed logs keep copies of what was carried over from them ({} of documents, with their bytes), which cannot be erased (docs/runbook.md, backup):",
       copies.size());
   for (std::size_t i = 0; i < std::min(copies_named_max, copies.size()); ++i) {
     words += fmt::format("{} seq {} of log {}", i == 0 ? "" : ",", copies[i].seq, copies[i].log_no);
@@ -104,10 +104,10 @@ std::string what_remains(const Copies& found) {
   return words +
          (found.all
               ? ""
-              : " Not all of them were looked at within the deadline: those that were brought along more than once may have more copies, in older logs.");
+              : " Not all of them were checked within the deadline: documents that were carried over more than once may have more copies in older logs.");
 }
 
-// With what corpora made of it, which is in the run _log.
+// Includes the documents that corpora made of the content; their events are in the run _log.
 void write_plan(json::Writer& out, const store::ErasurePlan& plan, const Copies& copies) {
   std::vector<store::ErasedArtifact> artifacts = plan.artifacts;
   std::int64_t documents = plan.documents;
@@ -158,7 +158,7 @@ Result<Answer> audit_redact(Call& call) {
     write_plan(out, done.plan, copies);
     out.member("seq", done.seq);
     if (done.snapshot_seq) out.member("snapshot_seq", *done.snapshot_seq);
-    // The indexes follow by themselves; who asked is told when nothing finds it any more.
+    // The indexes are updated asynchronously; the reply waits until no query finds the content.
     const bool unindexed = wait_until_searchable(call.services, call.services.tail.next_seq() - 1, call.deadline).ok();
     out.member("unindexed", unindexed);
   }

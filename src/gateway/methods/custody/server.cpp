@@ -1,4 +1,4 @@
-// What the daemon says of itself. All of these answer when Postgres does not.
+// server.health and server.status: the state of the daemon. Both also answer while Postgres is unreachable.
 #include <fmt/format.h>
 #include <algorithm>
 
@@ -16,7 +16,8 @@
 namespace muniment::gateway::methods {
 namespace {
 
-// Tables that do not get on, and snapshots: what is shown of runs is old. While Postgres is away that is said already.
+// Reports followers and snapshots that make no progress: what is shown of runs is old. Not checked while Postgres is
+// unreachable, which is reported already.
 void add_standstills(std::vector<std::string>& found, const Services& services, const store::LogStatus& log) {
   if (log.silent) return;
   for (const store::Follower* const follower : services.followers) {
@@ -32,7 +33,7 @@ void add_standstills(std::vector<std::string>& found, const Services& services, 
 std::vector<std::string> degradations(Services& services, const store::LogStatus& log) {
   std::vector<std::string> found;
   if (!log.away.empty()) {
-    found.push_back((log.silent ? "database down since " : "nothing is appended since ") + format_time(log.since) +
+    found.push_back((log.silent ? "database down since " : "no append has succeeded since ") + format_time(log.since) +
                     ": " + log.away);
   }
   if (services.files.below_reserve()) {
@@ -51,7 +52,7 @@ std::vector<std::string> degradations(Services& services, const store::LogStatus
   if (const std::string problem = services.retrieval.search().health().embedding_problem; !problem.empty()) {
     found.push_back("search: http: " + problem);
   }
-  // What was never installed is worth a note, and nothing is wrong without it.
+  // A component that was never installed is only noted; it does not degrade the daemon.
   const std::vector<std::string> absent = services.retrieval.indexer().absent();
   for (const std::string& what : services.retrieval.indexer().degraded()) {
     if (std::ranges::find(absent, what) == absent.end()) found.push_back("search: " + what);
@@ -121,7 +122,7 @@ Reply status_reply(Services& services, const store::LogStatus& log, const Positi
   out.key("followers").begin_object();
   for (const auto& [name, position] : followers) out.member(name, position);
   out.member("search", std::max<std::int64_t>(services.retrieval.indexer().next_seq(),
-                                              0));  // it was not asked yet: nothing is known to be in it
+                                              0));  // not queried yet
   out.end_object().key("degraded").begin_array();
   for (const std::string& text : degraded) out.string(text);
   out.end_array().key("notes").begin_array();
@@ -134,7 +135,7 @@ Reply status_reply(Services& services, const store::LogStatus& log, const Positi
 
 }  // namespace
 
-// What the append thread knows of Postgres, which it asks every few seconds when nothing is appended
+// The append thread's knowledge of Postgres; without appends it checks every few seconds
 // (store/append/append_thread.cpp).
 Result<Answer> server_health(Call& call) {
   const store::LogStatus log = call.services.appender.status();
@@ -152,7 +153,7 @@ Result<Answer> server_health(Call& call) {
 Result<Answer> server_status(Call& call) {
   const store::LogStatus log = call.services.appender.status();
   std::vector<std::string> degraded = degradations(call.services, log);
-  // The followers' positions are in Postgres: not worth waiting for when it is known to be away.
+  // The followers' positions are stored in Postgres: skip them while it is known to be unreachable.
   if (log.silent) return status_reply(call.services, log, {}, degraded);
   if (call.without_database) {
     degraded.push_back(fmt::format("database: no answer within {} ms", limits::status_database_ms_max));

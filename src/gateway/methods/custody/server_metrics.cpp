@@ -1,4 +1,4 @@
-// server.metrics: what is counted, in Prometheus' text format. docs/operations.md says what each is for.
+// server.metrics: the daemon's counters in Prometheus' text format. docs/operations.md describes each.
 #include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ using metrics::Text;
 using metrics::Type;
 
 constexpr std::int64_t micros_a_second = 1'000'000;
-// Of the time of a connection that summing the tables may take: one in fifty.
+// Summing the tables may use at most this share of a connection's time: one in fifty.
 constexpr int totals_share = 50;
 
 void write_log(Text& text, Services& services, const store::LogStatus& log) {
@@ -32,17 +32,18 @@ void write_log(Text& text, Services& services, const store::LogStatus& log) {
   text.gauge("log_signed_events", "Events that the newest signed checkpoint covers; 0 without a key.",
              newest.note.empty() ? 0 : newest.checkpoint.size);
   text.family("keeper_signed_events", Type::gauge,
-              "Events of the newest checkpoint that a witness, folder or bucket outside has.");
+              "Events of the newest checkpoint that a witness, folder or bucket holds.");
   for (const audit::KeeperStatus& keeper : services.submitter.status())
     text.sample(keeper.size, metrics::label("keeper", keeper.name));
   text.gauge("append_queue_events", "Events that wait for a commit.", log.queued_events);
-  text.gauge("append_queue_bytes", "Bytes of their bodies.", log.queued_bytes);
-  text.gauge("append_queue_events_max", "Events that may wait: beyond it an append is refused with over_budget.",
+  text.gauge("append_queue_bytes", "Bytes of the bodies of events that wait for a commit.", log.queued_bytes);
+  text.gauge("append_queue_events_max", "Limit of waiting events: further appends are refused with over_budget.",
              static_cast<std::int64_t>(limits::append_queue_events_max));
   const metrics::Process& process = metrics::process();
-  text.seconds("append_seconds", "From the line of a request that appends to its receipt.", process.append_seconds);
-  text.seconds("append_wait_seconds", "Of it, until the append thread took it.", process.append_wait_seconds);
-  text.seconds("append_commit_seconds", "One transaction of the append thread.", process.append_commit_seconds);
+  text.seconds("append_seconds", "Time from the line of an appending request to its receipt.", process.append_seconds);
+  text.seconds("append_wait_seconds", "Time that an append waits in the queue for the append thread.",
+               process.append_wait_seconds);
+  text.seconds("append_commit_seconds", "Time of one transaction of the append thread.", process.append_commit_seconds);
   text.family("append_batch_events", Type::histogram, "Events in one transaction.");
   text.histogram(process.append_batch_events, 1);
   text.gauge("runs_in_memory", "Runs whose head is held in memory.", static_cast<std::int64_t>(services.runs.size()));
@@ -53,12 +54,12 @@ void write_followers(Text& text, Services& services, const store::LogStatus& log
   metrics::process().followers.each([&](std::string_view name, const metrics::Gauge& next) {
     if (name != "publisher") positions.emplace_back(name, next.value());
   });
-  // It keeps its position once a minute, and says itself how far it is.
+  // The publisher stores its position once a minute, so its position in memory is newer.
   positions.emplace_back("publisher", services.publisher.newest().checkpoint.size);
   positions.emplace_back("search", std::max<std::int64_t>(services.retrieval.indexer().next_seq(), 0));
   text.family("follower_next_seq", Type::gauge, "The position that a follower reads next.");
   for (const auto& [name, next] : positions) text.sample(next, metrics::label("follower", name));
-  text.family("follower_lag_events", Type::gauge, "Events that it has not seen yet.");
+  text.family("follower_lag_events", Type::gauge, "Events of the log that a follower has not read yet.");
   for (const auto& [name, next] : positions)
     text.sample(std::max<std::int64_t>(log.size - next, 0), metrics::label("follower", name));
 }
@@ -69,68 +70,68 @@ void write_store(Text& text, Services& services, const store::LogStatus& log) {
              static_cast<std::int64_t>(degradations(services, log).size()));
   const store::DiskSpace disk = services.files.disk();
   text.gauge("disk_free_bytes", "Free space where artifacts are kept.", disk.free_bytes);
-  text.gauge("disk_total_bytes", "Space there.", disk.total_bytes);
+  text.gauge("disk_total_bytes", "Size of the file system where artifacts are kept.", disk.total_bytes);
   text.gauge("disk_reserve_bytes", "Space that must stay free.", disk.reserve_bytes);
   const metrics::Process& process = metrics::process();
   text.counter("artifact_written_bytes_total", "Bytes written to artifacts.", process.artifact_written_bytes.value());
-  text.seconds("artifact_fsync_seconds", "One fsync of an artifact, or of its folder.", process.artifact_fsync_seconds);
-  text.seconds("snapshot_seconds", "Writing a state down, until its event can be appended.", process.snapshot_seconds);
-  text.family("statement_seconds", Type::histogram, "One statement in Postgres, by its name in the code.");
+  text.seconds("artifact_fsync_seconds", "Time of one fsync of an artifact or its folder.",
+               process.artifact_fsync_seconds);
+  text.seconds("snapshot_seconds", "Time to store a state before its event is appended.", process.snapshot_seconds);
+  text.family("statement_seconds", Type::histogram, "Time of one Postgres statement, by its name in the code.");
   process.statements.each([&](std::string_view name, const metrics::Histogram& seconds) {
     if (seconds.seen().count > 0) text.histogram(seconds, micros_a_second, metrics::label("statement", name));
   });
 }
 
 void write_totals(Text& text, const store::Totals& totals) {
-  text.family("runs", Type::gauge, "Runs of the present log by status, as the table has them.");
+  text.family("runs", Type::gauge, "Runs of the present log by status, from the table run.");
   text.sample(totals.runs_open, metrics::label("status", "open"));
   text.sample(totals.runs_ended, metrics::label("status", "ended"));
   text.sample(totals.runs_halted, metrics::label("status", "halted"));
   text.gauge("artifacts", "Artifacts that events of the present log name.", totals.artifacts);
-  text.gauge("artifact_bytes", "Their bytes.", totals.artifact_bytes);
-  text.gauge("database_bytes", "Bytes of the database.", totals.database_bytes);
+  text.gauge("artifact_bytes", "Bytes of these artifacts.", totals.artifact_bytes);
+  text.gauge("database_bytes", "Size of the database.", totals.database_bytes);
 }
 
 void write_retrieval(Text& text, Services& services) {
   const metrics::Process& process = metrics::process();
   const auto cache = services.retrieval.retriever().cache().counts();
   text.counter("query_cache_hits_total", "Queries that the cache answered.", cache.hits);
-  text.counter("query_cache_misses_total", "Queries that were worked out.", cache.misses);
+  text.counter("query_cache_misses_total", "Queries that the cache did not have.", cache.misses);
   text.gauge("query_cache_bytes", "Memory of cached answers.", cache.bytes);
   if (const retrieval::SharedCache* shared = services.retrieval.shared_cache()) {
     const auto counts = shared->counts();
-    text.counter("shared_cache_hits_total", "Answers that the shared cache had.", counts.hits);
-    text.counter("shared_cache_misses_total", "Answers that it did not have.", counts.misses);
-    text.counter("shared_cache_refused_total", "Its entries that were forged, or did not stand any more.",
+    text.counter("shared_cache_hits_total", "Answers found in the shared cache.", counts.hits);
+    text.counter("shared_cache_misses_total", "Answers not found in the shared cache.", counts.misses);
+    text.counter("shared_cache_refused_total", "Entries of the shared cache that were forged or no longer valid.",
                  counts.refused);
-    text.counter("shared_cache_failures_total", "Times that it did not answer.", counts.failures);
+    text.counter("shared_cache_failures_total", "Requests that the shared cache did not answer.", counts.failures);
   }
   text.counter("queries_total", "Queries of evidence.retrieve.", services.counters.queries);
-  text.seconds("query_seconds", "One evidence.retrieve.", process.query_seconds);
-  text.seconds("passage_seconds", "One passage read and held against its hash.", process.passage_seconds);
-  text.counter("pointers_total", "Pointers that were validated, rendered or resolved.", services.counters.pointers);
-  text.family("pointers_bad_total", Type::counter, "Those of them that did not stand, by reason.");
+  text.seconds("query_seconds", "Time of one evidence.retrieve.", process.query_seconds);
+  text.seconds("passage_seconds", "Time to read one passage and check its hash.", process.passage_seconds);
+  text.counter("pointers_total", "Pointers validated, rendered or resolved.", services.counters.pointers);
+  text.family("pointers_bad_total", Type::counter, "Pointers that were not usable, by reason.");
   for (std::size_t i = 0; i < evidence::reasons.size(); ++i) {
     text.sample(services.counters.pointers_bad[i], metrics::label("reason", evidence::name_of(evidence::reasons[i])));
   }
-  text.counter("uses_unrecorded_total", "Answers that were given, and whose event for _log was not appended.",
+  text.counter("uses_unrecorded_total", "Answers whose event for _log was not appended.",
                process.uses_unrecorded.value());
-  text.seconds("pointer_seconds", "Validating or resolving the pointers of one request.", process.pointer_seconds);
-  text.gauge("search_next_seq", "The position up to which the indexes hold the log.",
+  text.seconds("pointer_seconds", "Time to validate or resolve the pointers of one request.", process.pointer_seconds);
+  text.gauge("search_next_seq", "The log position that the search indexes have reached.",
              services.retrieval.indexer().next_seq());
-  text.counter("search_restarts_total", "Times that the search child was started again.",
-               services.retrieval.search().health().restarts);
+  text.counter("search_restarts_total", "Restarts of the search child.", services.retrieval.search().health().restarts);
 }
 
 void write_service(Text& text, Services& services) {
   const metrics::Process& process = metrics::process();
   services.requests.write(text);
-  text.gauge("connections", "Connections that are open.", process.connections.value());
-  text.gauge("connections_max", "How many may be.", static_cast<std::int64_t>(services.connections_max));
-  text.gauge("subscriptions", "Subscriptions that are open.", process.subscriptions.value());
-  text.gauge("workers", "Threads that serve requests which read.", process.workers.value());
-  text.gauge("workers_busy", "Those of them that do.", process.workers_busy.value());
-  text.gauge("workers_wanted", "Requests that wait for one.", process.workers_wanted.value());
+  text.gauge("connections", "Open connections.", process.connections.value());
+  text.gauge("connections_max", "Limit of open connections.", static_cast<std::int64_t>(services.connections_max));
+  text.gauge("subscriptions", "Open subscriptions.", process.subscriptions.value());
+  text.gauge("workers", "Worker threads.", process.workers.value());
+  text.gauge("workers_busy", "Worker threads that serve a request.", process.workers_busy.value());
+  text.gauge("workers_wanted", "Requests that wait for a worker thread.", process.workers_wanted.value());
   text.family("log_lines_total", Type::counter, "Lines of the daemon's own log, by level.");
   constexpr std::string_view levels[] = {"debug", "info", "warning", "error"};
   for (std::size_t i = 0; i < process.log_lines.size(); ++i)
@@ -140,13 +141,13 @@ void write_service(Text& text, Services& services) {
 std::int64_t open_descriptors() {
   DIR* const folder = ::opendir("/proc/self/fd");
   if (folder == nullptr) return 0;
-  std::int64_t count = -3;  // ".", ".." and the descriptor of the folder itself
+  std::int64_t count = -3;  // excludes ".", ".." and the descriptor of the folder itself
   while (::readdir(folder) != nullptr) ++count;
   ::closedir(folder);
   return count;
 }
 
-// Under the names that every program has for them.
+// Writes the metrics that have common names across programs.
 void write_process(Text& text, Services& services) {
   const Time now = services.clock.now();
   text.family("build_info", Type::gauge, "1, with the version as a label.");
@@ -159,24 +160,25 @@ void write_process(Text& text, Services& services) {
   text.family("process_cpu_seconds_total", Type::counter,
               "Processor time of the daemon, without Postgres and the search child.");
   text.sample_text(metrics::decimal_of(micros_of(used.ru_utime) + micros_of(used.ru_stime), micros_a_second));
-  text.gauge("process_start_time_seconds", "When it started, since 1970.", services.started.micros / micros_a_second);
+  text.gauge("process_start_time_seconds", "Start time of the daemon, in seconds since 1970.",
+             services.started.micros / micros_a_second);
   std::int64_t pages = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;
   const std::int64_t page_bytes = ::sysconf(_SC_PAGESIZE);
-  text.gauge("process_virtual_memory_bytes", "Its address space.", pages * page_bytes);
+  text.gauge("process_virtual_memory_bytes", "Virtual memory of the daemon.", pages * page_bytes);
   text.gauge("process_resident_memory_bytes", "Its memory.", resident * page_bytes);
-  text.gauge("process_open_fds", "Its open descriptors.", open_descriptors());
+  text.gauge("process_open_fds", "Open file descriptors of the daemon.", open_descriptors());
   rlimit descriptors{};
   ::getrlimit(RLIMIT_NOFILE, &descriptors);
-  text.gauge("process_max_fds", "How many it may have.",
+  text.gauge("process_max_fds", "Limit of open file descriptors.",
              static_cast<std::int64_t>(std::min<rlim_t>(descriptors.rlim_cur, INT64_MAX)));
 }
 
-// As last summed up, or anew where that is long enough ago for the time that it takes.
+// Returns the last sums, or new ones if enough time has passed for what computing them costs.
 std::optional<store::Totals> totals_of(Services& services, store::Reader& reader) {
   StoreTotals& totals = services.totals;
   const std::unique_lock lock(totals.mutex, std::try_to_lock);
-  if (!lock) return std::nullopt;  // somebody else is summing
+  if (!lock) return std::nullopt;  // another request is computing them
   const Monotonic now = std::chrono::steady_clock::now();
   if (!totals.known || now - totals.asked >= totals.took * totals_share) {
     auto fresh = reader.totals();
@@ -206,7 +208,7 @@ std::string metrics_text(Services& services, store::Reader* reader) {
 }
 
 Result<Answer> server_metrics(Call& call) {
-  // Only the sums are asked of Postgres: without it, all else is answered.
+  // Only the sums need Postgres; without it, all other metrics are returned.
   if (!call.services.appender.status().silent && !call.reader && !call.without_database) return NeedsWorker{};
   json::Writer out;
   out.begin_object()

@@ -1,4 +1,4 @@
-// What more than one of the server.* methods says of the daemon.
+// The parts of a daemon's state that several server.* methods report.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace muniment::gateway::methods {
 
-// What does not work as it should, in sentences.
+// The present faults of the daemon, as sentences.
 std::vector<std::string> degradations(Services& services, const store::LogStatus& log);
 
-// What server.metrics answers. `reader`: for the sums that only Postgres knows; nullptr: they are left out.
+// The text of server.metrics. `reader` reads the sums from Postgres; nullptr: they are omitted.
 std::string metrics_text(Services& services, store::Reader* reader);
 
 }  // namespace muniment::gateway::methods

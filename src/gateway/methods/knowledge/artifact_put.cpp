@@ -1,5 +1,5 @@
-// artifact.put: bytes in the request or after its line, at once or by resumable pieces; then one
-// artifact.stored event with the row. The same bytes in the same step are stored once.
+// artifact.put: receives bytes within the request or after its line, at once or in resumable pieces, and appends one
+// artifact.stored event with its row. Equal bytes in one step are stored once.
 #include <fmt/format.h>
 
 #include "base/crypto/base64.hpp"
@@ -14,16 +14,16 @@
 namespace muniment::gateway::methods {
 namespace {
 
-// What the parameters of a put say, checked.
+// The checked parameters of a put.
 struct Put {
   std::shared_ptr<store::Run> run;
   std::string step_id;
   std::string mime_type;
   std::string metadata;
-  std::optional<Uuid> upload_id;  // as the files know it
-  std::string upload_name;        // as the client knows it
+  std::optional<Uuid> upload_id;  // internal id, used for the files
+  std::string upload_name;        // id that the client sent
   std::int64_t offset = 0;
-  bool final = true;  // the artifact is whole after this piece
+  bool final = true;  // the artifact is complete after this piece
 };
 
 Result<Put> read_put(Call& call) {
@@ -36,7 +36,7 @@ Result<Put> read_put(Call& call) {
   RETURN_IF_ERROR(check_metadata(params["metadata"]));
   put.metadata = params["metadata"] ? params["metadata"].source() : "{}";
   if (const auto name = params["upload_id"].as_string()) {
-    // Scoped by who uploads to which run: nobody else can go on with it by guessing its name.
+    // The id includes the actor and the run, so that another user cannot continue the upload by guessing its name.
     put.upload_id = make_uuid_v8("upload/" + call.caller.actor + "/" + put.run->run_id + "/" + *name);
     put.upload_name = *name;
     put.offset = params["offset"].as_int().value_or(0);
@@ -68,7 +68,8 @@ std::string upload_reply(const Put& put, std::int64_t offset) {
   return std::move(out).text();
 }
 
-// The artifact that this step already holds with these bytes: whole, as the reply says that they are kept.
+// Returns the reply for an artifact with these bytes that the step already holds. The file is verified first, because
+// the reply states that the bytes are kept.
 Result<std::optional<Answer>> find_first(Call& call, const Put& put, const Hash& hash) {
   if (!put.run->maybe_stored(put.step_id, hash)) return std::optional<Answer>();
   ASSIGN_OR_RETURN(const auto first, call.reader->artifact_with_hash(put.run->run_id, put.step_id, hash));
@@ -84,8 +85,7 @@ Result<std::optional<Answer>> find_first(Call& call, const Put& put, const Hash&
 
 Answer record(Call& call, const Put& put, const store::StoredFile& file, std::int64_t asked_at);
 
-// The file is durable: what is left is its event and its row. One that turns out to be the second of its kind goes
-// again.
+// The file is durable; its event and row remain. If the step already holds these bytes, the new file is removed.
 Result<Answer> record_unless_first(Call& call, const Put& put, const store::StoredFile& file) {
   const std::int64_t asked_at = put.run->next_run_seq();
   auto first = find_first(call, put, file.hash);
@@ -114,7 +114,7 @@ Answer record(Call& call, const Put& put, const store::StoredFile& file, std::in
     return error;
   };
   append.again = [put, file](Call& again) { return record_unless_first(again, put, file); };
-  append.even_if_answered = put.upload_id.has_value();  // the upload is gone: what it brought must not go, too
+  append.even_if_answered = put.upload_id.has_value();  // the finished upload is gone, so its bytes must be recorded
   return append;
 }
 
@@ -131,7 +131,7 @@ Result<Answer> finish_upload(Call& call, const Put& put) {
   return record_unless_first(call, put, file);
 }
 
-// The bytes that came inside the request, if any came that way.
+// The bytes that the request itself contains, if any.
 Result<std::optional<std::string>> inline_bytes(const json::Value& params) {
   if (params["text"] && params["base64"]) return Error(Errc::invalid_argument, "send text or base64, not both.");
   if (params["text"]) return params["text"].as_string();
@@ -160,16 +160,15 @@ class PutSink final : public BodySink {
   std::unique_ptr<store::ArtifactWrite> write_;
 };
 
-// Every chunk is part of the upload as soon as it is here, so that a client that was cut off goes
-// on from where the bytes ended.
+// Adds each chunk to the upload as it arrives, so that a disconnected client resumes after the last received byte.
 class UploadSink final : public BodySink {
  public:
-  UploadSink(Put put, store::ArtifactFiles& files, Standing* standing)
-      : put_(std::move(put)), files_(files), standing_(standing), offset_(put_.offset) {}
+  UploadSink(Put put, store::ArtifactFiles& files, WriteState* write_state)
+      : put_(std::move(put)), files_(files), write_state_(write_state), offset_(put_.offset) {}
   Status write(std::string_view chunk) override {
     RETURN_IF_ERROR(files_.upload_append(*put_.upload_id, offset_, chunk));
     offset_ += static_cast<std::int64_t>(chunk.size());
-    if (standing_ != nullptr) standing_->has_written();
+    if (write_state_ != nullptr) write_state_->has_written();
     return success();
   }
   Result<Answer> finish(Call& call) override { return finish_upload(call, put_); }
@@ -178,7 +177,7 @@ class UploadSink final : public BodySink {
  private:
   const Put put_;
   store::ArtifactFiles& files_;
-  Standing* const standing_;  // of the request, which outlives its bytes
+  WriteState* const write_state_;  // owned by the request, which outlives its bytes
   std::int64_t offset_;
 };
 
@@ -200,10 +199,10 @@ Result<Answer> artifact_put(Call& call) {
   }
   if (!bytes) {
     return Error(Errc::invalid_argument,
-                 "an artifact needs its bytes: send text, base64, or body_bytes and the raw bytes after the line.");
+                 "an artifact needs bytes: send text, base64, or body_bytes and the raw bytes after the line.");
   }
   ASSIGN_OR_RETURN(auto first, find_first(call, put, sha256(*bytes)));
-  if (first) return std::move(*first);  // without a file, and whatever became of the run since
+  if (first) return std::move(*first);  // needs no file, and does not depend on the run's state
   RETURN_IF_ERROR(check_open(*put.run));
   ASSIGN_OR_RETURN(const store::StoredFile file, files.store(*bytes, put.run->run_id, put.step_id,
                                                              make_uuid_v7(call.services.clock.now()), put.mime_type));
@@ -218,8 +217,10 @@ Result<std::unique_ptr<BodySink>> artifact_put_body(Call& call, std::int64_t bod
   RETURN_IF_ERROR(check_open(*put.run));
   if (put.upload_id) {
     RETURN_IF_ERROR(call.begin_writing());
-    RETURN_IF_ERROR(call.services.files.upload_append(*put.upload_id, put.offset, {}));  // the offset, before any byte
-    return std::unique_ptr<BodySink>(std::make_unique<UploadSink>(std::move(put), call.services.files, call.standing));
+    // Checks the offset before any byte arrives.
+    RETURN_IF_ERROR(call.services.files.upload_append(*put.upload_id, put.offset, {}));
+    return std::unique_ptr<BodySink>(
+        std::make_unique<UploadSink>(std::move(put), call.services.files, call.write_state));
   }
   ASSIGN_OR_RETURN(auto write, call.services.files.begin(body_bytes));
   return std::unique_ptr<BodySink>(std::make_unique<PutSink>(std::move(put), std::move(write)));

@@ -1,3 +1,4 @@
+// Checks the metadata of artifacts, and writes their rows as JSON.
 #include "gateway/methods/knowledge/artifact_rows.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace muniment::gateway {
 namespace {
 
 constexpr std::size_t mime_type_bytes_max = 256;           // artifact.mime_type
-constexpr std::size_t metadata_stored_bytes_max = 16'384;  // artifact.metadata, as jsonb prints it
+constexpr std::size_t metadata_stored_bytes_max = 16'384;  // artifact.metadata, in jsonb's text form
 
 bool is_token_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -62,7 +63,7 @@ Status check_metadata(const json::Value& metadata) {
 
 Error artifact_damage(const store::ArtifactRow& row, Error error) {
   if (error.code == Errc::not_found)
-    error.code = Errc::corrupt;  // the row says that the file is there: no slip of the caller's
+    error.code = Errc::corrupt;  // the row proves that the file existed: not a mistake of the caller
   if (!is_halting(error.code)) return error;
   error.run_id = row.run_id;
   error.pointer = artifact_pointer(row.run_id, row.artifact_id);

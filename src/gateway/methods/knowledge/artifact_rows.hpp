@@ -1,4 +1,4 @@
-// What the artifact methods and the spill share: what may be said of an artifact, and its JSON.
+// Checks and JSON of artifacts that the artifact methods and the spill share.
 #pragma once
 
 #include <string>
@@ -14,20 +14,20 @@ namespace muniment::gateway {
 
 inline constexpr std::string_view default_step = "main";
 
-// "artifact://<run>/<artifact_id>"
+// Returns "artifact://<run>/<artifact_id>".
 std::string artifact_pointer(std::string_view run_id, const Uuid& artifact_id);
 
-// A type and a subtype of RFC 6838, with parameters or without; at most 256 bytes.
+// Requires a type and subtype of RFC 6838, with or without parameters, of at most 256 bytes. Errors: invalid_argument.
 Status check_mime_type(std::string_view mime_type);
 
-// An object of at most 8 KiB whose jsonb text fits its CHECK as well (jsonb writes 1e300 in full).
+// Requires an object of at most 8 KiB whose jsonb text also fits its CHECK (jsonb expands 1e300). Errors:
+// invalid_argument, too_large.
 Status check_metadata(const json::Value& metadata);
 
-// The file of this row could not be read: where it is there and is wrong, or is gone, that is damage, and `error` as it
-// is told.
+// Returns the error for a row whose file could not be read: corrupt if the file is missing or wrong, otherwise `error`.
 Error artifact_damage(const store::ArtifactRow& row, Error error);
 
-// What artifact.put, .stat and .list say of it.
+// Writes the members that artifact.put, .stat and .list return for a row.
 void write_artifact(json::Writer& out, const store::ArtifactRow& row);
 
 }  // namespace muniment::gateway

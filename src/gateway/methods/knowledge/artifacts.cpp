@@ -1,4 +1,4 @@
-// artifact.get, artifact.stat, artifact.list.
+// artifact.get, artifact.stat and artifact.list: read stored artifacts.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace muniment::gateway::methods {
 namespace {
 
-constexpr std::size_t utf8_bytes_max = 4;  // of one character
+constexpr std::size_t utf8_bytes_max = 4;  // bytes per character
 
 Error no_artifact(std::string_view id) {
   return Error(Errc::not_found, fmt::format("no artifact {}. List them: artifact.list", id));
@@ -28,7 +28,7 @@ struct SeenArtifact {
   store::Reader* reader;
 };
 
-// The row, if the caller may see its run.
+// Returns the row if the caller may see its run.
 Result<SeenArtifact> find_artifact(Call& call) {
   const std::string text = call.params["artifact_id"].string_or("");
   const auto id = parse_uuid(text);
@@ -37,7 +37,7 @@ Result<SeenArtifact> find_artifact(Call& call) {
                    find_in_all<store::ArtifactRow>(call, [&](store::Reader& reader) { return reader.artifact(*id); }));
   if (!found.row) return no_artifact(text);
   ASSIGN_OR_RETURN(const bool visible, sees_run(call, found.row->run_id, found.reader->log_no()));
-  if (!visible) return no_artifact(text);  // somebody else's looks the same
+  if (!visible) return no_artifact(text);  // the same error as for an artifact of another user
   note_log(call, *found.reader);
   return SeenArtifact{*std::move(found.row), found.reader};
 }
@@ -47,7 +47,7 @@ Error was_erased(const store::ArtifactRow& row) {
           fmt::format("artifact {} was erased. The artifact.redacted of its run says why.", row.artifact_id.text())};
 }
 
-// Damage, unless it was erased since its row was read.
+// Returns damage, unless the artifact was erased after its row was read.
 Error why_unread(const SeenArtifact& found, Error error) {
   const store::ArtifactRow& row = found.row;
   const auto now = found.reader->artifact(row.artifact_id);
@@ -66,7 +66,7 @@ Result<Encoding> encoding_of(const json::Value& params) {
   return Error(Errc::invalid_argument, "encoding: expected text, base64 or raw.");
 }
 
-// Takes off the end of a slice what is half a character; the next slice starts with it.
+// Removes an incomplete character from the end of a slice; the next slice begins with it.
 void drop_half_character(std::string& bytes) {
   const std::size_t bad = first_invalid_utf8(bytes);
   if (bad != std::string_view::npos && bytes.size() - bad < utf8_bytes_max && bad > 0) bytes.resize(bad);
@@ -89,7 +89,7 @@ Result<Slice> slice_of(const json::Value& params, std::int64_t size, Encoding en
   return Slice{offset, std::min({length, size - offset, static_cast<std::int64_t>(most)})};
 }
 
-// The slice as the reply shows it. `encoding` any: text where it is text.
+// Writes the slice in the requested encoding; `any` is text if the bytes are text.
 Result<Reply> slice_reply(const store::ArtifactRow& row, const Slice& slice, Encoding encoding, std::string bytes) {
   if (encoding == Encoding::any || encoding == Encoding::text) {
     const bool ends_inside = slice.offset + slice.length < row.size_bytes;
@@ -130,15 +130,15 @@ Result<Reply> slice_reply(const store::ArtifactRow& row, const Slice& slice, Enc
   return reply;
 }
 
-// Errors: corrupt, with the pointer, where the file does not hold what the row says.
+// Errors: corrupt, with the pointer, if the file differs from the row.
 Result<std::string> read_slice(Call& call, const SeenArtifact& found, const Slice& slice) {
   auto bytes = call.services.files.read(store::file_of(found.row), slice.offset, slice.length);
   if (bytes) return bytes;
   return why_unread(found, std::move(bytes).error());
 }
 
-// artifact.read, of the piece that is handed out. Without the hash, by which short bytes could be guessed once they are
-// erased.
+// Returns the members of artifact.read for this piece. The hash is omitted, because short bytes could be guessed from
+// it after an erasure.
 std::string read_members(const store::ArtifactRow& row, const Slice& slice) {
   json::Writer out;
   out.begin_object()
@@ -169,7 +169,7 @@ Result<Answer> artifact_get(Call& call) {
   if (!bytes) return std::move(bytes).error();
   ASSIGN_OR_RETURN(Reply reply, slice_reply(row, slice, encoding, std::move(*bytes)));
   if (!use.run)
-    return Answer(std::move(reply));  // nobody's use: bytes are copied out by what makes bundles and exports, too
+    return Answer(std::move(reply));  // records no use: the caller copies the bytes for a bundle or an export
   return leave_trace_of_piece(call, use, row.artifact_id.text(), slice.offset, read_members(row, slice),
                               std::move(reply));
 }

@@ -1,6 +1,6 @@
-// context.build: questions in, a context pack out, under a budget (retrieval/query/pack.hpp). What went in and why, and
-// what was left out and why, is a manifest: of the run whose context it is, otherwise of _log. Manifest and
-// context.built are one commit, and the pack is answered when it stands.
+// context.build: turns questions into a context pack within a budget (retrieval/query/pack.hpp). A manifest lists the
+// included and the excluded passages with reasons; it belongs to the run that the context is for, otherwise to _log.
+// Manifest and context.built share one commit, and the pack is returned after it.
 #include <algorithm>
 #include <utility>
 
@@ -22,16 +22,16 @@ namespace {
 
 constexpr std::size_t manifest_entry_bytes_max = 200;  // beside the pointer
 
-// What was asked, what was found, and what became of it.
+// The questions, the candidates and the pack.
 struct Building {
   std::vector<retrieval::Question> questions;
   std::vector<retrieval::Passage> candidates;
   std::vector<std::string> degraded;
   std::vector<std::string> unverified;
-  std::string reason;  // why there are no candidates; of the first query
+  std::string reason;  // reason for no candidates; from the first query
   std::int64_t count = 0;
   std::string profile;
-  std::string plan_hash;  // of the last query
+  std::string plan_hash;  // from the last query
   std::int64_t watermark = 0;
   std::optional<std::int64_t> as_of;
   retrieval::Budget budget;
@@ -64,7 +64,7 @@ Result<std::vector<retrieval::Question>> questions_of(Call& call) {
   ASSIGN_OR_RETURN(retrieval::Question common, common_question(call));
   if (!params["topK"]) common.top_k = limits::pack_cards_default;
   if (params["trust"] && params["filters"]["trust"])
-    return Error(Errc::invalid_argument, "trust and filters.trust say the same thing. Give one of them.");
+    return Error(Errc::invalid_argument, "trust and filters.trust are the same filter. Give one of them.");
   for (const json::Value item : params["trust"]) common.wishes.trust.push_back(item.string_or(""));
   if (const auto corpus = params["corpus"].as_string()) common.corpora = {*corpus};
   std::vector<retrieval::Question> questions;
@@ -98,7 +98,7 @@ retrieval::Passage passage_of(retrieval::Card card) {
   return passage;
 }
 
-// Asks every question, and fills in all but the pack.
+// Runs every query and fills in all members except the pack.
 Status find_candidates(Call& call, Building& building) {
   const retrieval::Retriever& retriever = call.services.retrieval.retriever();
   ASSIGN_OR_RETURN(const retrieval::Scope scope, scope_of(call));
@@ -142,7 +142,7 @@ void write_budget(json::Writer& out, const Building& building) {
       .member("used", building.pack.used);
 }
 
-// What was left out is listed for as long as there is room.
+// Lists the excluded passages as far as they fit.
 std::string manifest_text(const Building& building) {
   json::Writer out;
   out.begin_object().member("kind", "context_pack").key("queries").begin_array();
@@ -199,7 +199,7 @@ void write_passage(json::Writer& out, const retrieval::Passage& passage, std::si
   out.end_object();
 }
 
-// All of the reply but for its last members, which the commit gives.
+// Writes the reply except for its last members, which the commit supplies.
 json::Writer reply_begun(const Building& building) {
   json::Writer out;
   out.begin_object().key("pack").begin_object().key("passages").begin_array();

@@ -1,6 +1,6 @@
-// corpus.ingest: documents on their way into a corpus. Their bytes are stored as artifacts of the run
-// _log (the texts of one request as one artifact, of which each document is a span), and each new
-// revision is one document.revised event, all in one commit. What is unchanged is not written again.
+// corpus.ingest: adds documents to a corpus. Their bytes are stored as artifacts of the run _log (the texts of one
+// request form one artifact, and each document is a span of it). Each new revision is one document.revised event; the
+// whole request is one commit. An unchanged document is not written again.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -28,10 +28,10 @@ namespace {
 
 using retrieval::PreparedDocument;
 
-// One document of the request, as far as it came.
+// The progress of one document of the request.
 struct Item {
   std::string id;
-  std::string bytes;  // empty where they are an artifact already
+  std::string bytes;  // empty if they are already an artifact
   std::optional<store::ArtifactRow> artifact;
   std::optional<PreparedDocument> prepared;
   retrieval::DocumentPlace place;
@@ -41,7 +41,7 @@ struct Item {
   std::int64_t chunks = 0;
 };
 
-// Reads the bytes of a document from where the request says that they are.
+// Reads a document's bytes from the source that the request names.
 Status read_bytes(Call& call, const json::Value& document, Item& item) {
   const int ways = (document["text"] ? 1 : 0) + (document["artifact_id"] ? 1 : 0) + (document["path"] ? 1 : 0);
   if (ways != 1)
@@ -54,7 +54,7 @@ Status read_bytes(Call& call, const json::Value& document, Item& item) {
     if (!call.caller.admin)
       return Error(
           Errc::denied,
-          "path: the daemon reads files for its own user alone. Send text, or artifact.put and its artifact_id.");
+          "path: the daemon reads files only for its own user. Send text, or the artifact_id of an artifact.put.");
     ASSIGN_OR_RETURN(item.bytes,
                      read_named(document["path"].string_or(""), static_cast<std::size_t>(limits::document_bytes_max)));
     return success();
@@ -82,7 +82,7 @@ std::size_t trust_rank(std::string_view trust) {
   return static_cast<std::size_t>(std::ranges::find(trust_order, trust) - std::begin(trust_order));
 }
 
-// What a document is derived from hands its sources and its trust on.
+// A derived document inherits the sources and the trust of the documents it is derived from.
 Status inherit(Call& call, retrieval::DocumentToIngest& about) {
   RETURN_IF_ERROR(check_usable(call, about.derived_from));
   std::set<std::string> sources{about.source};
@@ -92,11 +92,11 @@ Status inherit(Call& call, retrieval::DocumentToIngest& about) {
     if (pointer.kind == evidence::PointerKind::evidence && pointer.corpus != "run") {
       citations.push_back({pointer.corpus, pointer.document, pointer.revision, -1});
     } else {
-      // What came of a run goes with the run's own passages when run://<run> is revoked.
+      // A document derived from a run is withdrawn together with the run's passages when run://<run> is revoked.
       const bool of_run = pointer.kind == evidence::PointerKind::evidence;
       sources.insert(of_run ? "run://" + pointer.run_id : std::string(pointer.whole()));
       if (trust_rank(about.trust) < trust_rank("untrusted"))
-        about.trust = "untrusted";  // a run's words are nobody's oath
+        about.trust = "untrusted";  // the content of a run is untrusted
     }
   }
   if (!citations.empty()) {
@@ -114,7 +114,7 @@ Status inherit(Call& call, retrieval::DocumentToIngest& about) {
   }
   if (sources.size() > limits::document_sources_max) {
     return Error(Errc::too_large,
-                 fmt::format("it stands on {} sources, limit {}.", sources.size(), limits::document_sources_max));
+                 fmt::format("it has {} sources, limit {}.", sources.size(), limits::document_sources_max));
   }
   about.sources.assign(sources.begin(), sources.end());
   return success();
@@ -134,7 +134,7 @@ Result<retrieval::DocumentToIngest> about_of(Call& call, const std::string& corp
   about.source = document["source"].string_or(about.source_url.empty() ? call.caller.actor : about.source_url);
   about.derived_from = strings_of(document["derived_from"]);
   if (const auto time = document["timestamp"].as_string()) {
-    about.timestamp = parse_time(*time);  // the schema saw to it that it is one
+    about.timestamp = parse_time(*time);  // the schema guarantees the format
   }
   about.trust = document["trust"].string_or("untrusted");
   about.label = document["revision"].string_or("");
@@ -142,7 +142,7 @@ Result<retrieval::DocumentToIngest> about_of(Call& call, const std::string& corp
   return about;
 }
 
-// The same bytes under the same description.
+// True if bytes and description are the same.
 bool is_same(const store::DocumentRow& row, const PreparedDocument& prepared) {
   const retrieval::DocumentToIngest& about = prepared.about;
   return row.hash == prepared.hash && row.revision == prepared.revision && row.title == about.title &&
@@ -151,30 +151,30 @@ bool is_same(const store::DocumentRow& row, const PreparedDocument& prepared) {
          (!about.timestamp || row.document_time == *about.timestamp);
 }
 
-// The revision that its sender worked from must still be the current one.
+// Requires the revision that the sender based its change on to be the current one.
 Status check_base(const std::string& base, const std::string& corpus, const std::string& id,
                   const store::DocumentRow* current) {
   if (current && current->revision == base) return success();
   Error error(Errc::conflict,
               current ? fmt::format("VERSION_MISMATCH: {}/{} is at revision {}, not at {}. Read it and try again.",
                                     corpus, id, current->revision, base)
-                      : fmt::format("VERSION_MISMATCH: {}/{} is not there any more (retracted), it was at {} for you.",
-                                    corpus, id, base));
+                      : fmt::format("VERSION_MISMATCH: {}/{} was retracted; the request expected revision {}.", corpus,
+                                    id, base));
   if (current) error.pointer = evidence::evidence_pointer(corpus, id, "p0", current->revision);
   return error;
 }
 
-// What the corpus holds under the ids of the request now: in one statement, since a request has many.
+// Returns the current documents under the ids of the request, with one statement.
 Result<std::map<std::string, store::DocumentRow>> current_of(Call& call, const std::string& corpus) {
   std::vector<std::string> ids;
   for (const json::Value document : call.params["documents"]) {
     std::string id = document["id"].string_or("");
-    if (id.find('\0') == std::string::npos) ids.push_back(std::move(id));  // one with NUL is refused below, by itself
+    if (id.find('\0') == std::string::npos) ids.push_back(std::move(id));  // an id with NUL is refused below
   }
   return call.reader->current_documents(corpus, ids);
 }
 
-// What the log will say of it must fit an event, wherever its bytes come to lie.
+// Checks that the document's event fits its size limit wherever the bytes are stored.
 Status check_event_size(const PreparedDocument& prepared) {
   retrieval::DocumentPlace widest;
   widest.start_byte = std::numeric_limits<std::int64_t>::max();
@@ -203,7 +203,7 @@ Status prepare(Call& call, const std::string& corpus, const json::Value& documen
   return success();
 }
 
-// Files that were written for the request: all of them go again when it is refused.
+// The files that were written for the request; removed if the request is refused.
 struct Written {
   std::vector<store::StoredFile> files;
   std::vector<store::ArtifactRow> rows;
@@ -217,7 +217,7 @@ struct Written {
   }
 };
 
-// The texts of a request become one artifact; what was extracted, and long lists of chunks, their own.
+// The texts of a request become one artifact; extracted texts and long lists of chunks become separate artifacts.
 Status write_files(Call& call, const std::string& corpus, std::vector<Item>& items, Written& written) {
   const std::string step_id = "corpus:" + corpus;
   std::string pack;
@@ -274,9 +274,9 @@ std::string reply_of(const std::string& corpus, const std::vector<Item>& items, 
   return std::move(out.end_object()).text();
 }
 
-// Artifacts that could not be read, looked at again: where something critical depends on one, a run stops, and the
-// request with it; what the log is to say of the others is answered. Those of which a second look finds nothing are
-// named to `again`.
+// Resolves again the artifacts that could not be read: if a critical pointer depends on one, its run stops and the
+// request fails. Returns the events to record for the others. Adds to `again` the artifacts that are intact at the
+// second read.
 Result<evidence::Outcome> settle_damage(Call& call, const std::vector<Item>& items, std::set<std::string>& again) {
   std::set<std::string> pointers;
   for (const Item& item : items) {
@@ -292,7 +292,7 @@ Result<evidence::Outcome> settle_damage(Call& call, const std::vector<Item>& ite
   return outcome;
 }
 
-// All in one commit: what was stored, then what it means.
+// Appends the artifacts and then the document events in one commit.
 Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Written written,
               const evidence::Outcome& met, std::vector<std::string> names, std::int64_t known_upto) {
   const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
@@ -319,8 +319,8 @@ Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Wr
   }
   const std::size_t last = append.request.events.size() - 1;
   append.request.events.insert(append.request.events.end(), met.events.begin(),
-                               met.events.end());  // the names are those of the first event's run
-  for (Item& item : items) {                       // what the reply says is little
+                               met.events.end());  // the names belong to the run of the first event
+  for (Item& item : items) {                       // the reply needs only a few members
     item.bytes.clear();
     item.prepared.reset();
   }
@@ -342,8 +342,7 @@ Answer append(Call& call, const std::string& corpus, std::vector<Item> items, Wr
   return append;
 }
 
-// Documents of a source that was revoked, in this log or in one before it, for the documents of this owner. Errors:
-// unavailable.
+// Refuses documents of a source that was revoked for this owner, in this log or an earlier one. Errors: unavailable.
 Status refuse_revoked(Call& call, std::string_view owner, std::vector<Item>& items) {
   const std::vector<store::Reader*> readers = readers_of_all(call);
   const auto revoked_of = [&](const std::vector<std::string>& sources) {
@@ -366,7 +365,7 @@ Status refuse_revoked(Call& call, std::string_view owner, std::vector<Item>& ite
   return success();
 }
 
-// Every id once: which of two revisions would be the later one, nobody could say.
+// An id may occur once, because the order of two revisions in one request would be undefined.
 void refuse_repeated(std::vector<Item>& items) {
   std::set<std::string> seen;
   for (Item& item : items) {
@@ -385,7 +384,7 @@ Result<Answer> corpus_ingest(Call& call) {
   ASSIGN_OR_RETURN(const std::int64_t known_upto, documents_known_upto(call));
   ASSIGN_OR_RETURN(const auto known, call.reader->corpus(corpus));
   if (known && !may_see_corpus(call.caller, known->owner)) return taken("corpus", corpus);
-  // One that is carried over from a closed log stays its owner's also before the first of its documents has come.
+  // A corpus that is carried over from a closed log keeps its owner even before its first document has arrived.
   for (std::size_t i = 0; i < call.services.earlier.size() && !known; ++i) {
     ASSIGN_OR_RETURN(const auto before, call.reader->of(call.services.earlier[i]->place).corpus(corpus));
     if (before && before->owner != call.caller.actor) return taken("corpus", corpus);

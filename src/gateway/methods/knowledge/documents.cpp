@@ -1,5 +1,5 @@
 // corpus.list, document.get, document.list, document.history, document.diff, document.retract, source.revoke,
-// feedback.record.
+// feedback.record: read and withdraw documents.
 #include <algorithm>
 #include <map>
 
@@ -25,7 +25,7 @@ std::size_t limit_of(const json::Value& params) {
       params["limit"].as_int().value_or(limits::page_items_default), 1, limits::page_items_max));
 }
 
-// What was acknowledged is there: then the corpus that the request names.
+// Waits until the acknowledged documents are visible, then returns the corpus that the request names.
 Result<store::CorpusRow> corpus_of(Call& call) {
   RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
   return find_corpus(call, call.params["corpus"].string_or(""));
@@ -36,7 +36,7 @@ Error no_document(std::string_view corpus, std::string_view document) {
                                             corpus, corpus));
 }
 
-// Nothing of it is current: what became of it, if it was there.
+// Returns the error for a document without a current revision, and says how it ended if it existed.
 Error no_current_document(Call& call, const std::string& corpus, const std::string& document) {
   const auto rows = call.reader->document_history(corpus, document, std::nullopt, 1);
   if (!rows) return rows.error();
@@ -50,7 +50,7 @@ Error no_current_document(Call& call, const std::string& corpus, const std::stri
                   document, corpus, how, at ? fmt::format(", by event {}", *at) : "", corpus, document));
 }
 
-// The revision that the parameter `name` asks for; where it does not, the one that is (or was, `asof`) current.
+// Returns the revision that the parameter `name` selects; without it, the revision that is (or was, `asof`) current.
 Result<store::DocumentRow> revision_of(Call& call, std::string_view name) {
   ASSIGN_OR_RETURN(const store::CorpusRow corpus, corpus_of(call));
   const std::string document = call.params["document"].string_or("");
@@ -70,9 +70,9 @@ Uuid repeated_id(const Call& call, std::string_view method) {
   return idempotent_id(call.caller, method, call.idempotency_key);
 }
 
-// What the same request was answered when it was recorded, whatever became since of what it names: `kept` members of
-// its event's body. nullopt: it was not recorded, or has no key. `same`: is the request what that body says? Errors:
-// conflict where it says something else now.
+// Returns the first reply to a repeated request, whatever happened to its targets since: the members `kept` of its
+// event's body. nullopt if it was not recorded or has no key. `same` compares the request with the recorded body.
+// Errors: conflict if they differ.
 Result<std::optional<Reply>> first_answer(Call& call, std::string_view method,
                                           const std::function<bool(const json::Value& body)>& same,
                                           std::initializer_list<std::string_view> kept) {
@@ -92,17 +92,18 @@ Result<std::optional<Reply>> first_answer(Call& call, std::string_view method,
   return std::optional(Reply{std::move(out).text(), {}});
 }
 
-// What is to be recorded about documents.
+// The events about documents to append.
 struct Change {
   std::string_view method;
   std::string_view type;
   std::string body;
-  std::vector<std::string> names{};  // where what it does follows from what there was of these,
-  std::int64_t known_upto = 0;       // up to this seq
+  // The change depends on the rows of these names, as of known_upto.
+  std::vector<std::string> names{};
+  std::int64_t known_upto = 0;
 };
 
-// An event of `_log` about documents, by the caller. It is answered once the tables know of it: what was withdrawn is
-// gone from the next query, whoever asks, since every hit is held against them.
+// Appends an event of the caller to `_log` about documents. The reply waits until the tables include it: then no later
+// query returns a withdrawn document, because each hit is checked against the tables.
 Answer append_change(Call& call, Change change, std::function<std::string(std::int64_t)> reply) {
   FAILPOINT("documents.looked_at");
   const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
@@ -131,7 +132,8 @@ Answer append_change(Call& call, Change change, std::function<std::string(std::i
   return append;
 }
 
-// Those that were brought along from closed logs; a first log has none.
+// Returns the documents that were carried over from closed logs, with the time of their first record; empty in a first
+// log.
 Result<std::map<std::int64_t, std::optional<Time>>> carried_of(Call& call,
                                                                const std::vector<store::DocumentRow>& rows) {
   if (call.reader->log_no() <= 1 || rows.empty()) return std::map<std::int64_t, std::optional<Time>>();
@@ -221,7 +223,7 @@ Result<Answer> document_history(Call& call) {
   return Answer(Reply{std::move(out.end_object()).text(), {}});
 }
 
-// By chunk: what both have is told from what one has alone by its hash, whatever its place.
+// Compares chunks by hash, regardless of their position, to separate the common ones from those of one side.
 Result<Answer> document_diff(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const store::DocumentRow right, revision_of(call, "to"));
@@ -257,7 +259,7 @@ Result<Answer> document_diff(Call& call) {
   out.key("only_left").begin_array();
   std::size_t removed_count = 0;
   for (auto chunk = old_chunks.rbegin(); chunk != old_chunks.rend();
-       ++chunk) {  // of equal ones the last are the surplus
+       ++chunk) {  // the last ones among equal chunks are the surplus
     const auto there = surplus.find(chunk->hash);
     if (there->second <= 0) continue;
     --there->second;
@@ -318,7 +320,7 @@ Result<Answer> document_retract(Call& call) {
 
 namespace {
 
-// In all logs: what was not carried over, or not yet, must not come back, nor be read where it is.
+// Searches all logs: a document that was not carried over (yet) must neither return nor be readable there.
 Result<std::int64_t> documents_of_source(Call& call, const std::string& source,
                                          const std::optional<std::string>& owner) {
   ASSIGN_OR_RETURN(std::int64_t documents, call.reader->count_of_source(source, owner));
@@ -334,8 +336,8 @@ Result<std::int64_t> documents_of_source(Call& call, const std::string& source,
   return documents;
 }
 
-// Nothing that is current comes from it: was it revoked, or was it never there? What others revoked, an owner is not
-// told.
+// Returns the error for a source without current documents: revoked already, or unknown. An owner does not learn of
+// other users' revocations.
 Error no_source(Call& call, const std::string& source, const std::optional<std::string>& owner) {
   const auto revoked = store::find_revocation_by(readers_of_all(call), source, owner);
   if (!revoked) return revoked.error();

@@ -1,6 +1,5 @@
-// The ledger: claim.record, claim.list, evidence.record, evidence.list. What a claim or a piece of
-// evidence points at is critical: it is resolved before it is recorded, and a pointer that does not
-// resolve stops the run.
+// claim.record, claim.list, evidence.record and evidence.list: the ledger. The pointers of a claim or of evidence are
+// critical: they are resolved before the record is written, and one that does not resolve stops the run.
 #include <algorithm>
 #include <charconv>
 
@@ -25,7 +24,7 @@ Status check_body_size(const std::string& body) {
   return events::check_body_size(body.size(), "the event", "Put the text into an artifact and point at it.");
 }
 
-// The members of the reply that say what a command's evidence is worth, with a comma in front.
+// The members of the reply that rate a command's evidence, with a leading comma.
 std::string command_members(Call& call, const evidence::completion::Command& command, const std::string& type) {
   const auto policy = call.services.policies.of_type("");
   const CommandResult result = judge_command(command, type, policy, call.services.clock.now());
@@ -39,9 +38,9 @@ std::string command_members(Call& call, const evidence::completion::Command& com
   return "," + std::move(out).text().substr(1);
 }
 
-// What the same request was answered when it was recorded: whatever became of the run and of what it points at since
-// then. nullopt: it was not. `sent`: the members of the event's body that the request says itself. Errors: conflict
-// where it says something else now.
+// Returns the first reply to a repeated request, whatever happened to the run and to the pointers since; nullopt if it
+// was not recorded. `sent` names the members of the event's body that come from the request. Errors: conflict if they
+// differ.
 Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, const RecordIds& ids,
                                              std::string_view id_name, const std::vector<std::string_view>& sent) {
   const std::int64_t run_no = run.view().run_no;
@@ -51,7 +50,7 @@ Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, 
   if (!known->body) return used_key(*known);
   ASSIGN_OR_RETURN(const json::Document document, json::parse(*known->body));
   const json::Value body = document.root();
-  // A text may be escaped in several ways, and is the same.
+  // Equal texts may be escaped differently.
   const auto same_value = [](json::Value held, json::Value said) {
     if (held.is(json::Kind::string) && said.is(json::Kind::string)) return held.as_string() == said.as_string();
     return held.present() == said.present() && (!held.present() || held.source() == said.source());
@@ -68,7 +67,7 @@ Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, 
       Reply{recorded_json(id_name, id.value_or(ids.id), hash ? &*hash : nullptr, known->seq, true, more), {}});
 }
 
-// Where evidence goes: the run that is named, or the pointer's; empty: the log's own.
+// Returns the run that records the evidence: the one that is named, or the pointer's; empty: _log.
 std::string run_of_evidence(Call& call, const std::optional<std::string>& pointer) {
   std::string run_id = call.params["run_id"].string_or("");
   if (run_id.empty() && pointer) {
@@ -85,7 +84,7 @@ std::size_t rows_limit(const json::Value& params) {
 
 Error bad_cursor() { return {Errc::invalid_argument, "cursor: not one that this method answered."}; }
 
-// {"<name>": [rows…], "cursor"?}: as many rows as fit a page; the cursor says which is the last.
+// Writes {"<name>": [rows…], "cursor"?} with as many rows as fit a page; the cursor names the last one.
 template <typename Rows, typename Write, typename PlaceOf>
 std::string page_json(std::string_view name, const Rows& rows, std::size_t limit, Write write, PlaceOf place_of) {
   json::Writer out;
@@ -119,7 +118,7 @@ void write_claim(json::Writer& out, const store::ClaimRow& row, const std::vecto
   out.end_array().end_object();
 }
 
-// A run's use of evidence is one and the same as long as it says the same. Errors: conflict.
+// Answers with the run's recorded use of the evidence if the request matches it. Errors: conflict.
 Result<Reply> answer_known(const store::EvidenceRow& known, const store::EvidenceRow& row) {
   if (!is_erased(known) && known.type == row.type && known.validator_id == row.validator_id) {
     return Reply{recorded_json("evidence_id", known.evidence_id, &known.hash, known.seq, true), {}};
@@ -137,11 +136,10 @@ Result<Reply> answer_known(const store::EvidenceRow& known, const store::Evidenc
   return error;
 }
 
-// The use that the run already makes of what the pointer names: whatever became of the run and of that since. nullopt:
-// none.
+// Returns the run's recorded use of the pointer's target, whatever happened to either since; nullopt: none.
 Result<std::optional<Reply>> known_by_pointer(Call& call, const store::EvidenceRow& row) {
   if (!row.pointer) return std::optional<Reply>();
-  // What was recorded in no run is its recorder's.
+  // Evidence without a run is visible only to its recorder.
   const auto actor = row.run_id == log_run_id ? std::optional(row.actor) : std::nullopt;
   ASSIGN_OR_RETURN(const auto known, call.reader->evidence_of_pointer(row.run_id, *row.pointer, actor));
   if (!known) return std::optional<Reply>();
@@ -149,7 +147,7 @@ Result<std::optional<Reply>> known_by_pointer(Call& call, const store::EvidenceR
   return std::optional(std::move(reply));
 }
 
-// The same by its id, which another pointer may have too, and one that was erased.
+// Like `known_by_pointer`, but by the id, which another pointer may share; also finds an erased use.
 Result<std::optional<Reply>> known_by_id(Call& call, const store::EvidenceRow& row) {
   ASSIGN_OR_RETURN(const auto uses,
                    call.reader->evidence_uses(row.evidence_id, row.run_id, std::nullopt, limits::page_items_max));
@@ -160,7 +158,7 @@ Result<std::optional<Reply>> known_by_id(Call& call, const store::EvidenceRow& r
   return std::optional(std::move(reply));
 }
 
-// Fills in what evidence of a pointer is, and its id with it.
+// Sets the kind and hash of a pointer's evidence, and its id.
 void name_source(store::EvidenceRow& row, const evidence::EvidenceSource& source) {
   row.evidence_id = evidence::evidence_id(source);
   row.corpus_id = source.corpus_id;
@@ -169,10 +167,10 @@ void name_source(store::EvidenceRow& row, const evidence::EvidenceSource& source
   if (source.span) row.span = source.span_text();
 }
 
-// Where evidence comes from, beside its row.
+// The source of evidence, beside its row.
 struct RecordedSource {
-  evidence::Outcome outcome;  // of its pointer
-  std::string reply_members;  // of the reply, for a command
+  evidence::Outcome outcome;  // from its pointer
+  std::string reply_members;  // members of the reply, for a command
 };
 
 }  // namespace
@@ -224,7 +222,7 @@ Answer record_entry(Call& call, LedgerEntry entry, const RecordIds& ids, const e
   if (ids.event_id) {
     entry.event.event_id = *ids.event_id;
     entry.event.event_id_is_ours = false;
-    append.request.ids_checked = true;  // by recorded_before
+    append.request.ids_checked = true;  // checked by recorded_before
   }
   append.request.events.push_back({entry.run, std::move(entry.event)});
   append.request.rows.push_back({0, std::move(entry.row)});
@@ -333,7 +331,7 @@ Result<Answer> claim_list(Call& call) {
 
 namespace {
 
-// Fills in what the evidence is. Errors: those of its source.
+// Fills in the row from the content, pointer or command. Errors: those of its source.
 Status fill_row(Call& call, const std::shared_ptr<store::Run>& run, store::EvidenceRow& row, RecordedSource& source) {
   const json::Value& params = call.params;
   if (row.pointer) {
@@ -414,7 +412,7 @@ Result<Answer> evidence_list(Call& call) {
     reader = found.reader;
   } else if (!call.caller.admin) {
     return Error(Errc::invalid_argument,
-                 "run_id: say of which run. The evidence of all runs is for the daemon's owner alone.");
+                 "run_id: missing. Only root and the daemon's own user may list the evidence of all runs.");
   }
   std::int64_t after = -1;
   if (const auto cursor = call.params["cursor"].as_string()) {

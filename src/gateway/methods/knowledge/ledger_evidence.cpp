@@ -1,5 +1,5 @@
-// Evidence by its id, and what it does to claims: evidence.get, evidence.verify, evidence.link, claim.decide. Evidence
-// of a pointer has one id in all runs, and a row for each run that uses it; nobody sees the uses of others.
+// evidence.get, evidence.verify, evidence.link and claim.decide: evidence by its id, and its effect on claims. Evidence
+// of a pointer has one id in all runs and one row per run that uses it; a caller sees only the uses that it may see.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ Result<Uuid> id_of(const json::Value& params, std::string_view name) {
   return *id;
 }
 
-// What was recorded in no run is seen by whoever recorded it.
+// Evidence without a run is visible only to its recorder.
 Result<bool> sees(Call& call, const store::EvidenceRow& row, std::int16_t log_no) {
   if (row.run_id == log_run_id) return call.caller.admin || row.actor == call.caller.actor;
   return sees_run(call, row.run_id, log_no);
@@ -32,7 +32,7 @@ struct Found {
   std::shared_ptr<store::Run> run;
 };
 
-// The claim, if the caller may see its run, which must be open.
+// Returns the claim if the caller may see its run, which must be open.
 Result<Found> find_claim(Call& call) {
   ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "claim_id"));
   const Error none(Errc::not_found, fmt::format("no claim {}. List them: claim.list", id.text()));
@@ -40,7 +40,7 @@ Result<Found> find_claim(Call& call) {
                    find_in_all<store::ClaimRow>(call, [&](store::Reader& reader) { return reader.claim(id); }));
   if (!claim.row) return none;
   ASSIGN_OR_RETURN(const bool visible, sees_run(call, claim.row->run_id, claim.reader->log_no()));
-  if (!visible) return none;  // somebody else's looks the same
+  if (!visible) return none;  // the same error as for a claim of another user
   if (claim.reader != call.reader) {
     ASSIGN_OR_RETURN(const auto closed, store::find_run(*earlier_log(call.services, claim.reader->log_no()),
                                                         *call.reader, claim.row->run_id));
@@ -61,7 +61,7 @@ std::string receipt_result(const std::string& run_id, std::int64_t seq, std::int
   return std::move(out).text();
 }
 
-// What the request was answered that made the link.
+// Returns the reply of the request that made the link.
 Result<Answer> link_again(Call& call, const std::string& run_id, const store::EvidenceLinkRow& link) {
   store::EventFilter filter;
   filter.from_seq = link.seq;
@@ -74,8 +74,7 @@ Result<Answer> link_again(Call& call, const std::string& run_id, const store::Ev
   return Answer(Reply{receipt_result(run_id, link.seq, events.front().run_seq, true), {}});
 }
 
-// Errors: conflict where the key is that of an event which was erased: its link is gone, and with it what could be
-// compared.
+// Errors: conflict if the key belongs to an erased event, whose link cannot be compared any more.
 Status check_key_not_erased(Call& call, const store::Run& run, std::string_view method) {
   if (call.idempotency_key.empty()) return success();
   ASSIGN_OR_RETURN(
@@ -84,7 +83,7 @@ Status check_key_not_erased(Call& call, const store::Run& run, std::string_view 
   return known && !known->body ? Status(used_key(*known)) : success();
 }
 
-// One event about a claim with its row; a repeated idempotency key answers with the first.
+// Appends one event about a claim with its row; a repeated idempotency key gets the first reply.
 Result<Answer> append_about(Call& call, const std::shared_ptr<store::Run>& run, std::string_view method,
                             std::string_view type, std::string body, store::Row row,
                             const evidence::Outcome& outcome = {}) {
@@ -131,13 +130,13 @@ Result<std::vector<EvidenceUse>> evidence_uses(Call& call, const Uuid& id, const
                                               run_id ? " in run " + *run_id : ""));
   std::stable_partition(rows.begin(), rows.end(), [](const EvidenceUse& use) {
     return !is_erased(use.row);
-  });  // one use may be erased, and another say it still
+  });  // one use may be erased while another still has the content
   return rows;
 }
 
 Result<evidence::Outcome> look_at_evidence(Call& call, const EvidenceUse& use) {
   if (!use.row.pointer) return evidence::Outcome{};
-  // What was recorded in no run, or in a closed log, stops none.
+  // Evidence without a run, or in a closed log, stops no run.
   const bool stops_none = use.row.run_id == log_run_id || use.reader != call.reader;
   const Result<std::shared_ptr<store::Run>> run =
       stops_none ? call.services.runs.find(log_run_id) : find_run(call, use.row.run_id);
@@ -162,8 +161,8 @@ Result<EvidenceState> compare_evidence(Call& call, const store::EvidenceRow& row
     return EvidenceState{
         false, found->ok() ? "NOT_FOUND" : std::string(name_of(found->reason)), now.error().message, {}};
   if (*now == row.hash)
-    return EvidenceState{true, {}, {}, {}};  // of the revision that was recorded, also where there is a newer one
-  return EvidenceState{false, "HASH_MISMATCH", "other bytes are there than were recorded", to_hex(*now)};
+    return EvidenceState{true, {}, {}, {}};  // checks the recorded revision, even if a newer one exists
+  return EvidenceState{false, "HASH_MISMATCH", "the bytes differ from those recorded", to_hex(*now)};
 }
 
 Result<Answer> evidence_get(Call& call) {
@@ -249,7 +248,7 @@ Result<Answer> claim_decide(Call& call) {
   ASSIGN_OR_RETURN(const Found found, find_claim(call));
   const std::string status = call.params["status"].string_or("");
   if (status == "open")
-    return Error(Errc::invalid_argument, "status: a claim is open until it is decided. Send what was decided of it.");
+    return Error(Errc::invalid_argument, "status: a decision cannot be \"open\". Send the status that was decided.");
   json::Writer body;
   body.begin_object().member("claim_id", found.claim.claim_id.text()).member("status", status);
   if (const auto reason = call.params["reason"].as_string()) body.member("reason", *reason);

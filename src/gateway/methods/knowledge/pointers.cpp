@@ -1,4 +1,4 @@
-// pointer.resolve, pointer.validate, pointer.render.
+// pointer.resolve, pointer.validate and pointer.render: resolve pointers for a client.
 #include <algorithm>
 #include <map>
 
@@ -17,10 +17,10 @@
 namespace muniment::gateway::methods {
 namespace {
 
-constexpr std::size_t resolved_text_bytes_max = limits::page_bytes_max;  // of all texts of a reply
-constexpr std::size_t log_pages_max = 16;                                // of a reply: each holds at least one event
+constexpr std::size_t resolved_text_bytes_max = limits::page_bytes_max;  // for all texts in a reply
+constexpr std::size_t log_pages_max = 16;  // per reply: each page holds at least one event
 constexpr std::size_t log_text_bytes_max =
-    resolved_text_bytes_max / 2;  // of those of log:// pointers, which are lines of JSON
+    resolved_text_bytes_max / 2;  // for log:// pointers, whose texts are lines of JSON
 
 Result<std::vector<std::string>> pointers_of(const json::Value& params) {
   std::vector<std::string> pointers;
@@ -39,8 +39,7 @@ bool is_of_log(const evidence::Outcome::Item& item) {
   return item.resolution.ok() && item.resolution.parsed && item.resolution.parsed->kind == evidence::PointerKind::log;
 }
 
-// Texts go with the reply until it is large enough; the others are read by artifact.get. Pages of log:// have their own
-// room.
+// Drops texts beyond the limit of a reply; artifact.get reads those. Pages of log:// have a separate limit.
 void bound_texts(evidence::Outcome& outcome) {
   std::size_t bytes = log_text_bytes_max;
   if (std::ranges::none_of(outcome.items, is_of_log)) bytes = 0;
@@ -51,7 +50,7 @@ void bound_texts(evidence::Outcome& outcome) {
   }
 }
 
-// `cursors`: of the items whose text goes on, beside them; empty: of none.
+// `cursors` is parallel to the items and has a cursor if the item's text continues; empty: no cursors.
 void write_results(json::Writer& out, const evidence::Outcome& outcome, const std::vector<std::string>& cursors = {}) {
   out.key("results").begin_array();
   for (std::size_t i = 0; i < outcome.items.size(); ++i) {
@@ -61,14 +60,13 @@ void write_results(json::Writer& out, const evidence::Outcome& outcome, const st
   out.end_array();
 }
 
-// What log:// pointers hold, each a page; the cursors beside the items.
+// Reads one page for each log:// pointer; returns cursors parallel to the items.
 Result<std::vector<std::string>> fill_log_pages(Call& call, evidence::Outcome& outcome,
                                                 std::optional<std::int64_t> as_of) {
   const std::string cursor = call.params["cursor"].string_or("");
   const auto pages = static_cast<std::size_t>(std::ranges::count_if(outcome.items, is_of_log));
   if (!cursor.empty() && (pages != 1 || outcome.items.size() != 1)) {
-    return Error(Errc::invalid_argument,
-                 "cursor: it is of a page of one log:// pointer. Send it with that pointer alone.");
+    return Error(Errc::invalid_argument, "cursor: it belongs to one log:// pointer. Send it with that pointer alone.");
   }
   if (pages > log_pages_max) {
     Error error(Errc::too_large,
@@ -92,7 +90,7 @@ std::size_t bad_of(const evidence::Outcome& outcome) {
       std::ranges::count_if(outcome.items, [](const auto& item) { return !item.resolution.ok(); }));
 }
 
-// What was looked at and not yet said: counted, and then left where it was for.
+// The resolved pointers, counted and then recorded for their use.
 struct Looked {
   Use use;
   Time began;
@@ -112,7 +110,7 @@ Answer settled(Call& call, const Looked& looked, std::string_view type, const ev
                std::string result) {
   const std::int64_t duration_us = call.services.clock.now().micros - looked.began.micros;
   count_pointers(call.services, outcome, duration_us);
-  // Whoever follows the log for nobody's sake would never come to its end.
+  // A reader that follows the log without a run must not append events, or it would never reach the end.
   if (!looked.use.run && outcome.events.empty() && !outcome.items.empty() &&
       std::ranges::all_of(outcome.items, is_of_log))
     return Reply{std::move(result), {}};
@@ -120,7 +118,7 @@ Answer settled(Call& call, const Looked& looked, std::string_view type, const ev
                      Reply{std::move(result), {}}, outcome);
 }
 
-// The draft with every citation replaced by its number, in order of first appearance.
+// Replaces every citation in the draft by its number, in order of first appearance.
 std::string numbered(std::string_view draft, const std::vector<evidence::Citation>& citations,
                      const std::map<std::string, std::size_t>& numbers) {
   std::string content;
@@ -169,7 +167,7 @@ Result<Answer> pointer_resolve(Call& call) {
   return settled(call, looked, "pointer.resolved", outcome, std::move(out.end_object()).text());
 }
 
-// Looks, and does not try again, as long as all is well or nothing depends on what is not.
+// Validates without a second attempt, as long as no run depends on a damaged pointer.
 Result<Answer> pointer_validate(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   Looked looked{.use = {}, .began = call.services.clock.now()};
@@ -179,7 +177,7 @@ Result<Answer> pointer_validate(Call& call) {
   RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
   ASSIGN_OR_RETURN(evidence::Outcome outcome,
                    look_at_pointers(call, pointers, {.run = looked.use.run, .as_of = looked.as_of}));
-  for (auto& item : outcome.items) item.resolution.text.reset();  // whoever wants to read it resolves it
+  for (auto& item : outcome.items) item.resolution.text.reset();  // pointer.resolve returns texts
   json::Writer out;
   write_results(out.begin_object(), outcome);
   write_halted(out.member("ok", bad_of(outcome) == 0), outcome);

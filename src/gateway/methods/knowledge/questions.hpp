@@ -1,4 +1,4 @@
-// What the methods that ask the corpora share: how their parameters are read, and what their caller may see.
+// Reads the parameters of the methods that query corpora.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,8 +7,8 @@
 
 namespace muniment::gateway::methods {
 
-// What holds for all queries of the request: mode, topK, group, profile, filters, asof, cursor, explain, exact.
-// Errors: invalid_argument.
+// Reads what applies to all queries of the request: mode, topK, group, profile, filters, asof, cursor, explain, exact,
+// and the corpora that the caller may see. Errors: invalid_argument.
 Result<retrieval::Question> common_question(Call& call);
 
 Result<retrieval::Scope> scope_of(Call& call);

@@ -1,5 +1,5 @@
-// evidence.retrieve: questions in, cards out. What was asked and what came back is an event of the run that asked, or
-// of _log.
+// evidence.retrieve: answers queries with cards. The queries and results are recorded as an event of the run that
+// asked, or of _log.
 #include <algorithm>
 #include <set>
 
@@ -26,9 +26,9 @@ Result<std::optional<Time>> date_of(const json::Value& filters, std::string_view
   if (!text) return std::optional<Time>();
   const auto date = retrieval::parse_date(*text);
   if (!date)
-    return Error(
-        Errc::invalid_argument,
-        fmt::format("filters.{}: \"{}\" is no date. Write 2026-01-31 or an RFC 3339 time.", name, text->substr(0, 60)));
+    return Error(Errc::invalid_argument,
+                 fmt::format("filters.{}: \"{}\" is not a date. Write 2026-01-31 or an RFC 3339 time.", name,
+                             text->substr(0, 60)));
   return std::optional(name == "after" ? date->end : date->begin);
 }
 
@@ -66,7 +66,7 @@ std::string result_json(const std::string& query, const retrieval::Answer& answe
   return std::move(out.end_object()).text();
 }
 
-// What the log keeps of a request, from the results themselves; counts it, too.
+// Returns the logged record of a request, taken from the results, and counts it.
 std::string answered_body(Services& services, const std::vector<retrieval::Question>& questions,
                           const std::vector<std::string>& results, bool hit, std::int64_t duration_us) {
   services.counters.queries += static_cast<std::int64_t>(questions.size());
@@ -118,7 +118,7 @@ std::string answered_body(Services& services, const std::vector<retrieval::Quest
 
 namespace {
 
-// A passage that does not stand any more takes the whole answer with it.
+// One passage that is no longer valid invalidates the cached answer.
 bool still_stands(Call& call, std::string_view answer, std::optional<std::int64_t> as_of) {
   const auto parsed = json::parse(answer);
   if (!parsed) return false;
@@ -135,12 +135,13 @@ bool still_stands(Call& call, std::string_view answer, std::optional<std::int64_
   });
 }
 
-// In the second level everything counts that may differ between two starts of the daemon.
+// The key of the shared cache includes every setting that may differ between two starts of the daemon.
 std::string shared_key(Services& services, const std::string& key) {
   return key + "\n" + joined(services.retrieval.indexer().degraded(), "\n");
 }
 
-// What was answered before to the same plan, by all lanes that could answer it now; nullptr: nothing that still stands.
+// Returns the cached answer to the same plan if all lanes contributed that could answer now and all passages are still
+// valid; otherwise nullptr.
 std::shared_ptr<const std::string> known_answer(Call& call, const retrieval::QueryPlan& plan) {
   retrieval::Retriever& retriever = call.services.retrieval.retriever();
   const std::vector<std::string> keys = retriever.keys(plan, call.deadline);
@@ -161,14 +162,14 @@ std::shared_ptr<const std::string> known_answer(Call& call, const retrieval::Que
   return nullptr;
 }
 
-// What is slower than it was meant to be, and changes no answer.
+// Writes the components that are degraded; they slow answers down but do not change them.
 void write_degraded(json::Writer& out, Services& services) {
   const retrieval::SharedCache* const shared = services.retrieval.shared_cache();
   const std::string problem = shared ? shared->problem() : std::string();
   if (!problem.empty()) out.member("degraded", std::vector<std::string>{"shared cache: " + problem});
 }
 
-// How far a lane was behind is not so any more when the answer is given again: that it is behind is.
+// A remembered answer keeps that a lane was behind, but not how far.
 retrieval::Answer as_remembered(retrieval::Answer answer) {
   for (const std::string& lane : answer.waiting) {
     std::erase_if(answer.degraded, [&](const std::string& words) { return words.starts_with(lane + ": "); });
@@ -261,7 +262,7 @@ Result<Answer> evidence_retrieve(Call& call) {
   for (const std::string& result : results) out.raw(result);
   out.end_array().member("cache", all_hit ? "hit" : "miss");
   write_degraded(out, call.services);
-  // What could not be verified may be something that a run depends on.
+  // A run may depend on a passage that could not be verified.
   evidence::Outcome outcome;
   if (!unverified.empty()) {
     ASSIGN_OR_RETURN(outcome, resolve_pointers(call, unverified, {.run = use.run, .depth = evidence::Depth::whole}));

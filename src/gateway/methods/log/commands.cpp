@@ -1,6 +1,6 @@
-// command.start and command.end: what `muniment exec` saw. A command is named by the id of its
-// command.started event, and the id of its end follows from that, so that an end that is sent
-// again, its outcome unknown, is recorded once.
+// command.start and command.end: record a command that `muniment exec` ran. The id of its command.started event names
+// the command, and the id of its end is derived from it, so that an end that is sent again after an unknown outcome is
+// recorded once.
 #include <initializer_list>
 
 #include "gateway/access.hpp"
@@ -20,7 +20,7 @@ Reply command_reply(const std::string& command_id, std::string_view run_id, cons
   return {std::move(out).text(), {}};
 }
 
-// The parameters `names`, and the client's own, as they were sent.
+// Copies the parameters `names`, and the client's own, as they were sent.
 void copy_members(json::Writer& out, const json::Value& params, std::initializer_list<std::string_view> names) {
   for (std::string_view name : names) {
     if (const json::Value value = params[name]) out.raw_member(name, value.source());
@@ -38,7 +38,7 @@ Status check_size(std::string_view method, const std::string& body) {
 Result<Answer> append_command(Call& call, const std::shared_ptr<store::Run>& run, std::string command_id,
                               events::NewEvent event) {
   const Status open = check_open(*run);
-  if (call.check_ids || !open) {  // of a run that has ended since, too: it was recorded, and its reply says so
+  if (call.check_ids || !open) {  // also for a run that has ended since: the end was recorded, and the reply says so
     if (!call.reader) return NeedsWorker{};
     ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, {&event, 1}));
     if (first) return command_reply(command_id, run->run_id, first->front());
@@ -55,7 +55,7 @@ Result<Answer> append_command(Call& call, const std::shared_ptr<store::Run>& run
   return append;
 }
 
-// A stream is referred to by what the artifact's row says, not by what the client says of it.
+// A stream's hash and size come from the artifact's row, not from the client.
 Status write_output(Call& call, json::Writer& out, const store::Run& run, std::string_view stream) {
   const json::Value given = call.params[stream];
   if (!given) return success();
@@ -66,9 +66,8 @@ Status write_output(Call& call, json::Writer& out, const store::Run& run, std::s
                                       ". Put it first: artifact.put");
   }
   if (store::is_erased(*row)) {
-    return Error(Errc::conflict,
-                 std::string(stream) + ": artifact " + id +
-                     " is erased. Where the end of the command was recorded before, it cannot be compared any more.");
+    return Error(Errc::conflict, std::string(stream) + ": artifact " + id +
+                                     " is erased. A command end that was recorded before cannot be compared any more.");
   }
   out.key(stream).begin_object().member("artifact_id", row->artifact_id.text());
   out.member("hash", to_hex(row->hash)).member("size_bytes", row->size_bytes).member("mime_type", row->mime_type);

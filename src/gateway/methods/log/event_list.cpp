@@ -1,4 +1,4 @@
-// event.get and event.list: reading the log, a page at a time.
+// event.get and event.list: read the log, one page at a time.
 #include <algorithm>
 
 #include "base/limits.hpp"
@@ -11,7 +11,7 @@
 namespace muniment::gateway::methods {
 namespace {
 
-// The whole log is not everybody's to list.
+// Only root and the daemon's own user may list the whole log.
 Error no_event(const Call& call, std::string_view which) {
   return Error(Errc::not_found, "no event " + std::string(which) +
                                     (call.caller.admin ? ". See: event.list" : ". See: event.list with a run_id"));
@@ -30,7 +30,7 @@ Result<std::optional<events::Event>> event_named(Call& call) {
   return find_event(call, *seq);
 }
 
-// The question of event.list as a reader takes it, and which one.
+// The filter of event.list, and the reader for it.
 struct Asked {
   store::EventFilter filter;
   store::Reader* reader = nullptr;
@@ -46,7 +46,7 @@ Result<Asked> events_asked_for(Call& call) {
     filter.run_no = found.run->view().run_no;
     asked.reader = found.reader;
   } else if (!call.caller.admin) {
-    return Error(Errc::denied, "the whole log is read by root and the daemon's own user. Give a run_id.");
+    return Error(Errc::denied, "only root and the daemon's own user may read the whole log. Give a run_id.");
   } else if (params["from_run_seq"] || params["to_run_seq"]) {
     return Error(Errc::invalid_argument, "from_run_seq and to_run_seq need a run_id.");
   }
@@ -63,7 +63,7 @@ Result<Asked> events_asked_for(Call& call) {
   return asked;
 }
 
-// Where the page before ended.
+// Sets the filter to begin after the previous page.
 Status continue_at(store::EventFilter& filter, const json::Value& cursor, std::string_view question) {
   if (!cursor) return success();
   ASSIGN_OR_RETURN(const std::int64_t position, read_cursor(cursor.string_or(""), question));
@@ -84,7 +84,7 @@ class EventPage {
  public:
   EventPage(PageLimits at_most, EventFields fields) : at_most_(at_most), fields_(fields) {}
 
-  // False: there is no room for it.
+  // Returns false if the event does not fit.
   bool add(const events::Event& event) {
     std::string text = event_json(event, fields_);
     if (count_ > 0 && (count_ >= at_most_.items || text_.size() + text.size() > at_most_.bytes)) return false;
@@ -112,9 +112,8 @@ std::size_t bytes_of(const std::vector<events::Event>& events) {
   return bytes;
 }
 
-// The seq with which the next page begins; nullopt when there is none. `fetched` was asked for one
-// event more than the page may have, and one body more than its bytes: with less than the page's
-// bytes it was not cut short.
+// Returns the seq of the next page; nullopt if there is none. `fetched` was read with a limit of one event more than a
+// page holds and of the page's bytes plus one body, so a shorter result was not cut.
 std::optional<std::int64_t> next_position(const std::vector<events::Event>& fetched, std::size_t shown,
                                           PageLimits at_most, bool newest_first) {
   if (shown < fetched.size()) return fetched[shown].seq;

@@ -1,5 +1,5 @@
-// event.append: the hot path. On the loop thread it only reads what is in memory; what needs a file
-// or Postgres (a run that is not loaded, ids that may be known) goes to a worker.
+// event.append: the hot path. On the loop thread it uses memory alone; a request that needs a file or Postgres (a run
+// that is not loaded, ids that may be known) moves to a worker.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -44,8 +44,8 @@ bool wants_spill(Call& call, const AdmittedAppend& admitted) {
   return std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return may_spill(item.body); });
 }
 
-// Would the patches among the events apply to the run's working state as it is now? Asked of the
-// bodies as they came, before anything is spilled.
+// Checks that the patches among the events apply to the run's present working state. Uses the bodies as received,
+// before spilling.
 Status check_patches(Call& call, const store::Run& run, const AdmittedAppend& admitted) {
   std::vector<std::string_view> patches;
   for (const AdmittedEvent& item : admitted.events) {
@@ -69,7 +69,7 @@ bool has_patches(const AdmittedAppend& admitted) {
                              [](const AdmittedEvent& item) { return item.event.type == patched_type; });
 }
 
-// Moves long parts out of the bodies.
+// Spills long parts of the bodies.
 Result<Spilled> spill_bodies(Call& call, const store::Run& run, AdmittedAppend& admitted) {
   Spilled spilled;
   for (std::size_t i = 0; i < admitted.events.size(); ++i) {
@@ -81,13 +81,13 @@ Result<Spilled> spill_bodies(Call& call, const store::Run& run, AdmittedAppend& 
   return spilled;
 }
 
-// Of a long run that was loaded anew not all ids are in memory: those that a client chose are asked for.
+// A long run that was loaded again does not have all ids in memory: ids that a client chose have to be looked up.
 bool has_unknown_ids(const store::Run& run, const AdmittedAppend& admitted) {
   return run.ids_complete_from > 0 &&
          std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return !item.event.event_id_is_ours; });
 }
 
-// The artifacts come before the events that refer to them, in the same commit.
+// The artifacts precede the events that refer to them, in the same commit.
 void add_artifacts(Call& call, const std::shared_ptr<store::Run>& run, const Spilled& spilled,
                    const std::vector<events::NewEvent>& events, store::AppendRequest& request) {
   for (const Spilled::Artifact& artifact : spilled.artifacts) {
@@ -98,7 +98,7 @@ void add_artifacts(Call& call, const std::shared_ptr<store::Run>& run, const Spi
   }
 }
 
-// The manifests that events name. What an importer brings along may name what stayed behind.
+// Returns the manifests that events name. Imported events may name manifests that were not imported.
 std::vector<std::string> manifests_of(const store::Run& run, const AdmittedAppend& admitted) {
   std::vector<std::string> pointers;
   if (run.view().origin == events::Origin::imported) return pointers;
@@ -109,21 +109,22 @@ std::vector<std::string> manifests_of(const store::Run& run, const AdmittedAppen
   return pointers;
 }
 
-// Of a run that takes no more the appender says why.
+// Skips a run that is not open: the appender returns the reason.
 Result<evidence::Outcome> resolve_manifests(Call& call, const std::shared_ptr<store::Run>& run,
                                             const std::vector<std::string>& manifests) {
   if (manifests.empty() || run->view().status != store::RunStatus::open) return evidence::Outcome{};
   return resolve_needed(call, manifests, run);
 }
 
-// A state's hash holds the position of the run, so a patch that was admitted against a hash may only
-// be numbered there: what else is appended meanwhile refuses it.
+// A state's hash includes the run's position. A patch that was admitted against a hash may be numbered only there; any
+// other append in between refuses it.
 bool names_its_state(const AdmittedAppend& admitted) {
   const AdmittedEvent& first = admitted.events.front();
   return first.event.type == patched_type && first.body["expected_state_hash"].present();
 }
 
-// The events are all there. Where one more was sent with their key, that was another request. Errors: conflict.
+// The log has all of the events. If the first request with their key had more events, it was another request. Errors:
+// conflict.
 Result<Answer> answer_again(Call& call, const store::Run& run, bool several,
                             const std::vector<events::Receipt>& receipts, const Spilled& spilled) {
   if (!call.idempotency_key.empty()) {
@@ -143,7 +144,7 @@ Error state_moved_on(const store::Run& run) {
   return error;
 }
 
-// The reply to an append that is in, and what goes when it is refused.
+// Sets the reply of a committed append, and the clean-up of a refused one.
 void answer_append(PendingAppend& append, const std::shared_ptr<store::Run>& run, const Spilled& spilled, bool several,
                    std::size_t count, bool by_state) {
   append.finish = [several, spilled, count](Services& services,
@@ -160,7 +161,7 @@ void answer_append(PendingAppend& append, const std::shared_ptr<store::Run>& run
   }
 }
 
-// Errors: those of admit_append. An event of the gate that a client tries to append is recorded as a violation.
+// Errors: those of admit_append. If a client tries to append an event of the gate, a violation is recorded.
 Result<AdmittedAppend> admit(Call& call, const std::shared_ptr<store::Run>& run) {
   Result<AdmittedAppend> admitted =
       admit_append(call.params, call.caller, call.idempotency_key, run->view().origin, call.services.clock.now());
@@ -173,7 +174,7 @@ Result<AdmittedAppend> admit(Call& call, const std::shared_ptr<store::Run>& run)
 Result<Answer> event_append(Call& call) {
   std::string run_id = call.params["run_id"].string_or("");
   ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, find_run(call, run_id));
-  // A patch has to apply to what its sender made of the state: its connection's earlier events are in first.
+  // A patch applies to the state as its sender knows it, so the connection's earlier events have to be appended first.
   if (!call.reader && sends_patches(call.params)) return NeedsWorker{.settled = true};
   if (!run) return NeedsWorker{};
   if (run_id == log_run_id) RETURN_IF_ERROR(check_open(*run));
@@ -191,8 +192,8 @@ Result<Answer> event_append(Call& call) {
   const std::vector<std::string> manifests = manifests_of(*run, admitted);
   Spilled spilled;
   const bool spills = wants_spill(call, admitted);
-  // Whether it repeats an earlier one is asked before files are written, and of a patch that does not apply: it may
-  // have been applied already.
+  // A repetition is detected before files are written, and for a patch that does not apply, because it may have been
+  // applied already.
   const bool check_ids = call.check_ids || spills || refused_patch || !manifests.empty() ||
                          finishes_plan_items(admitted) || has_unknown_ids(*run, admitted);
   if (check_ids && !call.reader) return NeedsWorker{};
@@ -221,14 +222,14 @@ Result<Answer> event_append(Call& call) {
   append.request.ids_checked = check_ids;
   append.request.expected_run_seq = expected_run_seq;
   if (spills) append.request.contents_asked_at = contents_asked_at;
-  append.companions = spilled.artifacts.size();
+  append.leading_events = spilled.artifacts.size();
   append.request.events.reserve(spilled.artifacts.size() + events.size());
   add_artifacts(call, run, spilled, events, append.request);
   for (events::NewEvent& event : events) {
     append.request.events.push_back({run, std::move(event), false});
   }
   for (events::NewEvent& event : violations) append.request.events.push_back({run, std::move(event), false});
-  // Behind the events, whose first one may have been promised a place.
+  // These follow the request's events, whose first one may have been promised a position.
   append.request.events.insert(append.request.events.end(), outcome.events.begin(), outcome.events.end());
   answer_append(append, run, spilled, several, events.size(), by_state);
   return append;

@@ -1,4 +1,4 @@
-// What the methods that record a manifest share: its row, and the event that says so.
+// Makes the row and the event of a manifest, for the methods that record one.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace muniment::gateway::methods {
 
-// With a salt of its own. `text` is its JSON.
+// Makes a row with a new salt. `text` is the manifest's JSON.
 store::ManifestRow make_manifest(const Uuid& manifest_id, const std::string& run_id, std::string text);
 
-// The body of its manifest.recorded.
+// Returns the body of the row's manifest.recorded.
 std::string manifest_recorded_body(const store::ManifestRow& row);
 
 }  // namespace muniment::gateway::methods

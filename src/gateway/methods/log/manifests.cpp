@@ -1,6 +1,6 @@
-// manifest.put and manifest.get: what was in the context window and why, as JSON in the database.
-// A manifest refers (to transcript ranges, artifacts, cards), and may stand on a base of which it
-// adds and drops, so that a run stores them linear in its length.
+// manifest.put and manifest.get: store the content of a context window and the reasons as JSON in the database. A
+// manifest holds references (to transcript ranges, artifacts, cards) and may add to and drop from a base manifest, so
+// that a run's manifests grow linearly with its length.
 #include "base/limits.hpp"
 #include "base/process/failpoint.hpp"
 #include "base/text.hpp"
@@ -26,7 +26,7 @@ Status check_size(std::string_view manifest) {
   return error;
 }
 
-// The manifest that `manifest` stands on. Errors: invalid_argument, not_found.
+// Returns the base of `manifest`. Errors: invalid_argument, not_found.
 Result<std::optional<Uuid>> base_of(Call& call, const store::Run& run, const json::Value& manifest) {
   const json::Value named = manifest["base"];
   if (!named || named.is(json::Kind::null)) return std::optional<Uuid>();
@@ -49,13 +49,13 @@ std::string put_result(const store::ManifestRow& row, std::int64_t seq, bool dup
   return std::move(out.end_object()).text();
 }
 
-// With the same idempotency key a request has the same ids: of its event, and of the manifest.
+// Equal idempotency keys give equal ids of the event and of the manifest.
 Uuid repeated_id(const Call& call, const store::Run& run, std::size_t index) {
   return idempotent_id_in(run, call.caller, "manifest.put", call.idempotency_key, index);
 }
 
-// What the same request was answered when it was recorded; nullopt: it was not. Errors: conflict where it says
-// something else now, or where what it said was erased.
+// Returns the first reply to a repeated request; nullopt if it was not recorded. Errors: conflict if the request
+// differs or the recorded manifest was erased.
 Result<std::optional<Reply>> first_answer(Call& call, const store::Run& run) {
   const std::int64_t run_no = run.view().run_no;
   if (run_no < 0) return std::optional<Reply>();
@@ -64,7 +64,7 @@ Result<std::optional<Reply>> first_answer(Call& call, const store::Run& run) {
   FAILPOINT("manifest.known");
   ASSIGN_OR_RETURN(const auto row, call.reader->manifest(repeated_id(call, run, 1)));
   if (!known->body || !row || !row->salt)
-    return used_key(*known, true);  // an erasure takes both, perhaps between the two reads
+    return used_key(*known, true);  // an erasure removes both, perhaps between the two reads
   const bool same_step = known->step_id.value_or("") == call.params["step_id"].string_or("");
   if (!same_step || sha256({view_of(*row->salt), call.params["manifest"].source()}) != row->hash)
     return used_key(*known);
@@ -101,8 +101,7 @@ Result<Answer> manifest_put(Call& call) {
   const bool repeatable = !call.idempotency_key.empty();
   if (!run) return NeedsWorker{};
   const bool imported = run->view().origin == events::Origin::imported;
-  // What the manifest says was in the window must be there; what an importer brings along may refer to what stayed
-  // behind.
+  // Everything that a manifest refers to must exist; an imported manifest may refer to content that was not imported.
   const std::vector<std::string> pointers =
       imported ? std::vector<std::string>() : evidence::pointers_of_manifest(manifest, run->run_id);
   if (!call.reader && (!pointers.empty() || manifest["base"] || repeatable)) return NeedsWorker{};
@@ -127,7 +126,7 @@ Result<Answer> manifest_put(Call& call) {
   const std::string step_id = call.params["step_id"].string_or("");
   append.request.events.push_back(
       {run, make_event(call, *run, "manifest.recorded", manifest_recorded_body(row), step_id), false});
-  if (repeatable) {  // sent twice at once, the second is given back, and finds the first
+  if (repeatable) {  // a second, concurrent request is returned for retry and finds the first
     events::NewEvent& event = append.request.events.back().event;
     event.event_id = repeated_id(call, *run, 0);
     event.event_id_is_ours = false;
@@ -151,7 +150,7 @@ Result<Answer> manifest_get(Call& call) {
   const std::optional<store::ManifestRow>& row = found.row;
   if (!row) return none;
   ASSIGN_OR_RETURN(const bool visible, sees_run(call, row->run_id, found.reader->log_no()));
-  if (!visible) return none;  // somebody else's looks the same
+  if (!visible) return none;  // the same error as for a manifest of another user
   note_log(call, *found.reader);
   if (row->manifest && sha256({view_of(*row->salt), *row->manifest}) != row->hash) {
     Error error(Errc::corrupt, "manifest " + id->text() + " does not match its hash");

@@ -1,5 +1,5 @@
-// run.recover: what a run is missing, a file put back, and the run goes on once nothing is missing.
-// server.rebuild: the derived tables made anew from the log.
+// run.recover lists the damaged dependencies of a run, restores a file, and resumes the run once none is damaged.
+// server.rebuild makes the derived tables again from the log.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -24,7 +24,7 @@
 namespace muniment::gateway::methods {
 namespace {
 
-// The document, and what reads its log: what is needed may lie in a closed one.
+// The document and the reader of its log, which may be a closed one.
 struct FoundDocument {
   store::CitedDocument cited;
   store::Reader* reader = nullptr;
@@ -39,8 +39,8 @@ Result<FoundDocument> find_document(Call& call, const evidence::Pointer& pointer
   return Error(Errc::not_found, "no document " + pointer.text);
 }
 
-// What became of a file that was named: it was put back, or nothing was wrong with it. A copy that does not fit is an
-// error in either case.
+// The result for a named file: it was restored, or it was intact. A copy that does not match is an error in either
+// case.
 enum class Repair : std::uint8_t { put_back, as_recorded };
 
 struct Named {
@@ -53,7 +53,7 @@ Result<Repair> put_back(Call& call, const store::ArtifactRow& row, const std::st
   return was_put_back ? Repair::put_back : Repair::as_recorded;
 }
 
-// A good copy of a document whose bytes are a span of an artifact: the artifact with that span put right.
+// Repairs a document whose bytes are a span of an artifact: writes the artifact with that span replaced.
 Result<Repair> repair_document(Call& call, const evidence::Pointer& pointer, const std::string& file) {
   ASSIGN_OR_RETURN(const FoundDocument found, find_document(call, pointer));
   const store::DocumentRow& row = *found.cited.document;
@@ -96,7 +96,7 @@ Result<Repair> repair(Call& call, const json::Value& repair) {
         text +
             " is neither an artifact nor a document: only files can be put back. Manifests and snapshots live in Postgres: restore it from a backup.");
   }
-  // Also one of a closed log, to which nothing is said of it.
+  // The artifact may be in a closed log; the reply does not name that log.
   ASSIGN_OR_RETURN(const auto found, find_in_all<store::ArtifactRow>(
                                          call, [&](store::Reader& reader) { return reader.artifact(pointer.id); }));
   const auto& row = found.row;
@@ -136,7 +136,7 @@ std::string recover_json(const store::Run& run, const Survey& found, const Named
     json::Writer item;
     write_resolution(item, damage.found, true);
     std::string text = std::move(item).text();
-    text.pop_back();  // its brace: what needs it comes inside
+    text.pop_back();  // removes the closing brace; the dependents are added inside
     json::Writer needed_by;
     needed_by.begin_array();
     for (const std::string& needed : damage.needed_by) needed_by.string(needed);

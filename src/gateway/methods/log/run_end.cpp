@@ -1,5 +1,5 @@
-// run.end and run.annotate: one event each. Both are also taken by a halted run, and a repeated
-// request with the same _meta.idempotency_key answers with the first receipt.
+// run.end and run.annotate append one event each. A halted run accepts both, and a repeated request with the same
+// _meta.idempotency_key gets the first receipt.
 #include "evidence/pointer_follower.hpp"
 #include "gateway/access.hpp"
 #include "gateway/append/first_receipts.hpp"
@@ -21,7 +21,7 @@ Reply receipt_reply(std::string_view run_id, const events::Receipt& receipt) {
   return {std::move(out).text(), {}};
 }
 
-// The parameters `names`, as they were sent, as a body.
+// Returns the parameters `names`, as they were sent, as a body.
 Result<std::string> body_of(std::string_view method, const json::Value& params,
                             std::initializer_list<std::string_view> names) {
   json::Writer out;
@@ -35,7 +35,7 @@ Result<std::string> body_of(std::string_view method, const json::Value& params,
   return std::move(out).text();
 }
 
-// An event of the run, repeatable where the request has an idempotency key.
+// Makes an event of the run; with an idempotency key its id is repeatable.
 events::NewEvent repeatable_event(Call& call, const store::Run& run, std::string_view method, std::string_view type,
                                   std::string body) {
   events::NewEvent event = make_event(call, run, type, std::move(body));
@@ -46,7 +46,7 @@ events::NewEvent repeatable_event(Call& call, const store::Run& run, std::string
   return event;
 }
 
-// The reply to a repeated request, or the append of a new one.
+// Returns the reply to a repeated request, or appends a new event.
 Result<Answer> append_once(Call& call, const std::shared_ptr<store::Run>& run, events::NewEvent event,
                            PendingAppend append) {
   if (call.check_ids) {
@@ -63,7 +63,8 @@ Result<Answer> append_once(Call& call, const std::shared_ptr<store::Run>& run, e
   return append;
 }
 
-// A run ends as a success only when all that its claims, evidence and manifests depend on is there. nullopt: it is.
+// A run may end as a success only if everything that its claims, evidence and manifests depend on is intact. Returns
+// nullopt if so.
 Result<std::optional<Answer>> what_success_lacks(Call& call, const std::shared_ptr<store::Run>& run) {
   ASSIGN_OR_RETURN(const auto needed, evidence::pointers_needed_by(run->run_id, call.services.tail, *call.reader));
   std::vector<std::string> pointers;
@@ -80,18 +81,17 @@ Result<std::optional<Answer>> what_success_lacks(Call& call, const std::shared_p
 
 Error no_success(const store::Run& run) {
   Error error = halted_error(run);
-  error.message += " A run that was stopped is no success: recover it first, or end it with another outcome.";
+  error.message += " A stopped run cannot end as a success: recover it first, or end it with another outcome.";
   return error;
 }
 
-// What is to be said instead of ending the run as a success; nullopt: nothing speaks against it, or it is decided
-// elsewhere.
+// Returns the refusal to end the run as a success; nullopt if there is no reason, or if another check decides.
 Result<std::optional<Answer>> refuse_success(Call& call, const std::shared_ptr<store::Run>& run,
                                              const events::NewEvent& event) {
-  if (run->view().origin == events::Origin::imported) return std::optional<Answer>();  // its source says how it ended
+  if (run->view().origin == events::Origin::imported) return std::optional<Answer>();  // its source states how it ended
   const store::RunStatus status = run->view().status;
   if (status != store::RunStatus::open && status != store::RunStatus::halted) return std::optional<Answer>();
-  // Of what was a success when it was first sent nothing is asked again, though the run was taken up since.
+  // A repeated request that was recorded as a success is not checked again, even if the run was reopened since.
   ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, {&event, 1}));
   if (first) return std::optional<Answer>(receipt_reply(run->run_id, first->front()));
   if (status == store::RunStatus::open) return what_success_lacks(call, run);
@@ -136,7 +136,7 @@ Result<Answer> run_annotate(Call& call) {
   if (body == "{}") {
     return Error(Errc::invalid_argument, "run.annotate needs one of labels, note, legal_hold, retain_until.");
   }
-  // Who put a hold on a run is answered when nothing is erased from it any more.
+  // The reply to a legal hold or a retention date waits until no erasure of the run is in progress.
   if (call.params["legal_hold"] || call.params["retain_until"]) {
     if (!call.reader) return NeedsWorker{};
     RETURN_IF_ERROR(begin_referring(call));

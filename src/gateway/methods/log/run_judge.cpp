@@ -1,5 +1,5 @@
-// run.judge: what the agent claimed in a run, and what the run's events say of it. The events are read in pages, and
-// texts that were spilled are read as artifacts within a budget.
+// run.judge: compares the agent's claims in a run with the run's events. The events are read in pages; spilled texts
+// are read from their artifacts up to a limit.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -16,7 +16,7 @@ namespace {
 
 namespace judging = evidence::run_judge;
 
-constexpr std::int64_t judged_spilled_bytes_max = 64 << 20;  // of one call; later texts count as not read
+constexpr std::int64_t judged_spilled_bytes_max = 64 << 20;  // per call; texts beyond it count as not read
 constexpr std::int64_t judged_artifact_bytes_max = judging::output_bytes_max;
 constexpr std::string_view judged_types[] = {"claim.recorded", "command.*",     "evidence.recorded",
                                              "file.changed",   "message.added", "model.answered",
@@ -26,7 +26,8 @@ class SpilledReader {
  public:
   SpilledReader(Call& call, const ReadRun& found) : call_(call), found_(found) {}
 
-  // The texts that the event refers to. Of this run alone: a body may name whatever its sender likes.
+  // Returns the texts that the event refers to. Only artifacts of this run are read, because a client may put any id
+  // into a body.
   Result<judging::Spilled> read(std::string_view type, const json::Value& body) {
     judging::Spilled texts;
     for (const Uuid& id : judging::spilled_artifacts(type, body)) {
@@ -37,7 +38,7 @@ class SpilledReader {
       }
       auto text = read_ends(*row);
       if (!text && is_transient(text.error().code)) return text.error();
-      if (!text) {  // damaged or erased: the methods that return its bytes say so
+      if (!text) {  // damaged or erased: the methods that return its bytes report it
         ++unread_;
         continue;
       }
@@ -50,7 +51,7 @@ class SpilledReader {
   std::int64_t unread() const { return unread_; }
 
  private:
-  // All of it, or its beginning and its end.
+  // Reads all bytes, or the beginning and the end.
   Result<std::string> read_ends(const store::ArtifactRow& row) {
     store::ArtifactFiles& files = call_.services.files;
     const store::StoredFile file = store::file_of(row);
@@ -81,7 +82,7 @@ Status judge_event(judging::RunJudge& judge, SpilledReader& spilled, const event
   return success();
 }
 
-// The events that the run has now, page by page.
+// Reads the run's present events page by page.
 Result<judging::Judgement> judge_events(Call& call, const ReadRun& found, SpilledReader& spilled) {
   const std::int64_t run_no = found.run->view().run_no;
   ASSIGN_OR_RETURN(const std::int64_t next_run_seq, found.reader->next_run_seq(run_no));

@@ -1,6 +1,5 @@
-// run.get and run.list. One run is read from the log, so that a client reads what it wrote; a list
-// comes from the tables that the followers "run" and "report" keep: it waits for them, for a moment, and
-// says how far behind they are.
+// run.get and run.list. run.get reads the log, so that a client sees its own writes. run.list reads the tables of the
+// followers "run" and "report": it waits briefly for them and returns how far behind they are.
 #include <thread>
 
 #include "base/limits.hpp"
@@ -30,7 +29,7 @@ std::optional<std::string> text_of(const std::optional<Time>& time) {
   return time ? std::optional(format_time(*time)) : std::nullopt;
 }
 
-// One run says where its next event stands; of a list each says when things happened in it.
+// run.get adds the position of the run's next event; run.list adds the times of each run.
 void write_run(json::Writer& out, const store::RunRow& row, std::optional<std::int64_t> next_run_seq,
                std::int16_t earlier_log = 0) {
   out.begin_object().member("run_id", row.run_id).member("run_no", row.run_no).member("status", row.status);
@@ -53,7 +52,7 @@ void write_run(json::Writer& out, const store::RunRow& row, std::optional<std::i
   out.end_object();
 }
 
-// The daemon's own run has no row. Of the present log it began with the daemon.
+// The daemon's own run has no row. In the present log it began with the daemon.
 Result<store::RunRow> log_row(store::Reader& reader, const store::RunView& view, Time started,
                               std::int16_t of_present) {
   store::RunRow row;
@@ -79,8 +78,8 @@ Result<store::RunRow> row_of(Call& call, const ReadRun& found) {
   return Error(Errc::corrupt, "run " + run.run_id + " has no run.started. Run muniment-verify");
 }
 
-// Waits until the followers have seen everything that is committed now. Answers how many events they
-// are behind when that takes too long.
+// Waits until the followers have processed all present commits. Returns how many events they are behind if that takes
+// too long.
 Result<std::int64_t> wait_for_followers(Call& call) {
   ASSIGN_OR_RETURN(const std::int64_t wanted, call.reader->log_size());
   const Monotonic until = std::min(call.services.clock.monotonic() + follower_wait_most, call.deadline);
@@ -99,7 +98,7 @@ Result<std::int64_t> wait_for_followers(Call& call) {
   return behind;
 }
 
-// A row, and which of the logs that are listed it is of.
+// A row, and the log that it belongs to.
 struct ListedRun {
   store::RunRow row;
   std::size_t reader_no = 0;
@@ -135,7 +134,7 @@ store::RunFilter run_filter_of(const Call& call) {
 
 Result<Answer> run_get(Call& call) {
   ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));
-  // From the table, as everything that is read: what another read has shown is not yet unknown to this one.
+  // Reads the table like every other read, so that this reply is not older than a previous one.
   ASSIGN_OR_RETURN(const std::int64_t next_run_seq, found.reader->next_run_seq(found.run->view().run_no));
   ASSIGN_OR_RETURN(const store::RunRow row, row_of(call, found));
   json::Writer out;
@@ -159,7 +158,7 @@ Result<Answer> run_list(Call& call) {
   const auto limit = static_cast<std::size_t>(
       call.params["limit"].as_int().value_or(static_cast<std::int64_t>(limits::page_items_default)));
   ASSIGN_OR_RETURN(const std::int64_t behind, wait_for_followers(call));
-  // The runs of the present log, then those of the logs before it, the newest first.
+  // Lists the runs of the present log, then those of the earlier logs, newest log first.
   std::vector<ListedRun> rows;
   for (; reader_no < readers.size() && rows.size() <= limit; ++reader_no) {
     ASSIGN_OR_RETURN(auto found, readers[reader_no]->runs(filter, limit + 1 - rows.size()));

@@ -1,5 +1,5 @@
-// run.start: a new run, an open one taken up again (a restart after a crash is the main case), or
-// an ended one reopened. events.md, The life of a run.
+// run.start: starts a run, resumes an open one (mainly after a crash of the client), or reopens an ended one. See
+// docs/events.md, The life of a run.
 #include "gateway/access.hpp"
 #include "gateway/append/first_receipts.hpp"
 #include "gateway/methods/methods.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view start_method = "run.start";
 
-// What run.started takes over as it was sent.
+// Members that run.started copies as they were sent.
 constexpr std::string_view kept_members[] = {"agent",       "goal",   "forked_from", "continues", "labels",
                                              "external_id", "client", "cwd",         "vcs",       "import"};
 
@@ -27,14 +27,14 @@ Reply resumed_reply(const store::Run& run, std::int64_t next_run_seq, bool dupli
   return {std::move(out).text(), {}};
 }
 
-// From the table, as everything that is read: what another read has shown is not yet unknown to this one.
+// Reads the table like every other read, so that this reply is not older than a previous one.
 Result<Answer> resume(Call& call, const store::Run& run, bool duplicate) {
   if (!call.reader) return NeedsWorker{};
   ASSIGN_OR_RETURN(const std::int64_t next_run_seq, call.reader->next_run_seq(run.view().run_no));
   return resumed_reply(run, next_run_seq, duplicate);
 }
 
-// A run that has ended or stopped since is not taken up again by a request that started it.
+// A repeated start request does not resume a run that has ended or stopped since.
 Reply repeated_reply(const store::Run& run) {
   json::Writer out;
   out.begin_object()
@@ -65,23 +65,23 @@ Error run_taken(const std::string& run_id) {
   return error;
 }
 
-// Does the idempotency key name the run? It does where nothing else does.
+// The idempotency key names the run only if the request has no run_id.
 bool named_by_key(const Call& call) { return !call.params["run_id"] && !call.idempotency_key.empty(); }
 
 std::string chosen_run_id(const Call& call) {
   if (const auto given = call.params["run_id"].as_string()) return *given;
-  // The same key names the same run, so that a repeated request finds it.
+  // The same key yields the same run id, so that a repeated request finds its run.
   if (named_by_key(call)) return idempotent_id(call.caller, start_method, call.idempotency_key).text();
   return make_uuid_v7(call.services.clock.now()).text();
 }
 
-// The same value, however it is written: spaces, the order of members and escapes say nothing.
+// Compares JSON values regardless of spaces, the order of members and escapes.
 bool same(const json::Value& held, const json::Value& said) {
   return held.present() == said.present() && (!held || json::canonical(held) == json::canonical(said));
 }
 
-// What the daemon decides where the request does not say it is not held against a repeated one: the setting, and how
-// long the parent was, may be others by now.
+// Members that the daemon fills in are not compared with a repeated request that omits them: the setting and the
+// parent's length may have changed.
 bool starts_as(const json::Value& held, const json::Value& said) {
   for (const std::string_view name : kept_members) {
     if (!same(held[name], said[name])) return false;
@@ -92,18 +92,19 @@ bool starts_as(const json::Value& held, const json::Value& said) {
   return !said["indexed"] || said["indexed"].as_bool() == held["indexed"].as_bool().value_or(false);
 }
 
-// Is this the request that started the run which its key names? Errors: conflict, where it says something else, or
-// where what was said was erased.
+// Checks that this request started the run that its key names. Errors: conflict if it differs, or if the recorded event
+// was erased.
 Status check_same_start(Call& call, const store::Run& run) {
   ASSIGN_OR_RETURN(const auto first, call.reader->event_of_run(run.view().run_no, 0));
   if (!first)
-    return Error(Errc::corrupt, "run " + run.run_id + " has no first event. The log was changed: run muniment-verify");
+    return Error(Errc::corrupt, "run " + run.run_id + " has no first event. The log was modified: run muniment-verify");
   if (!first->body) return used_key(*first);
   ASSIGN_OR_RETURN(const json::Document document, json::parse(*first->body));
   return starts_as(document.root(), call.params) ? success() : Status(used_key(*first));
 }
 
-// {"run_id":…, "run_seq":…}: where in its parent the run was started; now, unless it says.
+// Returns {"run_id":…, "run_seq":…}: the position in the parent at which the run was started; the present one by
+// default.
 std::string parent_member(const json::Value& parent, const store::Run& run) {
   json::Writer out;
   out.begin_object()
@@ -119,7 +120,7 @@ Result<std::string> started_body(const Call& call, std::string_view run_id, cons
   for (std::string_view name : kept_members) {
     if (const json::Value value = call.params[name]) out.raw_member(name, value.source());
   }
-  // Decided here, once: what the corpus run holds is a function of the log, whatever the setting is later.
+  // Decided once, at the start: the content of the corpus run is a function of the log, independent of later settings.
   if (call.params["indexed"].as_bool().value_or(call.services.index_runs)) out.member("indexed", true);
   if (parent) out.raw_member("parent", parent_member(call.params["parent"], *parent));
   out.end_object();
@@ -137,13 +138,13 @@ events::NewEvent child_started(Call& call, std::string_view child, const store::
   return make_event(call, parent, "child.started", std::move(out).text());
 }
 
-// The appender numbers one start of a run, whoever comes second is refused: somebody was faster,
-// and if it was the caller itself, its run is there.
+// The appender accepts one start per run. If a second one is refused, another request was faster; if it came from the
+// same caller, its run is returned.
 Result<Reply> second_start(const store::Run& run, const Caller& caller, Error error) {
   const store::RunView view = run.view();
   if (error.code != Errc::conflict || view.status == store::RunStatus::absent) return error;
   if (!may_see(caller, view)) return run_taken(run.run_id);
-  // It was refused behind whatever its caller can have read: memory has that by now.
+  // The refusal came after everything that the caller can have read, so memory includes that.
   if (view.status == store::RunStatus::open) return resumed_reply(run, run.next_run_seq());
   return error;
 }
@@ -161,7 +162,7 @@ Result<Answer> start_new(Call& call, std::string run_id) {
   append.request.actor = call.caller.actor;
   events::NewEvent started = make_event(call, *run, "run.started", std::move(body));
   if (call.params["import"]) started.origin = events::Origin::imported;
-  if (named_by_key(call)) {  // sent twice at once, the second is given back, and finds the first
+  if (named_by_key(call)) {  // a second, concurrent request is returned for retry and finds the first
     started.event_id = idempotent_id(call.caller, start_method, call.idempotency_key, 1);
     started.event_id_is_ours = false;
     append.request.ids_checked = call.check_ids;
@@ -179,14 +180,14 @@ Result<Answer> start_new(Call& call, std::string run_id) {
   return append;
 }
 
-// A run that was stopped and then ended has not got what it needs by that.
+// Ending a stopped run does not restore what stopped it.
 Status check_recovered(Call& call, const store::Run& run) {
   if (!run.view().halt) return success();
   ASSIGN_OR_RETURN(const Survey found, survey(call, run));
   if (found.damage.empty()) return success();
   Error error = halted_error(run);
   error.message +=
-      ". It was ended without being recovered, and is not taken up while what stopped it is damaged: put it back with muniment recover, or go on in "
+      ". It was ended without being recovered, and cannot be reopened while what stopped it is damaged: repair it with muniment recover, or start "
       "a new run that names this one in `continues`";
   return error;
 }
@@ -222,7 +223,7 @@ Result<Answer> run_start(Call& call) {
   if (!known) {
     if (is_new_for_sure) return start_new(call, std::move(run_id));
     if (!call.reader) return NeedsWorker{};
-    // One name, one run: also in the logs that this one goes on from.
+    // A run name is unique, also across the logs that this one continues.
     ASSIGN_OR_RETURN(const auto closed, find_earlier_run(call, run_id));
     if (!closed) return start_new(call, std::move(run_id));
     if (may_see(call.caller, closed->view())) return store::closed_error(*closed);

@@ -1,5 +1,4 @@
-// snapshot.take, snapshot.latest, snapshot.list and run.rehydrate: the state of a run, stored and
-// had back.
+// snapshot.take, snapshot.latest, snapshot.list and run.rehydrate: store and restore the state of a run.
 #include <algorithm>
 #include <utility>
 
@@ -19,13 +18,13 @@
 namespace muniment::gateway::methods {
 namespace {
 
-// Whatever a run's transcript consists of; the same types as docs/format.md (State, Every event).
+// The event types of a run's transcript, as in docs/format.md (State, Every event).
 constexpr std::string_view transcript_types[] = {"message.added", "thought.recorded", "model.answered", "tool.called",
                                                  "tool.returned"};
 
 Error no_state(const store::Run& run) { return {Errc::invalid_argument, "the run " + run.run_id + " has no state."}; }
 
-// The run that `run_id` names, as one that has a state.
+// Returns the run that `run_id` names. Errors: also those for a run without a state.
 Result<ReadRun> run_with_state(Call& call) {
   ASSIGN_OR_RETURN(ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));
   if (found.run->view().run_no > 0) return found;
@@ -58,7 +57,7 @@ void write_row(json::Writer& out, const store::SnapshotRow& row) {
   out.end_object();
 }
 
-// Appends what a taking asks for, and answers once it is in; at once where nothing is to be appended.
+// Appends the snapshot's events and answers once they are committed, or at once if there are none.
 Answer answer_with(snapshot::Taking taking, std::string result) {
   if (!taking.request) return Reply{std::move(result), {}};
   PendingAppend append;
@@ -83,7 +82,7 @@ std::string skipped_json(const std::vector<snapshot::Skipped>& skipped) {
   return std::move(out.end_array()).text();
 }
 
-// A page of the transcript since the last compaction, as of the state's position.
+// Returns a page of the transcript since the last compaction, up to the state's position.
 Result<std::string> messages_page(const Call& call, const ReadRun& found, const json::Value& state) {
   const std::int64_t run_no = found.run->view().run_no;
   const json::Value wanted = call.params["messages"];
@@ -117,7 +116,7 @@ Result<std::string> messages_page(const Call& call, const ReadRun& found, const 
   return text + "}";
 }
 
-// What run.rehydrate says of every state, however large.
+// Writes the members that run.rehydrate returns for a state of any size.
 void write_position(json::Writer& out, const snapshot::Rehydrated& had, const Hash& state_hash) {
   out.member("state_hash", to_hex(state_hash)).member("seq", had.state.seq()).member("run_seq", had.state.run_seq());
   out.key("snapshot_seq");
@@ -126,7 +125,7 @@ void write_position(json::Writer& out, const snapshot::Rehydrated& had, const Ha
   if (!had.skipped.empty()) out.raw_member("skipped", skipped_json(had.skipped));
 }
 
-// The part of the state that is asked for. Errors: invalid_argument, not_found.
+// Returns the requested part of the state. Errors: invalid_argument, not_found.
 Result<std::string> part_of(std::string document, const json::Value& path) {
   if (!path || path.string_or("").empty()) return document;
   const std::string pointer = path.string_or("");
@@ -141,7 +140,7 @@ Result<std::string> part_of(std::string document, const json::Value& path) {
   return part->canonical();
 }
 
-// nullopt: what was rehydrated may not be stored any more.
+// nullopt: the rehydrated state may not be stored any more.
 Result<std::optional<Answer>> answer_of_state(Call& call, const ReadRun& found, const snapshot::Rehydrated& had) {
   const std::shared_ptr<store::Run>& run = found.run;
   const std::string document = had.state.document();
@@ -153,7 +152,7 @@ Result<std::optional<Answer>> answer_of_state(Call& call, const ReadRun& found, 
   }
   json::Writer out;
   out.begin_object();
-  snapshot::Taking taking;  // of a state that is too large for a reply
+  snapshot::Taking taking;  // for a state that is too large for a reply
   if (part.size() <= limits::state_reply_bytes_max) {
     out.raw_member("state", part);
   } else {
@@ -177,15 +176,15 @@ Result<std::optional<Answer>> answer_of_state(Call& call, const ReadRun& found, 
   return std::optional(answer_with(std::move(taking), std::move(out.end_object()).text()));
 }
 
-// A state that could not be had because of damage stops its run, which cannot go on without it. nullopt: it was had at
-// a second look; try again.
+// Damage that prevents reading the state stops the run, which cannot continue without it. nullopt: a second attempt
+// succeeded; try again.
 Result<std::optional<Answer>> answer_lost_state(Call& call, const std::shared_ptr<store::Run>& run,
                                                 const Error& error) {
   if (error.code != Errc::corrupt || error.pointer.empty()) return error;
   return answer_damage(call, error.pointer, {.run = run, .critical = true}, error);
 }
 
-// Of a closed log nothing is kept in memory, and nothing is stored.
+// For a closed log, nothing is cached or stored.
 Result<snapshot::Rehydrated> rehydrated(Call& call, const ReadRun& found, std::optional<std::int64_t> asof) {
   const std::int64_t run_no = found.run->view().run_no;
   if (found.run->closed_log != 0) return snapshot::rehydrate(*found.reader, call.services.files, run_no, asof);
@@ -219,7 +218,8 @@ Result<Answer> snapshot_latest(Call& call) {
     ASSIGN_OR_RETURN(const std::vector<store::SnapshotRow> rows,
                      found.reader->snapshots(run->view().run_no, at_most, 1));
     if (rows.empty())
-      return Error(Errc::not_found, "no good snapshot of " + run->run_id + " there. Take one: snapshot.take");
+      return Error(Errc::not_found,
+                   "no intact snapshot of " + run->run_id + " up to that position. Take one with snapshot.take");
     const auto state = snapshot::read_snapshot(*found.reader, call.services.files, rows.front());
     if (!state && is_transient(state.error().code)) return state.error();
     if (!state) {
@@ -256,7 +256,7 @@ Result<Answer> snapshot_list(Call& call) {
   return Reply{std::move(out.end_object()).text(), {}};
 }
 
-// As it was asked for: a seq, or a time.
+// Returns asof in its requested form: a seq, or a time.
 static std::string asof_text(const json::Value& asof) {
   return asof.as_int() ? fmt::format("seq {}", *asof.as_int()) : asof.string_or("");
 }

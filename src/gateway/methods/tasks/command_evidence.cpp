@@ -1,3 +1,4 @@
+// Reads a recorded command, its output and its report, and makes evidence of them.
 #include "gateway/methods/tasks/command_evidence.hpp"
 
 #include <algorithm>
@@ -16,10 +17,10 @@ namespace {
 namespace completion = evidence::completion;
 namespace reports = evidence::reports;
 
-constexpr std::size_t text_bytes_max = 16 * 1024;     // of the output, in the evidence itself
-constexpr std::size_t content_bytes_max = 48 * 1024;  // of the evidence, within an event's body
+constexpr std::size_t text_bytes_max = 16 * 1024;     // output that the evidence itself contains
+constexpr std::size_t content_bytes_max = 48 * 1024;  // evidence that fits an event's body
 
-// What an artifact of the run holds; of a long one its last `bytes_max` bytes.
+// Returns an artifact's content; of a longer one its last `bytes_max` bytes.
 Result<std::string> read_artifact(Call& call, const store::Run& run, const std::string& id, std::size_t bytes_max) {
   ASSIGN_OR_RETURN(const auto row, call.reader->artifact(parse_uuid(id).value_or(Uuid{})));
   if (!row || row->run_id != run.run_id)
@@ -29,21 +30,21 @@ Result<std::string> read_artifact(Call& call, const store::Run& run, const std::
   return call.services.files.read(store::file_of(*row), row->size_bytes - length, length);
 }
 
-// The stream's artifact, as command.ended names it; empty where the command wrote nothing.
+// Returns the stream's artifact that command.ended names; empty if the command wrote nothing.
 Result<std::string> read_stream(Call& call, const store::Run& run, const json::Value& ended, std::string_view stream) {
   const std::string id = ended[stream]["artifact_id"].string_or("");
   if (id.empty()) return std::string();
   return read_artifact(call, run, id, reports::report_bytes_max);
 }
 
-// The end of the output. A NUL is no JSON; the writer replaces what is no UTF-8.
+// Returns the end of the output. JSON cannot hold NUL; the writer replaces invalid UTF-8.
 std::string tail_of(std::string_view text) {
   std::string tail(text.substr(text.size() > text_bytes_max ? text.size() - text_bytes_max : 0));
   std::erase(tail, '\0');
   return tail;
 }
 
-// Names a command across runs: the same program with the same arguments in the same folder.
+// Identifies a command across runs: the same program with the same arguments in the same folder.
 std::string suite_of(const completion::Command& command) {
   std::string name = command.cwd;
   for (const std::string& word : command.argv) name += '\0' + word;
@@ -71,7 +72,7 @@ void read_end(const json::Value& body, completion::Command& command) {
   command.tree_after = body["tree_digest"].string_or("");
 }
 
-// The report file that the client names, otherwise what the command wrote.
+// Reads the report file that the client names, otherwise the command's output.
 Status read_report(Call& call, const store::Run& run, std::string_view out, std::string_view err,
                    completion::Command& command) {
   const json::Value named = call.params["report"];
@@ -134,7 +135,7 @@ std::string content_json(const completion::Command& command, const std::string& 
   return std::move(out.end_object()).text();
 }
 
-// The counts of the last accepted run of the same command.
+// Looks up the counts of the last accepted run of the same command.
 Status look_up_earlier(Call& call, completion::Command& command) {
   ASSIGN_OR_RETURN(const auto row, call.reader->accepted_of_suite(suite_of(command), call.caller.actor));
   if (!row || !row->content) return success();
@@ -158,8 +159,8 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
       event_of(call, run, make_uuid_v8("command.end/" + start_id.text()), "command.ended",
                Error(Errc::conflict, fmt::format("command {} has not ended. Send command.end first", id))));
   if (started.actor != call.caller.actor || ended.actor != call.caller.actor)
-    return Error(Errc::denied,
-                 fmt::format("command {} was recorded by {}, who alone makes evidence of it", id, started.actor));
+    return Error(Errc::denied, fmt::format("command {} was recorded by {}; only that user may make evidence of it", id,
+                                           started.actor));
   ASSIGN_OR_RETURN(const json::Document start_body, json::parse(*started.body));
   ASSIGN_OR_RETURN(const json::Document end_body, json::parse(*ended.body));
   CommandEvidence made;
@@ -176,7 +177,7 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
   RETURN_IF_ERROR(look_up_earlier(call, command));
   std::string tail = tail_of(out.empty() ? err : out);
   made.content = content_json(command, start_id.text(), tail);
-  while (made.content.size() > content_bytes_max && !tail.empty()) {  // control characters are written as six bytes
+  while (made.content.size() > content_bytes_max && !tail.empty()) {  // a control character takes six bytes
     tail.erase(0, tail.size() / 2 + 1);
     made.content = content_json(command, start_id.text(), tail);
   }

@@ -1,5 +1,5 @@
-// Evidence that the daemon makes of a recorded command: the command's events, its output and its report. Nothing in it
-// is the client's word, except what the recorder saw of the working tree.
+// Makes evidence of a recorded command from its events, its output and its report. Nothing in it relies on the client,
+// except what the recorder saw of the working tree.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,14 @@ struct CommandEvidence {
   evidence::completion::Command command;
 };
 
-// From the parameters command_id, report, tests_changed and tests_changed_reason. Errors: not_found for a command or an
-// artifact that the run does not have, conflict for a command that has not ended, corrupt for a damaged artifact.
+// Reads the parameters command_id, report, tests_changed and tests_changed_reason. Errors: not_found for a command or
+// an artifact that the run does not have, conflict for a command that has not ended, corrupt for a damaged artifact.
 Result<CommandEvidence> command_evidence(Call& call, const store::Run& run);
 
-// The command that such content describes.
+// Returns the command that such content describes.
 evidence::completion::Command command_of(const json::Value& content);
 
-// Whether the command passed, by the checks of structure alone, and why or why not.
+// Whether the command passed the structural checks alone, with the reason.
 struct CommandResult {
   bool passed = false;
   std::string reason;

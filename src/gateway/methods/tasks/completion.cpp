@@ -1,5 +1,5 @@
-// task.validate and task.complete: the evidence is collected (pieces.cpp), judged (evidence/completion/) and held
-// against the custom validators of the policy; what was found is in the log before the answer.
+// task.validate and task.complete: collect the evidence (pieces.cpp), judge it (evidence/completion/) and ask the
+// policy's custom validators. The findings are committed before the reply.
 #include <algorithm>
 #include <set>
 
@@ -26,12 +26,12 @@ std::vector<std::string> ids_of(const json::Value& params) {
   for (const json::Value item : params["evidence_ids"]) {
     const std::string id = item.string_or("");
     const auto parsed = parse_uuid(id);
-    ids.push_back(parsed ? parsed->text() : id);  // one spelling for one piece
+    ids.push_back(parsed ? parsed->text() : id);  // one spelling per piece
   }
   return ids;
 }
 
-// A task and the evidence that is given for it, judged.
+// A task, its evidence and the judgement.
 struct Judged {
   std::shared_ptr<store::Run> run{};   // nullptr: no run was named
   std::optional<TaskRecord> record{};  // nullopt: the task was not opened
@@ -65,7 +65,7 @@ void write_judgement(json::Writer& out, const Judged& judged) {
   write_halted(out, judged.pieces.outcome);
 }
 
-// The seq of the command's end; of the evidence, where that cannot be found.
+// Returns the seq of the command's end, or of the evidence if the end cannot be found.
 Result<std::int64_t> end_of_command(Call& call, const store::EvidenceRow& row) {
   ASSIGN_OR_RETURN(const auto run, load_run(call, row.run_id));
   if (!run) return row.seq;
@@ -74,8 +74,8 @@ Result<std::int64_t> end_of_command(Call& call, const store::EvidenceRow& row) {
   return ended ? ended->seq : row.seq;
 }
 
-// Whether a file.changed event of the run follows the check: the first end of a recorded command, or else the newest
-// piece.
+// Returns whether a file.changed event of the run follows the check: the first end of a recorded command, or else the
+// newest piece.
 Result<bool> files_changed_since(Call& call, const store::Run& run, const Pieces& pieces) {
   store::EventFilter filter;
   filter.run_no = run.view().run_no;
@@ -119,7 +119,7 @@ completion::Task task_of(const Judged& judged, const json::Value& params) {
   return task;
 }
 
-// A piece in another run than the task's, where the policy wants the same.
+// Refuses a piece of another run than the task's, if the policy requires the same run.
 void require_same_run(Judged& judged, const completion::Policy& policy) {
   if (!policy.same_run || !judged.run) return;
   for (std::size_t i = 0; i < judged.pieces.uses.size(); ++i) {
@@ -134,7 +134,7 @@ void require_same_run(Judged& judged, const completion::Policy& policy) {
   }
 }
 
-// The requirement is the opened task's; a caller that says otherwise tries to change it.
+// The opened task decides what is required; a different value in the request is an attempt to change it.
 void hold_requirement(Judged& judged, const json::Value& params) {
   const auto said = params["requires_evidence"].as_bool();
   if (!judged.record || !said || *said == judged.record->requires_evidence) return;
@@ -159,7 +159,7 @@ Result<Judged> judge(Call& call, std::shared_ptr<store::Run> run, std::optional<
   }
   const bool strict = call.params["strict"].as_bool().value_or(false);
   const completion::Policy policy = call.services.policies.of_type(judged.task.type, strict);
-  // A client cannot open its way out of what the file demands.
+  // A client that opens a task cannot weaken what the policy file requires.
   const completion::Policy file = call.services.policies.of_type(judged.task.type);
   if (file.strict || !file.required_type.empty()) judged.task.requires_evidence = true;
   judged.judgement = completion::judge(judged.task, judged.pieces.pieces, policy, call.services.clock.now());
@@ -175,7 +175,7 @@ void write_ids(json::Writer& body, const Judged& judged) {
   body.key("evidence_ids").begin_array();
   std::set<std::string> written;
   for (const completion::Piece& piece : judged.pieces.pieces) {
-    // An id that names nothing may be any text: it is left out.
+    // An unknown id may be any text, so it is omitted.
     if (parse_uuid(piece.evidence_id) && written.insert(piece.evidence_id).second) body.string(piece.evidence_id);
   }
   body.end_array();
@@ -183,7 +183,7 @@ void write_ids(json::Writer& body, const Judged& judged) {
 
 constexpr std::size_t reason_bytes_max = 2000;
 
-// task.validated, and a violation.detected for each kind of violation that the checks found.
+// Adds task.validated, and a violation.detected for each kind of violation that was found.
 void add_refusal(Call& call, const Judged& judged, store::AppendRequest& request) {
   const completion::Judgement& judgement = judged.judgement;
   const std::string step = call.params["step_id"].string_or("");
@@ -226,7 +226,7 @@ std::string completed_json(const Judged& judged, bool completed, bool duplicate,
   return std::move(out.end_object()).text();
 }
 
-// The task is completed already: with this evidence, or with other evidence.
+// Answers for a task that is already completed, with this evidence or with other evidence.
 Result<Answer> complete_again(const std::shared_ptr<store::Run>& run, const TaskRecord& task,
                               const json::Value& params) {
   std::vector<std::string> ids = ids_of(params), known = task.evidence_ids;
@@ -254,7 +254,7 @@ Result<TaskRecord> task_named(Call& call, const std::string& run_id) {
   return std::move(*task);
 }
 
-// Two completions of the run that spend the same content or command are judged one after the other.
+// Two completions of the run that use the same content or command are judged one after the other.
 void name_what_is_spent(const Judged& judged, store::AppendRequest& request) {
   request.names_known_upto = judged.log_size;
   for (const auto& use : judged.pieces.uses) {

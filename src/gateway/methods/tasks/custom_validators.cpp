@@ -1,3 +1,4 @@
+// Runs the custom validators of the completion policy.
 #include "gateway/methods/tasks/custom_validators.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +34,7 @@ completion::Finding finding_of(const char* code, completion::Verdict verdict, st
   return {.check = "custom", .code = code, .verdict = verdict, .text = std::move(text)};
 }
 
-// nullopt: the validator admits it.
+// Returns nullopt if the validator admits the completion.
 std::optional<completion::Finding> ask(const completion::Validator& validator, std::string_view request,
                                        Deadline deadline) {
   const retrieval::HookCommand command{"validator " + validator.name, validator.argv, validator.limit};

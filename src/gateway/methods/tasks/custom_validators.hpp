@@ -1,4 +1,4 @@
-// Custom validators: programs of the completion policy that may refuse what the checks of the daemon admit.
+// Custom validators: programs of the completion policy that may refuse a completion that the daemon's checks admit.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace muniment::gateway::methods {
 
-// Runs the policy's validators in order until one refuses. A validator that fails, answers with something else or takes
-// too long blocks the completion as inconclusive. Errors: deadline_exceeded.
+// Runs the policy's validators in order until one refuses. A validator that fails, returns invalid output or times out
+// blocks the completion as inconclusive. Errors: deadline_exceeded.
 Status ask_custom_validators(const Call& call, const evidence::completion::Task& task,
                              std::span<const evidence::completion::Piece> pieces,
                              const evidence::completion::Policy& policy, evidence::completion::Judgement& judgement);

@@ -1,6 +1,6 @@
-// evidence.check, and evidence as the object of a file .beads/evidence/{uuid}.json: evidence.import and
-// evidence.export. The checksum covers the whole object; an object whose checksum does not fit, or that differs from
-// the ledger, was edited outside.
+// evidence.check, evidence.import and evidence.export: evidence as the object of a file .beads/evidence/{uuid}.json.
+// The checksum covers the whole object; an object whose checksum does not match, or that differs from the ledger, was
+// edited outside of Muniment.
 #include <algorithm>
 #include <chrono>
 
@@ -23,7 +23,7 @@ using evidence::completion::Piece;
 
 constexpr std::string_view checksum_prefix = "sha256:";
 
-// The members of the object that the checksum covers, canonical.
+// Returns the canonical JSON of the members that the checksum covers.
 std::string covered_json(const std::string& id, const std::string& type, const std::string& content,
                          const std::string& timestamp, const std::string& validator_id) {
   json::Writer out;
@@ -68,7 +68,7 @@ Result<FileRecord> parse_record(const json::Value& record) {
   return file;
 }
 
-// A time of the record: RFC 3339, or the same without a zone, which is UTC.
+// Parses a time of the record: RFC 3339, or the same without a zone, meaning UTC.
 std::optional<Time> time_of(const std::string& timestamp) {
   if (const auto time = parse_time(timestamp)) return time;
   return parse_time(timestamp + "Z");
@@ -81,7 +81,7 @@ Error edited(Call& call, const std::shared_ptr<store::Run>& run, const FileRecor
 
 std::string validator_of(const store::EvidenceRow& row) { return row.validator_id.value_or(row.actor); }
 
-// The content as a file has it: what was recorded, or what the pointer names.
+// Returns the content for a file: the recorded content, or the pointer's target.
 std::string content_in_file(const store::EvidenceRow& row) {
   if (!row.pointer) return row.content.value_or("{}");
   json::Writer pointing;
@@ -89,7 +89,7 @@ std::string content_in_file(const store::EvidenceRow& row) {
   return std::move(pointing.end_object()).text();
 }
 
-// Whether the file states the time of the recording, or the time that an imported record stated itself.
+// Returns whether the file has the time of the recording, or the time that an imported record had.
 Result<bool> states_its_time(const EvidenceUse& use, const FileRecord& file) {
   const auto stated = time_of(file.timestamp);
   if (!stated || *stated == use.row.created_at) return stated.has_value();
@@ -111,7 +111,7 @@ Result<bool> says_the_same(const EvidenceUse& use, const FileRecord& file) {
   return states_its_time(use, file);
 }
 
-// The ledger has the id: the file must say what an export of one of its uses would.
+// Handles an id that the ledger already has: the file must equal an export of one of its uses.
 Result<Answer> import_again(Call& call, const std::shared_ptr<store::Run>& run, const FileRecord& file,
                             const std::vector<EvidenceUse>& uses) {
   if (is_erased(uses.front().row))

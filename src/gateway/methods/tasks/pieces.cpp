@@ -1,3 +1,4 @@
+// Reads the evidence of a completion, and compares it with the log.
 #include "gateway/methods/tasks/pieces.hpp"
 
 #include <algorithm>
@@ -15,9 +16,9 @@ namespace {
 
 using evidence::completion::Piece;
 
-constexpr std::int64_t artifact_bytes_max = 256 * 1024;  // of an artifact that a pointer names, for the checks
+constexpr std::int64_t artifact_bytes_max = 256 * 1024;  // read from an artifact that a pointer names, for the checks
 constexpr std::size_t accepted_max = 1000;               // pieces of a run that are compared by their shape
-constexpr std::size_t twins_max = 100;                   // pieces with the same hash that are looked at
+constexpr std::size_t twins_max = 100;                   // pieces with the same hash that are compared
 
 class PieceReader {
  public:
@@ -28,7 +29,7 @@ class PieceReader {
       if (call_.services.clock.monotonic() > call_.deadline)
         return Error(Errc::deadline_exceeded, "the evidence was not read in time. Send fewer pieces.");
       if (const auto again = std::ranges::find(ids, id) - ids.begin(); again < std::ssize(read_.pieces)) {
-        read_.pieces.push_back(read_.pieces[static_cast<std::size_t>(again)]);  // it is read once
+        read_.pieces.push_back(read_.pieces[static_cast<std::size_t>(again)]);  // a repeated id is read once
         read_.uses.push_back(read_.uses[static_cast<std::size_t>(again)]);
         continue;
       }
@@ -43,7 +44,7 @@ class PieceReader {
   }
 
  private:
-  // The use in the task's run, otherwise the first that the caller may see.
+  // Returns the use in the task's run, otherwise the first one that the caller may see.
   Result<std::optional<EvidenceUse>> find(const std::string& text) {
     const auto id = parse_uuid(text);
     if (!id) return std::optional<EvidenceUse>();
@@ -72,7 +73,7 @@ class PieceReader {
     return look_up_reuse(piece, use);
   }
 
-  // The row must say what the event says, and the event's body must have the hash that the chain covers.
+  // The row must equal the event, and the event's body must match the hash that the chain covers.
   Status compare_with_event(Piece& piece, const EvidenceUse& use) {
     const store::EvidenceRow& row = use.row;
     ASSIGN_OR_RETURN(const auto event, use.reader->event_at(row.seq));
@@ -92,7 +93,7 @@ class PieceReader {
         body["pointer"].as_string() == row.pointer && body["validator_id"].as_string() == row.validator_id &&
         body["task_id"].as_string() == row.task_id && event->actor == row.actor &&
         event->recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
-    if (!same) piece.damage = fmt::format("the ledger does not say what event {} says", row.seq);
+    if (!same) piece.damage = fmt::format("the ledger differs from event {}", row.seq);
     if (same && body["command_id"].present()) piece.command = command_of(body["content"]);
     if (const json::Value source = body["source"]) {
       piece.imported = true;
@@ -117,7 +118,7 @@ class PieceReader {
     return success();
   }
 
-  // What the pointer names, as a text; of a whole artifact its beginning.
+  // Reads the pointer's target as text; of a whole artifact, its beginning.
   Status read_pointer(Piece& piece, const evidence::Resolution& found) {
     if (found.text) {
       piece.text = *found.text;
@@ -133,7 +134,7 @@ class PieceReader {
     return success();
   }
 
-  // A task that was completed with it, or with a copy of it; and an earlier copy that is older than the task.
+  // Finds a task that was completed with this piece or a copy of it, and an earlier copy that is older than the task.
   Status look_up_reuse(Piece& piece, const EvidenceUse& use) {
     const bool little = says_little(piece);
     ASSIGN_OR_RETURN(const auto spent, use.reader->spent_on_another(use.row, !little, task_.run_id, task_.task_id));
@@ -149,13 +150,13 @@ class PieceReader {
     return success();
   }
 
-  // Short values such as {"reviewer": "ann", "approved": true} are alike by nature: they are no copies.
+  // Short values such as {"reviewer": "ann", "approved": true} are naturally alike and do not count as copies.
   static bool says_little(const Piece& piece) {
     const auto content = json::parse(std::string_view(piece.content));
     return content && !content->root()["text"].present() && evidence::completion::shape_of(piece.text).empty();
   }
 
-  // Evidence that completed another task of the run, with the same words and other numbers.
+  // Finds evidence that completed another task of the run and differs only in its numbers.
   Status look_up_resembling(Piece& piece, const EvidenceUse& use) {
     const std::string shape = evidence::completion::shape_of(piece.text);
     if (shape.empty() || task_.run_id.empty() || piece.command || !piece.spent_on.empty()) return success();
@@ -166,7 +167,7 @@ class PieceReader {
     return success();
   }
 
-  // The shapes of the accepted evidence of the task's run.
+  // Reads the shapes of the accepted evidence of the task's run.
   Status read_accepted() {
     if (accepted_) return success();
     accepted_.emplace();
@@ -196,7 +197,7 @@ class PieceReader {
   Call& call_;
   const PiecesFor& task_;
   Pieces read_;
-  std::optional<std::vector<std::pair<Uuid, std::string>>> accepted_;  // evidence and its shape; nullopt: not read
+  std::optional<std::vector<std::pair<Uuid, std::string>>> accepted_;  // evidence and its shape; nullopt: not read yet
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The evidence of a request, read from the ledger and held against the log, as the checks of completion take it.
+// Reads a request's evidence from the ledger, compares it with the log, and returns it in the form that the completion
+// checks take.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace muniment::gateway::methods {
 
-// The task that the evidence is for; without a run it was not opened.
+// The task that the evidence is for; without a run, it was not opened.
 struct PiecesFor {
   std::string run_id;
   std::string task_id;
@@ -21,12 +22,13 @@ struct PiecesFor {
 };
 
 struct Pieces {
-  std::vector<evidence::completion::Piece> pieces;  // one for each id that was sent, in order
-  std::vector<std::optional<EvidenceUse>> uses;     // theirs; nullopt where the ledger has none that the caller may see
-  evidence::Outcome outcome;                        // of their pointers, to be appended with the answer
+  std::vector<evidence::completion::Piece> pieces;  // one for each requested id, in order
+  // Parallel to `pieces`; nullopt if the ledger has none that the caller may see.
+  std::vector<std::optional<EvidenceUse>> uses;
+  evidence::Outcome outcome;  // events from their pointers, to be appended with the answer
 };
 
-// Errors: those of the stop rule and unavailable; evidence that is missing or damaged is none.
+// Errors: those of the stop rule, and unavailable. Missing or damaged evidence is not an error.
 Result<Pieces> read_pieces(Call& call, const std::vector<std::string>& ids, const PiecesFor& task);
 
 }  // namespace muniment::gateway::methods

@@ -1,3 +1,4 @@
+// Detects plans that mark an open task as done.
 #include "gateway/methods/tasks/plan_guard.hpp"
 
 #include <algorithm>
@@ -15,9 +16,9 @@ namespace {
 constexpr std::array<std::string_view, 5> finished = {"completed", "complete", "done", "finished", "closed"};
 constexpr std::array<std::string_view, 5> of_the_gate = {"task.opened", "task.validated", "task.completed",
                                                          "evidence.recorded", "violation.detected"};
-constexpr std::size_t open_tasks_max = 1000;  // of a run, the oldest
+constexpr std::size_t open_tasks_max = 1000;  // per run, the oldest
 
-// The ids of the finished items.
+// Returns the ids of the finished items.
 std::vector<std::string> finished_items(const AdmittedAppend& admitted, std::size_t at_most) {
   std::vector<std::string> ids;
   for (const AdmittedEvent& event : admitted.events) {
@@ -46,7 +47,7 @@ Result<std::vector<events::NewEvent>> plan_violations(Call& call, const store::R
     const std::string& id = task.task_id;
     if (!finished_ids.contains(id)) continue;
     violations.push_back(violation_event(
-        call, run, {"direct_change", fmt::format("plan.updated calls task {} done, and it is open", id), id, ""}));
+        call, run, {"direct_change", fmt::format("plan.updated marks task {} as done, but it is open", id), id, ""}));
   }
   return violations;
 }

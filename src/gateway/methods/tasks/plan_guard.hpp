@@ -1,4 +1,4 @@
-// Finds attempts to change a task's status beside task.complete: a plan that calls an open task done, and an
+// Detects attempts to change a task's status without task.complete: a plan that marks an open task as done, and an
 // event.append of an event that only the gate writes.
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace muniment::gateway::methods {
 
-// Whether one of the events is a plan with a finished item: then `plan_violations` has to be asked, on a worker.
+// Returns whether one of the events is a plan with a finished item: then a worker has to call `plan_violations`.
 bool finishes_plan_items(const AdmittedAppend& admitted);
 
-// A violation.detected event for each finished item that is the id of an open task of the run; none without a finished
-// item. Needs the call's reader otherwise.
+// Returns a violation.detected event for each finished item that is the id of an open task of the run. Needs the call's
+// reader if there is a finished item.
 Result<std::vector<events::NewEvent>> plan_violations(Call& call, const store::Run& run,
                                                       const AdmittedAppend& admitted);
 

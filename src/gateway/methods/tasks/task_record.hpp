@@ -1,4 +1,4 @@
-// Tasks as the log has them: the tables say which events opened and completed a task, the events say the rest.
+// Reads tasks from the log: the tables name the events that opened and completed a task; the events hold its content.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@ namespace muniment::gateway::methods {
 
 struct TaskRecord {
   std::string task_id;
-  std::int64_t seq = -1;  // of task.opened; -1: erased
+  std::int64_t seq = -1;  // seq of task.opened; -1: erased
   Time opened_at{};
   std::string actor;
-  bool erased = false;  // its text is gone
+  bool erased = false;  // its text was erased
   std::string content, type, required_type, tree_digest;
   bool requires_evidence = true;
   std::optional<std::int64_t> completed_seq;  // nullopt: it is open
@@ -26,20 +26,21 @@ struct TaskRecord {
   std::vector<std::string> evidence_ids;
 };
 
-// nullopt: the run has no such task.
+// Returns nullopt if the run has no such task.
 Result<std::optional<TaskRecord>> find_task(store::Reader& reader, std::string_view run_id, std::string_view task_id);
 Result<std::vector<TaskRecord>> list_tasks(store::Reader& reader, std::string_view run_id,
                                            std::optional<bool> completed, std::int64_t after_seq, std::size_t limit);
 
-// A violation.detected event of the caller's doing.
+// The content of a violation.detected event that the caller caused.
 struct Violation {
   std::string kind;    // requirement_changed, evidence_edited, direct_change …
-  std::string detail;  // what was seen
+  std::string detail;  // the finding
   std::string task_id;
   std::string evidence_id;
 };
 events::NewEvent violation_event(Call& call, const store::Run& run, const Violation& violation);
-// Appended by the way, for a request that is refused with an error. A run that is not open takes none.
+// Queues the event without waiting, for a request that is refused with an error. A run that is not open records
+// nothing.
 void log_violation(Call& call, const std::shared_ptr<store::Run>& run, const Violation& violation);
 
 }  // namespace muniment::gateway::methods

@@ -1,4 +1,4 @@
-// task.open and task.list. A task is opened once; its text and what it requires never change. Its status changes only
+// task.open and task.list. A task is opened once; its text and its requirements never change. Its status changes only
 // through task.complete (completion.cpp).
 #include <algorithm>
 #include <charconv>
@@ -40,14 +40,14 @@ std::string opened_body(const TaskRecord& task) {
   return std::move(body.end_object()).text();
 }
 
-// A task that is opened again must say the same: otherwise it would be changed behind the gate.
+// A repeated open must have the same content; otherwise it would change the task without the gate.
 Result<Answer> open_again(Call& call, const std::shared_ptr<store::Run>& run, const TaskRecord& known,
                           const TaskRecord& said) {
   const bool same = known.content == said.content && known.type == said.type &&
                     known.required_type == said.required_type && known.requires_evidence == said.requires_evidence;
   if (same) return Answer(Reply{opened_json(known, run->run_id, known.seq, true), {}});
   const std::string detail =
-      fmt::format("task {} was opened at seq {} and says something else now", known.task_id, known.seq);
+      fmt::format("task {} was opened at seq {} with other parameters", known.task_id, known.seq);
   log_violation(call, run, {"requirement_changed", detail, known.task_id, ""});
   Error error(Errc::conflict, detail + ". A task does not change: open another one under another task_id.");
   error.run_id = run->run_id;

@@ -1,3 +1,4 @@
+// Grants the channels of the search child in order of arrival.
 #include "retrieval/child/search/channel_pool.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace muniment::retrieval {
 Result<ChannelPool::Lease> ChannelPool::take(Deadline deadline, bool alone) {
   std::unique_lock lock(mutex_);
   if (waiting_.size() >= limits::searches_waiting_max) {
-    return Error(Errc::unavailable, "too many searches wait already: " + std::to_string(waiting_.size()));
+    return Error(Errc::unavailable, "too many searches are waiting: " + std::to_string(waiting_.size()));
   }
   Waiter waiter;
   waiter.alone = alone;
@@ -21,14 +22,14 @@ Result<ChannelPool::Lease> ChannelPool::take(Deadline deadline, bool alone) {
   grant();
   if (!waiter.ready.wait_until(lock, deadline, [&] { return waiter.granted.has_value(); })) {
     waiting_.erase(place);
-    grant();  // those behind may have waited for this one alone
+    grant();  // later waiters may have waited for this one alone
     return Error(Errc::deadline_exceeded, process_ ? "the deadline passed while other searches ran"
-                                                   : "the deadline passed while the search child was started again");
+                                                   : "the deadline passed while the search child was restarted");
   }
   return *std::move(waiter.granted);
 }
 
-// Serves the head of the queue while it can be served. Under the lock.
+// Grants channels from the head of the queue while possible. The lock must be held.
 void ChannelPool::grant() {
   while (!waiting_.empty()) {
     Waiter& next = *waiting_.front();
@@ -62,7 +63,7 @@ void ChannelPool::give_back(const Lease& lease) {
 void ChannelPool::leave_late(Lease lease, Monotonic hangs_at) {
   const std::lock_guard lock(mutex_);
   if (lease.process != process_) return;
-  if (lease.alone) alone_ = lease.alone = false;  // its caller is gone: it holds up nobody any more
+  if (lease.alone) alone_ = lease.alone = false;  // its caller has ended: it blocks nobody any more
   late_.push_back({std::move(lease), hangs_at});
   grant();
 }

@@ -1,9 +1,8 @@
-// Who may search next. The search channels of the child that serves at the moment are handed out one
-// call each, first come, first served; while there is no child, callers wait for the next one, each
-// until its own deadline.
+// Hands out the search channels of the present child, one call each, first come, first served. Without a child, callers
+// wait for the next one, each until its own deadline.
 //
-// A call that lost its child is repeated alone: while nothing else runs in the new one. If it was that
-// query which brought the child down, it then takes nobody else's query with it.
+// A call that lost its child is repeated alone, while nothing else runs in the new one: if its query crashes the child,
+// no other query is lost.
 #pragma once
 
 #include <condition_variable>
@@ -24,16 +23,16 @@ class ChannelPool {
     std::size_t channel = 0;
     bool alone = false;
   };
-  // Errors: deadline_exceeded; unavailable, with the reason, while searches are refused or too many wait.
+  // Errors: deadline_exceeded; unavailable, with the reason, while searches are refused or too many callers wait.
   Result<Lease> take(Deadline deadline, bool alone);
-  // Exactly one of these ends a lease: the channel is free …
+  // Ends a lease: the channel is free. Exactly one of these three calls ends each lease.
   void give_back(const Lease& lease);
-  // … or an answer is still to come on it, which the supervisor awaits until `hangs_at` …
+  // Ends a lease whose answer is pending; the supervisor waits for it until `hangs_at`.
   void leave_late(Lease lease, Monotonic hangs_at);
-  // … or its child is lost: nothing more is handed out of it.
+  // Ends a lease whose child is lost: none of its channels is handed out again.
   void lose(const Lease& lease);
 
-  // The supervisor's side.
+  // For the supervisor.
   void open(std::shared_ptr<SearchProcess> process, std::size_t search_channels);
   void close(const std::shared_ptr<SearchProcess>& process);
   void refuse(std::optional<Error> why);  // nullopt: callers wait again
@@ -41,7 +40,7 @@ class ChannelPool {
     Lease lease;
     Monotonic hangs_at;
   };
-  std::vector<Late> take_late();  // all of them; the supervisor has them then
+  std::vector<Late> take_late();  // passes all of them to the supervisor
 
  private:
   struct Waiter {
@@ -53,11 +52,11 @@ class ChannelPool {
   void forget(const Lease& lease);
 
   std::mutex mutex_;
-  std::shared_ptr<SearchProcess> process_;  // null: there is none that serves
+  std::shared_ptr<SearchProcess> process_;  // null: no child serves
   std::vector<std::size_t> idle_;
-  std::size_t in_flight_ = 0;   // leases of process_, late ones among them
-  bool alone_ = false;          // one of them is to be alone
-  std::list<Waiter*> waiting_;  // those who repeat first, then by arrival
+  std::size_t in_flight_ = 0;   // leases of process_, including late ones
+  bool alone_ = false;          // one of them has to run alone
+  std::list<Waiter*> waiting_;  // repeated calls first, then by arrival
   std::optional<Error> refusal_;
   std::vector<Late> late_;
 };

@@ -1,3 +1,4 @@
+// Decides when a search child is started again, and whether its indexes are discarded.
 #include "retrieval/child/search/restart_pace.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Serves the channels of a search child.
 #include "retrieval/child/search/search_child.hpp"
 
 #include <sys/resource.h>
@@ -21,7 +22,7 @@ namespace muniment::retrieval {
 
 namespace {
 
-constexpr int embedding_again_priority = 10;  // of nice
+constexpr int embedding_again_priority = 10;  // niceness
 
 using Handler = std::function<Result<std::string>(const Frame&)>;
 
@@ -38,7 +39,7 @@ bool answer(int channel, std::uint64_t call, const Result<std::string>& result) 
       .ok();
 }
 
-// Until the daemon closes the channel.
+// Runs until the daemon closes the channel.
 void serve_channel(int channel, const Handler& handle) {
   for (;;) {
     const auto frame = receive_frame(channel, limits::search_request_bytes_max, no_deadline);
@@ -53,7 +54,7 @@ void serve_channel(int channel, const Handler& handle) {
   }
 }
 
-Error unexpected() { return Error(Errc::corrupt, "a message came on a channel that is not for it"); }
+Error unexpected() { return Error(Errc::corrupt, "a message arrived on the wrong channel"); }
 
 Result<std::string> done(const Status& status) {
   if (!status) return status.error();
@@ -76,7 +77,7 @@ Result<std::string> write_to(Engine& engine, const Frame& frame) {
   WireReader reader(frame.payload);
   reader(corpus, chunks, last);
   RETURN_IF_ERROR(reader.end());
-  // For minutes, while queries are asked: on a thread whose priority can be low.
+  // Takes minutes while queries are served, so it runs on a thread that can have a low priority.
   return std::async(std::launch::async,
                     [&] {
                       ::setpriority(PRIO_PROCESS, 0, embedding_again_priority);
@@ -117,7 +118,7 @@ struct Opened {
   SandboxReport sandbox;
 };
 
-// The embedding channels come last.
+// The embedding channels follow all others.
 std::size_t channels_before_embedding(const SearchSetup& setup) { return first_search_channel + setup.search_channels; }
 std::size_t channels_of(const SearchSetup& setup) {
   return channels_before_embedding(setup) + (setup.remote.dimension > 0 ? limits::embed_channels : 0);
@@ -157,7 +158,7 @@ void serve_all(Engine& engine, const SearchSetup& setup, int first_channel) {
     if (frame.kind != MessageKind::status) return unexpected();
     return to_wire(engine.status());
   });
-  // What is being written is finished; nothing new is taken.
+  // Lets writes in progress finish and accepts no more requests.
   for (std::size_t place = 0; place < channels_of(setup); ++place) ::shutdown(channel(place), SHUT_RD);
   for (std::thread& thread : threads) thread.join();
 }

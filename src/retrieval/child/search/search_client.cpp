@@ -1,3 +1,4 @@
+// Sends searches, batches and status requests to the search child.
 #include "retrieval/child/search/search_client.hpp"
 
 #include <algorithm>
@@ -37,10 +38,10 @@ struct SearchClient::Parts {
   SearchSupervisor supervisor{options, pool};
   std::mutex writing;          // one call at a time on the index channel
   std::mutex asking;           // and on the control channel
-  pid_t asked_late = 0;        // the child that owes an answer there, if any …
-  Monotonic asked_hangs_at{};  // … and when it is taken to hang
+  pid_t asked_late = 0;        // the child that has an answer pending there, if any
+  Monotonic asked_hangs_at{};  // time at which that child counts as hung
   std::mutex knowing;
-  std::weak_ptr<SearchProcess> status_known;  // the child whose status was asked
+  std::weak_ptr<SearchProcess> status_known;  // the child whose status was requested
 };
 
 SearchClient::SearchClient(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -80,7 +81,7 @@ Result<LaneAnswer> SearchClient::search(const LaneQuery& query, Deadline deadlin
     }
     parts_->supervisor.lost(lease.process, last);
   }
-  return Error(Errc::unavailable, "the search child was lost twice under this query: " + last.message);
+  return Error(Errc::unavailable, "the search child was lost twice during this query: " + last.message);
 }
 
 Result<EngineStatus> SearchClient::status(Deadline deadline) {
@@ -104,7 +105,7 @@ Result<EngineStatus> SearchClient::status(Deadline deadline) {
   return Error(Errc::unavailable, "asking the search child: " + why.message);
 }
 
-// The answer that an earlier caller did not wait for comes first.
+// First receives the answer that an earlier caller did not wait for.
 Reply SearchClient::Parts::ask_status(SearchProcess& process, Deadline deadline) {
   if (asked_late == process.pid()) {
     const Monotonic now = steady_now();
@@ -130,14 +131,14 @@ Result<std::string> SearchClient::Parts::write(MessageKind kind, const std::stri
   }
   const auto current = supervisor.serving(steady_now());
   if (!current || *current != process) {
-    return Error(Errc::unavailable, "the search child was started again: ask its status, and go on from there");
+    return Error(Errc::unavailable, "the search child was restarted: ask for its status and continue from there");
   }
   RETURN_IF_ERROR(check_size("a batch", payload));
   Reply reply = process->call(index_channel, kind, payload, no_deadline, options.write_hang);
   if (reply.state == Reply::State::answered && (reply.payload || is_the_callers(reply.payload.error().code))) {
     return std::move(reply.payload);
   }
-  // What an index holds in memory after a write that failed is not known: only a new child reads it from disk.
+  // After a failed write, the state of an index in memory is unknown; a new child reads it from disk.
   supervisor.lost(process, reply.payload.error());
   return Error(Errc::unavailable, "the search child was lost: " + reply.payload.error().message);
 }

@@ -1,3 +1,4 @@
+// Starts a search child and exchanges messages with it.
 #include "retrieval/child/search/search_process.hpp"
 
 #include <sys/socket.h>
@@ -13,7 +14,7 @@ namespace muniment::retrieval {
 
 namespace {
 
-// Once an answer has begun it comes in one piece; a child that stops in the middle of it is stuck or worse.
+// An answer that has begun arrives without pauses; a child that stops in the middle is stuck or worse.
 constexpr std::chrono::seconds answer_time_max{5};
 
 Result<std::pair<Fd, Fd>> socket_pair() {
@@ -67,12 +68,12 @@ Result<SearchHello> SearchProcess::hello() {
 SearchProcess::Reply SearchProcess::receive(Channel& channel) {
   auto frame = receive_frame(channel.socket.get(), limits::search_answer_bytes_max, steady_now() + answer_time_max);
   if (!frame) return lost(std::move(frame).error());
-  if (frame->call != channel.calls) return lost(Error(Errc::corrupt, "the search child answers what was not asked"));
+  if (frame->call != channel.calls) return lost(Error(Errc::corrupt, "the search child answered another call"));
   if (frame->kind == MessageKind::answer) return {Reply::State::answered, std::move(frame->payload)};
   if (frame->kind != MessageKind::failure)
-    return lost(Error(Errc::corrupt, "the search child asks instead of answering"));
+    return lost(Error(Errc::corrupt, "the search child sent a request instead of an answer"));
   auto error = error_from_wire(frame->payload);
-  if (!error) return lost(Error(Errc::corrupt, "the search child says an error that is none"));
+  if (!error) return lost(Error(Errc::corrupt, "the search child sent an invalid error"));
   return {Reply::State::answered, *std::move(error)};
 }
 

@@ -1,5 +1,5 @@
-// The daemon's side of one search child, from its start to its end: the process, its channels, and a
-// call on one of them. It believes nothing of what comes back.
+// The daemon's side of one search child, from its start to its end: the process, its channels, and calls on them. Every
+// answer is checked.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,17 @@ namespace muniment::retrieval {
 
 class SearchProcess {
  public:
-  // Starts it; it opens its indexes meanwhile, and `hello` says when. `embeds` serves it where the setup names a remote
-  // embedder. Errors: unavailable.
+  // Starts the child, which then opens its indexes; `hello` waits for that. `embeds` serves it if the setup names a
+  // remote embedder. Errors: unavailable.
   static Result<std::shared_ptr<SearchProcess>> start(const std::vector<std::string>& command, const SearchSetup& setup,
                                                       EmbedServer* embeds = nullptr);
 
-  // Errors: what the child says (it could not open its indexes), unavailable (it died), corrupt.
+  // Errors: those of the child (it could not open its indexes), unavailable (it died), corrupt.
   Result<SearchHello> hello();
 
-  // One call at a time on a channel. `answered`: the child's answer, or its own error. `late`: the caller's
-  // deadline has passed, and the answer may still come: the channel is not free before it has (take_late). `lost`:
-  // the child is dead, or spoke nonsense, or hangs, and is to be killed.
+  // The result of one call; a channel has one call at a time. `answered`: the child's answer, or its error. `late`: the
+  // caller's deadline has passed while the answer is pending; the channel is free only after take_late. `lost`: the
+  // child is dead, hangs or sent invalid data, and has to be killed.
   struct Reply {
     enum class State { answered, late, lost };
     State state = State::lost;
@@ -33,27 +33,27 @@ class SearchProcess {
   };
   Reply call(std::size_t channel, MessageKind kind, std::string_view payload, Deadline deadline,
              std::chrono::milliseconds hang);
-  // Takes the answer that a late call left behind, when there is something to be read.
+  // Receives the answer of a late call, once the channel is readable.
   Reply take_late(std::size_t channel);
 
   int socket_of(std::size_t channel) const { return channels_[channel].socket.get(); }
   Child& child() { return child_; }
   pid_t pid() const { return pid_; }
 
-  // The child finishes what it is writing and exits; those who wait on a channel are let go.
+  // The child finishes its writes and exits; callers that wait on a channel are released.
   void ask_to_stop();
 
  private:
   struct Channel {
     Fd socket;
-    std::uint64_t calls = 0;  // whoever has the channel
+    std::uint64_t calls = 0;  // used by the channel's present user
   };
   Reply receive(Channel& channel);
 
   Child child_;  // the supervisor's
   pid_t pid_ = -1;
   std::vector<Channel> channels_;
-  EmbedServer::Sockets embedding_;  // null: it has no remote embedder
+  EmbedServer::Sockets embedding_;  // null: no remote embedder
 };
 
 }  // namespace muniment::retrieval

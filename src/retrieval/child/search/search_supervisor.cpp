@@ -1,3 +1,4 @@
+// Runs the thread that starts, watches and ends search children.
 #include "retrieval/child/search/search_supervisor.hpp"
 
 #include <poll.h>
@@ -15,7 +16,7 @@ namespace muniment::retrieval {
 
 namespace {
 
-// Whom a start waits for: a server that is there says its dimension within this time.
+// Time that a start waits for the remote server's dimension.
 constexpr std::chrono::milliseconds remote_patience{1'000};
 
 int patience_until(Deadline deadline) {
@@ -23,7 +24,7 @@ int patience_until(Deadline deadline) {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
 }
 
-// A fault of the child's own, which damaged files may be behind; not a kill from outside.
+// A fault of the child itself, possibly caused by damaged files, as opposed to a kill from outside.
 bool is_crash(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL || signal == SIGFPE ||
          signal == SIGSYS;
@@ -113,7 +114,7 @@ void SearchSupervisor::run() {
   pool_.refuse(Error(Errc::unavailable, "search is stopped"));
 }
 
-// One child, from its start to its end.
+// Runs one child from its start to its end.
 RestartPace::Death SearchSupervisor::live_and_die() {
   SearchSetup setup{options_.engine,
                     static_cast<std::uint32_t>(options_.search_channels),
@@ -146,8 +147,8 @@ RestartPace::Death SearchSupervisor::live_and_die() {
   return bury(process, true);
 }
 
-// A child is told whom it can reach; one that was started before that was known says so in its answers, until it is
-// ended for it.
+// A child is told which server it can reach. One that was started before that was known reports this in its answers
+// until it is replaced.
 void SearchSupervisor::name_remote(SearchSetup& setup) {
   if (!embeds_) return;
   const auto identity = embeds_->first_identity(steady_now() + remote_patience);
@@ -201,12 +202,12 @@ bool SearchSupervisor::ended(const std::shared_ptr<SearchProcess>& process) cons
   return stopping_ || (process == process_ && lost_);
 }
 
-// Returns when the child has ended, or is to end.
+// Returns when the child has ended or has to end.
 void SearchSupervisor::watch(const std::shared_ptr<SearchProcess>& process) {
   std::vector<ChannelPool::Late> late;
   while (!ended(process)) {
     if (lacks_remote()) {
-      lost(process, Error(Errc::unavailable, "the embedding server is known now"));
+      lost(process, Error(Errc::unavailable, "the dimension of the embedding server is known now"));
       return;
     }
     for (ChannelPool::Late& more : pool_.take_late()) {
@@ -225,7 +226,7 @@ void SearchSupervisor::watch(const std::shared_ptr<SearchProcess>& process) {
   }
 }
 
-// The answers that came too late are thrown away, and their channels are free. False: the child is lost.
+// Discards the late answers and frees their channels. Returns false if the child is lost.
 bool SearchSupervisor::settle_late(std::vector<ChannelPool::Late>& late) {
   for (std::size_t i = 0; i < late.size();) {
     const ChannelPool::Lease& lease = late[i].lease;
@@ -254,7 +255,7 @@ RestartPace::Death SearchSupervisor::bury(const std::shared_ptr<SearchProcess>& 
     process->ask_to_stop();
     process->child().wait_until(steady_now() + options_.stop_patience);
   }
-  // One that died by itself says so by its signal; only who still lives is killed.
+  // The signal tells how a child died, so only a child that still lives is killed.
   const bool by_itself = process->child().wait_until(steady_now() + std::chrono::milliseconds(served ? 50 : 200));
   if (!by_itself) process->child().kill();
   const Child::Ending ending = process->child().wait();
@@ -269,7 +270,7 @@ RestartPace::Death SearchSupervisor::bury(const std::shared_ptr<SearchProcess>& 
   health_.pid = 0;
   if (!stopping_) {
     ++health_.restarts;
-    log_warning("the search child is started again", {{"error", health_.reason}, {"restarts", health_.restarts}});
+    log_warning("restarting the search child", {{"error", health_.reason}, {"restarts", health_.restarts}});
   }
   return death;
 }
@@ -284,7 +285,7 @@ void SearchSupervisor::rest(const RestartPace::Verdict& verdict) {
     changed_.notify_all();
   }
   changed_.wait_for(lock, verdict.wait, [this] { return stopping_; });
-  // Searches wait again only for a child that serves: while each one fails, they are refused.
+  // Searches are refused while starts keep failing; they wait again once a child serves.
 }
 
 }  // namespace muniment::retrieval

@@ -1,6 +1,6 @@
-// Keeps one search child alive: a thread that starts it, opens the pool when it serves, kills it when
-// it is said to be lost, and starts the next at the pace that restart_pace.hpp allows. The thread lives
-// as long as the client, which the child's death with its parent thread requires.
+// Keeps one search child alive: a thread starts it, opens the pool when it serves, kills it when it is reported lost,
+// and starts the next one at the pace of restart_pace.hpp. The thread lives as long as the client, because the kernel
+// kills the child when its parent thread ends.
 #pragma once
 
 #include <condition_variable>
@@ -17,14 +17,14 @@ class SearchSupervisor {
  public:
   SearchSupervisor(const SearchClientOptions& options, ChannelPool& pool);
   ~SearchSupervisor();
-  Status start();  // answers once the first child was started, or could not be
+  Status start();  // returns once the first child was started or could not be
   void stop();
 
-  // Any thread says that a child is of no use any more; the first one's reason is kept.
+  // Reports that a child is unusable; the first reason is kept. Any thread.
   void lost(const std::shared_ptr<SearchProcess>& process, const Error& why);
-  void wake();  // there is a late call to be watched
+  void wake();  // a late call has to be watched
 
-  // The child that serves, once there is one. Errors: deadline_exceeded, unavailable.
+  // Waits for a child that serves. Errors: deadline_exceeded, unavailable.
   Result<std::shared_ptr<SearchProcess>> serving(Deadline deadline);
   SearchHealth health() const;
 
@@ -49,19 +49,19 @@ class SearchSupervisor {
   Fd wake_;  // an eventfd
   std::thread thread_;
   bool empty_first_ = false;  // the thread's own
-  bool has_remote_ = false;   // likewise: the child was told of the embedding server
+  bool has_remote_ = false;   // used by the thread alone: the child was told about the embedding server
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  bool tried_ = false;                      // the first start was attempted …
-  std::optional<Error> first_failure_;      // … and failed
-  std::shared_ptr<SearchProcess> process_;  // that serves
-  std::optional<Error> lost_;               // why process_ is to end
-  std::optional<Error> refusal_;            // while it is given up
+  bool tried_ = false;                      // the first start was attempted
+  std::optional<Error> first_failure_;      // and failed with this error
+  std::shared_ptr<SearchProcess> process_;  // the child that serves
+  std::optional<Error> lost_;               // the reason for which process_ has to end
+  std::optional<Error> refusal_;            // during a pause
   SearchHealth health_;
 
-  std::unique_ptr<EmbedServer> embeds_;  // null: there is no embedding server; it goes first, and its threads with it
+  std::unique_ptr<EmbedServer> embeds_;  // null: no embedding server. Declared last, so that its threads end first
 };
 
 }  // namespace muniment::retrieval

@@ -1,6 +1,6 @@
-// Code, by indentation: people indent what is inside, in every language, and a compiler's worth of grammars would not
-// cut better. A definition lasts until a line that is no further in than it is; the comment and the decorators right
-// above it are part of it. What is in a class (but not what is in a function) is cut again, under the class's name.
+// Splits code by indentation, which all languages use for nesting; grammars would not cut better. A definition lasts
+// until a line that is not indented deeper than it; the comment and the decorators directly above belong to it. The
+// content of a class (but not of a function) is split again, under the class's name.
 #include <algorithm>
 
 #include "base/limits.hpp"
@@ -80,7 +80,7 @@ class CodeReader {
     lead_ = none;
   }
 
-  // Inside """ or /* */, where lines are text.
+  // Within """ or /* */, lines are text.
   void read_quoted(std::string_view content) {
     if (in_comment_) {
       in_comment_ = content.find("*/") == none;
@@ -99,7 +99,7 @@ class CodeReader {
     in_quote_ = count % 2 == 1;
   }
 
-  // A comment, a decorator, an attribute, a template's head: of what follows.
+  // A comment, a decorator, an attribute, the head of a template: belongs to what follows.
   bool leads(std::string_view content) const {
     if (content.starts_with('@') || content.starts_with("#[")) return true;
     if (dialect_.c_like && (content.starts_with("//") || content.starts_with("/*") || content.starts_with("template")))
@@ -108,13 +108,14 @@ class CodeReader {
     return dialect_.hash_comments && content.starts_with('#');
   }
 
-  // A line that ends or goes on with what is open, however far out it stands.
+  // A line that ends or continues an open definition, whatever its indentation.
   bool closes(std::string_view content) const {
     const char first = content.front();
     if (first == '}' || first == ')' || first == ']' || first == '{') return !(dialect_.sections && first == '[');
     if (content.starts_with("public:") || content.starts_with("private:") || content.starts_with("protected:"))
       return true;
-    if (dialect_.c_like && !dialect_.hash_comments && first == '#' && !open_.empty()) return true;  // a preprocessor's
+    // A preprocessor directive.
+    if (dialect_.c_like && !dialect_.hash_comments && first == '#' && !open_.empty()) return true;
     return content == "end" || content.starts_with("end;") || content.starts_with("end ") || content.starts_with("EOF");
   }
 
@@ -142,10 +143,10 @@ class CodeReader {
   Lines lines_;
   Blocks blocks_;
   Block block_{.span = {}, .cut = Cut::lines};
-  std::vector<Open> open_;  // the definitions that the line is in
+  std::vector<Open> open_;  // the definitions that contain the line
   std::size_t line_start_ = 0;
   std::size_t indent_ = 0;
-  std::size_t lead_ = none;  // where the comment right above began
+  std::size_t lead_ = none;  // start of the comment directly above
   bool after_blank_ = false;
   bool in_comment_ = false;
   bool in_quote_ = false;

@@ -1,3 +1,4 @@
+// Recognizes definitions by keywords and by shape.
 #include "retrieval/text/formats/code_definition.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ constexpr std::string_view modifiers =
 constexpr std::string_view containers =
     " class struct interface trait impl module enum union object protocol extension record mixin actor service message contract mod ";
 constexpr std::string_view weak_containers =
-    "object record actor message service contract extension protocol mod";  // also words of other uses
+    "object record actor message service contract extension protocol mod";  // these words have other uses too
 constexpr std::string_view functions =
     " def fn func function sub procedure proc fun macro defun defmodule defp defmacro fixpoint theorem ";
 constexpr std::string_view no_functions =
@@ -30,7 +31,7 @@ bool is_name(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// The word at the beginning of `rest`, which loses it and the blanks after it.
+// Takes the word at the beginning of `rest`, with the blanks after it.
 std::string_view take_word(std::string_view& rest, std::string_view also = "") {
   std::size_t end = 0;
   while (end < rest.size() && (is_name(rest[end]) || also.find(rest[end]) != std::string_view::npos)) ++end;
@@ -40,7 +41,7 @@ std::string_view take_word(std::string_view& rest, std::string_view also = "") {
   return word;
 }
 
-// Past "(…)" or "<…>" at the beginning of `rest`, and blanks.
+// Skips "(…)" or "<…>" at the beginning of `rest`, and blanks.
 std::string_view take_bracketed(std::string_view& rest, char open, char close) {
   if (!rest.starts_with(open)) return {};
   int depth = 0;
@@ -132,7 +133,7 @@ std::optional<Definition> by_shape(std::string_view line, bool opens) {
   if (name.empty() || is_listed(no_functions, name) || is_listed(no_functions, take_word(first))) return std::nullopt;
   if (start > 0) return Definition{std::string(name), false};
   if (name.ends_with('_')) return std::nullopt;  // a member in a constructor's list
-  // Alone before its bracket: a method, a constructor, or a macro that defines something, whose arguments name it.
+  // Only a name before the bracket: a method, a constructor, or a macro whose arguments name its definition.
   const std::size_t close = line.find(')', paren);
   const bool macro = name == lower_ascii(name)
                          ? false
@@ -181,7 +182,7 @@ Dialect dialect_of(std::string_view extension) {
 }
 
 std::optional<Definition> definition_on(std::string_view line, const Dialect& dialect, bool opens) {
-  line = line.substr(0, 1000);  // what is longer was written by a machine
+  line = line.substr(0, 1000);  // longer lines are generated code
   std::optional<Definition> found;
   if (dialect.sections) {
     found = section(line);

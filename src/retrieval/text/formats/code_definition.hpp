@@ -1,5 +1,5 @@
-// Which line of code defines something, told by the line alone: a keyword that many languages share, or the shape of a
-// C-like function. A guess, made to be right for code as people lay it out; a wrong one costs a heading, never a byte.
+// Recognizes the definition on a line of code by the line alone: a keyword that many languages share, or the shape of a
+// C-like function. It is a guess for code in common layout; a wrong one affects a heading, never the text.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace muniment::retrieval {
 
-// What families of languages do not share.
+// Properties in which families of languages differ.
 struct Dialect {
   bool c_like = false;  // type name(args) {  and  name(args) {  define functions; // and /* */ comment
   bool hash_comments = false;
@@ -22,10 +22,10 @@ Dialect dialect_of(std::string_view extension);
 
 struct Definition {
   std::string label;       // "class Appender", "submit"
-  bool container = false;  // what is inside is worth headings of its own
+  bool container = false;  // its content gets headings of its own
 };
 
-// `line`: without its indentation. `opens`: it, or the next line, begins a body with "{".
+// `line` excludes its indentation. `opens`: it, or the next line, begins a body with "{".
 std::optional<Definition> definition_on(std::string_view line, const Dialect& dialect, bool opens);
 
 }  // namespace muniment::retrieval

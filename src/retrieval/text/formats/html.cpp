@@ -1,3 +1,4 @@
+// Tokenizes HTML and extracts its text.
 #include "retrieval/text/formats/html.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ constexpr std::string_view void_elements = "area base br col embed hr img input 
 constexpr std::string_view raw_elements = "script style textarea title xmp iframe noembed noframes";
 constexpr std::string_view dropped_elements = "template noscript svg object canvas select audio video math datalist";
 constexpr std::string_view implied_ends =
-    "p li dt dd td th tr option";  // closed by the next of their kind, or their parent's end
+    "p li dt dd td th tr option";  // closed by the next one of their kind, or by their parent's end
 constexpr std::string_view paragraph_elements =
     "p div section article header footer main aside nav ul ol dl table tbody thead tfoot blockquote figure figcaption form fieldset address details summary body hr";
 constexpr std::string_view line_elements = "li dt dd tr caption legend";
@@ -114,7 +115,7 @@ class HtmlReader {
     return plain.find("display:none") != std::string::npos || plain.find("visibility:hidden") != std::string::npos;
   }
 
-  // Within what is dropped, whether this tag is too.
+  // Within a dropped element, returns whether this tag is dropped too.
   bool skips(const Tag& tag) {
     if (skipped_.empty()) return false;
     const bool is_void = tag.empty || is_listed(void_elements, tag.name);
@@ -159,7 +160,7 @@ class HtmlReader {
     }
   }
 
-  // What stands between <script> and </script> is no markup.
+  // The content of <script>…</script> is not markup.
   std::string_view skip_raw(const std::string& name) {
     const std::size_t start = at_;
     for (std::size_t found = markup_.find("</", at_); found != std::string_view::npos;
@@ -244,7 +245,7 @@ class HtmlReader {
     next_block(Break::paragraph);
   }
 
-  // Ends the block that is open, and says how the next one is parted from it.
+  // Ends the open block, and sets the break before the next one.
   void next_block(Break before) {
     end_block();
     before_ = fresh_ ? std::max(before_, before) : before;
@@ -273,15 +274,15 @@ class HtmlReader {
   std::string_view markup_;
   std::size_t at_ = 0;
   ExtractedText out_;
-  std::size_t start_ = 0;  // of the block that is open; empty when nothing is in it yet
+  std::size_t start_ = 0;  // start of the open block; empty while it has no text
   Break before_ = Break::paragraph;
   bool fresh_ = true;   // nothing was written since the last break
-  bool blank_ = false;  // white space was seen, which counts if a word follows
+  bool blank_ = false;  // white space was read, which counts if a word follows
   bool preformatted_ = false;
-  std::size_t level_ = 0;  // of the heading that is open; 0: none
+  std::size_t level_ = 0;  // level of the open heading; 0: none
   std::array<std::uint32_t, 7> path_;
   std::string first_heading_;
-  std::string skipped_;  // the element that is dropped
+  std::string skipped_;  // the dropped element
   std::size_t skipped_inner_ = 0;
 };
 

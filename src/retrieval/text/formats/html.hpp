@@ -1,6 +1,6 @@
-// The text of a page as a reader would see it. A tokenizer of our own, which reads the markup once and builds no tree:
-// the tree that HTML5 asks for can be made quadratic by nesting and by formatting that is never closed, and deep
-// enough to overflow a stack when it is freed; of all of it only paragraphs, headings and what is hidden matter here.
+// Extracts the visible text of a page. It has its own tokenizer, which reads the markup once and builds no tree: the
+// tree of HTML5 can become quadratic by nesting and unclosed formatting, and deep enough to overflow a stack when it is
+// freed. Only paragraphs, headings and hidden elements matter here.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ struct ExtractedText {
   Blocks blocks;
 };
 
-// Scripts, styles, comments and hidden elements are dropped. `markup` is UTF-8.
+// Drops scripts, styles, comments and hidden elements. `markup` is UTF-8.
 ExtractedText extract_html(std::string_view markup);
 
-// Character references resolved.
+// Resolves character references.
 std::string unescape_html(std::string_view source);
 
-// "eacute" → U+00E9; 0: not known. HTML 4's names, and quotes and signs that pages use beyond them.
+// "eacute" → U+00E9; 0 if unknown. Knows HTML 4's names, and the quotes and signs that pages use beyond them.
 char32_t named_character(std::string_view name);
 
 }  // namespace muniment::retrieval

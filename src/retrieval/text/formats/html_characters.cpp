@@ -1,3 +1,4 @@
+// Tables of HTML's character references.
 #include <algorithm>
 #include <iterator>
 #include <unordered_map>
@@ -20,7 +21,7 @@ constexpr std::string_view latin[] = {
     "oslash", "ugrave", "uacute", "ucirc",  "uuml",   "yacute", "thorn",  "yuml"};
 static_assert(std::size(latin) == 96);
 
-// U+0391 and U+03B1 on; the gap is U+03A2, which is not assigned, and U+03C2 is the final sigma.
+// From U+0391 and U+03B1; the gap is U+03A2, which is unassigned, and U+03C2 is the final sigma.
 constexpr std::string_view greek[] = {
     "alpha", "beta",    "gamma", "delta", "epsilon", "zeta",  "eta", "theta",   "iota", "kappa", "lambda", "mu",   "nu",
     "xi",    "omicron", "pi",    "rho",   "sigmaf",  "sigma", "tau", "upsilon", "phi",  "chi",   "psi",    "omega"};
@@ -60,12 +61,12 @@ constexpr Named others[] = {
     {"equals", '='},    {"quest", '?'},     {"commat", '@'},    {"lowbar", '_'},     {"grave", '`'},
     {"vert", '|'},      {"NewLine", '\n'},  {"Tab", '\t'}};
 
-// What &#128; to &#159; mean to every browser: windows-1252.
+// The meaning of &#128; to &#159; in every browser: windows-1252.
 constexpr char32_t windows[] = {0x20AC, 0x81,   0x201A, 0x192,  0x201E, 0x2026, 0x2020, 0x2021, 0x2C6,  0x2030, 0x160,
                                 0x2039, 0x152,  0x8D,   0x17D,  0x8F,   0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
                                 0x2013, 0x2014, 0x2DC,  0x2122, 0x161,  0x203A, 0x153,  0x9D,   0x17E,  0x178};
 
-// The number between "#" or "#x" and its end; U+FFFD for what is no character.
+// The number between "#" or "#x" and its end; U+FFFD for an invalid character.
 char32_t numbered_character(std::string_view digits) {
   const bool hex = digits.starts_with('x') || digits.starts_with('X');
   if (hex) digits.remove_prefix(1);

@@ -1,5 +1,5 @@
-// JSON: a chunk for each value that is worth one, with its path. JSONL: a chunk for each record. In both a chat turn
-// ({"role": …, "content": …} in any of the usual spellings) stays by itself, with its speaker.
+// Splits JSON into values with their paths, and JSONL into records. In both, a chat turn ({"role": …, "content": …} in
+// its usual spellings) is a chunk of its own, with its speaker.
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
@@ -9,10 +9,10 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t record_tiny_bytes_max = 120;  // measurements and the like, which are not worth a chunk each
-constexpr int records_looked_at_max = 100;          // to tell JSONL from text
+constexpr std::size_t record_tiny_bytes_max = 120;  // measurements and similar records, which are grouped
+constexpr int records_looked_at_max = 100;          // to distinguish JSONL from text
 
-// Where the text begins behind a byte order mark.
+// The start of the text after a byte order mark.
 std::size_t past_mark(std::string_view text) { return text.starts_with("\xEF\xBB\xBF") ? 3 : 0; }
 
 class RecordReader {

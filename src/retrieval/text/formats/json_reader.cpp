@@ -1,3 +1,4 @@
+// Reads JSON into leaves.
 #include "retrieval/text/formats/json_reader.hpp"
 
 #include <fmt/format.h>
@@ -7,7 +8,7 @@
 namespace muniment::retrieval {
 namespace {
 
-// Past the string that begins at `at`; npos when it does not end.
+// Returns the end of the string that begins at `at`; npos if it is not closed.
 std::size_t string_end(std::string_view text, std::size_t at) {
   for (++at;; at += 2) {
     at = text.find_first_of("\"\\", at);
@@ -16,7 +17,7 @@ std::size_t string_end(std::string_view text, std::size_t at) {
   }
 }
 
-// Past a number, true, false or null: whatever stands there up to the next mark.
+// Returns the end of a number, true, false or null: the next delimiter.
 std::size_t scalar_end(std::string_view text, std::size_t at) {
   const auto is_mark = [](char c) {
     return is_ascii_blank(c) || c == ',' || c == ':' || c == ']' || c == '}' || c == '[' || c == '{' || c == '"';
@@ -54,7 +55,7 @@ bool JsonReader::skip_blanks() {
   return at_ < text_.size();
 }
 
-// In a container: a comma, a member, an item, or its end.
+// Within a container, reads a comma, a member, an item, or its end.
 bool JsonReader::read_next() {
   const char c = text_[at_];
   if (c == '}' || c == ']') return close(c);
@@ -118,7 +119,7 @@ bool JsonReader::open() {
   return true;
 }
 
-// The innermost container ends: one leaf if it fits a chunk, and otherwise its leaves stay.
+// Ends the innermost container: it becomes one leaf if it fits a chunk; otherwise its leaves remain.
 bool JsonReader::close(char bracket) {
   const Container done = containers_[in_];
   if ((bracket == '}') != done.is_object) return false;
@@ -138,7 +139,7 @@ bool JsonReader::close(char bracket) {
     leaves_.back().ends_turn |= turn;
     return true;
   }
-  // Whatever has stayed open in it is closed with it.
+  // Everything that is open in it is closed with it.
   containers_[in_].holds_turns |= turn;
   containers_.resize(number);
   leaves_.resize(done.first_leaf);
@@ -151,7 +152,7 @@ bool JsonReader::close(char bracket) {
   return true;
 }
 
-// One that is too deep to be looked into.
+// Skips a container that is too deep to read.
 bool JsonReader::skip_container() {
   std::string brackets;
   do {
@@ -172,7 +173,7 @@ bool JsonReader::skip_container() {
   return true;
 }
 
-// What a member says of the object that it is in.
+// Records what a member says about its object.
 void JsonReader::note_member(char first, Span inside) {
   if (key_.empty()) return;
   const std::string_view key = piece_of(text_, key_);

@@ -1,6 +1,6 @@
-// Markdown, line by line: headings make the path, and a fenced block, a table row's table or a list item is a block of
-// its own. What matters here is where things begin and end, to the byte, and not how they would be shown, so that rules
-// of CommonMark about nesting and emphasis have no part in it.
+// Splits Markdown line by line: headings form the path; a fenced block, a table or a list item is a block. Only the
+// exact beginning and end of each matter, not their rendering, so CommonMark's rules of nesting and emphasis are not
+// implemented.
 #include <array>
 
 #include "base/limits.hpp"
@@ -14,9 +14,9 @@ std::size_t run_of(std::string_view line, char c) {
   return end == std::string_view::npos ? line.size() : end;
 }
 
-// A heading without its marks: emphasis, code, tags, and of a link only its words.
+// Returns a heading without its marks: emphasis, code, tags; of a link, only its text.
 std::string plain_heading(std::string_view source) {
-  source = source.substr(0, 4096);  // a longer one is no heading, whatever it says
+  source = source.substr(0, 4096);  // a longer line is not a heading
   std::string plain;
   for (std::size_t i = 0; i < source.size() && plain.size() <= limits::heading_bytes_max; ++i) {
     const char c = source[i];
@@ -57,7 +57,7 @@ class MarkdownReader {
   }
 
  private:
-  // --- to ---, at the very beginning: its title is the document's.
+  // --- to --- at the very beginning: its title is the document's.
   void read_front_matter() {
     const std::size_t start = text_.starts_with("\xEF\xBB\xBF") ? 3 : 0;
     if (!text_.substr(start).starts_with("---\n") && !text_.substr(start).starts_with("---\r\n")) return;
@@ -138,7 +138,7 @@ class MarkdownReader {
     return true;
   }
 
-  // === or --- right under one line of text.
+  // === or --- directly under one line of text.
   bool is_underline(std::string_view content) const {
     return is_open() && !is_table_ && !is_item_ && block_lines_ == 1 && (content[0] == '=' || content[0] == '-') &&
            run_of(content, content[0]) == content.size();
@@ -180,12 +180,12 @@ class MarkdownReader {
   std::string_view text_;
   Lines lines_;
   Blocks blocks_;
-  std::array<std::uint32_t, 7> path_;  // [n]: the heading that what stands below level n belongs to
+  std::array<std::uint32_t, 7> path_;  // [n]: the heading for content below level n
   Block block_;
   int block_lines_ = 0;
   bool is_table_ = false;
   bool is_item_ = false;
-  char fence_ = 0;  // what the open fence is made of
+  char fence_ = 0;  // the character of the open fence
   std::size_t fence_length_ = 0;
 };
 

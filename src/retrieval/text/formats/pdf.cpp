@@ -1,3 +1,4 @@
+// Extracts text from PDF files with poppler.
 #include "retrieval/text/formats/pdf.hpp"
 
 #include <iconv.h>
@@ -20,8 +21,8 @@ namespace {
 
 void ignore_message(const std::string&, void*) {}
 
-// Once a process: no messages on stderr, and no tables from a folder of the machine, since what is extracted
-// must not depend on what is installed there.
+// Runs once per process: disables messages on stderr, and tables from a folder of the machine, since the extracted text
+// must not depend on installed files.
 void prepare_poppler() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -30,7 +31,7 @@ void prepare_poppler() {
   });
 }
 
-// UTF-16 as poppler has it, without what no text wants: its byte order mark, control characters, lone surrogates.
+// Appends poppler's UTF-16 text without byte order marks, control characters and lone surrogates.
 void append_utf16(std::string& out, const poppler::ustring& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     char32_t c = text[i];
@@ -67,9 +68,8 @@ Result<ExtractedText> read_pages(const poppler::document& document) {
     add_paragraphs(out.blocks.list, out.text, {start, out.text.size()}, heading, Break::record);
   }
   if (out.blocks.list.empty())
-    return Error(
-        Errc::invalid_argument,
-        "the PDF holds no text: its pages may be images; run a text recognition over it and ingest what that gives");
+    return Error(Errc::invalid_argument,
+                 "the PDF holds no text: its pages may be images; apply text recognition and ingest the result");
   append_utf16(out.blocks.title, document.get_title());
   return out;
 }
@@ -84,12 +84,12 @@ Result<ExtractedText> extract_pdf(std::string_view bytes) {
   try {
     const std::unique_ptr<poppler::document> document(
         poppler::document::load_from_raw_data(bytes.data(), static_cast<int>(bytes.size())));
-    if (!document) return Error(Errc::corrupt, "the PDF cannot be read: it is damaged or cut off");
+    if (!document) return Error(Errc::corrupt, "the PDF cannot be read: it is damaged or truncated");
     if (document->is_locked())
-      return Error(Errc::invalid_argument, "the PDF is encrypted and wants a password; ingest a copy without one");
+      return Error(Errc::invalid_argument, "the PDF is encrypted and needs a password; ingest a copy without one");
     return read_pages(*document);
   } catch (const std::bad_alloc&) {
-    throw;  // read_document's
+    throw;  // handled by read_document
   } catch (const std::exception& problem) {
     return Error(Errc::corrupt, fmt::format("the PDF cannot be read: {}", problem.what()));
   }
@@ -97,13 +97,14 @@ Result<ExtractedText> extract_pdf(std::string_view bytes) {
 
 void load_readers() {
   prepare_poppler();
-  // poppler looks for its tables whenever there is a document and was none: one that is never closed has it look once.
+  // Poppler loads its tables when the first document is opened while none is open; this document stays open, so that it
+  // loads them once.
   static constexpr std::string_view blank =
       "%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj trailer<</Root 1 0 R>>";
   static const std::unique_ptr<poppler::document> kept(
       poppler::document::load_from_raw_data(blank.data(), static_cast<int>(blank.size())));
   ::tzset();  // dates in a PDF are local times
-  // It converts by iconv, whose UTF-16 is a module on disk. One that is never closed keeps it loaded.
+  // Poppler converts with iconv, whose UTF-16 is a module on disk. These descriptors stay open to keep it loaded.
   static const iconv_t to = iconv_open("UTF-16", "UTF-8"), from = iconv_open("UTF-8", "UTF-16");
   (void)to, (void)from;
 }

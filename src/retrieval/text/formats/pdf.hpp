@@ -1,4 +1,4 @@
-// The text of a PDF, in reading order, a page after the other.
+// Extracts the text of a PDF in reading order, page by page.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace muniment::retrieval {
 
-// Errors: corrupt where poppler cannot read it; invalid_argument for one that wants a password or holds no text (a
-// scan); too_large.
+// Errors: corrupt if poppler cannot read it; invalid_argument if it needs a password or has no text (a scan);
+// too_large.
 Result<ExtractedText> extract_pdf(std::string_view bytes);
 
 }  // namespace muniment::retrieval

@@ -1,11 +1,11 @@
-// Plain text: a paragraph is a run of lines without a blank one.
+// Splits plain text into paragraphs: runs of lines without a blank one.
 #include "base/limits.hpp"
 #include "retrieval/text/blocks.hpp"
 
 namespace muniment::retrieval {
 namespace {
 
-// A first line that stands alone and is no sentence is what the text calls itself.
+// A separate first line that is not a sentence is the title.
 std::string title_of(std::string_view text, const std::vector<Block>& list) {
   if (list.size() < 2) return {};
   const std::string_view first = trimmed(piece_of(text, list.front().span));

@@ -1,3 +1,4 @@
+// Reads the closed vectors of a space.
 #include "retrieval/vector/records/history.hpp"
 
 #include <limits>

@@ -1,5 +1,5 @@
-// The closed vectors: on disk only, sorted by when they were closed, so that memory does not grow with
-// the years and a search as of a moment reads those alone that were closed after it.
+// The closed vectors: on disk only, sorted by their closing, so that memory does not grow over the years, and a search
+// as of a position reads only those that were closed after it.
 #pragma once
 
 #include "base/result.hpp"
@@ -10,11 +10,11 @@
 
 namespace muniment::retrieval::vec {
 
-// Adds the best of those that were valid at the filter's as_of. Errors: corrupt.
+// Adds the best vectors that were valid at the filter's as_of. Errors: corrupt.
 Status search_history(const RecordStore& store, const RecordStore::Moment& at, const Space& space, const Probe& probe,
                       const CompiledFilter& filter, BestChunks& best);
 
-// That no record of the history is missing or stale: once for each open, before it is first relied on. Errors: corrupt.
+// Checks that no record of the history is missing or stale: once per open, before its first use. Errors: corrupt.
 Status check_history(const RecordStore& store, const RecordStore::Moment* at, Space& space);
 
 }  // namespace muniment::retrieval::vec

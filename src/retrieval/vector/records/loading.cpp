@@ -1,3 +1,4 @@
+// Loads the records of a shard and checks their digests.
 #include "retrieval/vector/records/loading.hpp"
 
 #include "retrieval/vector/graph_editor.hpp"
@@ -31,7 +32,7 @@ class SpaceLoader {
     const auto slot = parse_node_key(key);
     const auto record = decode_vector(value, space_->padded());
     if (!slot || *slot >= header_.slots || !record || record->level != GraphEditor::level_for(record->chunk)) {
-      return damaged(header_, "a vector is not as it was written");
+      return damaged(header_, "a vector's record is malformed");
     }
     if (space_->slot_of(record->chunk) != no_slot) return damaged(header_, "a chunk has two vectors");
     space_->fill(*slot, *record);
@@ -41,13 +42,13 @@ class SpaceLoader {
     return success();
   }
 
-  // The nodes are there by now.
+  // The nodes were loaded before.
   Status take_links(std::string_view key, std::string_view value) {
     const auto at = parse_links_key(key);
     Links links;
     const bool fits = at && at->slot < header_.slots && space_->live().test(at->slot) &&
                       at->level <= space_->level(at->slot) && decode_links(value, at->level, links);
-    if (!fits) return damaged(header_, "a list of links is not as it was written");
+    if (!fits) return damaged(header_, "a list of links is malformed");
     for (const Slot to : links) {
       if (to == no_slot) break;
       if (to >= header_.slots || !space_->live().test(to) || space_->level(to) < at->level) {
@@ -89,14 +90,14 @@ Result<Loaded> load(const RecordStore& store) {
   std::uint64_t digest = 0;
   for (std::uint32_t number = 1; number < header->next_number; ++number) {
     ASSIGN_OR_RETURN(const auto bytes, store.get(header_key(number)));
-    if (!bytes) continue;  // dropped, or lost: the digest tells
+    if (!bytes) continue;  // dropped or lost: the digest distinguishes them
     digest += record_hash(header_key(number), *bytes);
     auto space = decode_space_header(*bytes, number);
     if (!space) return Error(Errc::corrupt, "the header of vector space " + std::to_string(number) + " is damaged");
     headers.push_back(std::move(*space));
   }
   if (headers.size() != header->spaces || digest != header->headers_digest) {
-    return Error(Errc::corrupt, "the vector shard has lost a space, or has an old state of one");
+    return Error(Errc::corrupt, "the vector shard has lost a space, or has an outdated state of one");
   }
   for (SpaceHeader& space : headers) {
     ASSIGN_OR_RETURN(auto filled, SpaceLoader(store, std::move(space)).load());

@@ -1,7 +1,7 @@
-// A start: one scan of a shard's records into memory, and the proof that all of them are there.
+// Loads a shard at the start: scans its records into memory and proves that none is missing.
 //
-// RocksDB opens without a word when records are missing, after a manifest or a log lost its end. So
-// every space's header has its counts and digests, and the shard's header one of all of those.
+// RocksDB opens without an error if records are missing because a manifest or a log was truncated. Therefore every
+// space's header has counts and digests, and the shard's header has a digest of all headers.
 #pragma once
 
 #include <map>

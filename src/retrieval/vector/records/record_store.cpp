@@ -1,3 +1,4 @@
+// Implements the record store on RocksDB.
 #include "retrieval/vector/records/record_store.hpp"
 
 #include <rocksdb/db.h>
@@ -11,10 +12,10 @@ namespace muniment::retrieval::vec {
 namespace {
 
 constexpr std::size_t write_buffer_bytes = 16 << 20;
-constexpr std::size_t block_cache_bytes = 8 << 20;  // for single reads of the writer's: a search reads memory
+constexpr std::size_t block_cache_bytes = 8 << 20;  // for single reads by the writer: a search reads memory
 constexpr std::size_t readahead_bytes = 2 << 20;
 constexpr std::size_t block_bytes = 16 << 10;
-constexpr std::size_t logs_max = 8;  // that are left lying
+constexpr std::size_t logs_max = 8;  // log files that are kept
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view_of(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
@@ -32,18 +33,17 @@ rocksdb::Options options_of_shard() {
   options.target_file_size_base = 4 * write_buffer_bytes;
   options.max_background_jobs = 2;
   options.paranoid_checks = true;
-  // A torn last record is a batch that was not acknowledged; whatever else is wrong in a log is damage.
+  // A torn last record is a batch that was not acknowledged; any other fault in a log is damage.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   options.track_and_verify_wals_in_manifest = true;
   options.skip_stats_update_on_db_open = true;
-  options.max_open_files = -1;  // every file is opened at once, so that a missing one is noticed
+  options.max_open_files = -1;  // opens every file at once, so that a missing one is detected
   options.keep_log_file_num = 2;
   options.info_log_level = rocksdb::WARN_LEVEL;
   return options;
 }
 
-// A status says what RocksDB found; the code says what to do about it. What is read and is not there or
-// not right is damage; where nothing is read, a failure is the disk's.
+// Converts a RocksDB status. A failed or inconsistent read is damage; without a read, a failure is the disk's.
 Error error_of(const rocksdb::Status& status, std::string_view doing, Errc otherwise = Errc::corrupt) {
   const std::string text = status.ToString();
   Errc code = status.IsCorruption() ? Errc::corrupt : otherwise;
@@ -63,7 +63,7 @@ struct Folder {
   std::size_t logs = 0;
 };
 
-// RocksDB would quietly begin anew in a folder that has lost CURRENT.
+// RocksDB would start over without an error in a folder that has lost CURRENT.
 Result<Folder> look_into(const std::string& path) {
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
@@ -82,8 +82,8 @@ Result<Folder> look_into(const std::string& path) {
   return folder;
 }
 
-// Every open begins a log, and RocksDB leaves the empty ones lying until it flushes something: a deletion of nothing
-// will do.
+// Every open begins a log file, and RocksDB keeps the empty ones until a flush, which requires a write: here the
+// deletion of a key that does not exist.
 rocksdb::Status clear_logs(rocksdb::DB& db) {
   const auto status = db.Delete(rocksdb::WriteOptions(), rocksdb::Slice());
   return status.ok() ? db.Flush(rocksdb::FlushOptions()) : status;
@@ -97,7 +97,7 @@ struct Changes::Batch {
 
 Changes::Changes() : batch_(std::make_unique<Batch>()) {}
 Changes::~Changes() = default;
-// A batch in memory takes what it is given; its status is kept and shown by the write.
+// A batch in memory accepts every operation; the write reports its status.
 void Changes::put(std::string_view key, std::string_view value) {
   batch_->batch.Put(slice(key), slice(value)).PermitUncheckedError();
 }
@@ -131,7 +131,7 @@ Result<std::unique_ptr<RecordStore>> RecordStore::open(const std::string& folder
     if (const auto status = rocksdb::DB::Open(options, folder, &db); !status.ok()) {
       return error_of(status, "opening the vector shard in " + folder);
     }
-  } catch (const std::exception& thrown) {  // such as a length that is damaged and was believed
+  } catch (const std::exception& thrown) {  // for example, a damaged length that was used
     return Error(Errc::corrupt, "opening the vector shard in " + folder + ": " + thrown.what());
   }
   auto store = std::unique_ptr<RecordStore>(new RecordStore());
@@ -145,7 +145,7 @@ Result<std::unique_ptr<RecordStore>> RecordStore::open(const std::string& folder
   return store;
 }
 
-// With nothing left in the log the next open has nothing to read again.
+// With an empty log, the next open has nothing to replay.
 RecordStore::~RecordStore() {
   if (!database_) return;
   database_->db->Flush(rocksdb::FlushOptions()).PermitUncheckedError();
@@ -191,14 +191,14 @@ Status RecordStore::write(const Changes& changes) {
   return success();
 }
 
-// A removed record lies in the log and in older files until these are replaced: the log by a flush, the
-// files by a compaction down to the last level.
+// A removed record remains in the log and in older files until these are replaced: the log by a flush, the files by a
+// compaction down to the last level.
 Status RecordStore::erase_for_good() {
   auto status = database_->db->Flush(rocksdb::FlushOptions());
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   if (status.ok()) status = database_->db->CompactRange(options, nullptr, nullptr);
-  // Files that are not used any more go at once, not when RocksDB next finds the time.
+  // Deletes unused files at once instead of when RocksDB next does.
   if (status.ok()) status = database_->db->DisableFileDeletions();
   if (status.ok()) status = database_->db->EnableFileDeletions(/*force=*/true);
   if (!status.ok()) return error_of(status, "erasing from the vector shard", Errc::system_error);

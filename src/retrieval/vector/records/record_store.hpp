@@ -1,5 +1,5 @@
-// The shard's records on disk: RocksDB, and nothing but it, behind what the shard needs of it. Every
-// read verifies checksums, every write is one batch and synced.
+// The shard's records on disk, behind an interface that hides RocksDB. Every read verifies checksums; every write is
+// one synced batch.
 #pragma once
 
 #include <functional>
@@ -29,25 +29,25 @@ class Changes {
 
 class RecordStore {
  public:
-  // Errors: conflict (somebody has it open), corrupt.
+  // Errors: conflict (another process has it open), corrupt.
   static Result<std::unique_ptr<RecordStore>> open(const std::string& folder);
   ~RecordStore();
 
-  bool created() const { return created_; }  // by this open: it holds nothing yet
+  bool created() const { return created_; }  // this open created it, so it is empty
 
-  // A moment of the store, for as long as the value lives.
+  // A snapshot of the store, for the lifetime of the value.
   class Moment;
   std::shared_ptr<const Moment> now() const;
 
-  // As of the moment, or as of now where it is null.
+  // Reads as of the moment, or the present state if it is null.
   Result<std::optional<std::string>> get(std::string_view key, const Moment* at = nullptr) const;
-  // In order of the keys, [from, to). Stops at the first error, which it answers.
+  // Visits the keys [from, to) in order. Stops at the first error and returns it.
   using Visit = std::function<Status(std::string_view key, std::string_view value)>;
   Status scan(std::string_view from, std::string_view to, const Visit& visit, const Moment* at = nullptr) const;
 
   Status write(const Changes& changes);
-  // Afterwards what was removed is in no file of the store any more. A moment from before the removal
-  // must not be held. Rewrites what has changed since the last time: a second for 100,000 vectors.
+  // Afterwards no file of the store contains removed records. No moment from before the removal may be held. Rewrites
+  // what has changed since the last call: a second for 100,000 vectors.
   Status erase_for_good();
 
  private:

@@ -1,3 +1,4 @@
+// Encodes and decodes the records of a shard.
 #include "retrieval/vector/records/records.hpp"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace muniment::retrieval::vec {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "values are copied as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "values are copied in the machine's byte order");
 
 constexpr char shard_byte = 0, space_byte = 1;
 constexpr std::size_t kind_key_bytes = 6;

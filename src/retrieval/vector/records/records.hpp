@@ -1,5 +1,5 @@
-// The records of a shard, as RocksDB holds them: docs/format.md, "The vector shard". Integers in keys
-// are big-endian, so that they sort; in values little-endian, so that links are read as they are.
+// The records of a shard in RocksDB: docs/format.md, "The vector shard". Integers in keys are big-endian, so that they
+// sort; in values they are little-endian, so that links are read without conversion.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ inline constexpr std::uint32_t format_version = 1;
 
 // The record of the shard itself.
 struct ShardHeader {
-  std::uint32_t next_number = 1;  // of the next space; never used twice
+  std::uint32_t next_number = 1;  // number of the next space; never reused
   std::uint32_t spaces = 0;
   std::uint64_t headers_digest = 0;  // sum of the hashes of the spaces' headers
-  std::uint32_t erasing = 0;         // 1: something was removed that may still lie in a file
+  std::uint32_t erasing = 0;         // 1: removed records may remain in a file
 };
 
 enum class RecordKind : char { header = 'a', closed_at = 'c', links = 'g', history = 'h', node = 'n' };
 
 std::string shard_key();
-std::string kind_key(std::uint32_t space, RecordKind kind);  // what all keys of the kind begin with
-std::string space_begin(std::uint32_t space);                // all keys of a space are from here …
-std::string space_end(std::uint32_t space);                  // … to before this
+std::string kind_key(std::uint32_t space, RecordKind kind);  // the common prefix of all keys of the kind
+std::string space_begin(std::uint32_t space);                // first key of a space
+std::string space_end(std::uint32_t space);                  // end of its keys (exclusive)
 std::string header_key(std::uint32_t space);
 std::string node_key(std::uint32_t space, Slot slot);
 std::string links_key(std::uint32_t space, Slot slot, int level);
@@ -53,14 +53,14 @@ std::string encode(const VectorRecord& record);
 std::string encode_links(std::span<const Slot> links);  // up to the first no_slot
 std::string encode_seq(std::int64_t seq);
 
-// nullopt for what is not as it is written. A decoded record's code lies in `bytes`.
+// Return nullopt for a malformed value. A decoded record's code points into `bytes`.
 std::optional<ShardHeader> decode_shard_header(std::string_view bytes);
 std::optional<SpaceHeader> decode_space_header(std::string_view bytes, std::uint32_t number);
 std::optional<VectorRecord> decode_vector(std::string_view bytes, std::size_t padded);
 bool decode_links(std::string_view bytes, int level, Links& out);
 std::optional<std::int64_t> decode_seq(std::string_view bytes);
 
-// What a digest sums up. It finds lost and stale records; what is inside a record RocksDB's checksums guard.
+// The terms of a digest, which detects lost and stale records; RocksDB's checksums protect the content of a record.
 std::uint64_t record_hash(std::string_view key, std::string_view value);
 
 }  // namespace muniment::retrieval::vec

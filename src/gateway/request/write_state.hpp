@@ -1,6 +1,6 @@
-// What an answer that comes before a request's work is done may say of it: the loop answers when the deadline passes or
-// the client goes, whatever a worker is doing. Without it the answer could not say that nothing was written, and be
-// right.
+// Tracks whether a request has written anything, for an answer that precedes the end of its work: the loop answers when
+// the deadline passes or the client disconnects, while a worker may still run. It decides whether that answer may claim
+// that nothing was written.
 #pragma once
 
 #include <atomic>
@@ -8,25 +8,25 @@
 
 namespace muniment::gateway {
 
-class Standing {
+class WriteState {
  public:
-  // From any thread, before something is written that stays. False: the request was answered, and as one that wrote
-  // nothing; then nothing may be written any more.
+  // Call this before a permanent change. Returns false if the request was already answered as one that wrote nothing;
+  // then nothing may be written. Any thread.
   bool begin_writing() { return begin(writing); }
-  // The same for what is written otherwise than by the request's append: then an error of its work does not say that
-  // nothing was.
+  // Like `begin_writing`, for a change outside of the request's append: then an error no longer means that nothing was
+  // written.
   bool begin_writing_itself() { return begin(writing | itself); }
   bool wrote_itself() const { return (bits_.load(std::memory_order_acquire) & itself) != 0; }
-  // Something of that is done for good: no error says any more that nothing was.
+  // The change is permanent: from now on no error means that nothing was written.
   void has_written() { bits_.fetch_or(done, std::memory_order_acq_rel); }
   bool is_written() const { return (bits_.load(std::memory_order_acquire) & done) != 0; }
 
-  // The loop's: the request is answered. True: what it writes may land all the same.
+  // Marks the request as answered. Returns true if its writes may still take effect. Loop thread only.
   bool answer() { return (bits_.fetch_or(answered, std::memory_order_acq_rel) & writing) != 0; }
 
-  // Answered as one that wrote nothing.
+  // Answered as a request that wrote nothing.
   bool over() const { return bits_.load(std::memory_order_acquire) == answered; }
-  // Answered, and whatever is still done for it is done for nobody.
+  // Answered; the client ignores any further work.
   bool is_answered() const { return (bits_.load(std::memory_order_acquire) & answered) != 0; }
 
  private:
