@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the commands of README.md, in order, as a reader would: the lines that start with "$ " in ```console blocks.
+"""Runs the commands of README.md and docs/tour.md, in order, as a reader would: the lines that start with "$ " in
+```console blocks.
 
-    scripts/check_readme.py [FILE]
+    scripts/check_readme.py [FILE …]
 
-They share a shell, a fresh data folder (MUNIMENT_DATA) and build/ in the PATH. What .ci/run has run already is left out.
-A command that the README shows to fail says so with a line "[exit N]" in its output. Last line: "N passed, N failed".
+The commands of a file share a shell, a fresh data folder (MUNIMENT_DATA) and build/ in the PATH. Commands that .ci/run has
+run already are left out. A command that is expected to fail has a line "[exit N]" in its output. Last line: "N passed, N failed".
 """
 from __future__ import annotations
 
@@ -42,12 +43,12 @@ def commands(readme: str) -> list[Command]:
     return found
 
 
-def main() -> int:
-    path = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "README.md"
+def check(path: pathlib.Path) -> tuple[int, int]:
+    """Runs the commands of one file; the number that passed and that failed."""
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="muniment-readme-") as folder:
         os.chmod(folder, 0o755)
-        state = pathlib.Path(folder) / "state"   # what a command exports is there for the next one
+        state = pathlib.Path(folder) / "state"   # keeps the exported variables for the next command
         env = {**os.environ, "MUNIMENT_DATA": f"{folder}/data", "PATH": f"{ROOT / 'build'}:{os.environ['PATH']}"}
         for command in commands(path.read_text()):
             if RUN_ELSEWHERE.match(command.text):
@@ -64,6 +65,13 @@ def main() -> int:
     if passed + failed == 0:
         print(f"{path.name} has no commands")
         failed = 1
+    return passed, failed
+
+
+def main() -> int:
+    paths = [pathlib.Path(name) for name in sys.argv[1:]] or [ROOT / "README.md", ROOT / "docs" / "tour.md"]
+    results = [check(path) for path in paths]
+    passed, failed = (sum(numbers) for numbers in zip(*results))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
