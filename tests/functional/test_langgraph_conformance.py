@@ -4,8 +4,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any, AsyncIterator
 
-import langgraph_packages
 from support import DaemonCase, main
+
+import langgraph_packages
 
 
 class Conformance(DaemonCase):
