@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import random
-from typing import Any, AsyncIterator, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, AsyncIterator, Iterator, NamedTuple, Optional, Sequence, Union
 
-from .client import Client, Json, Path, connect
-from .langgraph.store import Held, Store, Write
-from .langgraph.threads import LABELS, Catalogue, Entry, Threads
-from .langgraph.values import JsonSerde, Packed, Values
+from . import Client, Json, MunimentError, connect
+from .checkpoint_store import Held, Store, Write
+from .checkpoint_threads import LABELS, Catalogue, Entry, Threads
+from .checkpoint_values import JsonSerde, Packed, Values
 
 __all__ = ["CheckpointTuple", "JsonSerde", "MunimentSaver"]
 
@@ -47,16 +48,16 @@ _base = _langgraph()
 _Base: Any = _base.BaseCheckpointSaver if _base else object
 CheckpointTuple: Any = _base.CheckpointTuple if _base else Tuple
 # A task has one write of each of these, the newest; its other writes have their place in the list.
-SPECIAL: dict[str, int] = _base.WRITES_IDX_MAP if _base else {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4}
-NOT_METADATA: set[str] = _base.EXCLUDED_METADATA_KEYS if _base else {
+SPECIAL: dict[str, int] = getattr(_base, "WRITES_IDX_MAP", {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4})
+NOT_METADATA: set[str] = getattr(_base, "EXCLUDED_METADATA_KEYS", {
     "thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "langgraph_step", "langgraph_node", "langgraph_triggers", "langgraph_path",
-    "langgraph_checkpoint_ns"}
+    "langgraph_checkpoint_ns"})
 
 
 class MunimentSaver(_Base):  # type: ignore[misc]
     """Threads and event loops may share it. `close()` it, or use it in a `with`."""
 
-    def __init__(self, data: Optional[Path] = None, *, agent: str = "langgraph", serde: Any = None):
+    def __init__(self, data: Union[str, os.PathLike[str], None] = None, *, agent: str = "langgraph", serde: Any = None):
         if _base:
             super().__init__(serde=serde)
         else:
@@ -166,7 +167,7 @@ class MunimentSaver(_Base):  # type: ignore[misc]
         thread, ns, checkpoint_id = _place(config)
         catalogue = self._store.threads.catalogue(thread)
         entry = catalogue.find(ns, checkpoint_id) if catalogue else None
-        return self._tuple(config["configurable"]["thread_id"], catalogue, entry) if catalogue and entry else None
+        return self._tuple_unless_erased(config["configurable"]["thread_id"], catalogue, entry) if catalogue and entry else None
 
     def get(self, config: Json) -> Optional[Json]:
         found = self.get_tuple(config)
@@ -187,11 +188,20 @@ class MunimentSaver(_Base):  # type: ignore[misc]
                     continue
                 if left is not None and left <= 0:
                     return
-                found = self._tuple(thread, catalogue, entry)
-                if filter and any(found.metadata.get(key) != value for key, value in filter.items()):
+                found = self._tuple_unless_erased(thread, catalogue, entry)
+                if found is None or filter and any(found.metadata.get(key) != value for key, value in filter.items()):
                     continue
                 left = None if left is None else left - 1
                 yield found
+
+    def _tuple_unless_erased(self, thread: Any, catalogue: Catalogue, entry: Entry) -> Any:
+        try:
+            return self._tuple(thread, catalogue, entry)
+        except MunimentError:
+            now = self._store.threads.catalogue(str(thread), anew=True)
+            if now and now.find(entry.ns, entry.id):
+                raise
+            return None
 
     def _tuple(self, thread: Any, catalogue: Catalogue, entry: Entry) -> Any:
         values = self._values()

@@ -18,7 +18,7 @@ import time
 import uuid
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
-from ..client import Client, Json, MunimentError
+from . import Client, Json, MunimentError
 
 CHECKPOINT, WRITES, DELETED = "x.langgraph.checkpoint", "x.langgraph.writes", "x.langgraph.deleted"
 LABELS = {"langgraph": "thread"}
@@ -41,6 +41,7 @@ class Catalogue:
 
     def __init__(self) -> None:
         self.reading_on = threading.Lock()   # held while its events are asked for
+        self.writing = threading.Lock()
         self.next_run_seq = 0
         self._lock = threading.Lock()
         self._entries: dict[str, dict[str, Entry]] = {}
@@ -104,14 +105,13 @@ class Threads:
 
     # ---- reading
 
-    def catalogue(self, thread: str) -> Optional[Catalogue]:
-        """What the thread has now; None where there is no such thread."""
+    def catalogue(self, thread: str, *, anew: bool = False) -> Optional[Catalogue]:
+        """What the thread has now; None where there is no such thread. `anew` reads all of it: events may have been erased."""
         run_id = run_of(thread)
-        with self._lock:
-            known = self._catalogues.setdefault(run_id, Catalogue())
-            self._catalogues.move_to_end(run_id)
-            if len(self._catalogues) > CATALOGUES_MAX:
-                self._catalogues.popitem(last=False)
+        if anew:
+            with self._lock:
+                self._catalogues.pop(run_id, None)
+        known = self._known(run_id)
         with known.reading_on:
             try:
                 known.add(list(self.events(run_id, [CHECKPOINT, DELETED], from_run_seq=known.next_run_seq)))
@@ -120,6 +120,14 @@ class Threads:
                     return None
                 raise
         return known
+
+    def _known(self, run_id: str) -> Catalogue:
+        with self._lock:
+            known = self._catalogues.setdefault(run_id, Catalogue())
+            self._catalogues.move_to_end(run_id)
+            if len(self._catalogues) > CATALOGUES_MAX:
+                self._catalogues.popitem(last=False)
+            return known
 
     def events(self, run_id: str, types: Sequence[str], **more: Any) -> Iterator[Json]:
         return self.pages("event.list", "events", {"run_id": run_id, "types": types, "limit": EVENTS_PER_PAGE, **more})
@@ -152,6 +160,10 @@ class Threads:
             self.ask("run.start", run_id=run_id, agent={"name": self._agent}, external_id=thread, labels=LABELS, reopen=True)
             self._opened.add(run_id)
         return run_id
+
+    def writing(self, run_id: str) -> threading.Lock:
+        """Held by writers of a run in this process: each would refuse the others' differences."""
+        return self._known(run_id).writing
 
     def write(self, thread: str, write: Callable[[str], None]) -> None:
         """`write` with the thread's run. Where that has ended meanwhile, it is opened and written again."""

@@ -5,7 +5,7 @@ import base64
 import json
 from typing import Any, Mapping, Optional, Protocol, Sequence
 
-from ..client import Client
+from . import Client
 
 INLINE_BYTES_MAX = 8 * 1024         # of a value in an event or a state; a longer one is an artifact
 CHANNELS_BYTES_MAX = 128 * 1024     # of all inline values of a checkpoint; with more, shorter values become artifacts, too

@@ -1,22 +1,21 @@
 """Checkpoints and pending writes of threads, packed as they are in the log.
 
-A run's working state holds, for each namespace, the values of its newest checkpoint: `langgraph["ns:<namespace>"]` = {put, id, parent, head,
-metadata, channels}. A checkpoint is written as the difference, which applies only to the state that it was made against (`put` is compared);
-where another writer was first, the next attempt compares anew, and in the end writes all values.
+A run's working state holds, for each namespace, the values of its newest checkpoint: `langgraph["ns:<namespace>"]` = {id, parent, head,
+metadata, channels}. A checkpoint is written as the difference from what the state holds, which the daemon refuses once any other event
+is in the run (`expected_run_seq`). After some attempts it is written whole, which needs no promise of the state.
 """
 from __future__ import annotations
 
 import json
-import uuid
 from typing import Any, Callable, Iterable, NamedTuple, Optional, Sequence
 
-from ..client import Client, Json, MunimentError
-from .threads import CHECKPOINT, DELETED, WRITES, Catalogue, Entry, Threads, run_of, step_of
-from .values import Packed, Values
+from . import Client, Json, MunimentError
+from .checkpoint_threads import CHECKPOINT, DELETED, WRITES, Catalogue, Entry, Threads, run_of, step_of
+from .checkpoint_values import Packed, Values
 
 NAMESPACES_MAX = 16                # in the state of a run; an older one leaves it, and is read as of its events
 LEAVING_MAX = 8                    # namespaces that leave it at once: other writers may have added some
-DIFFERENCES_MAX = 3                # attempts to write a difference, while others write into the same namespace
+DIFFERENCES_MAX = 3                # attempts to write a difference, while other processes write into the same run
 BODY_BYTES_MAX = 32 * 1024         # of writes or deletions in one event
 Held = dict[str, Any]              # what the state has of a namespace
 HeldOf = Callable[[str, Optional[Held]], Held]   # from the run and what the state has
@@ -45,40 +44,50 @@ class Store:
 
     def held(self, thread: str, entry: Entry) -> Held:
         """A checkpoint's values."""
-        found = self._state(run_of(thread), entry.ns, asof=entry.seq)
+        found, _ = self._state(run_of(thread), entry.ns, asof=entry.seq)
         if found is None or found["id"] != entry.id:
             raise MunimentError(f"checkpoint {entry.id}: the state as of seq {entry.seq} does not hold it. Its event was erased", "gone")
         return found
 
-    def _state(self, run_id: str, ns: str, **more: Any) -> Optional[Held]:
+    def _state(self, run_id: str, ns: str, **more: Any) -> tuple[Optional[Held], int]:
+        """What the state holds of a namespace, and the run_seq of its last event."""
         try:
             path = f"/working/langgraph/{_escaped(_key(ns))}"
-            state: Held = self._client.again(lambda: self._client.rehydrate(run_id, path=path, **more))["state"]
-            return state
+            found = self._client.again(lambda: self._client.rehydrate(run_id, path=path, **more))
+            return found["state"], found["run_seq"]
         except MunimentError as error:
             if error.code == "not_found":
-                return None
+                return None, -1
             raise
 
     def put(self, thread: str, event: Json, held_of: HeldOf) -> None:
         """`event`: the body of the checkpoint's. `held_of` packs its values, beside what the state holds of the namespace."""
-        ns, id = event["ns"], event["id"]
 
         def write(run_id: str) -> None:
-            for attempt in range(DIFFERENCES_MAX + 1):
-                recent = self._catalogue(thread).recent(NAMESPACES_MAX + LEAVING_MAX)
-                base = self._state(run_id, ns) if ns in recent[-NAMESPACES_MAX:] and attempt < DIFFERENCES_MAX else None
-                held = {**held_of(run_id, base), "put": str(uuid.uuid4())}
-                events = [_difference(ns, base, held)] if base else _whole(ns, held, recent)
-                events.append({"type": CHECKPOINT, "body": event})
-                try:
-                    self._client.append_all(run_id, [{**one, "step_id": step_of(ns, id)} for one in events])
-                    return
-                except MunimentError as error:
-                    if error.code != "invalid_argument" or base is None:
-                        raise
+            with self.threads.writing(run_id):
+                catalogue = self._catalogue(thread)
+                if not any(self._put_difference(run_id, catalogue, event, held_of) for _ in range(DIFFERENCES_MAX)):
+                    recent = self._catalogue(thread).recent(NAMESPACES_MAX + LEAVING_MAX)
+                    self._append(run_id, event, _whole(event["ns"], held_of(run_id, None), recent))
 
         self.threads.write(thread, write)
+
+    def _put_difference(self, run_id: str, catalogue: Catalogue, event: Json, held_of: HeldOf) -> bool:
+        """False where the state holds nothing of the namespace, or another event was first."""
+        base, run_seq = self._state(run_id, event["ns"]) if event["ns"] in catalogue.recent(NAMESPACES_MAX) else (None, -1)
+        if base is None:
+            return False
+        try:
+            self._append(run_id, event, [_difference(event["ns"], base, held_of(run_id, base))], expected_run_seq=run_seq + 1)
+            return True
+        except MunimentError as error:
+            if error.code in ("conflict", "invalid_argument"):   # of what the state holds now, the difference may be none
+                return False
+            raise
+
+    def _append(self, run_id: str, event: Json, patches: list[Json], **more: Any) -> None:
+        events = [*patches, {"type": CHECKPOINT, "body": event}]
+        self._client.append_all(run_id, [{**one, "step_id": step_of(event["ns"], event["id"])} for one in events], **more)
 
     def _catalogue(self, thread: str) -> Catalogue:
         return self.threads.catalogue(thread) or Catalogue()
@@ -99,7 +108,8 @@ class Store:
                 body["ref"] = self._client.put(run_id, text, mime_type="application/json")["artifact_id"]
             else:
                 body["writes"] = listed
-            self._client.append(run_id, WRITES, body, step_id=step_of(ns, id))
+            with self.threads.writing(run_id):
+                self._client.append(run_id, WRITES, body, step_id=step_of(ns, id))
 
         self.threads.write(thread, write)
 
@@ -181,8 +191,8 @@ def _whole(ns: str, held: Held, recent: Sequence[str]) -> list[Json]:
 
 def _difference(ns: str, base: Held, held: Held) -> Json:
     place = f"/langgraph/{_escaped(_key(ns))}"
-    operations: list[Json] = [{"op": "test", "path": f"{place}/put", "value": base["put"]}]
-    operations += [{"op": "add", "path": f"{place}/{name}", "value": held[name]} for name in held if name != "channels" and base.get(name) != held[name]]
+    operations: list[Json] = [{"op": "add", "path": f"{place}/{name}", "value": held[name]} for name in held
+                              if name != "channels" and base.get(name) != held[name]]
     before, after = base["channels"], held["channels"]
     operations += [{"op": "remove", "path": f"{place}/channels/{_escaped(name)}"} for name in before if name not in after]
     operations += [{"op": "add", "path": f"{place}/channels/{_escaped(name)}", "value": value} for name, value in after.items()
