@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
 import tempfile
 from typing import Any, Callable, Iterator
 
-from support import DaemonCase
+from support import ROOT, DaemonCase
 
 import langgraph_packages
 
@@ -33,6 +34,10 @@ class LangGraphCase(DaemonCase):
         from muniment.checkpointer import MunimentSaver
         with MunimentSaver(self.daemon.socket) as saver:
             yield saver
+
+    def python_path(self) -> str:
+        """For a process that imports the saver and LangGraph."""
+        return os.pathsep.join([str(ROOT / "clients" / "python"), str(self.packages)])
 
     def at(self, name: str = "") -> dict[str, Any]:
         return {"configurable": {"thread_id": f"{self.run_id}{name}"}}

@@ -318,9 +318,9 @@ class Threads(CheckpointerCase):
         self.assertEqual(self.ids(), [])
 
     def test_prune_more_than_an_event_names(self) -> None:
-        count = 700
+        count = 100
         for n in range(count):
-            self.saver.put(self.at(ns="a long name of a namespace: " + "n" * 40), self.checkpoint(f"c{n:04}"), {}, {})
+            self.saver.put(self.at(ns="a long name of a namespace: " + "n" * 600), self.checkpoint(f"c{n:04}"), {}, {})
         self.saver.prune([self.thread])
         self.assertEqual(self.ids(), [f"c{count - 1:04}"])
 

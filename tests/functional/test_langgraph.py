@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from langgraph_case import DURABILITIES, LangGraphCase
 from support import ROOT, main
 
 PROGRAM = ROOT / "tests" / "langgraph" / "killed_graph.py"
-KILLED_S_MAX = 120
+PROCESS_S_MAX = 120
 
 
 def questions(result: Any) -> list[Any]:
@@ -115,25 +116,27 @@ class Tasks(LangGraphCase):
     shared = True
 
     def test_after_a_failure_only_the_failed_task_runs_again(self) -> None:
+        """One after the other, the last fails: LangGraph drops what is unfinished beside a failure."""
         import graphs
 
         for durability in DURABILITIES:
             def scenario(new: Any, config: Any) -> Any:
+                config = {**config, "max_concurrency": 1}
                 ran: list[str] = []
                 failing = [True]
-                builder = graphs.workers(ran.append, lambda number: failing[0] and number == 2)
+                builder = graphs.workers(ran.append, lambda number: failing[0] and number == 3)
                 with new() as saver, self.assertRaises(ValueError):
                     builder.compile(checkpointer=saver).invoke({"log": []}, config, durability=durability)
                 failing[0], first = False, len(ran)
                 with new() as saver:
                     pending = sorted({channel for _, channel, _ in saver.get_tuple(config).pending_writes})
                     result = builder.compile(checkpointer=saver).invoke(None, config, durability=durability)
-                return sorted(ran[:first]), ran[first:], result["log"], pending
+                return ran[:first], ran[first:], result["log"], pending
 
             with self.subTest(durability=durability):
                 ran, again, log, pending = self.as_in_memory(scenario, durability)
                 self.assertEqual(ran, [f"work {number}" for number in range(4)])
-                self.assertEqual((again, log), (["work 2"], [0, 1, 2, 3]))
+                self.assertEqual((again, log), (["work 3"], [0, 1, 2, 3]))
                 self.assertEqual(pending, ["__error__", "log"])
 
     def test_a_hundred_tasks_side_by_side(self) -> None:
@@ -232,8 +235,8 @@ class Kills(LangGraphCase):
         """What one process of the graph wrote at its end; None where it was to kill itself."""
         settings = {"socket": self.daemon.socket, "thread": f"{self.run_id}-{durability}", "effects": str(self.effects_path), "graph": graph,
                     "step": step, "durability": durability, "kill": kill}
-        env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join([str(ROOT / "clients" / "python"), str(self.packages)])}
-        done = subprocess.run([sys.executable, str(PROGRAM), json.dumps(settings)], env=env, capture_output=True, text=True, timeout=KILLED_S_MAX,
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": self.python_path()}
+        done = subprocess.run([sys.executable, str(PROGRAM), json.dumps(settings)], env=env, capture_output=True, text=True, timeout=PROCESS_S_MAX,
                               check=False)
         self.assertEqual(done.returncode, -signal.SIGKILL if kill else 0, done.stdout + done.stderr)
         return None if kill else json.loads(done.stdout.splitlines()[-1])
@@ -264,6 +267,31 @@ class Kills(LangGraphCase):
                 self.crash_of_the_daemon()
                 self.assertEqual(self.process("approval", "continue", durability), {"log": ["charge", "mail"], "questions": [], "next": []})
                 self.assertEqual(self.effects(), ["charge", "mail"])
+
+
+class Documented(LangGraphCase):
+    """docs/recording.md, LangGraph: the example prints what is shown, and the versions are those that are pinned."""
+
+    shared = True
+
+    def section(self) -> str:
+        text = (ROOT / "docs" / "recording.md").read_text()
+        return text.split("\n## LangGraph\n")[1].split("\n## ")[0]
+
+    def test_the_example(self) -> None:
+        program, shown = re.findall(r"^```(?:python)?\n(.*?)^```$", self.section(), re.MULTILINE | re.DOTALL)
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": self.python_path(), "MUNIMENT_DATA": str(self.daemon.data)}
+        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=PROCESS_S_MAX, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, shown), done.stderr)
+        types = {event["type"] for event in self.events("langgraph-order-7")}
+        self.assertEqual(types, {"run.started", "state.patched", "x.langgraph.checkpoint", "x.langgraph.writes"})
+        for name in types - {"run.started"}:
+            self.assertIn(f"| `{name}` |", self.section())
+
+    def test_the_versions(self) -> None:
+        pins = dict(line.split()[0].split("==") for line in (ROOT / "tests" / "langgraph" / "requirements.txt").read_text().splitlines()[1:])
+        for name in ("langgraph", "langgraph-checkpoint"):
+            self.assertRegex(self.section(), rf"`{name}`\s{re.escape(pins[name])}")
 
 
 if __name__ == "__main__":
