@@ -228,7 +228,11 @@ class Checkpoints(CheckpointerCase):
                                  for which in range(5) for n in range(6)})
 
     def test_writes_of_one_checkpoint_side_by_side(self) -> None:
-        self.side_by_side(5, lambda saver, which: [saver.put_writes(self.at("c1"), [("a", [which, n])], f"t{which}.{n}") for n in range(10)] and None)
+        def write(saver: Any, which: int) -> None:
+            for n in range(10):
+                saver.put_writes(self.at("c1"), [("a", [which, n])], f"t{which}.{n}")
+
+        self.side_by_side(5, write)
         self.put("c1")
         self.assertEqual(self.saver.get_tuple(self.at()).pending_writes,
                          [(f"t{which}.{n}", "a", [which, n]) for which in range(5) for n in range(10)])
