@@ -114,7 +114,11 @@ class Checkpoints(CheckpointerCase):
         self.put("c1")
         for task, path in (("t1", "~2"), ("t2", "~1"), ("t3", ""), ("t0", "~2")):
             self.saver.put_writes(self.at("c1"), [("a", 1)], task, path)
-        self.assertEqual([task for task, _, _ in self.saver.get_tuple(self.at()).pending_writes], ["t3", "t2", "t0", "t1"])
+        self.saver.put_writes(self.at("c1"), [("__error__", 1), ("b", 1)], "t1", "~0")
+        self.saver.copy_thread(self.thread, f"{self.thread}.copy")
+        for thread in (self.thread, f"{self.thread}.copy"):
+            written = [write[:2] for write in self.saver.get_tuple(self.at(thread=thread)).pending_writes]
+            self.assertEqual(written, [("t3", "a"), ("t1", "__error__"), ("t1", "b"), ("t2", "a"), ("t0", "a"), ("t1", "a")])
 
     def test_many_and_large_writes(self) -> None:
         self.put("c1")
@@ -136,6 +140,14 @@ class Checkpoints(CheckpointerCase):
         artifacts = self.call("artifact.list", run_id=f"langgraph-{self.thread}")["artifacts"]
         self.assertEqual(len([one for one in artifacts if one["size_bytes"] > 1_000_000]), 1)
         self.assertLess(self.call("server.status")["log"]["size"] - before, 28 * 4)
+
+    def test_a_checkpoint_beside_new_artifacts_is_a_difference(self) -> None:
+        for n in range(4):
+            self.saver.put_writes(self.at(f"c{n}"), [("large", "w" * 10_000)], "t1")
+            self.put(f"c{n}", large=f"{n}" * 10_000, metadata_like=[n] * 5000, small=n)
+        patches = [event["body"] for event in self.events(f"langgraph-{self.thread}", types=["state.patched"])]
+        self.assertEqual([patch["format"] for patch in patches], ["merge", *["json_patch"] * 4])
+        self.assertEqual([sum("/channels/" in one["path"] for one in patch["patch"]) for patch in patches[2:]], [3, 3, 3])
 
     def test_the_same_checkpoint_again_takes_its_place(self) -> None:
         self.put("c1", a=1, b=1)

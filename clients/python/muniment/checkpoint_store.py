@@ -46,7 +46,7 @@ class Store:
         """A checkpoint's values."""
         found, _ = self._state(run_of(thread), entry.ns, asof=entry.seq)
         if found is None or found["id"] != entry.id:
-            raise MunimentError(f"checkpoint {entry.id}: the state as of seq {entry.seq} does not hold it. Its event was erased", "gone")
+            raise MunimentError(f"checkpoint {entry.id}: the state as of seq {entry.seq} does not hold it. Its event was erased", "not_found")
         return found
 
     def _state(self, run_id: str, ns: str, **more: Any) -> tuple[Optional[Held], int]:
@@ -77,8 +77,13 @@ class Store:
         base, run_seq = self._state(run_id, event["ns"]) if event["ns"] in catalogue.recent(NAMESPACES_MAX) else (None, -1)
         if base is None:
             return False
+        held = held_of(run_id, base)
+        if _artifacts(held) - _artifacts(base):   # each was an event of the run
+            now, run_seq = self._state(run_id, event["ns"])
+            if now != base:
+                return False
         try:
-            self._append(run_id, event, [_difference(event["ns"], base, held_of(run_id, base))], expected_run_seq=run_seq + 1)
+            self._append(run_id, event, [_difference(event["ns"], base, held)], expected_run_seq=run_seq + 1)
             return True
         except MunimentError as error:
             if error.code in ("conflict", "invalid_argument"):   # of what the state holds now, the difference may be none
@@ -98,20 +103,20 @@ class Store:
         """Writes of one task. `writes_of` packs them for the run."""
 
         def write(run_id: str) -> None:
-            writes = writes_of(run_id)
-            if not writes:
-                return
-            body: Json = {"ns": ns, "id": id, "task_id": writes[0].task_id, "task_path": writes[0].task_path}
-            listed = [[one.place, one.channel, one.value] for one in writes]
-            text = json.dumps(listed, ensure_ascii=False).encode()
-            if len(text) > BODY_BYTES_MAX:
-                body["ref"] = self._client.put(run_id, text, mime_type="application/json")["artifact_id"]
-            else:
-                body["writes"] = listed
             with self.threads.writing(run_id):
-                self._client.append(run_id, WRITES, body, step_id=step_of(ns, id))
+                if writes := writes_of(run_id):
+                    body = {"ns": ns, "id": id, "task_id": writes[0].task_id, "task_path": writes[0].task_path, **self._listed(run_id, writes)}
+                    self._client.append(run_id, WRITES, body, step_id=step_of(ns, id))
 
         self.threads.write(thread, write)
+
+    def _listed(self, run_id: str, writes: Sequence[Write]) -> Json:
+        """The writes in their event's body, or the artifact that holds them."""
+        listed = [[one.place, one.channel, one.value] for one in writes]
+        text = json.dumps(listed, ensure_ascii=False).encode()
+        if len(text) <= BODY_BYTES_MAX:
+            return {"writes": listed}
+        return {"ref": self._client.put(run_id, text, mime_type="application/json")["artifact_id"]}
 
     def writes(self, thread: str, catalogue: Catalogue, entry: Entry) -> list[Write]:
         """A checkpoint's, wherever in the log they are."""
@@ -152,8 +157,8 @@ class Store:
             held = self.held(source, entry)
             self.put(target, event_of(entry), lambda run_id, _: _copied(held, run_id, values))
         for (ns, id), writes in self._by_checkpoint(source, catalogue).items():
-            for task_id in dict.fromkeys(write.task_id for write in writes):
-                own = [write for write in writes if write.task_id == task_id]
+            for task in dict.fromkeys((write.task_id, write.task_path) for write in writes):
+                own = [write for write in writes if (write.task_id, write.task_path) == task]
                 self.put_writes(target, ns, id, lambda run_id: [one._replace(value=values.copied(one.value, run_id)) for one in own])
 
 
@@ -164,6 +169,11 @@ def event_of(entry: Entry) -> Json:
 def _copied(held: Held, run_id: str, values: Values) -> Held:
     channels = {name: values.copied(packed, run_id) for name, packed in held["channels"].items()}
     return {**held, "head": values.copied(held["head"], run_id), "metadata": values.copied(held["metadata"], run_id), "channels": channels}
+
+
+def _artifacts(held: Held) -> set[str]:
+    packed: list[Packed] = [held["head"], held["metadata"], *held["channels"].values()]
+    return {text for _, how, text in packed if how == "artifact"}
 
 
 def _key(ns: str) -> str:
