@@ -1,4 +1,4 @@
-"""Random programs of saver calls: MunimentSaver answers as LangGraph's InMemorySaver does. Each program has a fixed seed."""
+"""Random programs of saver calls: MunimentSaver answers as LangGraph's InMemorySaver does. Each time they are the same programs."""
 from __future__ import annotations
 
 import random
@@ -7,7 +7,7 @@ from typing import Any, Optional
 from langgraph_case import LangGraphCase
 from support import main
 
-SEEDS, CALLS = range(6), 60
+PROGRAMS, CALLS = 6, 60
 NAMESPACES = ("", "child:1", "child:1|deep/er~2")
 CHANNELS = ("a", "b", "c/d", "messages", "é 🔑")
 SPECIAL = ("__error__", "__interrupt__", "__resume__", "__scheduled__")
@@ -17,15 +17,15 @@ VALUES = (None, 0, 1.5, "", "text", "x" * 9000, b"\x00\xff", [1, [2]], {"k": {"n
 class Program:
     """One program, on savers of its own. Checkpoint ids are of a few numbers, so that calls meet."""
 
-    def __init__(self, seed: int, thread: str, savers: list[Any], test: LangGraphCase):
-        self.random, self.thread, self.savers, self.test = random.Random(seed), thread, savers, test
+    def __init__(self, number: int, thread: str, savers: list[Any], test: LangGraphCase):
+        self.random, self.thread, self.savers, self.test = random.Random(number), thread, savers, test
         self.versions = 0
         self.newest: dict[str, dict[str, tuple[str, Any]]] = {ns: {} for ns in NAMESPACES}   # channel → version and value
 
     def run(self) -> None:
-        for number in range(CALLS):
+        for count in range(CALLS):
             call = self.random.choices([self.put, self.put_writes, self.get, self.list, self.delete], [6, 8, 4, 2, 0.3])[0]
-            with self.test.subTest(call=number, name=call.__name__):
+            with self.test.subTest(call=count, name=call.__name__):
                 call()
         self.everything()
 
@@ -97,13 +97,13 @@ class Reference(LangGraphCase):
     def test_random_programs(self) -> None:
         from langgraph.checkpoint.memory import InMemorySaver
 
-        for seed in SEEDS:
-            with self.subTest(seed=seed), self.saver() as first, self.saver() as second:
-                Program(seed, f"{self.run_id}-{seed}", [InMemorySaver(), self.either(first, second, seed)], self).run()
+        for number in range(PROGRAMS):
+            with self.subTest(program=number), self.saver() as first, self.saver() as second:
+                Program(number, f"{self.run_id}-{number}", [InMemorySaver(), self.either(first, second, number)], self).run()
 
-    def either(self, first: Any, second: Any, seed: int) -> Any:
+    def either(self, first: Any, second: Any, number: int) -> Any:
         """Two savers as one: each call goes to either, as from two processes."""
-        chooser = random.Random(seed)
+        chooser = random.Random(number)
 
         class Either:
             def __getattr__(self, name: str) -> Any:
