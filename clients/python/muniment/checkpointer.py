@@ -1,38 +1,32 @@
 """A checkpointer for LangGraph on top of state patches: a thread is a run, and each checkpoint a change of its working state.
 
-    graph = builder.compile(checkpointer=MunimentSaver(data="/var/lib/muniment"))
+    graph = builder.compile(checkpointer=MunimentSaver("/var/lib/muniment"))
 
-`put` appends one state.patched with the channels that changed, and beside it, in the same commit, x.langgraph.checkpoint, which
-says where in the log the checkpoint is: the state as of there *is* the checkpoint, so that history needs no copies. A write
-that is pending is x.langgraph.writes. `list` and `get_tuple` read them back, from any position, and after any crash.
+`put` appends one state.patched with the channels that changed and, in the same commit, x.langgraph.checkpoint: the state as of
+there *is* the checkpoint, so that history needs no copies. Pending writes are x.langgraph.writes. They belong to a checkpoint by
+its namespace and id; in the log they may precede it, as they do with the durability "async".
 
-Where langgraph is installed, the saver is one of its BaseCheckpointSavers and uses its serializer. It is tested here against
-the interface alone. Without it, values are JSON or bytes; a `serde` of your own has dumps_typed and loads_typed.
+Where langgraph is installed, the saver is one of its BaseCheckpointSavers and uses its serializer. Without it, values are JSON or
+bytes; a `serde` of your own has dumps_typed and loads_typed.
 """
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 import importlib
-import json
-import re
-import uuid
-from typing import Any, AsyncIterator, Iterator, NamedTuple, Optional, Sequence
+import os
+import random
+from typing import Any, AsyncIterator, Iterator, NamedTuple, Optional, Sequence, Union
 
-from .client import Client, Json, connect
-from .errors import MunimentError
-from .place import Path
+from . import Client, Json, MunimentError, connect
+from .checkpoint_store import Held, Store, Write
+from .checkpoint_threads import LABELS, Catalogue, Entry, Threads
+from .checkpoint_values import JsonSerde, Packed, Values
 
-INLINE_BYTES_MAX = 16 * 1024   # of a channel's value within the state, which has 4 MiB; a longer one is an artifact
-CONFLICTS_MAX = 20             # how often a checkpoint is tried again while others write into the same run
-CHECKPOINT, WRITES = "x.langgraph.checkpoint", "x.langgraph.writes"
-# A task has one error, interrupt and resume, the newest; of its other writes the first of each place stays.
-SPECIAL = {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4}
-
+__all__ = ["CheckpointTuple", "JsonSerde", "MunimentSaver"]
 
 PendingWrites = list[tuple[str, str, Any]]   # (task_id, channel, value)
-Packed = list[str]                           # [type, how, text]
+ABOUT = ("source", "step", "run_id")         # of the metadata, also in the event: listing by them reads no state
+ABOUT_CHARACTERS_MAX = 256
 
 
 class Tuple(NamedTuple):
@@ -43,95 +37,137 @@ class Tuple(NamedTuple):
     pending_writes: Optional[PendingWrites] = None
 
 
-class JsonSerde:
-    """Plain JSON and bytes, and nothing that would come back as something else."""
-
-    def dumps_typed(self, value: Any) -> tuple[str, bytes]:
-        if isinstance(value, bytes):
-            return "bytes", value
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        if json.loads(text) != value:
-            raise TypeError(f"{type(value).__name__} is not the same after JSON: give MunimentSaver a serde that knows it")
-        return "json", text.encode()
-
-    def loads_typed(self, typed: tuple[str, bytes]) -> Any:
-        return typed[1] if typed[0] == "bytes" else json.loads(typed[1])
-
-
-def _base() -> tuple[Any, Any]:
+def _langgraph() -> Any:
     try:
-        there = importlib.import_module("langgraph.checkpoint.base")
-        return there.BaseCheckpointSaver, there.CheckpointTuple
+        return importlib.import_module("langgraph.checkpoint.base")
     except ImportError:
-        return object, Tuple
+        return None
 
 
-_Base, CheckpointTuple = _base()
+_base = _langgraph()
+_Base: Any = _base.BaseCheckpointSaver if _base else object
+CheckpointTuple: Any = _base.CheckpointTuple if _base else Tuple
+# A task has one write of each of these, the newest; its other writes have their place in the list.
+SPECIAL: dict[str, int] = getattr(_base, "WRITES_IDX_MAP", {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4})
+NOT_METADATA: set[str] = getattr(_base, "EXCLUDED_METADATA_KEYS", {
+    "thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "langgraph_step", "langgraph_node", "langgraph_triggers", "langgraph_path",
+    "langgraph_checkpoint_ns"})
 
 
-class MunimentSaver(_Base):  # type: ignore[misc, valid-type]
-    """Threads may share it. `close()` it, or use it in a `with`."""
+class MunimentSaver(_Base):  # type: ignore[misc]
+    """Threads and event loops may share it. `close()` it, or use it in a `with`."""
 
-    def __init__(self, data: Optional[Path] = None, *, agent: str = "langgraph", serde: Any = None):
-        if _Base is not object:
+    def __init__(self, data: Union[str, os.PathLike[str], None] = None, *, agent: str = "langgraph", serde: Any = None):
+        if _base:
             super().__init__(serde=serde)
         else:
             self.serde = serde or JsonSerde()
         self.client: Client = connect(data)
-        self._agent = agent
+        self._store = Store(self.client, Threads(self.client, agent))
 
     def __enter__(self) -> MunimentSaver: return self
     def __exit__(self, *_: object) -> None: self.close()
+    async def __aenter__(self) -> MunimentSaver: return self
+    async def __aexit__(self, *_: object) -> None: self.close()
 
     def close(self) -> None:
         self.client.close()
 
-    def get_next_version(self, current: Optional[int], channel: Any = None) -> int:
-        return (current or 0) + 1
+    def get_next_version(self, current: Any, channel: Any = None) -> Any:
+        """Greater than `current`, and no other branch's: equal versions of a channel are equal values."""
+        if isinstance(current, (int, float)):
+            return current + 1
+        count = int(current.split(".")[0]) if current else 0
+        return f"{count + 1:032}.{random.random():016}"
 
     # ---- writing
 
     def put(self, config: Json, checkpoint: Json, metadata: Json, new_versions: Json) -> Json:
-        """The config that names the new checkpoint. The same id put again changes nothing."""
+        """Stores a checkpoint, in the place of one with the same id, and returns the config that names it."""
         thread, ns, parent = _place(config)
-        run_id = self._open(thread)
-        values = checkpoint.get("channel_values", {})
-        channels = {name: self._packed(run_id, value) for name, value in values.items()}
-        head = self._packed(run_id, {key: value for key, value in checkpoint.items() if key != "channel_values"})
-        if self._find(run_id, ns, checkpoint["id"]) is None:
-            for attempt in range(CONFLICTS_MAX):
-                before, state_hash = self._working(run_id, ns)
-                patch: Json = {"id": checkpoint["id"], "parent": parent, "head": head, "metadata": self._packed(run_id, dict(metadata)),
-                               "channels": _changes(before.get("channels", {}), channels)}
-                events = [{"type": "state.patched", "body": {"format": "merge", "patch": {"langgraph": {_key(ns): patch}},
-                                                             "expected_state_hash": state_hash}},
-                          {"type": CHECKPOINT, "body": {"ns": ns, "id": checkpoint["id"], "parent": parent}}]
-                try:
-                    self.client.append_all(run_id, events)
-                    break
-                except MunimentError as error:
-                    if error.code != "conflict" or attempt == CONFLICTS_MAX - 1:
-                        raise
-        return _config(thread, ns, checkpoint["id"])
+        merged = _metadata(config, metadata)
+        values = self._values()
+        head = {key: value for key, value in checkpoint.items() if key != "channel_values"}
+
+        def held_of(run_id: str, base: Optional[Held]) -> Held:
+            kept = self._unchanged(checkpoint, new_versions, base)
+            fresh = {name: value for name, value in checkpoint.get("channel_values", {}).items() if name not in kept}
+            return {"id": checkpoint["id"], "parent": parent, "head": values.pack(run_id, head), "metadata": values.pack(run_id, merged),
+                    "channels": values.pack_channels(run_id, fresh, kept)}
+
+        about = {key: merged[key] for key in ABOUT if _is_short(merged.get(key))}
+        self._store.put(thread, {"ns": ns, "id": checkpoint["id"], "parent": parent, "about": about}, held_of)
+        return _config(config, ns, checkpoint["id"])
+
+    def _unchanged(self, checkpoint: Json, new_versions: Json, base: Optional[Held]) -> dict[str, Packed]:
+        """Channels that the state holds in the same version. Versions that are numbers may be those of another branch."""
+        if base is None:
+            return {}
+        before: Json = self._values().unpack(base["head"]).get("channel_versions", {})
+        versions: Json = checkpoint.get("channel_versions", {})
+        return {name: base["channels"][name] for name in checkpoint.get("channel_values", {})
+                if name in base["channels"] and name not in new_versions and isinstance(versions.get(name), str)
+                and versions[name] == before.get(name)}
 
     def put_writes(self, config: Json, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = "") -> None:
-        """What a task has written towards the next checkpoint."""
-        thread, ns, checkpoint_id = _place(config)
-        run_id = self._open(thread)
-        packed = [[SPECIAL.get(channel, index), channel, self._packed(run_id, value)] for index, (channel, value) in enumerate(writes)]
-        self.client.append(run_id, WRITES, {"ns": ns, "id": checkpoint_id, "task_id": task_id, "task_path": task_path, "writes": packed})
+        """Stores what a task has written towards the next checkpoint."""
+        thread, ns, _ = _place(config)
+        values = self._values()
+
+        def packed(run_id: str) -> list[Write]:
+            return [Write(task_id, task_path, SPECIAL.get(channel, index), channel, values.pack(run_id, value))
+                    for index, (channel, value) in enumerate(writes)]
+
+        self._store.put_writes(thread, ns, config["configurable"]["checkpoint_id"], packed)
 
     def delete_thread(self, thread_id: str) -> None:
-        raise MunimentError(f"the log forgets nothing by itself: muniment audit redact --run {_run_id(thread_id)}", "denied")
+        """The thread has no checkpoints from here on. The log keeps its events: `muniment audit redact --run` erases them."""
+        self._store.delete(str(thread_id))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Deletes the checkpoints, of all threads, whose metadata have one of these as `run_id`."""
+        for thread in self._threads() if run_ids else []:
+            catalogue = self._store.threads.catalogue(thread)
+            self._store.delete(thread, [entry for entry in catalogue.entries() if entry.about.get("run_id") in run_ids] if catalogue else [])
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copies all checkpoints and writes."""
+        self._store.copy(str(source_thread_id), str(target_thread_id), self._values())
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Deletes all checkpoints ("delete"), or all but the newest of each namespace and those that its delta channels need."""
+        if strategy not in ("keep_latest", "delete"):
+            raise ValueError(f"strategy is {strategy!r}: keep_latest or delete")
+        for thread in map(str, thread_ids):
+            if strategy == "delete":
+                self._store.delete(thread)
+            elif catalogue := self._store.threads.catalogue(thread):
+                kept = self._needed(thread, catalogue)
+                self._store.delete(thread, [entry for entry in catalogue.entries() if (entry.ns, entry.id) not in kept])
+
+    def _needed(self, thread: str, catalogue: Catalogue) -> set[tuple[str, str]]:
+        """The newest checkpoint of each namespace, and its ancestors back to a value of each of its delta channels."""
+        needed: set[tuple[str, str]] = set()
+        for ns in {entry.ns for entry in catalogue.entries()}:
+            entry = catalogue.find(ns, None)
+            missing: Optional[set[str]] = None
+            while entry and (missing is None or missing):
+                needed.add((entry.ns, entry.id))
+                held = self._store.held(thread, entry)
+                if missing is None:
+                    missing = set(self._values().unpack(held["metadata"]).get("counters_since_delta_snapshot", {}))
+                missing -= held["channels"].keys()
+                entry = catalogue.find(ns, entry.parent) if entry.parent else None
+        return needed
 
     # ---- reading
 
     def get_tuple(self, config: Json) -> Any:
         """The checkpoint that the config names, or the newest; None where there is none."""
         thread, ns, checkpoint_id = _place(config)
-        run_id = self._known(thread)
-        found = self._find(run_id, ns, checkpoint_id) if run_id else None
-        return self._tuple(run_id, thread, found) if run_id and found else None
+        catalogue = self._store.threads.catalogue(thread)
+        entry = catalogue.find(ns, checkpoint_id) if catalogue else None
+        return self._tuple_unless_erased(config["configurable"]["thread_id"], catalogue, entry) if catalogue and entry else None
 
     def get(self, config: Json) -> Optional[Json]:
         found = self.get_tuple(config)
@@ -139,24 +175,53 @@ class MunimentSaver(_Base):  # type: ignore[misc, valid-type]
 
     def list(self, config: Optional[Json], *, filter: Optional[Json] = None, before: Optional[Json] = None,
              limit: Optional[int] = None) -> Iterator[Any]:
-        """The newest first: of the config's thread, or of all; `filter` by metadata, `before` another checkpoint."""
+        """The newest first: of the config's thread, or of each; `filter` by metadata, `before` another checkpoint."""
+        wanted = config["configurable"] if config else {}
+        end = before["configurable"].get("checkpoint_id") if before else None
         left = limit
-        end = _place(before)[2] if before else None
-        for thread, run_id in self._threads(config):
-            wanted = config["configurable"] if config else {}
-            for event in self._events(run_id, [CHECKPOINT]):
-                body = event["body"]
-                if "checkpoint_ns" in wanted and body["ns"] != wanted["checkpoint_ns"]:
-                    continue
-                if wanted.get("checkpoint_id", body["id"]) != body["id"] or (end is not None and body["id"] >= end):
-                    continue
-                one = self._tuple(run_id, thread, event)
-                if filter and any(one.metadata.get(key) != value for key, value in filter.items()):
+        for thread in [wanted["thread_id"]] if config else self._threads():
+            catalogue = self._store.threads.catalogue(str(thread))
+            if catalogue is None:
+                continue
+            for entry in catalogue.entries(wanted.get("checkpoint_ns")):
+                if entry.id != (wanted.get("checkpoint_id") or entry.id) or (end and entry.id >= end) or not _may_match(entry, filter):
                     continue
                 if left is not None and left <= 0:
                     return
+                found = self._tuple_unless_erased(thread, catalogue, entry)
+                if found is None or filter and any(found.metadata.get(key) != value for key, value in filter.items()):
+                    continue
                 left = None if left is None else left - 1
-                yield one
+                yield found
+
+    def _tuple_unless_erased(self, thread: Any, catalogue: Catalogue, entry: Entry) -> Any:
+        try:
+            return self._tuple(thread, catalogue, entry)
+        except MunimentError:
+            now = self._store.threads.catalogue(str(thread), anew=True)
+            if now and now.find(entry.ns, entry.id):
+                raise
+            return None
+
+    def _tuple(self, thread: Any, catalogue: Catalogue, entry: Entry) -> Any:
+        values = self._values()
+        held = self._store.held(str(thread), entry)
+        channels = {name: values.unpack(value) for name, value in held["channels"].items()}
+        place = {"configurable": {"thread_id": thread}}
+        writes = [(write.task_id, write.channel, values.unpack(write.value)) for write in self._store.writes(str(thread), catalogue, entry)]
+        return CheckpointTuple(_config(place, entry.ns, entry.id), {**values.unpack(held["head"]), "channel_values": channels},
+                               values.unpack(held["metadata"]), _config(place, entry.ns, entry.parent) if entry.parent else None, writes)
+
+    def _threads(self) -> Iterator[str]:
+        self._store.threads.await_list()
+        for run in self._pages("run.list", "runs", {"labels": LABELS}):
+            yield run["external_id"]
+
+    def _pages(self, method: str, key: str, params: Json) -> Iterator[Json]:
+        return self._store.threads.pages(method, key, params)
+
+    def _values(self) -> Values:
+        return Values(self.client, self.serde)
 
     # ---- the same for asyncio, from threads
 
@@ -166,6 +231,12 @@ class MunimentSaver(_Base):  # type: ignore[misc, valid-type]
     async def aget(self, config: Json) -> Optional[Json]:
         return await asyncio.to_thread(self.get, config)
 
+    async def alist(self, config: Optional[Json], *, filter: Optional[Json] = None, before: Optional[Json] = None,
+                    limit: Optional[int] = None) -> AsyncIterator[Any]:
+        found = self.list(config, filter=filter, before=before, limit=limit)
+        while (one := await asyncio.to_thread(lambda: next(found, None))) is not None:
+            yield one
+
     async def aput(self, config: Json, checkpoint: Json, metadata: Json, new_versions: Json) -> Json:
         return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
 
@@ -173,120 +244,40 @@ class MunimentSaver(_Base):  # type: ignore[misc, valid-type]
         await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        self.delete_thread(thread_id)
+        await asyncio.to_thread(self.delete_thread, thread_id)
 
-    async def alist(self, config: Optional[Json], **more: Any) -> AsyncIterator[Any]:
-        found = self.list(config, **more)
-        while (one := await asyncio.to_thread(lambda: next(found, None))) is not None:
-            yield one
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        await asyncio.to_thread(self.delete_for_runs, run_ids)
 
-    # ---- the run of a thread, and what it holds
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
 
-    def _open(self, thread: str) -> str:
-        run_id = _run_id(thread)
-        self.client.again(lambda: self.client.call("run.start", run_id=run_id, agent={"name": self._agent}, external_id=thread,
-                                                   labels={"langgraph": "thread"}, reopen=True))
-        return run_id
-
-    def _known(self, thread: str) -> Optional[str]:
-        try:
-            self._ask("run.get", run_id=_run_id(thread))
-            return _run_id(thread)
-        except MunimentError as error:
-            if error.code == "not_found":
-                return None
-            raise
-
-    def _threads(self, config: Optional[Json]) -> Iterator[tuple[str, str]]:
-        if config:
-            thread = str(config["configurable"]["thread_id"])
-            if run_id := self._known(thread):
-                yield thread, run_id
-            return
-        for run in self._pages("run.list", "runs", {"labels": {"langgraph": "thread"}}):
-            yield run["external_id"], run["run_id"]
-
-    def _ask(self, method: str, **params: Any) -> Json:
-        return self.client.again(lambda: self.client.call(method, **params))
-
-    def _pages(self, method: str, key: str, params: Json) -> Iterator[Json]:
-        cursor: Json = {}
-        while True:
-            page = self._ask(method, **params, **cursor)
-            yield from page[key]
-            if not page.get("cursor"):
-                return
-            cursor = {"cursor": page["cursor"]}
-
-    def _events(self, run_id: str, types: Sequence[str]) -> Iterator[Json]:
-        return self._pages("event.list", "events", {"run_id": run_id, "types": types, "order": "desc"})
-
-    def _find(self, run_id: str, ns: str, checkpoint_id: Optional[str]) -> Optional[Json]:
-        for event in self._events(run_id, [CHECKPOINT]):
-            if event["body"]["ns"] == ns and checkpoint_id in (None, event["body"]["id"]):
-                return event
-        return None
-
-    def _working(self, run_id: str, ns: str, asof: Optional[int] = None) -> tuple[Json, str]:
-        had = self.client.again(lambda: self.client.rehydrate(run_id, **({} if asof is None else {"asof": asof})))
-        return had["state"]["working"].get("langgraph", {}).get(_key(ns), {}), had["state_hash"]
-
-    def _tuple(self, run_id: str, thread: str, event: Json) -> Any:
-        body = event["body"]
-        ns, parent = body["ns"], body["parent"]
-        held, _ = self._working(run_id, ns, event["seq"])
-        checkpoint = {**self._unpacked(held["head"]),
-                      "channel_values": {name: self._unpacked(value) for name, value in held.get("channels", {}).items()}}
-        return CheckpointTuple(_config(thread, ns, body["id"]), checkpoint, self._unpacked(held["metadata"]),
-                               _config(thread, ns, parent) if parent else None, self._pending(run_id, ns, body["id"], event["run_seq"]))
-
-    def _pending(self, run_id: str, ns: str, checkpoint_id: str, run_seq: int) -> PendingWrites:
-        kept: dict[tuple[str, int], tuple[str, Any]] = {}
-        params = {"run_id": run_id, "types": [WRITES], "from_run_seq": run_seq}
-        for event in self._pages("event.list", "events", params):
-            body = event["body"]
-            if (body["ns"], body["id"]) == (ns, checkpoint_id):
-                for index, channel, value in body["writes"]:
-                    if index < 0 or (body["task_id"], index) not in kept:
-                        kept[body["task_id"], index] = (channel, value)
-        return [(task_id, channel, self._unpacked(value)) for (task_id, _), (channel, value) in kept.items()]
-
-    # ---- values
-
-    def _packed(self, run_id: str, value: Any) -> Packed:
-        """[type, how, text]: the text itself, base64 of the bytes, or the artifact that holds them."""
-        kind, data = self.serde.dumps_typed(value)
-        if len(data) > INLINE_BYTES_MAX:
-            return [kind, "artifact", self.client.put(run_id, data)["artifact_id"]]
-        if kind == "json" and b"\\u0000" not in data and b"\\ud" not in data.lower():
-            return [kind, "text", data.decode()]
-        return [kind, "base64", base64.b64encode(data).decode()]
-
-    def _unpacked(self, packed: Sequence[str]) -> Any:
-        kind, how, text = packed
-        data = self.client.get(text) if how == "artifact" else text.encode() if how == "text" else base64.b64decode(text)
-        return self.serde.loads_typed((kind, data))
-
-
-def _run_id(thread: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9._-]{1,100}", thread):
-        return f"langgraph-{thread}"
-    return f"langgraph-{uuid.UUID(bytes=hashlib.sha256(thread.encode()).digest()[:16])}"
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        await asyncio.to_thread(lambda: self.prune(thread_ids, strategy=strategy))
 
 
 def _place(config: Json) -> tuple[str, str, Optional[str]]:
     named = config["configurable"]
-    return str(named["thread_id"]), named.get("checkpoint_ns", ""), named.get("checkpoint_id")
+    return str(named["thread_id"]), named.get("checkpoint_ns") or "", named.get("checkpoint_id") or None
 
 
-def _config(thread: str, ns: str, checkpoint_id: str) -> Json:
-    return {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": checkpoint_id}}
+def _config(place: Json, ns: str, checkpoint_id: str) -> Json:
+    return {"configurable": {"thread_id": place["configurable"]["thread_id"], "checkpoint_ns": ns, "checkpoint_id": checkpoint_id}}
 
 
-def _key(ns: str) -> str:
-    return f"ns:{ns}"
+def _metadata(config: Json, metadata: Json) -> Json:
+    """With the plain values of the config, by which `list` can filter."""
+    added = {key: value for part in (config.get("configurable"), config.get("metadata")) for key, value in (part or {}).items()
+             if key not in NOT_METADATA and not key.startswith("__") and isinstance(value, (str, int, float))}
+    return {**added, **metadata}
 
 
-def _changes(before: Json, after: Json) -> Json:
-    """A merge patch from one to the other; null removes."""
-    return {**{name: None for name in before if name not in after}, **{name: value for name, value in after.items() if before.get(name) != value}}
+def _is_short(value: Any) -> bool:
+    if isinstance(value, int):
+        return abs(value) < 1 << 53
+    return isinstance(value, str) and len(value) <= ABOUT_CHARACTERS_MAX and value.isprintable()
+
+
+def _may_match(entry: Entry, filter: Optional[Json]) -> bool:
+    """False where what the event says of the metadata already differs."""
+    return all(entry.about.get(key, value) == value for key, value in (filter or {}).items())

@@ -1,0 +1,53 @@
+"""A daemon, LangGraph, and graphs (tests/langgraph) that run with MunimentSaver as they do with LangGraph's own InMemorySaver."""
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import tempfile
+from typing import Any, Callable, Iterator
+
+from support import ROOT, DaemonCase
+
+import langgraph_packages
+
+DURABILITIES = ("async", "sync", "exit")
+Scenario = Callable[[Callable[[], Any], dict[str, Any]], Any]
+
+
+class LangGraphCase(DaemonCase):
+    packages: pathlib.Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.packages = langgraph_packages.imported()
+        super().setUpClass()
+
+    def setUp(self) -> None:
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="muniment-langgraph-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    @contextlib.contextmanager
+    def saver(self) -> Iterator[Any]:
+        from muniment.checkpointer import MunimentSaver
+        with MunimentSaver(self.daemon.socket) as saver:
+            yield saver
+
+    def python_path(self) -> str:
+        """For a process that imports the saver and LangGraph."""
+        return os.pathsep.join([str(ROOT / "clients" / "python"), str(self.packages)])
+
+    def at(self, name: str = "") -> dict[str, Any]:
+        return {"configurable": {"thread_id": f"{self.run_id}{name}"}}
+
+    def as_in_memory(self, scenario: Scenario, name: str = "") -> Any:
+        """What the scenario returns: with MunimentSaver the same as with InMemorySaver. Each use of the first argument is a new
+        saver on the same data, as in another process."""
+        from langgraph.checkpoint.memory import InMemorySaver
+        memory = InMemorySaver()
+        wanted = scenario(lambda: contextlib.nullcontext(memory), self.at(name))
+        found = scenario(self.saver, self.at(name))
+        self.assertEqual(found, wanted)
+        return found
