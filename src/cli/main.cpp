@@ -134,7 +134,8 @@ void print_mistake(const CLI::App& app, const CLI::ParseError& error) {
   std::string path;
   const CLI::App& command = deepest(app, path);
   if (error.get_name() == "RequiredError" && !names_below(command).empty()) {
-    fmt::print("{}", command.help());
+    const std::size_t last_word = path.rfind(' ');
+    fmt::print("{}", command.help(last_word == std::string::npos ? "" : path.substr(0, last_word)));
     return;
   }
   const std::size_t blank = path.find(' ');

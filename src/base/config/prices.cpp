@@ -25,6 +25,8 @@ Result<Price> price_of(std::string_view model, const json::Value& value) {
   bool has_input = false, has_output = false;
   for (const json::Value member : value) {
     const std::string name = member.key();
+    if (name != "input" && name != "output" && name != "cached_input")
+      return bad_price(model, fmt::format("unknown key {}", json::quote(name)));
     const auto number = member.as_double();
     if (!number || !std::isfinite(*number) || *number < 0) return bad_price(model, name + " is not a number of at least 0");
     if (name == "input") {
@@ -33,10 +35,8 @@ Result<Price> price_of(std::string_view model, const json::Value& value) {
     } else if (name == "output") {
       price.output = *number;
       has_output = true;
-    } else if (name == "cached_input") {
-      price.cached_input = *number;
     } else {
-      return bad_price(model, fmt::format("unknown key {}", json::quote(name)));
+      price.cached_input = *number;
     }
   }
   if (!has_input || !has_output) return bad_price(model, has_input ? "output is missing" : "input is missing");

@@ -44,7 +44,7 @@ Result<std::string> metadata_with_name(const PutOptions& options) {
   ASSIGN_OR_RETURN(const json::Document parsed, json::parse(given));
   const json::Value metadata = parsed.root();
   const bool has_name = metadata[artifact_name_member] && options.name.empty();
-  if (name.empty() || has_name || !metadata.is(json::Kind::object) || first_invalid_utf8(name) != name.size())
+  if (name.empty() || has_name || !metadata.is(json::Kind::object) || first_invalid_utf8(name) != std::string::npos)
     return options.metadata.empty() ? std::string() : given;
   json::Writer out;
   out.begin_object().member(artifact_name_member, name);
