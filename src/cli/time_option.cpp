@@ -14,16 +14,11 @@ constexpr std::string_view time_forms = "Write an age (90s, 15m, 1h, 2d), a date
 
 std::optional<std::int64_t> seconds_of_unit(char unit) {
   switch (unit) {
-    case 's':
-      return 1;
-    case 'm':
-      return 60;
-    case 'h':
-      return 3'600;
-    case 'd':
-      return 86'400;
-    default:
-      return std::nullopt;
+    case 's': return 1;
+    case 'm': return 60;
+    case 'h': return 3'600;
+    case 'd': return 86'400;
+    default: return std::nullopt;
   }
 }
 
@@ -44,7 +39,9 @@ std::string replace_by_time(std::string& text) {
   return {};
 }
 
-std::string replace_unless_seq(std::string& text) { return parse_decimal(text) ? std::string() : replace_by_time(text); }
+std::string replace_unless_seq(std::string& text) {
+  return parse_decimal(text) ? std::string() : replace_by_time(text);
+}
 
 }  // namespace
 
@@ -60,9 +57,7 @@ void add_time(CLI::App& command, const std::string& name, std::string& value, co
 }
 
 void add_asof_option(CLI::App& command, std::string& value, const std::string& text) {
-  command.add_option("--asof", value, text)
-      ->type_name("SEQ|TIME")
-      ->transform(CLI::Validator(replace_unless_seq, ""));
+  command.add_option("--asof", value, text)->type_name("SEQ|TIME")->transform(CLI::Validator(replace_unless_seq, ""));
 }
 
 }  // namespace muniment::cli

@@ -183,6 +183,25 @@ class Reading(Used):
         with self.assertRaisesRegex(Exception, "is critical: say with run_id which run stops"):
             self.call("pointer.resolve", pointers=[pointer], critical=True)
 
+    def test_what_is_critical_and_damaged_still_needs_a_run(self) -> None:
+        documents = [{"id": "lost.md", "text": "The colossus of Rhodes is about to be lost."}]
+        self.assertEqual(self.call("corpus.ingest", corpus="rhodes", documents=documents, wait=True)["errors"], [])
+        [card] = self.call("evidence.retrieve", queries=[{"query": "in:rhodes colossus"}])["results"][0]["cards"]
+        self.call("claim.record", run_id=self.run_id, text="it stands", pointers=[card["id"]])
+        [intact] = self.call("pointer.resolve", pointers=[card["id"]])["results"]
+        path = self.daemon.data / "artifacts" / intact["path"]
+        good, mode = path.read_bytes(), path.stat().st_mode & 0o777
+        path.chmod(0o600)
+        path.write_bytes(good.replace(b"lost", b"last"))
+        try:
+            with self.assertRaisesRegex(Exception, "is critical: say with run_id which run stops"):
+                self.call("pointer.resolve", pointers=[card["id"]])
+            self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["status"], "open")
+        finally:
+            path.write_bytes(good)
+            path.chmod(mode)
+        self.assertTrue(self.call("pointer.resolve", pointers=[card["id"]])["results"][0]["ok"])
+
     def test_an_mcp_host_reads_it_as_a_resource(self) -> None:
         pointer = self.card()
         meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},

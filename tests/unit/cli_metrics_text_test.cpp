@@ -87,7 +87,8 @@ TEST(Top, AFrameIsWhatCameBetweenTwoLooks) {
   }
   EXPECT_NE(text.find("\\x1b[2J run"), std::string::npos) << text;
   EXPECT_NE(text.find("report 7 events behind"), std::string::npos) << text;
-  EXPECT_NE(text.find("behind   report by 7 events since 1970-01-01T00:00:00Z (1 min 30 s): the views"), std::string::npos)
+  EXPECT_NE(text.find("behind   report by 7 events since 1970-01-01T00:00:00Z (1 min 30 s): the views"),
+            std::string::npos)
       << text;
   EXPECT_EQ(lines_of(frame, out, 5).size(), 5U);
 }

@@ -22,8 +22,8 @@ TEST(Times, AnAgeADateAndRfc3339AreTimes) {
 }
 
 TEST(Times, AnythingElseIsRefusedWithTheFormsOfATime) {
-  for (const std::string_view text :
-       {"", "h", "1", "1w", "-1h", "1.5h", "1 h", "01h", "yesterday", "2026-13-01", "2026-11-21T10:00", "999999999999d"}) {
+  for (const std::string_view text : {"", "h", "1", "1w", "-1h", "1.5h", "1 h", "01h", "yesterday", "2026-13-01",
+                                      "2026-11-21T10:00", "999999999999d"}) {
     const auto time = read_time(text, Time{0});
     ASSERT_FALSE(time.ok()) << text;
     EXPECT_NE(time.error().message.find("90s, 15m, 1h, 2d"), std::string::npos) << time.error().message;

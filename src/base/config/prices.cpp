@@ -14,9 +14,10 @@ constexpr std::size_t models_max = 1'000;
 constexpr double tokens_a_price = 1e6;
 
 Error bad_price(std::string_view model, std::string_view why) {
-  return Error(Errc::invalid_argument, fmt::format("prices.{}: {}. Write input = 2.5 and output = 10, in USD per million "
-                                                   "tokens, and cached_input where it differs",
-                                                   json::quote(model), why));
+  return Error(Errc::invalid_argument,
+               fmt::format("prices.{}: {}. Write input = 2.5 and output = 10, in USD per million "
+                           "tokens, and cached_input where it differs",
+                           json::quote(model), why));
 }
 
 Result<Price> price_of(std::string_view model, const json::Value& value) {
@@ -28,7 +29,8 @@ Result<Price> price_of(std::string_view model, const json::Value& value) {
     if (name != "input" && name != "output" && name != "cached_input")
       return bad_price(model, fmt::format("unknown key {}", json::quote(name)));
     const auto number = member.as_double();
-    if (!number || !std::isfinite(*number) || *number < 0) return bad_price(model, name + " is not a number of at least 0");
+    if (!number || !std::isfinite(*number) || *number < 0)
+      return bad_price(model, name + " is not a number of at least 0");
     if (name == "input") {
       price.input = *number;
       has_input = true;
@@ -61,10 +63,12 @@ Result<Prices> parse_prices(std::string_view text) {
 }
 
 double cost_of(const Price& price, std::int64_t input_tokens, std::int64_t cached_tokens, std::int64_t output_tokens) {
-  const auto cached = static_cast<double>(std::clamp<std::int64_t>(cached_tokens, 0, std::max<std::int64_t>(input_tokens, 0)));
+  const auto cached =
+      static_cast<double>(std::clamp<std::int64_t>(cached_tokens, 0, std::max<std::int64_t>(input_tokens, 0)));
   const double fresh = static_cast<double>(std::max<std::int64_t>(input_tokens, 0)) - cached;
   const auto out = static_cast<double>(std::max<std::int64_t>(output_tokens, 0));
-  return (fresh * price.input + cached * price.cached_input.value_or(price.input) + out * price.output) / tokens_a_price;
+  return (fresh * price.input + cached * price.cached_input.value_or(price.input) + out * price.output) /
+         tokens_a_price;
 }
 
 }  // namespace muniment

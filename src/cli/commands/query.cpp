@@ -214,7 +214,7 @@ void print_foot(const Output& out, const json::Value& result, const QueryOptions
     out.line(out.tone(Tone::yellow, "degraded  ") + out.one_line(part.string_or("")));
   if (const json::Value cursor = result["cursor"])
     out.line(out.tone(Tone::dim, "more: --cursor " + out.one_line(cursor.string_or("")) +
-                                (options.asof.empty() ? "" : " --asof " + options.asof)));
+                                     (options.asof.empty() ? "" : " --asof " + options.asof)));
   if (!options.explain) return;
   std::string lanes;
   for (const json::Value lane : result["lanes"])

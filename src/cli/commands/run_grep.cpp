@@ -225,8 +225,8 @@ class Grep {
     const std::string head = fmt::format("{:>8} {} {} ", place.seq, options_.all ? out.one_line(place.run_id) : "",
                                          out.one_line(place.what));
     out.line(out.tone(Tone::dim, head + out.one_line(place.path) +
-                                   (place.name.empty() ? "" : " " + out.one_line(place.name)) +
-                                   fmt::format(":{}  ", place.line)) +
+                                     (place.name.empty() ? "" : " " + out.one_line(place.name)) +
+                                     fmt::format(":{}  ", place.line)) +
              (from > 0 ? "…" : "") + piece(out, line.substr(from, span.begin - from)) +
              out.tone(Tone::red, piece(out, line.substr(span.begin, span.end - span.begin))) +
              piece(out, line.substr(span.end, to - std::min(to, span.end))) + (to < line.size() ? "…" : ""));

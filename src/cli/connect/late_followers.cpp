@@ -33,8 +33,8 @@ std::map<std::string, std::int64_t> positions_in(const json::Value& status) {
 
 // The time of the event with this seq, where the caller may read it.
 std::optional<Time> recorded_at(Client& client, std::int64_t seq) {
-  const std::string params = fmt::format(
-      R"({{"from_seq":{},"limit":1,"fields":["seq","recorded_at"],"_meta":{{"deadline_ms":2000}}}})", seq);
+  const std::string params =
+      fmt::format(R"({{"from_seq":{},"limit":1,"fields":["seq","recorded_at"],"_meta":{{"deadline_ms":2000}}}})", seq);
   const auto page = client.call("event.list", params);
   if (!page || page->result()["events"].size() == 0) return std::nullopt;
   const json::Value event = *page->result()["events"].begin();

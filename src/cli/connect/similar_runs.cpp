@@ -68,7 +68,8 @@ Error with_similar_runs(Client& client, Error error) {
   if (similar.empty()) return error;
   const std::size_t behind = at + said.size();
   error.message.insert(behind, ". Did you mean " + joined(similar, ", ") + "?");
-  if (const std::size_t stop = error.message.find("?.", behind); stop != std::string::npos) error.message.erase(stop + 1, 1);
+  if (const std::size_t stop = error.message.find("?.", behind); stop != std::string::npos)
+    error.message.erase(stop + 1, 1);
   return error;
 }
 

@@ -9,8 +9,8 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t open_calls_kept_max = 1'000;    // of a run that forgets its calls
-constexpr std::size_t label_columns = 40;  // of what was called
+constexpr std::size_t open_calls_kept_max = 1'000;  // of a run that forgets its calls
+constexpr std::size_t label_columns = 40;           // of what was called
 
 }  // namespace
 
@@ -30,8 +30,8 @@ std::string call_of(const json::Value& event) {
 void OpenCalls::begin(const json::Value& event, std::optional<Time> at) {
   const std::string id = call_of(event);
   if (id.empty() || (open_.size() >= open_calls_kept_max && !open_.contains(id))) return;
-  open_[id] = {fit(preview(summary_of(event), 4 * label_columns), label_columns),
-               event["body"]["model"].string_or(""), at};
+  open_[id] = {fit(preview(summary_of(event), 4 * label_columns), label_columns), event["body"]["model"].string_or(""),
+               at};
 }
 
 CallResult OpenCalls::end(const json::Value& event, std::optional<Time> at) {

@@ -1,5 +1,5 @@
-// The calls of a run that have no result yet: what a result says only together with its call, which call it answers, how
-// long that took, and what it cost.
+// The calls of a run that have no result yet: what a result says only together with its call, which call it answers,
+// how long that took, and what it cost.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ bool is_result(std::string_view type);  // tool.returned, model.answered, comman
 std::string call_of(const json::Value& event);
 
 struct CallResult {
-  std::string call;                   // what was called, in a few words; empty: not seen
+  std::string call;  // what was called, in a few words; empty: not seen
   std::optional<std::int64_t> took_us;
-  std::optional<double> usd;          // by the prices, where no cost was recorded
+  std::optional<double> usd;  // by the prices, where no cost was recorded
 };
 
 class OpenCalls {

@@ -11,7 +11,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t when_columns = 9;
-constexpr std::size_t width_max = 160;      // longer lines are not read
+constexpr std::size_t width_max = 160;          // longer lines are not read
 constexpr std::size_t result_columns_max = 30;  // room that a call's line leaves for its result
 
 std::string plain(const json::Value& value) {
@@ -73,8 +73,7 @@ std::string tokens_text(const json::Value& usage) {
 std::string usd_text(double usd) { return fmt::format("≈{:.{}f} USD", usd, usd < 1 ? 4 : 2); }
 
 void add_took_and_cost(std::string& tail, const CallResult& result) {
-  if (result.took_us.value_or(0) > 0)
-    tail = human_duration(*result.took_us) + (tail.empty() ? "" : " " + tail);
+  if (result.took_us.value_or(0) > 0) tail = human_duration(*result.took_us) + (tail.empty() ? "" : " " + tail);
   if (result.usd) tail += (tail.empty() ? "" : " · ") + usd_text(*result.usd);
 }
 
@@ -175,9 +174,9 @@ void Timeline::finish() {
                                                grouped(quiet_), quiet_ == 1 ? "" : "s")));
   }
   if (priced_ > 0) {
-    out_.line(out_.tone(Tone::dim, fmt::format("{}{}: {} answer{} of models by the configured prices",
-                                               quiet_ > 0 ? "" : "\n", usd_text(usd_), grouped(priced_),
-                                               priced_ == 1 ? "" : "s")));
+    out_.line(
+        out_.tone(Tone::dim, fmt::format("{}{}: {} answer{} of models by the configured prices", quiet_ > 0 ? "" : "\n",
+                                         usd_text(usd_), grouped(priced_), priced_ == 1 ? "" : "s")));
   }
 }
 
@@ -277,7 +276,8 @@ void Timeline::flush() {
   const Description& text = line.text;
   std::string left = out_.tone(Tone::dim, fmt::format("{:>{}}", line.when, when_columns)) + "  " +
                      std::string(2 * line.depth, ' ') + out_.tone(text.tone, text.glyph);
-  const std::size_t width = std::min(out_.width(), width_max) - (line.result.empty() ? 0 : std::min(columns_of(line.result) + 5, result_columns_max));
+  const std::size_t width = std::min(out_.width(), width_max) -
+                            (line.result.empty() ? 0 : std::min(columns_of(line.result) + 5, result_columns_max));
   const auto room = [&left, width] {
     const std::size_t used = columns_of(left) + 1;
     return used + 8 < width ? width - used : std::size_t{8};
