@@ -321,8 +321,10 @@ class Redactor::Impl {
 
   Result<std::shared_ptr<store::Run>> run_of(store::Reader& reader, const std::string& run_id) {
     ASSIGN_OR_RETURN(auto run, runs_.find_or_load(run_id, [&] { return reader.load_run(run_id); }));
-    if (!run) return Error(Errc::not_found, "no run " + run_id);
-    return run;
+    if (run) return run;
+    Error error(Errc::not_found, "no run " + run_id);
+    error.run_id = run_id;
+    return error;
   }
 
   // Returns the seq of the first announcement. Skips those that are already in the log.

@@ -32,19 +32,21 @@ void add_command(Session& session, CLI::App& parent, const std::string& name, co
   if (declare != nullptr) declare(command, *options);
 }
 
-void add_server_commands(CLI::App& app, Session& session);    // up down status config rebuild
-void add_doctor_command(CLI::App& app, Session& session);     // doctor
-void add_metrics_command(CLI::App& app, Session& session);    // metrics
-void add_top_command(CLI::App& app, Session& session);        // top
-void add_run_commands(CLI::App& app, Session& session);       // run …, recover, rehydrate
-void add_run_judge(CLI::App& run, Session& session);          // run judge
-void add_run_grep(CLI::App& run, Session& session);           // run grep
-void add_run_diff(CLI::App& run, Session& session);           // run diff, fork
-void add_why_command(CLI::App& app, Session& session);        // why
-void add_event_commands(CLI::App& app, Session& session);     // event …
-void add_artifact_commands(CLI::App& app, Session& session);  // artifact …, snapshot …, manifest …
-void add_ledger_commands(CLI::App& app, Session& session);    // claim …, evidence …, list-evidence, pointer …
-void add_task_commands(CLI::App& app, Session& session);      // task …, validate-todo
+void add_server_commands(CLI::App& app, Session& session);     // up down status config rebuild
+void add_doctor_command(CLI::App& app, Session& session);      // doctor
+void add_metrics_command(CLI::App& app, Session& session);     // metrics
+void add_top_command(CLI::App& app, Session& session);         // top
+void add_run_commands(CLI::App& app, Session& session);        // run …, recover, rehydrate
+void add_run_list(CLI::App& run, Session& session);            // run list
+void add_run_judge(CLI::App& run, Session& session);           // run judge
+void add_run_grep(CLI::App& run, Session& session);            // run grep
+void add_run_diff(CLI::App& run, Session& session);            // run diff, fork
+void add_why_command(CLI::App& app, Session& session);         // why
+void add_event_commands(CLI::App& app, Session& session);      // event …
+void add_artifact_grep(CLI::App& artifact, Session& session);  // artifact grep
+void add_artifact_commands(CLI::App& app, Session& session);   // artifact …, snapshot …, manifest …
+void add_ledger_commands(CLI::App& app, Session& session);     // claim …, evidence …, list-evidence, pointer …
+void add_task_commands(CLI::App& app, Session& session);       // task …, validate-todo
 // evidence check, import, export; check-evidence
 void add_evidence_file_commands(CLI::App& app, CLI::App& evidence, Session& session);
 void add_ingest_command(CLI::App& app, Session& session);     // ingest

@@ -13,12 +13,20 @@
 #include "base/ids.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
+#include "cli/examples.hpp"
 
 namespace muniment::cli {
 namespace {
 
 constexpr const char* footer =
-    R"(A run is named by its id, @last, @last~1, @17 (its number) or a label k=v, if one run has it;
+    R"(Examples:
+  muniment up                                          start the daemon
+  muniment exec -- make test                           run a command and record it
+  muniment run list --since 1d                         the runs of the last day
+  muniment run show @last                              what happened in the newest run
+  muniment query "how is a run recovered" --full       ask the documents
+
+A run is named by its id, @last, @last~1, @17 (its number) or a label k=v, if one run has it;
 MUNIMENT_RUN is the default of RUN and --run.
 
 Exit codes
@@ -62,26 +70,78 @@ std::vector<std::string> words_of(int count, char** argv) {
   return words;
 }
 
-// CLI11 says only that a command is missing, also where one was given that there is not.
+// The command whose words were parsed last, and its path: "muniment run list".
+const CLI::App& deepest(const CLI::App& app, std::string& path) {
+  const CLI::App* command = &app;
+  path = app.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    path += " " + command->get_name();
+  }
+  return *command;
+}
+
+std::vector<std::string> names_below(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* word : command.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(word->get_name());
+  return names;
+}
+
+// The options of the command and, since they fall through, those of the commands above it.
+std::vector<std::string> option_names(const CLI::App* command) {
+  std::vector<std::string> names;
+  for (; command != nullptr; command = command->get_parent()) {
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
+  const std::string_view near = nearest(word, names);
+  return near.empty() ? "" : fmt::format(" Did you mean \"{}\"?", near);
+}
+
+// CLI11 does not name a word that it does not know. An option comes before the words around it, which may be its value.
 bool named_unknown_word(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining(true);
   if (unknown.empty()) return false;
-  const CLI::App* group = &app;
-  std::string path = group->get_name();
-  while (!group->get_subcommands().empty()) {
-    group = group->get_subcommands().front();
-    path += " " + group->get_name();
+  std::string path;
+  const CLI::App& command = deepest(app, path);
+  const auto is_option = [](const std::string& word) { return word.size() > 1 && word.starts_with('-'); };
+  const auto option = std::ranges::find_if(unknown, is_option);
+  const std::vector<std::string> commands = names_below(command);
+  const bool misses_command = !commands.empty() && !is_option(unknown.front());
+  const std::string word = misses_command || option == unknown.end() ? unknown.front() : *option;
+  const std::string shown = escape_for_terminal(word);
+  if (is_option(word)) {
+    const std::string name = word.substr(0, word.find('='));
+    fmt::print(stderr, "{}: there is no option \"{}\".{} See: {} --help\n", path, escape_for_terminal(name),
+               did_you_mean(name, option_names(&command)), path);
+  } else if (misses_command) {
+    fmt::print(stderr, "{}: there is no command \"{}\".{} See: {} --help\n", path, shown, did_you_mean(word, commands),
+               path);
+  } else {
+    fmt::print(stderr, "{}: the argument \"{}\" is one too many. See: {} --help\n", path, shown, path);
   }
-  std::vector<std::string> names;
-  for (const CLI::App* command : group->get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  if (names.empty()) return false;
-  const std::string& word = unknown.front();
-  const std::string_view near = nearest(word, names);
-  fmt::print(stderr, "{}: there is no {} \"{}\".{} See: {} --help\n", path,
-             word.starts_with('-') ? "option" : "command", escape_for_terminal(word),
-             near.empty() ? "" : fmt::format(" Did you mean \"{}\"?", near), path);
   return true;
+}
+
+// A group of commands without one of them prints its help. Any other mistake is named, with an example.
+void print_mistake(const CLI::App& app, const CLI::ParseError& error) {
+  std::string path;
+  const CLI::App& command = deepest(app, path);
+  if (error.get_name() == "RequiredError" && !names_below(command).empty()) {
+    const std::size_t last_word = path.rfind(' ');
+    fmt::print("{}", command.help(last_word == std::string::npos ? "" : path.substr(0, last_word)));
+    return;
+  }
+  const std::size_t blank = path.find(' ');
+  const std::string_view example = example_of(blank == std::string::npos ? "" : path.substr(blank + 1));
+  fmt::print(stderr, "{}: {}. {}See: {} --help\n", path, escape_for_terminal(error.what()),
+             example.empty() ? "" : fmt::format("Example: {}. ", example), path);
 }
 
 // All of what was printed is out, or it is said that it is not. What a command does beside printing is done by now.
@@ -137,14 +197,16 @@ int run(int argc, char** argv) {
     session.commands.push_back(command->get_name());
   offer_command_tree(app);
   app.add_subcommand("help", "This text, or that of a command: help run show");
+  add_examples(app);
   try {
     app.parse(words_of(count, argv));
   } catch (const CLI::CallForHelp& error) {  // of a word that is none, too, of which there is no help
     return named_unknown_word(app) || app.exit(error) != 0 ? exit_usage : exit_done;
-  } catch (const CLI::RequiredError& error) {
-    return named_unknown_word(app) || app.exit(error) != 0 ? exit_usage : exit_done;
+  } catch (const CLI::Success& success) {
+    return app.exit(success) == 0 ? exit_done : exit_usage;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? exit_done : exit_usage;
+    if (!named_unknown_word(app)) print_mistake(app, error);
+    return exit_usage;
   }
   return flushed_exit_code(session.exit_code);
 }

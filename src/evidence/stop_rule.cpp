@@ -123,8 +123,11 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
   return outcome;
 }
 
+// A reader without a run gets what is intact. What is damaged needs a run that stops, and what the caller calls
+// critical needs one in any case.
 Status StopRule::check_run_named(const Wanted& wanted, const Outcome::Item& item) {
   if (!item.critical || wanted.run) return success();
+  if (!wanted.critical && !item.resolution.damaged()) return success();
   return Error(Errc::invalid_argument,
                wanted.pointer + " is critical: say with run_id which run stops when it does not resolve.");
 }

@@ -51,7 +51,8 @@ class StopRule {
       : resolver_(resolver), reader_(reader), tail_(tail), runs_(runs), clock_(clock) {}
 
   // Blocks for the pause if anything critical has to be tried again: once, however many there are.
-  // Errors: unavailable; invalid_argument for a critical pointer without a run.
+  // Errors: unavailable; invalid_argument for a critical pointer without a run, where it is flagged so or
+  // does not resolve.
   Result<Outcome> resolve(const std::vector<Wanted>& wanted, bool with_text);
 
  private:

@@ -171,7 +171,7 @@ class Lists(DaemonCase):
         for number in range(3):
             self.new_run(str(number))
             self.note(n=number)
-        for words, said in ((("run", "list", "-n", "2"), "the newest 2 runs; there are more: -n 0 shows all"),
+        for words, said in ((("run", "list", "-n", "2"), f"2 of {len(self.muniment('run', 'list', '-n', '0').stdout.splitlines())} runs; --limit N shows more"),
                             (("event", "list", "--run", self.run_id, "-n", "3"), "the first 3 events; there are more: -n 0 shows all"),
                             (("event", "list", "--run", self.run_id, "-n", "3", "--newest"), "the newest 3 events; there are more: -n 0 shows all")):
             for more in ((), ("--json",)):

@@ -55,6 +55,30 @@ class ConfigTest : public testing::Test {
   ConfigInputs inputs_;
 };
 
+TEST_F(ConfigTest, PricesAreATableForEachModel) {
+  write("muniment.toml",
+        "[prices.\"gpt-4o\"]\ninput = 2.5\noutput = 10\n[prices.mini]\ninput = 0\noutput = 1\ncached_input = 0.5\n");
+  const LoadedConfig loaded = load_config(inputs_);
+  EXPECT_TRUE(loaded.problems.empty()) << loaded.problems.front().message;
+  EXPECT_EQ(loaded.values.prices,
+            R"({"gpt-4o":{"input":2.5,"output":10},"mini":{"cached_input":0.5,"input":0,"output":1}})");
+  EXPECT_EQ(origin(loaded, "prices"), folder_ + "/muniment.toml");
+}
+
+TEST_F(ConfigTest, APriceThatIsNoneIsNamedWithItsModel) {
+  for (const auto& [text, said] : std::map<std::string, std::string>{
+           {"[prices.a]\ninput = 1\n", "prices.\"a\": output is missing"},
+           {"[prices.a]\ninput = -1\noutput = 1\n", "prices.\"a\": input is not a number of at least 0"},
+           {"[prices.a]\ninput = \"1\"\noutput = 1\n", "prices.\"a\": input is not a number of at least 0"},
+           {"[prices.a]\ninput = 1\noutput = nan\n", "prices.\"a\": output is not a number of at least 0"},
+           {"[prices.a]\ninput = 1\noutput = 1\nprompt = 1\n", "prices.\"a\": unknown key \"prompt\""},
+           {"[prices]\na = 1\n", "prices.\"a\": it is not a table"},
+           {"prices = 1\n", "prices: give a table for each model"}}) {
+    write("muniment.toml", text);
+    EXPECT_NE(first_problem().find(said), std::string::npos) << text << first_problem();
+  }
+}
+
 TEST_F(ConfigTest, EveryDefaultIsAllowed) {
   const LoadedConfig loaded = load_config(inputs_);
   EXPECT_TRUE(loaded.problems.empty()) << loaded.problems.front().message;

@@ -70,7 +70,11 @@ TEST(Top, AFrameIsWhatCameBetweenTwoLooks) {
       "muniment_follower_lag_events{follower=\"run\"} 0\nmuniment_follower_lag_events{follower=\"report\"} 7\n");
   after.runs.push_back({"evil\x1b[2J\nrun", "agent\x9b", "x.test", 3, Time{0}});
   after.degraded.push_back("it \x1b]0;title\x07 broke");
+  after.late.push_back({"report", 7, Time{0}});
+  after.now = Time{90'000'000};
   const TopFrame frame = frame_of(before, after);
+  EXPECT_NE(json_of(frame).find(R"("followers_late":[{"follower":"report","events":7,"since":"1970-01-01T00:00:00)"),
+            std::string::npos);
   EXPECT_EQ(frame.events_per_second, 100);
   EXPECT_EQ(frame.append.per_second, 10);
   EXPECT_NEAR(frame.append.p50_s.value(), 0.0005, 1e-9);
@@ -83,6 +87,9 @@ TEST(Top, AFrameIsWhatCameBetweenTwoLooks) {
   }
   EXPECT_NE(text.find("\\x1b[2J run"), std::string::npos) << text;
   EXPECT_NE(text.find("report 7 events behind"), std::string::npos) << text;
+  EXPECT_NE(text.find("behind   report by 7 events since 1970-01-01T00:00:00Z (1 min 30 s): the views"),
+            std::string::npos)
+      << text;
   EXPECT_EQ(lines_of(frame, out, 5).size(), 5U);
 }
 

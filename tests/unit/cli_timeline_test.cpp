@@ -13,11 +13,11 @@ constexpr const char* observed_run =
 
 // Standard output of a test is not a terminal: no colours, 100 columns.
 std::string timeline_of(const std::vector<std::string>& events, TimelineOptions options = {},
-                        const char* run_text = observed_run) {
+                        const char* run_text = observed_run, Prices prices = {}) {
   const auto run = json::parse(run_text);
   const Output out = Output::to_stdout(false);
   testing::internal::CaptureStdout();
-  Timeline timeline(out, run->root(), options);
+  Timeline timeline(out, run->root(), options, std::move(prices));
   for (const std::string& text : events) {
     const auto event = json::parse(text);
     EXPECT_TRUE(event.ok()) << text;
@@ -41,17 +41,59 @@ TEST(Timeline, ACallAndItsResultAreOneLineAlsoWithQuietEventsBetween) {
       event(3, "tool.returned", R"({"call_id":"c1","status":"ok","content":[{"type":"text","content":"abcd"}]})"),
   });
   EXPECT_EQ(text,
-            "   +1.50s  ▸ open a.py  → ok 4 B\n\n1 quiet event (manifests, artifacts, snapshots, …): "
+            "   +1.50s  ▸ open a.py  → ok 2.0 s 4 B\n\n1 quiet event (manifests, artifacts, snapshots, …): "
             "--full shows all\n");
 }
 
-TEST(Timeline, AResultWithoutItsCallStandsAlone) {
+TEST(Timeline, AResultThatStandsAloneNamesItsCall) {
   const std::string text = timeline_of({
       event(1, "tool.called", R"({"call_id":"c1","name":"a","kind":"function"})"),
       event(2, "tool.called", R"({"call_id":"c2","name":"b","kind":"function"})"),
       event(3, "tool.returned", R"({"call_id":"c1","status":"error","content":[],"error":{"message":"no"}})"),
   });
-  EXPECT_EQ(text, "   +1.50s  ▸ a\n   +2.50s  ▸ b\n   +3.50s  → error 0 B no\n");
+  EXPECT_EQ(text, "   +1.50s  ▸ a\n   +2.50s  ▸ b\n   +3.50s  → a: error 2.0 s 0 B no\n");
+}
+
+TEST(Timeline, ResultsOfParallelCallsNameThemAndTellEqualOnesApart) {
+  const std::string text = timeline_of({
+      event(1, "tool.called", R"({"call_id":"c1","name":"read","kind":"function","arguments":{"path":"a.py"}})"),
+      event(2, "tool.called", R"({"call_id":"c2","name":"read","kind":"function","arguments":{"path":"b.py"}})"),
+      event(3, "tool.called", R"({"call_id":"c3","name":"read","kind":"function","arguments":{"path":"b.py"}})"),
+      event(4, "tool.returned", R"({"call_id":"c1","status":"ok","content":[],"duration_us":12400000})"),
+      event(5, "tool.returned", R"({"call_id":"c3","status":"ok","content":[],"duration_us":5})"),
+      event(6, "tool.returned", R"({"call_id":"unseen","status":"ok","content":[]})"),
+  });
+  EXPECT_NE(text.find("→ read a.py: ok 12.4 s 0 B\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("→ read b.py [c3]: ok 5 µs 0 B\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("→ ok 0 B\n"), std::string::npos) << text;
+}
+
+TEST(Timeline, AnImportedResultHasNoDurationThatNobodyRecorded) {
+  const char* const imported = R"({"run_id":"r1","origin":"imported","started_at":"2026-11-21T10:00:00.000000Z"})";
+  const std::string text = timeline_of({event(1, "tool.called", R"({"call_id":"c1","name":"a","kind":"function"})"),
+                                        event(3, "tool.returned", R"({"call_id":"c1","status":"ok","content":[]})")},
+                                       {}, imported);
+  EXPECT_EQ(text, "       #1  ▸ a  → ok 0 B\n");
+}
+
+TEST(Timeline, WhatAModelCostIsEstimatedByPricesUnlessItWasRecorded) {
+  const auto answer = [](const std::string& call, const std::string& model, const std::string& more) {
+    return R"({"call_id":")" + call + R"(","status":"ok","model":")" + model +
+           R"(","finish_reasons":[],"content":[{"type":"text","content":"hi"}],"usage":{"input_tokens":1000,"output_tokens":500)" +
+           more + "}}";
+  };
+  const std::vector<std::string> events = {
+      event(1, "model.called", R"({"call_id":"m1","model":"gpt-4o"})"),
+      event(2, "model.answered", answer("m1", "gpt-4o-2026-01-01", "")),
+      event(3, "model.answered", answer("m2", "gpt-4o", "")),
+      event(4, "model.answered", answer("m3", "gpt-4o", R"(,"cost":{"amount":0.5,"currency":"USD"})")),
+      event(5, "model.answered", answer("m4", "other", "")),
+  };
+  const std::string priced = timeline_of(events, {}, observed_run, {{"gpt-4o", {2.5, 10, std::nullopt}}});
+  EXPECT_NE(priced.find("1,000 in · 500 out · ≈0.0075 USD hi"), std::string::npos) << priced;
+  EXPECT_NE(priced.find("1,000 in · 500 out · 0.50 USD hi"), std::string::npos) << priced;
+  EXPECT_NE(priced.find("≈0.0150 USD: 2 answers of models by the configured prices\n"), std::string::npos) << priced;
+  EXPECT_EQ(timeline_of(events).find("≈"), std::string::npos);
 }
 
 TEST(Timeline, EventsOfAStepStandBelowIt) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/config/prices.hpp"
 #include "base/config/reporter_listen.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
@@ -102,6 +103,8 @@ constexpr ConfigKey table[] = {
      "Record each MCP session as a run: true or false; `muniment mcp` always does unless --no-run is given."},
     {"completion_policy", &Config::completion_policy, "", "", 0, 0,
      "TOML file with the policies of task completion, by type of task (docs/evidence.md; default: one policy for all)."},
+    {"prices", &Config::prices, "", "", 0, 0,
+     "Prices of models, one table each, by which `muniment run show` estimates costs: [prices.\"gpt-4o\"] input = 2.5, output = 10 (USD per million tokens)."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
      "Time for which an interrupted upload can be resumed."},
     {"commit_deadline_ms", &Config::commit_deadline_ms, "10000", "milliseconds", 100, 600'000,
@@ -205,6 +208,7 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   if (key.key == "log_level" && value != "error" && value != "warn" && value != "info" && value != "debug") {
     return bad_value(key, value, "give error, warn, info or debug");
   }
+  if (is_table_of_prices(key.key)) RETURN_IF_ERROR(parse_prices(value));
   if (key.key == "log_format" && value != "text" && value != "json") return bad_value(key, value, "give text or json");
   if (key.key == "embed_api" && !value.empty() && value != "openai" && value != "ollama" && value != "tei") {
     return bad_value(key, value, "give openai, ollama or tei, or nothing");
@@ -439,6 +443,8 @@ bool is_list_of_texts(std::string_view key) {
   return std::ranges::any_of(table,
                              [key](const ConfigKey& known) { return known.key == key && type_of(known) == "texts"; });
 }
+
+bool is_table_of_prices(std::string_view key) { return key == "prices"; }
 
 LoadedConfig load_config(const ConfigInputs& inputs) { return Loader(inputs).load(); }
 

@@ -64,6 +64,7 @@ struct Config {
   std::vector<std::string> mcp_toolsets;
   bool mcp_session_runs = false;  // for sessions that do not specify it
   std::string completion_policy;  // a TOML file; empty: the default policy for all tasks
+  std::string prices;             // of models, as JSON (prices.hpp); empty: none is known
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::int64_t required_standbys = 0;
@@ -131,6 +132,9 @@ std::string without_password(std::string uri);
 
 // Whether the key is a list of texts, which is written as a JSON array wherever values are texts: ["/bin/cat","-u"].
 bool is_list_of_texts(std::string_view key);
+
+// Whether the key is a table of tables, which is written as a JSON object wherever values are texts.
+bool is_table_of_prices(std::string_view key);
 
 // Splits the text of a TOML file into keys and values as text, and calls `take` for each. Errors: invalid_argument,
 // with line and column; not_found if `path` cannot be opened.

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/config/config.hpp"
 #include "base/files/file.hpp"
 #include "base/json/json.hpp"
@@ -40,6 +42,37 @@ Result<std::string> json_of_list(const toml::array& items) {
   return std::move(list.end_array()).text();
 }
 
+// Values other than numbers become null, which the reader of prices refuses with the name of their model.
+Result<std::string> json_of_tables(const toml::table& tables) {
+  json::Writer out;
+  out.begin_object();
+  for (const auto& [name, node] : tables) {
+    out.key(name.str());
+    const toml::table* const price = node.as_table();
+    if (price == nullptr) {
+      out.raw("null");
+      continue;
+    }
+    out.begin_object();
+    for (const auto& [key, value] : *price) {
+      if (const auto number = value.value<double>(); number && value.is_number() && std::isfinite(*number)) {
+        out.raw_member(key.str(), fmt::format("{}", *number));
+      } else {
+        out.raw_member(key.str(), "null");
+      }
+    }
+    out.end_object();
+  }
+  return std::move(out.end_object()).text();
+}
+
+Result<std::string> text_of_entry(std::string_view key, const toml::node& node) {
+  if (const toml::array* const list = is_list_of_texts(key) ? node.as_array() : nullptr) return json_of_list(*list);
+  if (const toml::table* const tables = is_table_of_prices(key) ? node.as_table() : nullptr)
+    return json_of_tables(*tables);
+  return text_of_node(node);
+}
+
 }  // namespace
 
 Status read_config_file(const std::string& path,
@@ -53,8 +86,7 @@ Status read_config_file(const std::string& path,
   try {
     const toml::table parsed = toml::parse(*text, path);
     for (const auto& [key, node] : parsed) {
-      const toml::array* const list = is_list_of_texts(key.str()) ? node.as_array() : nullptr;
-      take(key.str(), list != nullptr ? json_of_list(*list) : text_of_node(node));
+      take(key.str(), text_of_entry(key.str(), node));
     }
     return success();
   } catch (const toml::parse_error& failure) {

@@ -7,8 +7,10 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/connect/artifact_name.hpp"
 #include "cli/connect/download.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/connect/upload.hpp"
@@ -21,6 +23,7 @@ struct PutOptions {
   std::string run;
   std::string step;
   std::string mime_type;
+  std::string name;
   std::string metadata;
 };
 
@@ -28,8 +31,27 @@ void declare_put(CLI::App& command, PutOptions& options) {
   command.add_option("FILE", options.file, "The file; - reads standard input")->required();
   command.add_option("--run", options.run, "RUN");
   command.add_option("--step", options.step, "The step's id");
+  command.add_option("--name", options.name, "Name to keep (default: the file's, without its folder)");
   command.add_option("--mime-type", options.mime_type, "What it is; otherwise from its name");
   command.add_option("--metadata", options.metadata, "A JSON object");
+}
+
+// The metadata with the file's name in it, unless they have one. A name that is not UTF-8 is left out.
+Result<std::string> metadata_with_name(const PutOptions& options) {
+  const std::string file = options.file == "-" ? std::string() : options.file.substr(options.file.rfind('/') + 1);
+  const std::string& name = options.name.empty() ? file : options.name;
+  ASSIGN_OR_RETURN(const std::string given, json_line(options.metadata.empty() ? "{}" : options.metadata));
+  ASSIGN_OR_RETURN(const json::Document parsed, json::parse(given));
+  const json::Value metadata = parsed.root();
+  const bool has_name = metadata[artifact_name_member] && options.name.empty();
+  if (name.empty() || has_name || !metadata.is(json::Kind::object) || first_invalid_utf8(name) != std::string::npos)
+    return options.metadata.empty() ? std::string() : given;
+  json::Writer out;
+  out.begin_object().member(artifact_name_member, name);
+  for (const json::Value member : metadata) {
+    if (member.key() != artifact_name_member) out.raw_member(member.key(), member.source());
+  }
+  return std::move(out.end_object()).text();
 }
 
 Status put_artifact(Session& session, const PutOptions& options) {
@@ -38,9 +60,7 @@ Status put_artifact(Session& session, const PutOptions& options) {
   upload.run_id = run_id;
   upload.step_id = options.step;
   upload.mime_type = options.mime_type.empty() ? mime_type_of(options.file) : options.mime_type;
-  if (!options.metadata.empty()) {
-    ASSIGN_OR_RETURN(upload.metadata, json_line(options.metadata));
-  }
+  ASSIGN_OR_RETURN(upload.metadata, metadata_with_name(options));
   ASSIGN_OR_RETURN(Client* const client, session.client());
   ASSIGN_OR_RETURN(const Message answer, options.file == "-" ? put_descriptor(*client, upload, STDIN_FILENO)
                                                              : put_file(*client, upload, options.file));
@@ -98,23 +118,26 @@ Status get_artifact(Session& session, const GetOptions& options) {
 struct ListOptions {
   std::string run;
   std::string step;
+  std::string name;
 };
 
 void declare_list(CLI::App& command, ListOptions& options) {
   command.add_option("--run", options.run, "RUN");
   command.add_option("--step", options.step, "Only this step's");
+  command.add_option("--name", options.name, "Only those whose name matches: '*.log'")->type_name("PATTERN");
 }
 
 Status list_artifacts(Session& session, const ListOptions& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
   const Output& out = session.out();
-  Table table({"artifact", "step", "size", "type", "hash"});
+  Table table({"artifact", "step", "size", "type", "hash", "name"});
   json::Writer params;
   params.begin_object().member("run_id", run_id).member("limit", limits::page_items_max);
   if (!options.step.empty()) params.member("step_id", options.step);
   params.end_object();
   RETURN_IF_ERROR(
       each_item(session, "artifact.list", params.text(), "artifacts", [&](const json::Value& item) -> Result<bool> {
+        if (!fits_name(item, options.name)) return true;
         if (session.options.json) {
           out.json_line(item.source());
           return true;
@@ -123,7 +146,8 @@ Status list_artifacts(Session& session, const ListOptions& options) {
         const bool erased = hash.find_first_not_of('0') == std::string::npos;  // its row stays
         table.add({item["artifact_id"].string_or(""), out.one_line(item["step_id"].string_or("")),
                    erased ? "-" : human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
-                   out.one_line(item["mime_type"].string_or("")), erased ? "erased" : hash.substr(0, 16)});
+                   out.one_line(item["mime_type"].string_or("")), erased ? "erased" : hash.substr(0, 16),
+                   out.one_line(name_of_artifact(item))});
         return true;
       }));
   if (!session.options.json) table.print(out);
@@ -191,10 +215,11 @@ Status show_manifest(Session& session, const ManifestOptions& options) {
 }  // namespace
 
 void add_artifact_commands(CLI::App& app, Session& session) {
-  CLI::App& artifact = add_group(app, "artifact", "Artifacts: put, get, list");
+  CLI::App& artifact = add_group(app, "artifact", "Artifacts: put, get, list, search");
   add_command<PutOptions>(session, artifact, "put", "Keep a file", declare_put, put_artifact);
   add_command<GetOptions>(session, artifact, "get", "Its bytes, or a slice of them", declare_get, get_artifact);
   add_command<ListOptions>(session, artifact, "list", "The artifacts of a run", declare_list, list_artifacts);
+  add_artifact_grep(artifact, session);
   CLI::App& snapshot = add_group(app, "snapshot", "Snapshots of a run's state");
   add_command<RunOption>(session, snapshot, "take", "Take one now", declare_run, take_snapshot);
   add_command<RunOption>(session, snapshot, "list", "The snapshots of a run", declare_run, list_snapshots);

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/time_option.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -22,11 +24,7 @@ void declare_context(CLI::App& command, ContextOptions& options) {
   command.add_option("--budget", options.budget, "At most so many tokens; 4,000 otherwise")
       ->check(CLI::Range(0, 131'072));
   command.add_option("--run", options.run, "RUN: whose context it is for; the manifest becomes its own");
-  command.add_option("--asof", options.asof, "A seq or a time: as of then");
-}
-
-bool is_seq(const std::string& text) {
-  return !text.empty() && text.size() < 19 && text.find_first_not_of("0123456789") == std::string::npos;
+  add_asof_option(command, options.asof, "As of this event or time");
 }
 
 Result<std::string> params_of(Session& session, const ContextOptions& options) {
@@ -38,11 +36,7 @@ Result<std::string> params_of(Session& session, const ContextOptions& options) {
     ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
     params.member("run_id", run_id);
   }
-  if (is_seq(options.asof)) {
-    params.raw_member("asof", options.asof);
-  } else if (!options.asof.empty()) {
-    params.member("asof", options.asof);
-  }
+  add_asof(params, options.asof);
   params.end_object();
   return std::move(params).text();
 }

@@ -7,6 +7,7 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/connect/download.hpp"
+#include "cli/time_option.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -53,7 +54,7 @@ void declare_document(CLI::App& command, DocumentOptions& options) {
 void declare_get(CLI::App& command, DocumentOptions& options) {
   declare_document(command, options);
   command.add_option("--revision", options.revision, "This one; otherwise the current one");
-  command.add_option("--asof", options.asof, "The one that was current then: an event or a time");
+  add_asof_option(command, options.asof, "The revision that was current at this event or time");
   command.add_option("-o,--output", options.output, "Its bytes, as they came, into this file; - is standard output");
 }
 

@@ -14,6 +14,7 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/show/timeline.hpp"
+#include "cli/time_option.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::cli {
@@ -36,7 +37,7 @@ void declare_append(CLI::App& command, AppendOptions& options) {
   command.add_option("--run", options.run, "RUN");
   command.add_option("--step", options.step, "The step's id");
   command.add_option("--event-id", options.event_id, "A UUID; the same twice appends once");
-  command.add_option("--occurred-at", options.occurred_at, "When it happened, if not now");
+  add_time(command, "--occurred-at", options.occurred_at, "When it happened (default: now)");
   command.add_option("--expect", options.expected_run_seq, "The run_seq that it must get");
   command.add_flag("--no-spill", options.no_spill, "Refuse large content instead of keeping it as an artifact");
 }
@@ -95,8 +96,8 @@ void declare_list(CLI::App& command, EventListOptions& options) {
   command.add_option("--run", options.run, "RUN; without it, the whole log");
   command.add_option("--type", options.types, "tool.*, message.added, …")->allow_extra_args(false);
   command.add_option("--step", options.step, "The step's id");
-  command.add_option("--since", options.since, "From this time on");
-  command.add_option("--until", options.until, "Before this time");
+  add_time(command, "--since", options.since, "Recorded at this time or later");
+  add_time(command, "--until", options.until, "Recorded before this time");
   command.add_option("--origin", options.origin, "observed, reported or imported");
   command.add_option("--from", options.from_seq, "From this seq on");
   command.add_option("-n,--limit", options.limit, "At most this many; 0: all")->capture_default_str();

@@ -22,6 +22,7 @@
 #include "cli/export/connection.hpp"
 #include "cli/export/file.hpp"
 #include "cli/export/rows.hpp"
+#include "cli/time_option.hpp"
 #include "store/logs/log_place.hpp"
 
 namespace muniment::cli {
@@ -43,8 +44,8 @@ struct EventExportOptions {
 
 void declare_event_export(CLI::App& command, EventExportOptions& options) {
   command.add_option("RUN", options.runs, "Runs; without any, all of the log");
-  command.add_option("--since", options.since, "Recorded at or after this time");
-  command.add_option("--until", options.until, "Recorded at or before this time");
+  add_time(command, "--since", options.since, "Recorded at this time or later");
+  add_time(command, "--until", options.until, "Recorded before this time");
   command.add_option("--type", options.types, "tool.called, tool.*, …; several times: any of them");
   command.add_option("--label", options.labels, "k=v: of runs with this label; several times: with all of them");
   command.add_option("--format", options.format, "jsonl or csv")->required()->check(CLI::IsMember({"jsonl", "csv"}));
@@ -160,7 +161,7 @@ class EventExport {
     if (options_.from_seq.value_or(0) > 0) where += fmt::format(" AND e.seq >= {}", *options_.from_seq);
     if (size_) where += fmt::format(" AND e.seq < {}", *size_);  // a row past its end is not of it
     for (const auto& [given, sign] :
-         {std::pair<const std::string&, const char*>{options_.since, ">="}, {options_.until, "<="}}) {
+         {std::pair<const std::string&, const char*>{options_.since, ">="}, {options_.until, "<"}}) {
       if (given.empty()) continue;
       const auto time = parse_time(given);
       if (!time) return Error(Errc::invalid_argument, fmt::format("{} is no time; write 2026-01-02T03:04:05Z", given));
@@ -222,7 +223,11 @@ class EventExport {
       if (known == id) return number;
     }
     ASSIGN_OR_RETURN(const auto other, log_with(connection, id));
-    if (!other) return Error(Errc::not_found, "there is no run " + id);
+    if (!other) {
+      Error error(Errc::not_found, "there is no run " + id);
+      error.run_id = id;
+      return error;
+    }
     return Error(Errc::not_found,
                  fmt::format("run {} is in log {}, which was restored and is closed: export it with --log {}", id,
                              *other, *other));

@@ -9,6 +9,7 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/show/output.hpp"
+#include "cli/time_option.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -35,7 +36,7 @@ void declare_query(CLI::App& command, QueryOptions& options) {
       .add_option("TEXT", options.words, "The question; knows in: type: tag: run: before: after: asof: and \"phrases\"")
       ->required();
   command.add_option("--corpus", options.corpus, "Only this corpus");
-  command.add_option("--asof", options.asof, "As of this event or time");
+  add_asof_option(command, options.asof, "As of this event or time");
   command.add_option("-k,--count", options.count, "At most so many cards")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
@@ -212,7 +213,8 @@ void print_foot(const Output& out, const json::Value& result, const QueryOptions
   for (const json::Value part : result["degraded"])
     out.line(out.tone(Tone::yellow, "degraded  ") + out.one_line(part.string_or("")));
   if (const json::Value cursor = result["cursor"])
-    out.line(out.tone(Tone::dim, "more: --cursor " + out.one_line(cursor.string_or(""))));
+    out.line(out.tone(Tone::dim, "more: --cursor " + out.one_line(cursor.string_or("")) +
+                                     (options.asof.empty() ? "" : " --asof " + options.asof)));
   if (!options.explain) return;
   std::string lanes;
   for (const json::Value lane : result["lanes"])

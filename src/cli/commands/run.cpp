@@ -1,4 +1,4 @@
-// run start | end | list | show, recover, rehydrate. run grep, diff and fork have files of their own.
+// run start | end | show, recover, rehydrate. run list, grep, diff and fork have files of their own.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/show/timeline.hpp"
+#include "cli/time_option.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -102,98 +103,6 @@ Status end_run(Session& session, const EndOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("run.end", params.text()));
   if (session.printed_json(answer)) return success();
   session.out().line(fmt::format("{} ended: {}", run_id, options.outcome));
-  return success();
-}
-
-struct RunListOptions {
-  std::string status;
-  std::string agent;
-  std::vector<std::string> labels;
-  std::string since;
-  std::string parent;
-  std::string external_id;
-  std::size_t limit = 20;
-};
-
-void declare_list(CLI::App& command, RunListOptions& options) {
-  command.add_option("--status", options.status, "open, ended or halted");
-  command.add_option("--agent", options.agent, "Its name");
-  command.add_option("--label", options.labels, "k=v")->allow_extra_args(false);
-  command.add_option("--since", options.since, "Started at or after this time");
-  command.add_option("--parent", options.parent, "Children of this run");
-  command.add_option("--external-id", options.external_id, "Its id in another system");
-  command.add_option("-n,--limit", options.limit, "At most this many; 0: all")->capture_default_str();
-}
-
-Result<std::string> list_params(Session& session, const RunListOptions& options, std::size_t limit,
-                                std::string_view cursor) {
-  json::Writer params;
-  params.begin_object();
-  if (!options.status.empty()) params.member("status", options.status);
-  if (!options.agent.empty()) params.member("agent", options.agent);
-  if (!options.since.empty()) params.member("since", options.since);
-  if (!options.labels.empty()) {
-    ASSIGN_OR_RETURN(const std::string labels, labels_json(options.labels));
-    params.raw_member("labels", labels);
-  }
-  if (!options.parent.empty()) {
-    ASSIGN_OR_RETURN(const std::string parent, session.run_id(options.parent));
-    params.member("parent", parent);
-  }
-  if (!options.external_id.empty()) params.member("external_id", options.external_id);
-  if (!cursor.empty()) params.member("cursor", cursor);
-  params.member("limit", limit).end_object();
-  return std::move(params).text();
-}
-
-Tone tone_of_status(std::string_view status) {
-  if (status == "halted") return Tone::loud;
-  return status == "open" ? Tone::yellow : Tone::plain;
-}
-
-// A converted run was started when it was imported: what counts is its first event, where the source says when that
-// was.
-std::string started_ago(const json::Value& run, Time now) {
-  const bool imported = run["origin"].string_or("") == "imported";
-  return ago(run[imported ? "first_occurred_at" : "started_at"].string_or(""), now);
-}
-
-// Pages become rows of one table, so that its columns fit all of them.
-Status list_runs(Session& session, const RunListOptions& options) {
-  const Output& out = session.out();
-  if (!options.parent.empty()) {  // a run without children has none; one that is not there is a mistake
-    ASSIGN_OR_RETURN(const std::string parent, session.run_id(options.parent));
-    RETURN_IF_ERROR(session.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(parent))));
-  }
-  const Time now = Clock().now();
-  Table table({"no", "run", "status", "agent", "started", "goal"});
-  std::size_t left = options.limit == 0 ? SIZE_MAX : options.limit;
-  std::string cursor;
-  do {
-    ASSIGN_OR_RETURN(const std::string params,
-                     list_params(session, options, std::min(left, limits::page_items_max), cursor));
-    ASSIGN_OR_RETURN(const Message page, session.call("run.list", params));
-    const json::Value runs = page.result()["runs"];
-    for (const json::Value run : runs) {
-      if (session.options.json) {
-        out.json_line(run.source());
-        continue;
-      }
-      const std::string status = run["status"].string_or("");
-      const std::string outcome = run["outcome"].string_or("");
-      const json::Value agent = run["agent"];
-      const json::Value closed = run["log_no"];
-      table.add({fmt::format("@{}{}", run["run_no"].source(), closed ? fmt::format(" log {}", closed.source()) : ""),
-                 out.one_line(run["run_id"].string_or("")),
-                 out.tone(tone_of_status(status), outcome.empty() || outcome == "unknown" ? status : outcome),
-                 out.one_line(agent.is(json::Kind::object) ? agent["name"].string_or("") : agent.string_or("")),
-                 started_ago(run, now), fit(out.one_line(run["goal"].string_or("")), 60)});
-    }
-    left -= std::min(left, runs.size());
-    cursor = page.result()["cursor"].string_or("");
-  } while (left > 0 && !cursor.empty());
-  if (!session.options.json) table.print(out);
-  if (!cursor.empty()) say_there_are_more("the newest", options.limit, "runs");
   return success();
 }
 
@@ -313,6 +222,13 @@ std::string note_on(Session& session, const std::string& run_id) {
   return count > 1 ? fmt::format("{} ({} notes: --type run.annotated)", last, count) : last;
 }
 
+// Without a configuration that can be read a run is shown all the same.
+Prices known_prices(const Session& session) {
+  const auto config = session.config();
+  auto prices = config ? parse_prices(config->prices) : Result<Prices>(Prices());
+  return prices ? *std::move(prices) : Prices();
+}
+
 Status show_run(Session& session, const ShowOptions& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
   if (options.tree) return show_tree(session, run_id, 0);
@@ -343,7 +259,7 @@ Status show_run(Session& session, const ShowOptions& options) {
     return no_such_step();
   }
   constexpr std::string_view fields = R"(["run_seq","recorded_at","occurred_at","type","step_id","body","redacted"])";
-  Timeline timeline(session.out(), run, options.timeline);
+  Timeline timeline(session.out(), run, options.timeline, known_prices(session));
   RETURN_IF_ERROR(each_event(*client, run_id, options, fields, [&](const json::Value& event) {
     ++shown;
     timeline.add(event);
@@ -361,7 +277,7 @@ struct RehydrateOptions {
 
 void declare_rehydrate(CLI::App& command, RehydrateOptions& options) {
   command.add_option("RUN", options.run, "Which");
-  command.add_option("--asof", options.asof, "The state as it was at a seq or a time");
+  add_asof_option(command, options.asof, "The state as it was at this seq or time");
   command.add_option("--path", options.path, "A part of it, as a JSON pointer: /working");
 }
 
@@ -479,7 +395,7 @@ void add_run_commands(CLI::App& app, Session& session) {
   CLI::App& run = add_group(app, "run", "Runs: start, end, list, show, search, compare, fork, judge");
   add_command<StartOptions>(session, run, "start", "Start a run, or go on with it", declare_start, start_run);
   add_command<EndOptions>(session, run, "end", "End a run", declare_end, end_run);
-  add_command<RunListOptions>(session, run, "list", "List runs, the newest first", declare_list, list_runs);
+  add_run_list(run, session);
   add_command<ShowOptions>(session, run, "show", "What happened in a run", declare_show, show_run);
   add_run_grep(run, session);
   add_run_diff(run, session);

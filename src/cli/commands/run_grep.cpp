@@ -8,6 +8,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
+#include "cli/connect/artifact_name.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/show/line_match.hpp"
 
@@ -40,19 +41,30 @@ struct GrepOptions {
   bool literal = false;
   bool names_only = false;
   bool no_artifacts = false;
+  bool no_events = false;
+  std::string name;  // of the artifacts, a shell pattern
 };
 
-void declare_grep(CLI::App& command, GrepOptions& options) {
+void declare_search(CLI::App& command, GrepOptions& options) {
   command.add_option("RUN PATTERN", options.words, "Which run, and what (RE2's syntax); with --all only what")
       ->required()
       ->expected(1, 2);
   command.add_flag("--all", options.all, "In all runs, the newest first");
-  command.add_option("--type", options.types, "Only in events of these types: tool.*, …")->allow_extra_args(false);
   command.add_flag("-i,--ignore-case", options.ignore_case, "Capitals or not");
   command.add_flag("-F,--fixed", options.literal, "The pattern is what it says");
   command.add_flag("-l,--runs", options.names_only, "Only the ids of the runs");
-  command.add_flag("--no-artifacts", options.no_artifacts, "Only in events");
   command.add_option("-n,--limit", options.limit, "At most this many matches; 0: all")->capture_default_str();
+}
+
+void declare_grep(CLI::App& command, GrepOptions& options) {
+  declare_search(command, options);
+  command.add_option("--type", options.types, "Only in events of these types: tool.*, …")->allow_extra_args(false);
+  command.add_flag("--no-artifacts", options.no_artifacts, "Only in events");
+}
+
+void declare_artifact_grep(CLI::App& command, GrepOptions& options) {
+  declare_search(command, options);
+  command.add_option("--name", options.name, "Only in those whose name matches: '*.log'")->type_name("PATTERN");
 }
 
 // Where a line stands.
@@ -61,6 +73,7 @@ struct GrepPlace {
   std::string seq;         // of the event; or of the artifact's event
   std::string what;        // the event's type, or "artifact"
   std::string path;        // in the body; or the artifact's id
+  std::string name;        // of the artifact, if it has one
   std::uint64_t line = 0;  // from 1
 };
 
@@ -74,7 +87,7 @@ class Grep {
 
   Status look_in_run(const std::string& run_id) {
     in_run_ = 0;
-    RETURN_IF_ERROR(look_in_events(run_id));
+    if (!options_.no_events) RETURN_IF_ERROR(look_in_events(run_id));
     if (!options_.no_artifacts && !done()) RETURN_IF_ERROR(look_in_artifacts(run_id));
     return success();
   }
@@ -90,7 +103,7 @@ class Grep {
     if (!options_.types.empty()) params.member("types", options_.types);
     params.end_object();
     return each_item(session_, "event.list", params.text(), "events", [&](const json::Value& event) -> Result<bool> {
-      GrepPlace place{run_id, std::string(event["seq"].source()), event["type"].string_or(""), "", 0};
+      GrepPlace place{run_id, std::string(event["seq"].source()), event["type"].string_or(""), "", "", 0};
       look_in_value(event["body"], place);
       return !done();
     });
@@ -121,7 +134,8 @@ class Grep {
   Status look_in_artifacts(const std::string& run_id) {
     const std::string params = "{\"run_id\":" + json::quote(run_id) + "}";
     return each_item(session_, "artifact.list", params, "artifacts", [&](const json::Value& artifact) -> Result<bool> {
-      const Status status = is_erased_artifact(artifact) ? success() : look_in_artifact(run_id, artifact);
+      const bool left_out = is_erased_artifact(artifact) || !fits_name(artifact, options_.name);
+      const Status status = left_out ? success() : look_in_artifact(run_id, artifact);
       // Damaged: the others go on. One that was listed and is not found was erased since.
       if (!status && is_transient(status.error().code)) return status.error();
       if (!status && status.error().code != Errc::not_found)
@@ -137,7 +151,7 @@ class Grep {
 
   Status look_in_artifact(const std::string& run_id, const json::Value& artifact) {
     const std::string id = artifact["artifact_id"].string_or("");
-    GrepPlace place{run_id, std::string(artifact["seq"].source()), "artifact", id, 1};
+    GrepPlace place{run_id, std::string(artifact["seq"].source()), "artifact", id, name_of_artifact(artifact), 1};
     std::string line;
     std::int64_t offset = 0;
     for (bool more = true; more && !done();) {
@@ -192,7 +206,9 @@ class Grep {
     const bool artifact = place.what == "artifact";
     json::Writer out;
     out.begin_object().member("run_id", place.run_id).raw_member("seq", place.seq).member("type", place.what);
-    out.member(artifact ? "artifact_id" : "path", place.path).member("line", place.line);
+    out.member(artifact ? "artifact_id" : "path", place.path);
+    if (!place.name.empty()) out.member("name", place.name);
+    out.member("line", place.line);
     out.member("text", line.substr(0, grep_line_bytes_max))
         .member("begin", span.begin)
         .member("end", span.end)
@@ -208,7 +224,9 @@ class Grep {
     const std::size_t to = std::min(line.size(), std::max(from + shown_bytes_max, span.end));
     const std::string head = fmt::format("{:>8} {} {} ", place.seq, options_.all ? out.one_line(place.run_id) : "",
                                          out.one_line(place.what));
-    out.line(out.tone(Tone::dim, head + out.one_line(place.path) + fmt::format(":{}  ", place.line)) +
+    out.line(out.tone(Tone::dim, head + out.one_line(place.path) +
+                                     (place.name.empty() ? "" : " " + out.one_line(place.name)) +
+                                     fmt::format(":{}  ", place.line)) +
              (from > 0 ? "…" : "") + piece(out, line.substr(from, span.begin - from)) +
              out.tone(Tone::red, piece(out, line.substr(span.begin, span.end - span.begin))) +
              piece(out, line.substr(span.end, to - std::min(to, span.end))) + (to < line.size() ? "…" : ""));
@@ -249,7 +267,18 @@ Status grep_runs(Session& session, const GrepOptions& options) {
   return success();
 }
 
+Status grep_artifacts(Session& session, const GrepOptions& options) {
+  GrepOptions in_artifacts = options;
+  in_artifacts.no_events = true;
+  return grep_runs(session, in_artifacts);
+}
+
 }  // namespace
+
+void add_artifact_grep(CLI::App& artifact, Session& session) {
+  add_command<GrepOptions>(session, artifact, "grep", "Where a pattern stands in artifacts; exits with 1 when nowhere",
+                           declare_artifact_grep, grep_artifacts);
+}
 
 void add_run_grep(CLI::App& run, Session& session) {
   add_command<GrepOptions>(session, run, "grep",

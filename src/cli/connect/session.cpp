@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/connect/autostart.hpp"
 #include "cli/connect/pages.hpp"
+#include "cli/connect/similar_runs.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -210,7 +211,7 @@ Advice Session::advice() const {
 
 void Session::finish(const Status& status) {
   if (status) return;
-  Error error = status.error();
+  Error error = client_ ? with_similar_runs(*client_, status.error()) : status.error();
   error.message = advised(error.message);
   exit_code = exit_code_of(error.code);
   if (options.json) {

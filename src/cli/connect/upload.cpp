@@ -16,7 +16,7 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t piece_bytes = 256 * 1024;
+constexpr std::size_t upload_piece_bytes = 256 * 1024;
 // What is large may take the longest that the daemon allows.
 constexpr std::int64_t large_bytes = 16 << 20;
 
@@ -48,7 +48,7 @@ Result<Message> put_open_file(Client& client, const Upload& upload, int descript
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return cannot("cannot read the file's size");
   std::int64_t offset = 0;
-  std::vector<char> piece(piece_bytes);
+  std::vector<char> piece(upload_piece_bytes);
   const auto next = [&]() -> Result<std::string_view> {
     const auto wanted = static_cast<std::size_t>(
         std::min<std::int64_t>(status.st_size - offset, static_cast<std::int64_t>(piece.size())));
@@ -79,7 +79,7 @@ Result<Message> put_file(Client& client, const Upload& upload, const std::string
 
 Result<Message> put_descriptor(Client& client, const Upload& upload, int descriptor) {
   ASSIGN_OR_RETURN(const Fd copy, temporary_file());
-  std::vector<char> piece(piece_bytes);
+  std::vector<char> piece(upload_piece_bytes);
   for (;;) {
     const ssize_t got = ::read(descriptor, piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;

@@ -305,6 +305,11 @@ constexpr std::pair<std::string_view, Describe> rows[] = {
 
 }  // namespace
 
+Tone tone_of_status(std::string_view status) {
+  if (status == "halted") return Tone::loud;
+  return status == "open" ? Tone::yellow : Tone::plain;
+}
+
 std::string text_of_content(const json::Value& content) {
   std::string text;
   for (const json::Value part : content) {

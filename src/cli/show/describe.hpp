@@ -42,6 +42,9 @@ class InterruptedSteps {
   std::set<std::string> cut_;         // names
 };
 
+// How the status of a run is shown: open, ended or halted.
+Tone tone_of_status(std::string_view status);
+
 // The text of a content list; a part that is kept as an artifact gives its preview.
 std::string text_of_content(const json::Value& content);
 // Its bytes, artifacts included.

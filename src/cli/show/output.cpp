@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -14,6 +15,9 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::string_view codes[] = {"", "1", "2", "31", "32", "33", "36", "1;97;41"};
+
+constexpr std::size_t gap_columns = 2;      // between two columns of a table
+constexpr std::size_t cut_columns_min = 8;  // of a column that is cut
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
 
@@ -108,19 +112,49 @@ std::string fit(std::string_view text, std::size_t columns) {
   return std::string(text.substr(0, end)) + "…";
 }
 
-void Table::print(const Output& out) const {
+// The width of each column; 0: it is left out.
+std::vector<std::size_t> Table::widths(std::size_t width_max) const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
   }
-  for (std::size_t r = out.terminal() ? 0 : 1; r < rows_.size(); ++r) {
+  std::size_t wide = 0;
+  for (const std::size_t width : widths) wide += width + gap_columns;
+  wide -= gap_columns;
+  for (const std::size_t column : cut_) {
+    std::size_t& width = widths[column];
+    if (wide <= width_max || width <= cut_columns_min) continue;
+    const std::size_t less = std::min(wide - width_max, width - cut_columns_min);
+    width -= less;
+    wide -= less;
+    if (wide <= width_max || column == cut_.back()) continue;
+    wide -= std::exchange(width, 0) + gap_columns;
+  }
+  return widths;
+}
+
+void Table::print_tabbed(const Output& out) const {
+  for (std::size_t r = 1; r < rows_.size(); ++r) {
     std::string text;
+    for (std::size_t i = 0; i < rows_[r].size(); ++i) text += (i == 0 ? "" : "\t") + rows_[r][i];
+    out.line(text);
+  }
+}
+
+void Table::print(const Output& out) const {
+  if (!out.terminal()) {
+    print_tabbed(out);
+    return;
+  }
+  const std::vector<std::size_t> wide = widths(out.width());
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    std::string text;
+    std::size_t blanks = 0;  // in front of the next cell, so that no line ends in them
     for (std::size_t i = 0; i < rows_[r].size(); ++i) {
-      const std::string& cell = rows_[r][i];
-      const bool last = i + 1 == rows_[r].size();
-      text += r == 0 ? out.tone(Tone::dim, cell) : cell;
-      if (last) break;
-      text += out.terminal() ? std::string(widths[i] - columns_of(cell) + 2, ' ') : "\t";
+      if (wide[i] == 0) continue;
+      const std::string cell = fit(rows_[r][i], wide[i]);
+      text += std::string(blanks, ' ') + (r == 0 ? out.tone(Tone::dim, cell) : cell);
+      blanks = wide[i] - columns_of(cell) + gap_columns;
     }
     out.line(text);
   }

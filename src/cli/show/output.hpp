@@ -53,13 +53,20 @@ class Output {
 // then without the heading, so that `cut` and `awk` see rows only). Cells are printed as given.
 class Table {
  public:
-  explicit Table(std::vector<std::string> heading) : rows_{std::move(heading)} {}
+  // `cut`: the columns that give way on a terminal too narrow for all, the first of them first. Each is cut to eight
+  // columns, then left out; the last one is only cut.
+  explicit Table(std::vector<std::string> heading, std::vector<std::size_t> cut = {})
+      : rows_{std::move(heading)}, cut_(std::move(cut)) {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   std::size_t size() const { return rows_.size() - 1; }
   void print(const Output& out) const;
 
  private:
+  std::vector<std::size_t> widths(std::size_t width_max) const;
+  void print_tabbed(const Output& out) const;
+
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::size_t> cut_;
 };
 
 // Columns that the text takes on a terminal; colour sequences take none.

@@ -11,8 +11,8 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t when_columns = 9;
-constexpr std::size_t width_max = 160;      // longer lines are not read
-constexpr std::size_t result_columns = 18;  // room that a call's line leaves for its result
+constexpr std::size_t width_max = 160;          // longer lines are not read
+constexpr std::size_t result_columns_max = 30;  // room that a call's line leaves for its result
 
 std::string plain(const json::Value& value) {
   if (value.is(json::Kind::string)) return value.string_or("");
@@ -20,18 +20,6 @@ std::string plain(const json::Value& value) {
 }
 
 std::optional<Time> time_of(const json::Value& value) { return parse_time(value.string_or("")); }
-
-bool is_call(std::string_view type) {
-  return type == "tool.called" || type == "model.called" || type == "command.started";
-}
-bool is_result(std::string_view type) {
-  return type == "tool.returned" || type == "model.answered" || type == "command.ended";
-}
-
-std::string call_of(const json::Value& event) {
-  const json::Value body = event["body"];
-  return plain(body["call_id"] ? body["call_id"] : body["command_id"]);
-}
 
 // "ended: success", red when halted.
 std::string status_text(const Output& out, const json::Value& run) {
@@ -79,6 +67,14 @@ std::string tokens_text(const json::Value& usage) {
     }
   }
   return text;
+}
+
+// A cost that follows from prices is marked: nobody recorded it.
+std::string usd_text(double usd) { return fmt::format("≈{:.{}f} USD", usd, usd < 1 ? 4 : 2); }
+
+void add_took_and_cost(std::string& tail, const CallResult& result) {
+  if (result.took_us.value_or(0) > 0) tail = human_duration(*result.took_us) + (tail.empty() ? "" : " " + tail);
+  if (result.usd) tail += (tail.empty() ? "" : " · ") + usd_text(*result.usd);
 }
 
 }  // namespace
@@ -131,11 +127,12 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   out.line("");
 }
 
-Timeline::Timeline(const Output& out, const json::Value& run, TimelineOptions options)
+Timeline::Timeline(const Output& out, const json::Value& run, TimelineOptions options, Prices prices)
     : out_(out),
       options_(options),
       started_(time_of(run["started_at"])),
-      imported_(plain(run["origin"]) == "imported") {}
+      imported_(plain(run["origin"]) == "imported"),
+      calls_(std::move(prices)) {}
 
 void Timeline::add(const json::Value& event) {
   const std::string type = plain(event["type"]);
@@ -146,8 +143,14 @@ void Timeline::add(const json::Value& event) {
   }
   Description description = describe(event);
   interrupted_.follow(event, description);
-  // What is not shown must not come between a call and its result.
-  if (is_result(type) && joins(event)) return;
+  if (is_call(type)) calls_.begin(event, time_at(event));
+  if (is_result(type)) {
+    const CallResult result = calls_.end(event, time_at(event));
+    count_cost(result);
+    // What is not shown must not come between a call and its result.
+    if (joins(event, result)) return;
+    name_call(description, result, type);
+  }
   const std::size_t depth = depth_of(event, type);
   const bool awaits_error = options_.errors && is_call(type) && description.weight == Weight::normal;
   if (!awaits_error && !shown(description)) {
@@ -170,6 +173,11 @@ void Timeline::finish() {
                                                "--full shows all",
                                                grouped(quiet_), quiet_ == 1 ? "" : "s")));
   }
+  if (priced_ > 0) {
+    out_.line(
+        out_.tone(Tone::dim, fmt::format("{}{}: {} answer{} of models by the configured prices", quiet_ > 0 ? "" : "\n",
+                                         usd_text(usd_), grouped(priced_), priced_ == 1 ? "" : "s")));
+  }
 }
 
 bool Timeline::shown(const Description& description) const {
@@ -179,17 +187,35 @@ bool Timeline::shown(const Description& description) const {
 }
 
 // A result that follows its call is told on the call's line.
-bool Timeline::joins(const json::Value& event) {
+bool Timeline::joins(const json::Value& event, const CallResult& call) {
   if (!held_ || held_->call_id.empty() || held_->call_id != call_of(event) || !held_->result.empty()) {
     return false;
   }
-  const Description result = describe_result(event);
+  Description result = describe_result(event);
+  add_took_and_cost(result.tail, call);
   if (held_->awaits_error && result.weight >= Weight::error) held_->awaits_error = false;
   held_->result =
       out_.tone(result.tone, out_.one_line(result.head)) +
       (result.tail.empty() ? "" : (result.head.empty() ? "" : " ") + out_.tone(Tone::dim, out_.one_line(result.tail)));
   if (options_.full) held_->body += "\n" + text_of_content(event["body"]["content"]);
   return true;
+}
+
+// A result that stands alone names its call: several may be open.
+void Timeline::name_call(Description& description, const CallResult& result, std::string_view type) {
+  const bool answer = type == "model.answered" && description.weight == Weight::normal;
+  if (answer) {
+    if (result.usd) description.head += (description.head.empty() ? "" : " · ") + usd_text(*result.usd);
+    return;
+  }
+  add_took_and_cost(description.tail, result);
+  if (!result.call.empty()) description.head = result.call + (description.head.empty() ? "" : ": " + description.head);
+}
+
+void Timeline::count_cost(const CallResult& result) {
+  if (!result.usd) return;
+  usd_ += *result.usd;
+  ++priced_;
 }
 
 void Timeline::hold(const json::Value& event, const std::string& type, Description description) {
@@ -207,11 +233,14 @@ void Timeline::hold(const json::Value& event, const std::string& type, Descripti
   held_ = std::move(line);
 }
 
-std::string Timeline::when(const json::Value& event) const {
+// A converted event was recorded when it was imported, which says nothing about the run.
+std::optional<Time> Timeline::time_at(const json::Value& event) const {
   const auto occurred = time_of(event["occurred_at"]);
-  // A converted event was recorded when it was imported, which says nothing about the run.
-  if (imported_ && !occurred) return "#" + plain(event["run_seq"]);
-  const auto at = occurred ? occurred : time_of(event["recorded_at"]);
+  return occurred || imported_ ? occurred : time_of(event["recorded_at"]);
+}
+
+std::string Timeline::when(const json::Value& event) const {
+  const auto at = time_at(event);
   if (!at || !started_) return "#" + plain(event["run_seq"]);
   const double seconds = static_cast<double>(at->micros - started_->micros) / 1e6;
   if (std::abs(seconds) < 100) return fmt::format("{:+.2f}s", seconds);
@@ -247,7 +276,8 @@ void Timeline::flush() {
   const Description& text = line.text;
   std::string left = out_.tone(Tone::dim, fmt::format("{:>{}}", line.when, when_columns)) + "  " +
                      std::string(2 * line.depth, ' ') + out_.tone(text.tone, text.glyph);
-  const std::size_t width = std::min(out_.width(), width_max) - (line.result.empty() ? 0 : result_columns);
+  const std::size_t width = std::min(out_.width(), width_max) -
+                            (line.result.empty() ? 0 : std::min(columns_of(line.result) + 5, result_columns_max));
   const auto room = [&left, width] {
     const std::size_t used = columns_of(left) + 1;
     return used + 8 < width ? width - used : std::size_t{8};

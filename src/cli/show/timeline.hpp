@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/json/json.hpp"
 #include "cli/show/describe.hpp"
+#include "cli/show/open_calls.hpp"
 #include "cli/show/output.hpp"
 
 namespace muniment::cli {
@@ -31,9 +32,10 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
 
 class Timeline {
  public:
-  Timeline(const Output& out, const json::Value& run, TimelineOptions options);
+  // `prices`: what models cost, where that was not recorded.
+  Timeline(const Output& out, const json::Value& run, TimelineOptions options, Prices prices = {});
   void add(const json::Value& event);
-  // The last line, and how many quiet events were left out.
+  // The last line, how many quiet events were left out, and what the answers of models cost by the prices.
   void finish();
 
  private:
@@ -47,9 +49,12 @@ class Timeline {
     std::string body;           // with `full`
     bool awaits_error = false;  // with `errors`: a call is shown if its result is one
   };
-  bool joins(const json::Value& event);
+  bool joins(const json::Value& event, const CallResult& call);
+  static void name_call(Description& description, const CallResult& result, std::string_view type);
+  void count_cost(const CallResult& result);
   void hold(const json::Value& event, const std::string& type, Description description);
   bool shown(const Description& description) const;
+  std::optional<Time> time_at(const json::Value& event) const;
   std::string when(const json::Value& event) const;
   std::size_t depth_of(const json::Value& event, const std::string& type);
   void flush();
@@ -63,6 +68,9 @@ class Timeline {
   std::unordered_map<std::string, std::size_t> depths_;  // of the open steps
   std::optional<Line> held_;
   std::uint64_t quiet_ = 0;
+  OpenCalls calls_;
+  double usd_ = 0;  // of answers that have a price
+  std::uint64_t priced_ = 0;
 };
 
 }  // namespace muniment::cli

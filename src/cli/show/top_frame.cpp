@@ -122,6 +122,7 @@ TopFrame frame_of(const TopLook& before, const TopLook& after) {
   frame.resident_bytes = whole(now, "process_resident_memory_bytes");
   frame.cpu_share = grown("process_cpu_seconds_total") / seconds;
   frame.database_up = whole(now, "muniment_database_up") == 1;
+  frame.late = after.late;
   frame.degraded = after.degraded;
   frame.runs = after.runs;
   return frame;
@@ -146,6 +147,8 @@ std::vector<std::string> lines_of(const TopFrame& frame, const Output& out, std:
   add(fmt::format("workers    {} of {} busy, {} requests wait", frame.workers_busy, frame.workers,
                   frame.workers_wanted));
   add(followers_of(frame, out));
+  for (const LateFollower& late : frame.late)
+    add(out.tone(Tone::yellow, fit("  behind   " + out.advised(explained(late, frame.now)), out.width())));
   add(alarmed(out, frame.disk_free_bytes < frame.disk_reserve_bytes,
               fmt::format("disk       {} free, {} kept back", human_size(shown(frame.disk_free_bytes)),
                           human_size(shown(frame.disk_reserve_bytes)))));
@@ -202,7 +205,13 @@ std::string json_of(const TopFrame& frame) {
       .key("followers_behind")
       .begin_object();
   for (const auto& [name, lag] : frame.lags) out.member(name, lag);
-  out.end_object().key("degraded").begin_array();
+  out.end_object().key("followers_late").begin_array();
+  for (const LateFollower& late : frame.late) {
+    out.begin_object().member("follower", late.name).member("events", late.events);
+    if (late.since) out.member("since", format_time(*late.since));
+    out.member("effect", effect_of(late.name)).end_object();
+  }
+  out.end_array().key("degraded").begin_array();
   for (const std::string& text : frame.degraded) out.string(text);
   out.end_array().key("runs").begin_array();
   for (const TopRun& run : frame.runs) {

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/json/json.hpp"
+#include "cli/connect/late_followers.hpp"
 #include "cli/show/metrics_text.hpp"
 #include "cli/show/output.hpp"
 
@@ -27,6 +28,7 @@ struct TopLook {
   Monotonic at{};
   Time now;
   std::vector<std::string> degraded;
+  std::vector<LateFollower> late;
   std::vector<TopRun> runs;  // open ones, the newest first
 };
 
@@ -49,6 +51,7 @@ struct TopFrame {
   double cpu_share = 0;  // of one processor
   bool database_up = false;
   std::vector<std::pair<std::string, std::int64_t>> lags;  // of followers, the furthest behind first
+  std::vector<LateFollower> late;
   std::vector<std::string> degraded;
   std::vector<TopRun> runs;
 };

@@ -182,7 +182,11 @@ class Planner {
 
   Status take_run(const std::string& run_id) {
     ASSIGN_OR_RETURN(const auto run, reader_.load_run(run_id));
-    if (!run || run->view().run_no <= 0) return Error(Errc::not_found, "no run " + run_id);
+    if (!run || run->view().run_no <= 0) {
+      Error error(Errc::not_found, "no run " + run_id);
+      error.run_id = run_id;
+      return error;
+    }
     plan_.run_no = run->view().run_no;
     plan_.run_id = run_id;
     ASSIGN_OR_RETURN(plan_.seqs, guarded(reader_.connection(), "reading the events of a run", [&] {

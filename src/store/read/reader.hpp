@@ -45,6 +45,7 @@ struct RunFilter {
   std::optional<std::string> agent;
   std::optional<std::string> labels;  // a JSON object that the run's labels must contain
   std::optional<Time> since;          // started_at >=
+  std::optional<Time> until;          // started_at <
   std::optional<std::string> parent;
   std::optional<std::string> owner;  // only runs of this actor
   std::optional<std::string> external_id;

@@ -104,6 +104,7 @@ constexpr const char* runs_sql = "SELECT " MUNIMENT_RUN_COLUMNS
                                  " AND ($8::text IS NULL OR external_id = $8)"
                                  " AND ($9::bigint IS NULL OR run_no < $9)"
                                  " AND first_seq < $11"
+                                 " AND ($12::timestamptz IS NULL OR started_at < $12)"
                                  " ORDER BY run_no DESC LIMIT $10";
 
 template <typename T, typename Format>
@@ -201,7 +202,8 @@ Result<std::vector<RunRow>> Reader::runs(const RunFilter& filter, std::size_t li
         .text_or_null(filter.external_id)
         .text_or_null(formatted(filter.before_run_no, [](std::int64_t no) { return std::to_string(no); }))
         .integer(static_cast<std::int64_t>(limit))
-        .integer(impl_->place.size);
+        .integer(impl_->place.size)
+        .text_or_null(formatted(filter.until, format_time));
     std::vector<RunRow> runs;
     for (const pqxx::row& row : query(impl_->connection, "runs", runs_sql, params)) {
       runs.push_back(run_row_of(row));

@@ -6,6 +6,7 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/connect/pages.hpp"
+#include "cli/time_option.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -287,7 +288,7 @@ struct PointerOptions {
 
 void declare_validate(CLI::App& command, PointerOptions& options) {
   command.add_option("POINTER", options.pointers, "ev://, artifact://, manifest://, snap://, run://")->required();
-  command.add_option("--asof", options.asof, "Documents as of this event or time");
+  add_asof_option(command, options.asof, "Documents as of this event or time");
 }
 
 void declare_resolve(CLI::App& command, PointerOptions& options) {

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 
+#include "base/clock.hpp"
 #include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/connect/autostart.hpp"
+#include "cli/connect/late_followers.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "store/logs/log_place.hpp"
@@ -103,7 +105,20 @@ void print_halted(const Output& out, const Result<std::size_t>& halted) {
              out.advised(": muniment run list --status halted"));
 }
 
-void print_status(const Output& out, const json::Value& status, std::int32_t pid, const Result<std::size_t>& halted) {
+void print_followers(const Output& out, const json::Value& status, const std::vector<LateFollower>& late) {
+  const Time now = Clock().now();
+  out.line("followers  " + out.one_line(listed(status["followers"])));
+  for (const LateFollower& follower : late)
+    out.line("behind     " + out.tone(Tone::yellow, out.advised(explained(follower, now))));
+}
+
+// What the status says only with further requests.
+struct StatusDetails {
+  Result<std::size_t> halted;
+  std::vector<LateFollower> late;
+};
+
+void print_status(const Output& out, const json::Value& status, std::int32_t pid, const StatusDetails& details) {
   const json::Value log = status["log"];
   out.line(fmt::format("munimentd  {} (pid {})", status["version"].string_or("?"), pid));
   out.line("socket     " + out.safe(status["socket"].string_or("")));
@@ -125,10 +140,10 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
     out.line(fmt::format("tiles      {} files were cut, and made again at the start",
                          grouped(static_cast<std::uint64_t>(*again))));
   }
-  out.line("followers  " + out.one_line(listed(status["followers"])));
+  print_followers(out, status, details.late);
   print_disk(out, status["disk"]);
   print_degraded(out, status["degraded"]);
-  print_halted(out, halted);
+  print_halted(out, details.halted);
   for (const json::Value note : status["notes"])
     out.line("note       " + out.one_line(note.string_or("")) + out.advised(" (muniment doctor)"));
 }
@@ -137,7 +152,8 @@ Status show_status(Session& session, const NoOptions&) {
   ASSIGN_OR_RETURN(Client* const client, session.running_client());
   ASSIGN_OR_RETURN(const Message answer, client->call("server.status", "{}"));
   if (session.printed_json(answer)) return success();
-  print_status(session.out(), answer.result(), client->daemon_pid(), halted_runs(*client));
+  const StatusDetails details{halted_runs(*client), late_followers(*client, answer.result(), Clock().now())};
+  print_status(session.out(), answer.result(), client->daemon_pid(), details);
   return success();
 }
 

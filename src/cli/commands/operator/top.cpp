@@ -129,6 +129,7 @@ Result<TopLook> look(Client& client, int runs) {
   ASSIGN_OR_RETURN(seen.metrics, parse_metrics(metrics.result()["text"].string_or("")));
   ASSIGN_OR_RETURN(const Message status, client.call("server.status", "{}"));
   for (const json::Value text : status.result()["degraded"]) seen.degraded.emplace_back(text.string_or(""));
+  seen.late = late_followers(client, status.result(), seen.now);
   if (auto found = look_at_runs(client, runs)) seen.runs = *std::move(found);
   return seen;
 }

@@ -124,6 +124,7 @@ store::RunFilter run_filter_of(const Call& call) {
   filter.agent = params["agent"].as_string();
   if (params["labels"]) filter.labels = std::string(params["labels"].source());
   if (const auto since = params["since"].as_string()) filter.since = parse_time(*since);
+  if (const auto until = params["until"].as_string()) filter.until = parse_time(*until);
   filter.parent = params["parent"].as_string();
   filter.external_id = params["external_id"].as_string();
   if (!call.caller.admin) filter.owner = call.caller.actor;

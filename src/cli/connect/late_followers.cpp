@@ -1,0 +1,77 @@
+#include "cli/connect/late_followers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::int64_t late_us = 5'000'000;  // a follower that keeps up reads an event within milliseconds
+
+constexpr std::pair<std::string_view, std::string_view> effects[] = {
+    {"document", "queries do not find newer documents"},
+    {"pointer", "newer pointers are looked up in the log, which takes longer"},
+    {"publisher", "newer events are in no checkpoint"},
+    {"report", "the views of schema report and the times in run list are old"},
+    {"run", "run list and its statuses are old"},
+    {"search", "queries do not find newer passages"},
+    {"snapshot", "rehydrate applies more events, which takes longer"},
+};
+
+std::map<std::string, std::int64_t> positions_in(const json::Value& status) {
+  std::map<std::string, std::int64_t> next;
+  for (const json::Value follower : status["followers"]) next[follower.key()] = follower.as_int().value_or(0);
+  // It keeps its position once a minute, and its checkpoint has the present one.
+  if (const auto published = status["checkpoint"]["size"].as_int()) next["publisher"] = *published;
+  return next;
+}
+
+// The time of the event with this seq, where the caller may read it.
+std::optional<Time> recorded_at(Client& client, std::int64_t seq) {
+  const std::string params =
+      fmt::format(R"({{"from_seq":{},"limit":1,"fields":["seq","recorded_at"],"_meta":{{"deadline_ms":2000}}}})", seq);
+  const auto page = client.call("event.list", params);
+  if (!page || page->result()["events"].size() == 0) return std::nullopt;
+  const json::Value event = *page->result()["events"].begin();
+  return event["seq"].as_int() == seq ? parse_time(event["recorded_at"].string_or("")) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<LateFollower> late_followers(Client& client, const json::Value& status, Time now) {
+  const std::int64_t size = status["log"]["size"].as_int().value_or(0);
+  std::vector<LateFollower> late;
+  std::map<std::int64_t, std::optional<Time>> times;  // by seq: many stand at the same event
+  for (const auto& [name, next] : positions_in(status)) {
+    if (next >= size) continue;
+    if (!times.contains(next)) times[next] = recorded_at(client, next);
+    const std::optional<Time> since = times[next];
+    if (!since || now.micros - since->micros >= late_us) late.push_back({name, size - next, since});
+  }
+  std::ranges::stable_sort(late, std::greater(), &LateFollower::events);
+  return late;
+}
+
+std::string_view effect_of(std::string_view follower) {
+  const auto* const found = std::ranges::find_if(effects, [&](const auto& row) { return row.first == follower; });
+  return found == std::end(effects) ? "what is read from its table is old" : found->second;
+}
+
+std::string explained(const LateFollower& late, Time now) {
+  std::string text = fmt::format("{} by {} event{}", escape_for_terminal(late.name),
+                                 grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(late.events, 0))),
+                                 late.events == 1 ? "" : "s");
+  if (late.since) {
+    text += fmt::format(" since {} ({})", format_time(*late.since).substr(0, 19) + "Z",
+                        human_duration(std::max<std::int64_t>(now.micros - late.since->micros, 0)));
+  }
+  return text + fmt::format(": {}. It catches up by itself; if the number does not fall: muniment doctor",
+                            effect_of(late.name));
+}
+
+}  // namespace muniment::cli

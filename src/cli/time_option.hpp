@@ -1,0 +1,26 @@
+// Options that take a time: an age (90s, 15m, 1h, 2d), a date in UTC, or RFC 3339. The value is read once, with the
+// command line, so that all pages of a list are of one time.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace muniment::cli {
+
+// The time as RFC 3339. Errors: invalid_argument, with the forms that a time has.
+Result<std::string> read_time(std::string_view text, Time now);
+
+// `value` becomes RFC 3339, or stays empty where the option is not given.
+void add_time(CLI::App& command, const std::string& name, std::string& value, const std::string& text);
+
+// The same for a place in the log: `value` may also be an event's seq.
+void add_asof_option(CLI::App& command, std::string& value, const std::string& text);
+
+}  // namespace muniment::cli

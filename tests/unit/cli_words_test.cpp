@@ -1,0 +1,73 @@
+// What people type: times, run ids that are nearly right, and examples that fit the commands.
+#include <gtest/gtest.h>
+
+#include "base/config/prices.hpp"
+#include "cli/connect/late_followers.hpp"
+#include "cli/connect/similar_runs.hpp"
+#include "cli/examples.hpp"
+#include "cli/time_option.hpp"
+
+namespace muniment::cli {
+namespace {
+
+TEST(Times, AnAgeADateAndRfc3339AreTimes) {
+  const Time now = *parse_time("2026-11-21T10:00:00Z");
+  EXPECT_EQ(*read_time("90s", now), "2026-11-21T09:58:30.000000Z");
+  EXPECT_EQ(*read_time("15m", now), "2026-11-21T09:45:00.000000Z");
+  EXPECT_EQ(*read_time("1h", now), "2026-11-21T09:00:00.000000Z");
+  EXPECT_EQ(*read_time("2d", now), "2026-11-19T10:00:00.000000Z");
+  EXPECT_EQ(*read_time("0s", now), "2026-11-21T10:00:00.000000Z");
+  EXPECT_EQ(*read_time("2026-11-20", now), "2026-11-20T00:00:00.000000Z");
+  EXPECT_EQ(*read_time("2026-11-20T01:02:03+01:00", now), "2026-11-20T01:02:03+01:00");
+}
+
+TEST(Times, AnythingElseIsRefusedWithTheFormsOfATime) {
+  for (const std::string_view text : {"", "h", "1", "1w", "-1h", "1.5h", "1 h", "01h", "yesterday", "2026-13-01",
+                                      "2026-11-21T10:00", "999999999999d"}) {
+    const auto time = read_time(text, Time{0});
+    ASSERT_FALSE(time.ok()) << text;
+    EXPECT_NE(time.error().message.find("90s, 15m, 1h, 2d"), std::string::npos) << time.error().message;
+  }
+}
+
+TEST(SimilarIds, ThoseThatTheWordBeginsAreBeforeThoseThatAreNear) {
+  const std::vector<std::string> ids = {"nightly-17", "nightly-18", "nightly-18-again", "release", "nightly-19"};
+  EXPECT_EQ(similar_ids("nightly-1", ids), (std::vector<std::string>{"nightly-17", "nightly-18", "nightly-19"}));
+  EXPECT_EQ(similar_ids("nigthly-18", ids).front(), "nightly-18");
+  EXPECT_EQ(similar_ids("RELEASE", ids), std::vector<std::string>{"release"});
+  EXPECT_EQ(similar_ids("relaese", ids), std::vector<std::string>{"release"});
+}
+
+TEST(SimilarIds, WhatIsFarAwayIsNotNamed) {
+  EXPECT_TRUE(similar_ids("zzzzzz", {"nightly-17", "ab"}).empty());
+  EXPECT_TRUE(similar_ids("x", {"y", "ab"}).empty());
+  EXPECT_TRUE(similar_ids("", {"y"}).empty());
+  EXPECT_TRUE(similar_ids(std::string(200, 'a'), {std::string(199, 'a')}).empty());
+}
+
+TEST(Examples, AnUnknownPathHasNone) {
+  EXPECT_TRUE(example_of("run nope").empty());
+  EXPECT_TRUE(example_of("run list").starts_with("muniment run list "));
+}
+
+TEST(Prices, ATableOfPricesIsReadAndCostsFollow) {
+  const auto prices = parse_prices(R"({"gpt-4o":{"input":2.5,"output":10,"cached_input":1.25}})");
+  ASSERT_TRUE(prices.ok());
+  const Price& price = prices->at("gpt-4o");
+  EXPECT_DOUBLE_EQ(cost_of(price, 1'000'000, 0, 100'000), 3.5);
+  EXPECT_DOUBLE_EQ(cost_of(price, 1'000'000, 400'000, 0), 2.0);
+  EXPECT_DOUBLE_EQ(cost_of({2, 4, std::nullopt}, 1'000'000, 2'000'000, 0), 2.0);
+  EXPECT_TRUE(parse_prices("")->empty());
+}
+
+TEST(LateFollowers, TheSentenceNamesEventsTimeEffectAndCommand) {
+  const Time since = *parse_time("2026-11-21T10:00:00Z");
+  const std::string text = explained({"search", 1204, since}, Time{since.micros + 750'000'000});
+  EXPECT_EQ(text,
+            "search by 1,204 events since 2026-11-21T10:00:00Z (12 min 30 s): queries do not find newer passages. It "
+            "catches up by itself; if the number does not fall: muniment doctor");
+  EXPECT_TRUE(explained({"report", 1, std::nullopt}, since).starts_with("report by 1 event: "));
+}
+
+}  // namespace
+}  // namespace muniment::cli
