@@ -95,7 +95,8 @@ const WordTable& contrast_table() {
 // Its digits and dots: "418" of "#418", "20.1" of "v20.1"; empty where the token is no plain number.
 std::string_view label_number(std::string_view core) {
   while (!core.empty() && (core[0] == '#' || core[0] == 'v')) core.remove_prefix(1);
-  if (core.empty() || core.find_first_not_of("0123456789.") != std::string_view::npos || !is_digit(core[0])) return {};
+  if (core.empty() || !is_digit(core[0])) return {};
+  if (!std::all_of(core.begin(), core.end(), [](char c) { return is_digit(c) || c == '.'; })) return {};
   return core;
 }
 
@@ -110,8 +111,20 @@ struct Label {
   bool shown = false;
 };
 
+// "db-07-2026-11-26.dump" begins with "db-07".
+std::string_view labelled_beginning(std::string_view core) {
+  const std::size_t dash = core.find('-');
+  if (dash == std::string_view::npos || dash < 2 || dash > attached_letters_max) return core;
+  const std::size_t end = std::min(core.find_first_not_of("0123456789", dash + 1), core.size());
+  const bool letters = std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(dash), is_letter);
+  return letters && end > dash + 1 && end < core.size() && core[end] == '-' ? core.substr(0, end) : core;
+}
+
 Label label_of(std::string_view before, std::string_view core) {
-  const std::size_t dash = core.find_last_of("-#");
+  core = labelled_beginning(core);
+  std::size_t dash = core.size();
+  while (dash > 0 && core[dash - 1] != '-' && core[dash - 1] != '#') --dash;
+  dash = dash == 0 ? std::string_view::npos : dash - 1;
   if (dash != std::string_view::npos && dash >= 2 && core.size() - dash <= 8) {
     const bool letters = std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(dash),
                                      [](char c) { return is_letter(c) || c == '-'; });
@@ -119,7 +132,7 @@ Label label_of(std::string_view before, std::string_view core) {
     if (letters && !number.empty()) return {lowered(core.substr(0, dash)), std::string(number), false};
   }
   // "node3", "db2", "v2": letters, then digits
-  const std::size_t digit = std::min(core.find_first_of("0123456789"), core.size());
+  const auto digit = static_cast<std::size_t>(std::find_if(core.begin(), core.end(), is_digit) - core.begin());
   const bool attached = digit > 0 && digit <= attached_letters_max && core.size() - digit <= attached_digits_max &&
                         core.find_first_not_of("0123456789.", digit) == std::string_view::npos && digit < core.size() &&
                         std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(digit), is_letter);
@@ -168,12 +181,14 @@ class Siblings {
         any_ = true;
       }
       if (profile.lines <= lines_of_prose) add_compound(before, word, terms, profile);
+      add_quoted(before, word, terms, profile);
       before = word;
     });
     each_token(task, [&](std::string_view prior, std::string_view core, std::string_view after) {
       if (labels_.size() == sibling_labels_max) return;
       Label label = label_of(prior, core);
-      if (label.number.empty() || (classes_of(label.name) & no_name) != 0) return;
+      const bool version = label.number.find('.') != std::string::npos;  // "the 1.4.0 release"
+      if (label.number.empty() || (!version && (classes_of(label.name) & no_name) != 0)) return;
       // "below 200 ms", "coverage 90 %" measure; they name nothing.
       if ((classes_of(lowered(after.substr(0, word_bytes_max))) & count_noun) != 0 || after == "%") return;
       labels_.push_back(std::move(label));
@@ -182,7 +197,7 @@ class Siblings {
 
   void read(std::string_view text) {
     const bool words = any_ || !compounds_.empty();
-    if (!words && labels_.empty()) return;
+    if (!words && labels_.empty() && quoted_.empty()) return;
     other_labels_.resize(labels_.size());
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
@@ -190,6 +205,8 @@ class Siblings {
       text.remove_prefix(std::min(end + 1, text.size()));
       before_.clear();
       if (describes_tool(line)) continue;
+      if (!quoted_.empty() && other_quoted_.empty()) read_quoted(line);
+      if (!words && labels_.empty()) continue;
       each_token(line, [&](std::string_view before, std::string_view core, std::string_view) {
         if (words) read_words(core);
         if (!labels_.empty()) read_label(before, core);
@@ -209,7 +226,7 @@ class Siblings {
     for (std::size_t i = 0; i < labels_.size(); ++i) {
       if (!labels_[i].shown && !other_labels_[i].empty()) return other_labels_[i];
     }
-    return other_compound_;
+    return other_compound_.empty() ? other_quoted_ : other_compound_;
   }
 
  private:
@@ -231,6 +248,32 @@ class Siblings {
     if (terms.terms[of_first].weight == 1 || terms.terms[of_second].weight > 1) return;
     if (profile.covered[of_first] || !profile.covered[of_second]) return;
     compounds_.push_back({terms.terms[of_second].concept_hash, std::string(second)});
+  }
+
+  // "orders table", where the text has: Table "public.customers".
+  void add_quoted(std::string_view first, std::string_view second, const TaskTerms& terms, const Profile& profile) {
+    const auto covered = [&](std::string_view word) {
+      for (std::size_t i = 0; i < terms.terms.size(); ++i) {
+        if (terms.terms[i].word == word) return profile.covered[i] ? 1 : 0;
+      }
+      return -1;
+    };
+    if (covered(first) == 0 && covered(second) == 1) {
+      quoted_.push_back({hash_of(concept_of(stem_of(second))), std::string(second)});
+    }
+  }
+
+  void read_quoted(std::string_view line) {
+    for (std::size_t at = line.find('"'); at != std::string_view::npos; at = line.find('"', at + 1)) {
+      std::string_view kind = trimmed(line.substr(0, at));
+      const std::size_t space = kind.find_last_of(" \t");
+      kind = core_of(space == std::string_view::npos ? kind : kind.substr(space + 1));
+      const std::string_view name = line.substr(at + 1, line.find('"', at + 1) - at - 1);
+      const std::uint64_t concept_hash = hash_of(concept_of(stem_of(lowered(kind.substr(0, word_bytes_max)))));
+      for (const Compound& compound : quoted_) {
+        if (compound.second_hash == concept_hash && !name.empty()) other_quoted_ = compound.second + ' ' + std::string(name);
+      }
+    }
   }
 
   void read_words(std::string_view token) {
@@ -298,8 +341,8 @@ class Siblings {
   std::array<std::uint16_t, contrasts.size()> wanted_{}, shown_{};
   std::array<std::string, contrasts.size()> other_of_row_;
   bool any_ = false;
-  std::vector<Compound> compounds_;
-  std::string other_compound_, before_;
+  std::vector<Compound> compounds_, quoted_;
+  std::string other_compound_, other_quoted_, before_;
   std::size_t labels_read_ = 0;
   std::vector<Label> labels_;
   std::vector<std::string> other_labels_;

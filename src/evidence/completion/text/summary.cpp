@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "evidence/completion/text/command_line.hpp"
+#include "evidence/completion/text/sign.hpp"
 #include "evidence/completion/text/words.hpp"
 
 namespace muniment::evidence::completion {
@@ -34,14 +35,16 @@ Noun noun_of(std::string_view word) {
   constexpr std::array<std::string_view, 9> ran{"ran",   "tests", "test",      "specs", "examples",
                                                 "total", "run",   "scenarios", "items"};
   const auto in = [&](const auto& list) { return std::find(list.begin(), list.end(), word) != list.end(); };
+  if (word.size() < 3 || word.size() > 10 || std::string_view("psfeitdr").find(word[0]) == std::string_view::npos)
+    return Noun::none;  // most words
   if (in(passed)) return Noun::passed;
   if (in(failed)) return Noun::failed;
   if (in(skipped)) return Noun::skipped;
   return in(ran) ? Noun::ran : Noun::none;
 }
 
-std::vector<Token> tokens_of(std::string_view line) {
-  std::vector<Token> tokens;
+void read_tokens(std::string_view line, std::vector<Token>& tokens) {
+  tokens.clear();
   char sign = 0;
   for (std::size_t i = 0; i < line.size();) {
     const char c = line[i];
@@ -67,7 +70,6 @@ std::vector<Token> tokens_of(std::string_view line) {
     }
     if (tokens.size() > summary_tokens_max) break;
   }
-  return tokens;
 }
 
 bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
@@ -90,15 +92,12 @@ class Reader {
     if (line.size() <= cut_line_bytes_max) read_cut(line);
     if (line.starts_with("$ ")) read_shell_line(line.substr(2));
     if (line.size() > summary_line_bytes_max) return;
-    if (line.starts_with("FAILED (") || line.starts_with("BUILD FAILED") || line.starts_with("make: ***") ||
-        line.starts_with("Error: ") || line.starts_with("fatal: ") || line.starts_with("npm ERR! ") ||
-        line.starts_with("panic: ") || line == "FAIL" || line == "FAILED" || is_fault_of_make(line) ||
-        line.find("(core dumped)") != std::string_view::npos || line.starts_with("Segmentation fault"))
-      summary_.says_failed = true;
+    if (states_failure(line)) summary_.says_failed = true;
     if (line == "OK" || line.starts_with("OK (")) summary_.says_failed = false;
     const bool digits = std::any_of(line.begin(), line.end(), [](char c) { return is_digit(c); });
     if (!digits && (line.size() > cut_line_bytes_max || line.find("o test") == std::string_view::npos)) return;
-    const std::vector<Token> tokens = tokens_of(line);
+    read_tokens(line, tokens_);
+    const std::vector<Token>& tokens = tokens_;
     if (tokens.empty() || tokens.size() > summary_tokens_max) return;
     read_none(tokens);
     if (digits) {
@@ -113,8 +112,27 @@ class Reader {
     return line.starts_with("make[") && line.find("] Error ") != std::string_view::npos;
   }
 
+  static bool states_failure(std::string_view line) {
+    switch (line[0]) {
+      case 'F': return line.starts_with("FAILED (") || line == "FAIL" || line == "FAILED";
+      case 'B': return line.starts_with("BUILD FAILED");
+      case 'm': return line.starts_with("make: ***") || is_fault_of_make(line);
+      case 'E': return line.starts_with("Error: ");
+      case 'f': return line.starts_with("fatal: ");
+      case 'n': return line.starts_with("npm ERR! ");
+      case 'p': return line.starts_with("panic: ");
+      default: break;
+    }
+    return line.starts_with("Segmentation fault") ||
+           (line.find("(core dumped)") != std::string_view::npos);
+  }
+
   static bool is_test_line(std::string_view line) {
     if (line.size() > summary_line_bytes_max) return false;
+    const char last = line.back();
+    if (line[0] != 'P' && line[0] != 'F' && line[0] != '-' && last != 'k' && last != 'L' && last != 'R' && last != 'D' &&
+        last != ']')
+      return false;  // most lines
     if (line.starts_with("PASSED ") || line.starts_with("FAILED ") || line.starts_with("--- PASS"))
       return line.find('(') != 7;
     // pytest puts the share of tests behind each of them.
@@ -136,12 +154,15 @@ class Reader {
   }
 
   void read_cut(std::string_view line) {
-    const std::string small = lowered(line);
-    for (const std::string_view note :
-         {"truncated", "snip>", "snipped", "snip]", "lines omitted", "output omitted", "lines skipped",
-          "rest of output", "output cut", "remaining output", "lines hidden"}) {
-      const std::size_t at = small.find(note);
-      if (at != std::string::npos && is_aside(small, at)) summary_.cut = true;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const char first = lower(line[i]);
+      const bool may_begin = first == 't' || first == 's' || first == 'l' || first == 'o' || first == 'r';
+      if (!may_begin || (i > 0 && is_letter(line[i - 1]))) continue;
+      for (const std::string_view note :
+           {"truncated", "snip>", "snipped", "snip]", "lines omitted", "output omitted", "lines skipped",
+            "rest of output", "output cut", "remaining output", "lines hidden"}) {
+        if (note[0] == first && begins(line.substr(i), note) && is_aside(line, i)) summary_.cut = true;
+      }
     }
   }
 
@@ -273,6 +294,7 @@ class Reader {
   }
 
   Summary& summary_;
+  std::vector<Token> tokens_;  // of the line; kept for its room
 };
 
 }  // namespace
