@@ -184,10 +184,23 @@ Field field_of(std::string_view line) {
 }
 
 std::size_t blanks_inside(std::string_view line) {
-  bool bracket = false, mark = false;  // a line without both has no blank
-  for (const char c : line) {
-    bracket = bracket || c == '{' || c == '<' || c == '[' || c == '(';
-    mark = mark || (c >= 'A' && c <= 'Z') || c == '_' || c == '?' || c == '%' || c == '#';
+  // A line without brackets has no slot. A blank word is in capitals, or begins with one of four marks.
+  bool bracket = false, mark = false;
+  char before = ' ';
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c >= 'a' && c <= 'z') {
+      before = c;
+      continue;
+    }
+    if (c >= 'A' && c <= 'Z') {
+      mark = mark || i + 1 == line.size() || line[i + 1] < 'a' || line[i + 1] > 'z';
+    } else if (c == '_' || c == '?' || c == '%' || c == '#') {
+      mark = mark || !(is_letter(before) || is_digit(before));
+    } else if (c == '{' || c == '<' || c == '[' || c == '(') {
+      bracket = true;
+    }
+    before = c;
   }
   return (bracket ? slots_inside(line) : 0) + (mark ? blank_words_inside(line) : 0);
 }

@@ -203,13 +203,31 @@ class Profiler {
   }
 
   void read_tokens(std::string_view line) {
-    std::string_view token = next_token(line);
-    while (!token.empty()) {
-      const std::string_view after = next_token(line);
+    Token token(next_token(line));
+    while (!token.whole.empty()) {
+      const Token after(next_token(line));
       read_token(token, after);
       token = after;
     }
   }
+
+  // Looked at once, as a token and as the one behind another.
+  struct Token {
+    explicit Token(std::string_view text) : whole(text), core(core_of(text)) {
+      for (const char c : core) {
+        if (is_digit(c)) {
+          digits = true;
+        } else {
+          number = false;
+          letters = letters || is_letter(c);
+        }
+      }
+      number = number && digits;
+    }
+    std::string_view whole, core;
+    bool digits = false, letters = false;
+    bool number = true;  // digits and nothing else
+  };
 
   static std::string_view next_token(std::string_view& line) {
     std::size_t begin = 0;
@@ -221,22 +239,22 @@ class Profiler {
     return token;
   }
 
-  void read_token(std::string_view token, std::string_view after) {
-    const std::string_view core = core_of(token);
-    const bool digits = std::any_of(core.begin(), core.end(), [](char c) { return is_digit(c); });
+  void read_token(const Token& token, const Token& after) {
+    const std::string_view core = token.core;
+    const bool digits = token.digits;
     if (digits) {
       ++profile_.numbers;
-      if (is_whole_number(core) && (after_number_ || is_whole_number(core_of(after)))) ++profile_.bare_numbers;
+      if (token.number && (after_number_ || after.number)) ++profile_.bare_numbers;
     }
     behind_number_ = after_number_;
-    after_number_ = digits && is_whole_number(core);
+    after_number_ = token.number;
     naming_ = status_;
     in_code_ = false;
     other_ = test_line_ ? place_of_others(core, false) : 0;
     // A token is looked at once: what is repeated states nothing new. A number states something with its noun.
-    const std::uint64_t identity = digits ? hash_of(core) ^ (hash_of(core_of(after)) * 3) : hash_of(core);
+    const std::uint64_t identity = digits ? hash_of(core) ^ (hash_of(after.core) * 3) : hash_of(core);
     if (!core.empty() && tokens_.add(identity)) {
-      const TokenFacts facts = facts_of_token(core, after);
+      const TokenFacts facts = facts_of_token(core, after.core);
       const bool identifier = facts.identifier;
       naming_ = status_ || identifier;
       in_code_ = identifier;
@@ -248,12 +266,12 @@ class Profiler {
       if (status_ && identifier) ++profile_.names_of_tests;
     }
     if (digits && is_digit(core[0]) && core.find('.') != std::string_view::npos) test_line_ = false;  // behind the time
-    if (!is_digest(core)) each_word(token, [&](std::string_view word) { read_word(word); });
-    const char last = token.back();
+    if (token.letters && !(digits && is_digest(core))) each_word(token.whole, [&](std::string_view word) { read_word(word); });
+    const char last = token.whole.back();
     if (last == '.' || last == '!' || last == '?' || last == ';') end_sentence();
     if (last == '.' || last == '!' || last == '?' || last == ':') {
       sentence_start_ = true;
-    } else if (std::any_of(core.begin(), core.end(), [](char c) { return is_letter(c) || is_digit(c); })) {
+    } else if (token.letters || digits) {
       sentence_start_ = false;  // marks of a heading or an item are no word of the sentence
     }
   }
@@ -280,10 +298,6 @@ class Profiler {
     if (!std::all_of(core.begin() + 1, core.end(), [](char c) { return c >= 'a' && c <= 'z'; })) return false;
     const std::string small = lowered(core.substr(0, word_bytes_max));
     return (classes_of(small) & says_nothing) == 0 && !task_.has(small);
-  }
-
-  static bool is_whole_number(std::string_view core) {
-    return !core.empty() && is_digit(core[0]) && std::all_of(core.begin(), core.end(), is_digit);
   }
 
   void read_word(std::string_view word) {

@@ -265,11 +265,14 @@ class Siblings {
 
   void read_quoted(std::string_view line) {
     for (std::size_t at = line.find('"'); at != std::string_view::npos; at = line.find('"', at + 1)) {
-      std::string_view kind = trimmed(line.substr(0, at));
-      const std::size_t space = kind.find_last_of(" \t");
-      kind = core_of(space == std::string_view::npos ? kind : kind.substr(space + 1));
-      const std::string_view name = line.substr(at + 1, line.find('"', at + 1) - at - 1);
-      const std::uint64_t concept_hash = hash_of(concept_of(stem_of(lowered(kind.substr(0, word_bytes_max)))));
+      std::size_t end = at;
+      while (end > 0 && is_blank(line[end - 1])) --end;
+      std::size_t begin = end;
+      while (begin > 0 && end - begin < word_bytes_max && is_letter(line[begin - 1])) --begin;
+      const std::size_t close = line.find('"', at + 1);
+      if (begin == end || end == at || close == std::string_view::npos) continue;
+      const std::string_view name = line.substr(at + 1, close - at - 1);
+      const std::uint64_t concept_hash = hash_of(concept_of(stem_of(lowered(line.substr(begin, end - begin)))));
       for (const Compound& compound : quoted_) {
         if (compound.second_hash == concept_hash && !name.empty()) other_quoted_ = compound.second + ' ' + std::string(name);
       }
@@ -329,11 +332,11 @@ class Siblings {
 
   // The number anywhere in a token: "shop-1.4.0/", "node3", "#418".
   static bool holds_number(std::string_view core, std::string_view number) {
-    for (std::size_t at = core.find(number); at != std::string_view::npos; at = core.find(number, at + 1)) {
-      if (at > 0 && (is_digit(core[at - 1]) || core[at - 1] == '.')) continue;
-      std::string_view rest = core.substr(at);
-      rest = rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size()));
-      if (is_same_number(number, rest)) return true;
+    for (std::size_t at = 0; at + number.size() <= core.size(); ++at) {
+      if (core[at] != number[0] || (at > 0 && (is_digit(core[at - 1]) || core[at - 1] == '.'))) continue;
+      std::size_t end = at;
+      while (end < core.size() && (is_digit(core[end]) || core[end] == '.')) ++end;
+      if (is_same_number(number, core.substr(at, end - at))) return true;
     }
     return false;
   }

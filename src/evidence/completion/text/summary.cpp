@@ -17,7 +17,7 @@ constexpr std::size_t summary_line_bytes_max = 240;
 constexpr std::size_t cut_line_bytes_max = 160;
 
 struct Token {
-  std::string word;                    // in lower case; empty for a number
+  std::string_view word;               // in lower case; empty for a number
   std::optional<std::int64_t> number;  // whole
   bool measured = false;               // "0.31s", "98%"
   char sign = 0;                       // in front of a number, white space left out
@@ -25,24 +25,44 @@ struct Token {
 
 enum class Noun : std::uint8_t { none, passed, failed, skipped, ran };
 
+struct NounRow {
+  std::string_view word;
+  Noun noun;
+};
+constexpr std::array noun_rows{
+    NounRow{"passed", Noun::passed},     NounRow{"passing", Noun::passed},    NounRow{"passes", Noun::passed},
+    NounRow{"succeeded", Noun::passed},  NounRow{"successes", Noun::passed},  NounRow{"pass", Noun::passed},
+    NounRow{"success", Noun::passed},    NounRow{"failed", Noun::failed},     NounRow{"failing", Noun::failed},
+    NounRow{"failures", Noun::failed},   NounRow{"failure", Noun::failed},    NounRow{"errors", Noun::failed},
+    NounRow{"error", Noun::failed},      NounRow{"errored", Noun::failed},    NounRow{"fail", Noun::failed},
+    NounRow{"skipped", Noun::skipped},   NounRow{"skip", Noun::skipped},      NounRow{"ignored", Noun::skipped},
+    NounRow{"pending", Noun::skipped},   NounRow{"disabled", Noun::skipped},  NounRow{"todo", Noun::skipped},
+    NounRow{"deselected", Noun::skipped}, NounRow{"skips", Noun::skipped},    NounRow{"ran", Noun::ran},
+    NounRow{"tests", Noun::ran},         NounRow{"test", Noun::ran},          NounRow{"specs", Noun::ran},
+    NounRow{"examples", Noun::ran},      NounRow{"total", Noun::ran},         NounRow{"run", Noun::ran},
+    NounRow{"scenarios", Noun::ran},     NounRow{"items", Noun::ran}};
+
 Noun noun_of(std::string_view word) {
-  constexpr std::array<std::string_view, 7> passed{"passed",    "passing", "passes", "succeeded",
-                                                   "successes", "pass",    "success"};
-  constexpr std::array<std::string_view, 8> failed{"failed", "failing", "failures", "failure",
-                                                   "errors", "error",   "errored",  "fail"};
-  constexpr std::array<std::string_view, 8> skipped{"skipped",  "skip", "ignored",    "pending",
-                                                    "disabled", "todo", "deselected", "skips"};
-  constexpr std::array<std::string_view, 9> ran{"ran",   "tests", "test",      "specs", "examples",
-                                                "total", "run",   "scenarios", "items"};
-  const auto in = [&](const auto& list) { return std::find(list.begin(), list.end(), word) != list.end(); };
-  if (word.size() < 3 || word.size() > 10 || std::string_view("psfeitdr").find(word[0]) == std::string_view::npos)
-    return Noun::none;  // most words
-  if (in(passed)) return Noun::passed;
-  if (in(failed)) return Noun::failed;
-  if (in(skipped)) return Noun::skipped;
-  return in(ran) ? Noun::ran : Noun::none;
+  for (const NounRow& row : noun_rows) {
+    if (row.word.size() == word.size() && row.word[0] == word[0] && row.word == word) return row.noun;
+  }
+  return Noun::none;
 }
 
+// "1,204" is a whole number, "0.31" is none.
+std::optional<std::int64_t> number_of(std::string_view digits) {
+  bool commas = false;
+  for (const char c : digits) {
+    if (c == '.') return std::nullopt;
+    commas = commas || c == ',';
+  }
+  if (!commas) return parse_decimal(digits);
+  std::string plain(digits);
+  std::erase(plain, ',');
+  return parse_decimal(plain);
+}
+
+// `line` is in lower case, and the words are views into it.
 void read_tokens(std::string_view line, std::vector<Token>& tokens) {
   tokens.clear();
   char sign = 0;
@@ -51,18 +71,17 @@ void read_tokens(std::string_view line, std::vector<Token>& tokens) {
     const std::size_t begin = i;
     if (is_digit(c)) {
       while (i < line.size() && (is_digit(line[i]) || line[i] == '.' || line[i] == ',')) ++i;
-      std::string digits(line.substr(begin, i - begin));
-      while (!digits.empty() && !is_digit(digits.back())) digits.pop_back();
+      std::string_view digits = line.substr(begin, i - begin);
+      while (!is_digit(digits.back())) digits.remove_suffix(1);
       Token token;
       token.sign = sign;
-      std::erase(digits, ',');
-      token.number = parse_decimal(digits);
+      token.number = number_of(digits);
       token.measured = !token.number || (i < line.size() && (is_letter(line[i]) || line[i] == '%'));
       while (i < line.size() && (is_letter(line[i]) || line[i] == '%')) ++i;
       tokens.push_back(std::move(token));
     } else if (is_letter(c)) {
       while (i < line.size() && (is_letter(line[i]) || is_digit(line[i]) || line[i] == '_')) ++i;
-      tokens.push_back({lowered(line.substr(begin, i - begin)), std::nullopt, false, 0});
+      tokens.push_back({line.substr(begin, i - begin), std::nullopt, false, 0});
       sign = 0;
     } else {
       if (!is_blank(c)) sign = c;
@@ -96,7 +115,9 @@ class Reader {
     if (line == "OK" || line.starts_with("OK (")) summary_.says_failed = false;
     const bool digits = std::any_of(line.begin(), line.end(), [](char c) { return is_digit(c); });
     if (!digits && (line.size() > cut_line_bytes_max || line.find("o test") == std::string_view::npos)) return;
-    read_tokens(line, tokens_);
+    small_.assign(line);
+    std::transform(small_.begin(), small_.end(), small_.begin(), lower);
+    read_tokens(small_, tokens_);
     const std::vector<Token>& tokens = tokens_;
     if (tokens.empty() || tokens.size() > summary_tokens_max) return;
     read_none(tokens);
@@ -182,7 +203,7 @@ class Reader {
       if (!tests) continue;
       if (i + 2 == tokens.size()) summary_.no_tests = tokens.size() <= 3;
       if (i + 2 >= tokens.size()) continue;
-      const std::string& word = tokens[i + 2].word;
+      const std::string_view word = tokens[i + 2].word;
       std::string_view verb = word;
       if ((word == "were" || word == "have" || word == "to") && i + 3 < tokens.size()) verb = tokens[i + 3].word;
       for (const std::string_view none :
@@ -247,7 +268,7 @@ class Reader {
       each_word(line.substr(0, colon), [&](std::string_view word) { classes |= classes_of(word); });
       if ((classes & (test_word | count_noun | result_name)) == 0) counts[static_cast<std::size_t>(Noun::ran)].reset();
     }
-    const std::string& first = tokens[0].word;
+    const std::string_view first = tokens[0].word;
     const bool begins = first == "ran" || first == "tests" || first == "ok" || first == "collected" ||
                         first == "running" || (first == "found" && is_count_of_faults(tokens)) ||
                         line.find("Tests run: ") != std::string_view::npos ||
@@ -278,8 +299,8 @@ class Reader {
   void read_exit(const std::vector<Token>& tokens) {
     if (tokens.size() > 12 || !tokens.back().number) return;
     for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
-      const std::string& word = tokens[i].word;
-      const std::string& next = tokens[i + 1].word;
+      const std::string_view word = tokens[i].word;
+      const std::string_view next = tokens[i + 1].word;
       const bool named =
           word == "exit" || word == "exited" || word == "returncode" || word == "rc" || word == "exitcode" ||
           word == "exit_code" || word == "exit_status" || word == "return_code" ||
@@ -294,7 +315,8 @@ class Reader {
   }
 
   Summary& summary_;
-  std::vector<Token> tokens_;  // of the line; kept for its room
+  std::string small_;          // the line in lower case; both are kept for their room
+  std::vector<Token> tokens_;  // of it
 };
 
 }  // namespace
