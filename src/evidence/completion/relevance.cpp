@@ -18,7 +18,7 @@ constexpr int enough_in_report = 4;
 constexpr std::size_t subjects_of_long_run = 24;
 constexpr std::size_t half_facts_of_answer = 6;
 constexpr std::size_t files_of_whole_suite = 3;
-constexpr std::size_t words_of_long_text = 10;  // distinct, in no class and not in the task
+constexpr std::size_t words_of_long_text = 10;      // distinct, in no class and not in the task
 constexpr std::size_t words_of_other_subject = 4;   // of the same sort, in sentences
 constexpr std::size_t words_per_stop_word_max = 6;  // of sentences; what a tool prints has fewer stop words
 constexpr std::size_t names_of_other_subject = 2;
@@ -100,11 +100,18 @@ std::size_t files_of_tests(std::string_view text) {
 // 0 31") name none.
 bool names_other_subject(const Case& c, const Exhibit& exhibit) {
   const Profile& profile = exhibit.profile;
-  if ((exhibit.structured || shows_tests(exhibit)) && !kind_fits(c, exhibit)) return true;
+  const bool of_tests = shows_tests(exhibit) || (profile.classes & test_word) != 0;
+  if ((exhibit.structured || of_tests) && !kind_fits(c, exhibit)) return true;
   if (exhibit.structured) return names_subject(exhibit.flat);
-  if (profile.others_in_tests >= names_of_other_subject || profile.others_in_names >= names_of_other_subject) return true;
+  // The kind of thing that the task names, with another name: "authentication module" for "payment module".
+  if (profile.others_of_kind > 0) return true;
+  if (profile.others_in_tests >= names_of_other_subject || profile.others_in_names >= names_of_other_subject)
+    return true;
   if (!exhibit.flat.empty() && names_subject(exhibit.flat)) return true;
   const bool sentences = profile.stop_words * words_per_stop_word_max >= profile.words;
+  // The surroundings of the task's object, with another object.
+  const bool phrases = (profile.stop_words + profile.prepositions) * words_per_stop_word_max >= profile.words;
+  if (phrases && profile.covered_specific > 0 && profile.others_in_text >= names_of_other_subject) return true;
   return profile.others_in_text >= (sentences ? words_of_other_subject : words_of_other_log);
 }
 
@@ -141,7 +148,8 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
 
 std::string sibling_or_kin_in(const Case& c, const Exhibit& exhibit, std::string_view text) {
   std::string other = sibling_in(text, c.task.content, c.terms, exhibit.profile);
-  return other.empty() ? kin_in(text.substr(0, profiled_bytes_max), c.task.content.substr(0, task_bytes_read_max)) : other;
+  return other.empty() ? kin_in(text.substr(0, profiled_bytes_max), c.task.content.substr(0, task_bytes_read_max))
+                       : other;
 }
 
 // Returns the subject that the evidence names instead of the task's; empty: none.
@@ -176,7 +184,8 @@ bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
     if (word.empty() || word[0] == '-' || word[0] == '/' || word.find(' ') != std::string::npos || !is_selection(word))
       continue;
     const std::string_view named = std::string_view(word).substr(0, word.find_last_of('.'));  // "z.zip" names nothing
-    each_word(named.empty() ? std::string_view(word) : named, [&](std::string_view part) { target = target || (part.size() >= 3 && classes_of(part) == 0); });
+    each_word(named.empty() ? std::string_view(word) : named,
+              [&](std::string_view part) { target = target || (part.size() >= 3 && classes_of(part) == 0); });
   }
   return !target;
 }

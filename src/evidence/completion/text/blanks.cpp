@@ -100,7 +100,9 @@ std::size_t blank_words_inside(std::string_view line) {
       continue;
     }
     const bool may_be_open = token[0] == '_' || token[0] == '?' || token[0] == '%';
-    if (may_be_open && token.size() >= 3 && token.find_first_not_of("_?%") == std::string_view::npos && token.find("%%") == std::string_view::npos) ++found;
+    if (may_be_open && token.size() >= 3 && token.find_first_not_of("_?%") == std::string_view::npos &&
+        token.find("%%") == std::string_view::npos)
+      ++found;
     // Most tokens are neither in capitals nor behind such a letter: they cost no look-up.
     if (token[0] >= 'A' && token[0] <= 'Z' && is_upper_word(token) && (classes_of(lowered(token)) & blank) != 0)
       ++found;

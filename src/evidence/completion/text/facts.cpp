@@ -133,6 +133,8 @@ TokenFacts facts_of_token(std::string_view core, std::string_view next) {
   return {false, half_facts_of_shape(core, shape, next)};
 }
 
-std::size_t half_facts_of(std::string_view core, std::string_view next) { return facts_of_token(core, next).half_facts; }
+std::size_t half_facts_of(std::string_view core, std::string_view next) {
+  return facts_of_token(core, next).half_facts;
+}
 
 }  // namespace muniment::evidence::completion

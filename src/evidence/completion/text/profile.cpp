@@ -266,7 +266,8 @@ class Profiler {
       if (status_ && identifier) ++profile_.names_of_tests;
     }
     if (digits && is_digit(core[0]) && core.find('.') != std::string_view::npos) test_line_ = false;  // behind the time
-    if (token.letters && !(digits && is_digest(core))) each_word(token.whole, [&](std::string_view word) { read_word(word); });
+    if (token.letters && !(digits && is_digest(core)))
+      each_word(token.whole, [&](std::string_view word) { read_word(word); });
     const char last = token.whole.back();
     if (last == '.' || last == '!' || last == '?' || last == ';') end_sentence();
     if (last == '.' || last == '!' || last == '?' || last == ':') {
@@ -280,7 +281,7 @@ class Profiler {
   std::uint32_t place_of_others(std::string_view core, bool identifier) const {
     const bool path = core.find('/') != std::string_view::npos;
     if ((test_line_ && !path) || (identifier && names_test(core))) return other_in_test;
-    if (!identifier) return path || test_line_ || typed_ ? 0U : other_in_text;
+    if (!identifier) return path || status_ || typed_ ? 0U : other_in_text;
     const bool file = core.find('.') != std::string_view::npos && core.find('_') == std::string_view::npos;
     return path || file || typed_ ? 0U : other_in_name;
   }
@@ -320,9 +321,13 @@ class Profiler {
         cover_word(word);
       }
     }
+    const bool behind_other = behind_other_;
+    behind_other_ = false;
     if (other_ != 0 && (*known & other_) == 0) count_other(word, *known);
+    if (behind_other && (classes & generic_noun) != 0 && task_.has(word)) ++profile_.others_of_kind;
     profile_.classes |= classes;
     if ((classes & stop_word) != 0 && word.size() > 1) ++profile_.stop_words;
+    if ((classes & (stop_word | preposition)) == preposition) ++profile_.prepositions;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin;
     if ((classes & (blank | soft_blank)) != 0) ++profile_.blank_words;
     sentence_classes_ |= in_code_ ? classes & ~(hedge | future) : classes;  // ThinkPad, should_retry
@@ -393,6 +398,9 @@ class Profiler {
     for (const Term& term : task_.terms) {
       if (names(term, word, concept_hash)) return;
     }
+    behind_other_ = other_ == other_in_text;
+    // A file or a function of tests is named for its subject; a title is a sentence.
+    if (other_ == other_in_test && in_code_) ++profile_.others_in_tests;
     ++(other_ == other_in_test   ? profile_.others_in_tests
        : other_ == other_in_name ? profile_.others_in_names
                                  : profile_.others_in_text);
@@ -481,7 +489,7 @@ class Profiler {
   Profile& profile_;
   WordTable words_, tokens_, lines_;
   std::uint32_t other_ = 0;  // where the token's words are counted as those of another subject
-  bool test_line_ = false, typed_ = false;
+  bool test_line_ = false, typed_ = false, behind_other_ = false;
   bool frame_ = false, status_ = false, naming_ = false, in_code_ = false, sentence_start_ = true, unrun_ = false;
   bool after_number_ = false, behind_number_ = false;
   enum class None : std::uint8_t { unsaid, said, counted } none_ = None::unsaid;

@@ -274,7 +274,8 @@ class Siblings {
       const std::string_view name = line.substr(at + 1, close - at - 1);
       const std::uint64_t concept_hash = hash_of(concept_of(stem_of(lowered(line.substr(begin, end - begin)))));
       for (const Compound& compound : quoted_) {
-        if (compound.second_hash == concept_hash && !name.empty()) other_quoted_ = compound.second + ' ' + std::string(name);
+        if (compound.second_hash == concept_hash && !name.empty())
+          other_quoted_ = compound.second + ' ' + std::string(name);
       }
     }
   }

@@ -30,17 +30,17 @@ struct NounRow {
   Noun noun;
 };
 constexpr std::array noun_rows{
-    NounRow{"passed", Noun::passed},     NounRow{"passing", Noun::passed},    NounRow{"passes", Noun::passed},
-    NounRow{"succeeded", Noun::passed},  NounRow{"successes", Noun::passed},  NounRow{"pass", Noun::passed},
-    NounRow{"success", Noun::passed},    NounRow{"failed", Noun::failed},     NounRow{"failing", Noun::failed},
-    NounRow{"failures", Noun::failed},   NounRow{"failure", Noun::failed},    NounRow{"errors", Noun::failed},
-    NounRow{"error", Noun::failed},      NounRow{"errored", Noun::failed},    NounRow{"fail", Noun::failed},
-    NounRow{"skipped", Noun::skipped},   NounRow{"skip", Noun::skipped},      NounRow{"ignored", Noun::skipped},
-    NounRow{"pending", Noun::skipped},   NounRow{"disabled", Noun::skipped},  NounRow{"todo", Noun::skipped},
+    NounRow{"passed", Noun::passed},      NounRow{"passing", Noun::passed},   NounRow{"passes", Noun::passed},
+    NounRow{"succeeded", Noun::passed},   NounRow{"successes", Noun::passed}, NounRow{"pass", Noun::passed},
+    NounRow{"success", Noun::passed},     NounRow{"failed", Noun::failed},    NounRow{"failing", Noun::failed},
+    NounRow{"failures", Noun::failed},    NounRow{"failure", Noun::failed},   NounRow{"errors", Noun::failed},
+    NounRow{"error", Noun::failed},       NounRow{"errored", Noun::failed},   NounRow{"fail", Noun::failed},
+    NounRow{"skipped", Noun::skipped},    NounRow{"skip", Noun::skipped},     NounRow{"ignored", Noun::skipped},
+    NounRow{"pending", Noun::skipped},    NounRow{"disabled", Noun::skipped}, NounRow{"todo", Noun::skipped},
     NounRow{"deselected", Noun::skipped}, NounRow{"skips", Noun::skipped},    NounRow{"ran", Noun::ran},
-    NounRow{"tests", Noun::ran},         NounRow{"test", Noun::ran},          NounRow{"specs", Noun::ran},
-    NounRow{"examples", Noun::ran},      NounRow{"total", Noun::ran},         NounRow{"run", Noun::ran},
-    NounRow{"scenarios", Noun::ran},     NounRow{"items", Noun::ran}};
+    NounRow{"tests", Noun::ran},          NounRow{"test", Noun::ran},         NounRow{"specs", Noun::ran},
+    NounRow{"examples", Noun::ran},       NounRow{"total", Noun::ran},        NounRow{"run", Noun::ran},
+    NounRow{"scenarios", Noun::ran},      NounRow{"items", Noun::ran}};
 
 Noun noun_of(std::string_view word) {
   for (const NounRow& row : noun_rows) {
@@ -144,15 +144,14 @@ class Reader {
       case 'p': return line.starts_with("panic: ");
       default: break;
     }
-    return line.starts_with("Segmentation fault") ||
-           (line.find("(core dumped)") != std::string_view::npos);
+    return line.starts_with("Segmentation fault") || (line.find("(core dumped)") != std::string_view::npos);
   }
 
   static bool is_test_line(std::string_view line) {
     if (line.size() > summary_line_bytes_max) return false;
     const char last = line.back();
-    if (line[0] != 'P' && line[0] != 'F' && line[0] != '-' && last != 'k' && last != 'L' && last != 'R' && last != 'D' &&
-        last != ']')
+    if (line[0] != 'P' && line[0] != 'F' && line[0] != '-' && last != 'k' && last != 'L' && last != 'R' &&
+        last != 'D' && last != ']')
       return false;  // most lines
     if (line.starts_with("PASSED ") || line.starts_with("FAILED ") || line.starts_with("--- PASS"))
       return line.find('(') != 7;
