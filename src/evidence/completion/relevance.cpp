@@ -6,7 +6,6 @@
 #include "base/text.hpp"
 #include "evidence/completion/checks.hpp"
 #include "evidence/completion/text/facts.hpp"
-#include "evidence/completion/text/kin.hpp"
 #include "evidence/completion/text/siblings.hpp"
 
 namespace muniment::evidence::completion {
