@@ -63,8 +63,48 @@ TEST(Relevance, TheOutputOfASuiteWithoutNamesFitsATaskOfTesting) {
   EXPECT_EQ(code_for("Fix the failing tests", "........ [100%]\n8 passed in 1.22s"), "");
 }
 
-TEST(Relevance, TheOutputOfASuiteWithoutNamesDoesNotFitANamedSubject) {
-  EXPECT_EQ(code_for("Implement payment retries", "12 passed in 0.31s"), "mismatch");
+TEST(Relevance, TerseOutputThatNamesNoSubjectIsNotedAndNotRefused) {
+  for (const char* output :
+       {"12 passed in 0.31s", "ok  \texample.org/tools/internal/calc\t0.002s",
+        "   Compiling app v0.3.1 (/srv/rs)\n    Finished `dev` profile [unoptimized] target(s) in 0.71s"}) {
+    const Judgement judgement = judged(task_of("Implement payment retries"), {piece_of(output, "test_output")});
+    EXPECT_EQ(blocked_by(judgement), "") << output;
+    ASSERT_EQ(judgement.findings.size(), 1U) << output;
+    EXPECT_EQ(judgement.findings[0].code, "unnamed");
+    EXPECT_EQ(judgement.findings[0].verdict, Verdict::weak);
+  }
+}
+
+TEST(Relevance, ANameOfAnotherSubjectInTerseOutputIsAMismatch) {
+  EXPECT_EQ(code_for("Implement payment retries", "tests/test_shipping_labels.py ...   [100%]\n3 passed in 0.04s"),
+            "mismatch");
+  EXPECT_EQ(code_for("Implement payment retries",
+                     "# Subtest: formats prices with digits\nok 1 - formats prices with digits\n1..1\n# tests 1\n"
+                     "# pass 1\n# fail 0\n"),
+            "mismatch");
+}
+
+TEST(Relevance, AFileBesideTheTasksOwnIsAMismatch) {
+  const std::string found = ": no issues found in 1 source file, 0 errors, checked in 0.4s";
+  EXPECT_EQ(code_for("Annotate src/scheduler.py", "$ mypy src/mailer.py\nsrc/mailer.py" + found, "lint"), "mismatch");
+  EXPECT_EQ(code_for("Annotate src/scheduler.py", "$ mypy src/scheduler.py\nsrc/scheduler.py" + found, "lint"), "");
+  EXPECT_EQ(code_for("Annotate src/scheduler.py", "$ mypy src\nsrc" + found, "lint"), "");
+}
+
+TEST(Relevance, AnEndpointBesideTheTasksOwnIsAMismatch) {
+  EXPECT_EQ(code_for("GET /orders returns 200 for an empty shop",
+                     "$ curl -s http://localhost:8080/customers\n200 in 0.012 s, 20 items", "http"),
+            "mismatch");
+  EXPECT_EQ(code_for("GET /orders returns 200 for an empty shop",
+                     "$ curl -s http://localhost:8080/orders?page=1\n200 in 0.012 s, 20 items", "http"),
+            "");
+}
+
+TEST(Relevance, AQuotedNameBesideTheTasksKindIsAMismatch) {
+  const std::string columns = "\n id | integer | not null\nIndexes: 2, 4812 rows";
+  EXPECT_EQ(code_for("Add an index to the orders table", "Table \"public.customers\"" + columns, "database"),
+            "mismatch");
+  EXPECT_EQ(code_for("Add an index to the orders table", "Table \"public.orders\"" + columns, "database"), "");
 }
 
 TEST(Relevance, ARecordedSuiteWithoutNamesFitsANamedSubject) {

@@ -51,6 +51,7 @@ enum class Code : std::uint8_t {
   from_the_future,
   clock_set_back,
   mismatch,
+  unnamed,
   too_fast,
   recycled,
   copied,

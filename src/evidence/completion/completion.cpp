@@ -45,6 +45,7 @@ constexpr std::array rows{
     CodeRow{Code::from_the_future, "freshness", "from_the_future", V::tampered, true, "forgery"},
     CodeRow{Code::clock_set_back, "freshness", "clock_set_back", V::inconclusive, true, ""},
     CodeRow{Code::mismatch, "relevance", "mismatch", V::fail, true, ""},
+    CodeRow{Code::unnamed, "relevance", "unnamed", V::weak, false, ""},
     CodeRow{Code::too_fast, "timing", "too_fast", V::fail, true, "too_fast"},
     CodeRow{Code::recycled, "timing", "recycled", V::fail, true, "recycling"},
     CodeRow{Code::copied, "timing", "copied", V::fail, true, "replay"},

@@ -17,7 +17,12 @@ constexpr int enough_in_report = 4;
 constexpr std::size_t subjects_of_long_run = 24;
 constexpr std::size_t half_facts_of_answer = 6;
 constexpr std::size_t files_of_whole_suite = 3;
-constexpr std::size_t words_of_long_text = 10;  // distinct, in no class and not in the task
+constexpr std::size_t words_of_long_text = 10;      // distinct, in no class and not in the task
+constexpr std::size_t words_of_other_subject = 4;   // of the same sort, in sentences
+constexpr std::size_t words_per_stop_word_max = 6;  // of sentences; what a tool prints has fewer stop words
+constexpr std::size_t names_of_other_subject = 2;
+constexpr std::size_t words_of_other_log = 12;
+constexpr std::size_t missing_terms_named_max = 5;
 
 bool about(const TaskTerms& terms, std::uint32_t classes) { return (terms.classes & classes) != 0; }
 
@@ -89,12 +94,32 @@ std::size_t files_of_tests(std::string_view text) {
   return files.size();
 }
 
+// Evidence that names nothing of the task is another's where it names a subject of its own: in the names of tests, in
+// identifiers, in members of JSON, in sentences. A tool's few words ("12 passed in 0.3s", "Finished in 0.7s", "INSERT
+// 0 31") name none.
+bool names_other_subject(const Case& c, const Exhibit& exhibit) {
+  const Profile& profile = exhibit.profile;
+  const bool of_tests = shows_tests(exhibit) || (profile.classes & test_word) != 0;
+  if ((exhibit.structured || of_tests) && !kind_fits(c, exhibit)) return true;
+  if (exhibit.structured) return names_subject(exhibit.flat);
+  // The kind of thing that the task names, with another name: "authentication module" for "payment module".
+  if (profile.others_of_kind > 0) return true;
+  if (profile.others_in_tests >= names_of_other_subject || profile.others_in_names >= names_of_other_subject)
+    return true;
+  if (!exhibit.flat.empty() && names_subject(exhibit.flat)) return true;
+  const bool sentences = profile.stop_words * words_per_stop_word_max >= profile.words;
+  // The surroundings of the task's object, with another object.
+  const bool phrases = (profile.stop_words + profile.prepositions) * words_per_stop_word_max >= profile.words;
+  if (phrases && profile.covered_specific > 0 && profile.others_in_text >= names_of_other_subject) return true;
+  return profile.others_in_text >= (sentences ? words_of_other_subject : words_of_other_log);
+}
+
 bool is_relevant(const Case& c, const Exhibit& exhibit) {
   const TaskTerms& terms = c.terms;
   const Profile& profile = exhibit.profile;
   if (exhibit.tells_subject) return true;
   if (terms.specific == 0) {
-    if (kind_fits(c, exhibit)) return true;
+    if (kind_fits(c, exhibit) || names_number_of(exhibit.text, c.task.content, terms, profile)) return true;
     return profile.covered_weight * 2 >= terms.weight && profile.covered_weight > 0;
   }
   const bool report = shows_tests(exhibit);
@@ -116,7 +141,14 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
   if (exhibit.structured ? !names_subject(exhibit.flat) : profile.subject_words == 0) return kind_fits(c, exhibit);
   if (names_number_of(exhibit.text, c.task.content, terms, profile)) return true;
   // The answer to a question names what was found, and need not repeat the question.
+  if (terms.names_code && profile.others_in_names > 0) return false;
   return profile.specific >= words_of_long_text && profile.half_facts >= half_facts_of_answer && is_answer(c, exhibit);
+}
+
+std::string sibling_or_kin_in(const Case& c, const Exhibit& exhibit, std::string_view text) {
+  std::string other = sibling_in(text, c.task.content, c.terms, exhibit.profile);
+  return other.empty() ? kin_in(text.substr(0, profiled_bytes_max), c.task.content.substr(0, task_bytes_read_max))
+                       : other;
 }
 
 // Returns the subject that the evidence names instead of the task's; empty: none.
@@ -126,11 +158,10 @@ std::string sibling_of(const Case& c, const Exhibit& exhibit) {
     std::string words;
     for (const std::string& word : exhibit.piece->command->argv) (words += word) += ' ';
     words += exhibit.text;
-    return sibling_in(words, c.task.content, c.terms, exhibit.profile);
+    return sibling_or_kin_in(c, exhibit, words);
   }
-  if (exhibit.structured || exhibit.flat.empty())
-    return sibling_in(exhibit.text, c.task.content, c.terms, exhibit.profile);
-  return sibling_in(exhibit.flat + std::string(exhibit.text), c.task.content, c.terms, exhibit.profile);
+  if (exhibit.structured || exhibit.flat.empty()) return sibling_or_kin_in(c, exhibit, exhibit.text);
+  return sibling_or_kin_in(c, exhibit, exhibit.flat + std::string(exhibit.text));
 }
 
 // "tests/test_slug.py", "ring::", "TestRetry": a plain word may be a verb of the program.
@@ -144,14 +175,30 @@ bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
   // Structure refuses what only prints; a file that is shown is judged by its text.
   const Program program = exhibit.command->program;
   if (program == Program::printer || program == Program::lister) return true;
-  if (program == Program::reader) return is_test_evidence(exhibit) || is_relevant(c, exhibit);
+  if (program == Program::reader)
+    return is_test_evidence(exhibit) || is_relevant(c, exhibit) || !names_other_subject(c, exhibit);
   bool target = false;
   for (const std::string& word :
        std::span(exhibit.piece->command->argv).subspan(std::min<std::size_t>(1, exhibit.piece->command->argv.size()))) {
-    if (word.empty() || word[0] == '-' || !is_selection(word)) continue;
-    each_word(word, [&](std::string_view part) { target = target || (part.size() >= 3 && classes_of(part) == 0); });
+    if (word.empty() || word[0] == '-' || word[0] == '/' || word.find(' ') != std::string::npos || !is_selection(word))
+      continue;
+    const std::string_view named = std::string_view(word).substr(0, word.find_last_of('.'));  // "z.zip" names nothing
+    each_word(named.empty() ? std::string_view(word) : named,
+              [&](std::string_view part) { target = target || (part.size() >= 3 && classes_of(part) == 0); });
   }
   return !target;
+}
+
+// "; it does not name "a", "b""; empty where the task names nothing.
+std::string missing_terms(const Case& c, const Exhibit& exhibit) {
+  std::string missing;
+  std::size_t named = 0;
+  for (std::size_t i = 0; i < c.terms.terms.size() && named < missing_terms_named_max; ++i) {
+    if (exhibit.profile.covered[i] || (c.terms.specific > 0 && c.terms.terms[i].weight == 1)) continue;
+    missing += (missing.empty() ? "; it does not name \"" : ", \"") + c.terms.terms[i].word + "\"";
+    ++named;
+  }
+  return missing;
 }
 
 }  // namespace
@@ -159,25 +206,22 @@ bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
 void check_relevance(Case& c, Findings& findings) {
   for (const Exhibit& exhibit : c.exhibits) {
     if (exhibit.piece->erased || !exhibit.piece->damage.empty() || exhibit.profile.blank_text) continue;
-    if (exhibit.recorded() ? is_relevant_command(c, exhibit) : is_relevant(c, exhibit)) {
-      if (const std::string sibling = sibling_of(c, exhibit); !sibling.empty()) {
-        findings.add(Code::mismatch, exhibit.piece->evidence_id,
-                     "Evidence mismatch: the evidence names \"" + preview(sibling, 100) +
-                         "\" in the place of what the task names. Record evidence of this task.");
-      }
-      continue;
+    const std::string& id = exhibit.piece->evidence_id;
+    const bool relevant = exhibit.recorded() ? is_relevant_command(c, exhibit) : is_relevant(c, exhibit);
+    const bool other = !relevant && (c.terms.specific == 0 || exhibit.recorded() || names_other_subject(c, exhibit));
+    if (other) {
+      findings.add(Code::mismatch, id,
+                   "Evidence mismatch: the evidence is not about the task" + missing_terms(c, exhibit) +
+                       ". Record evidence of this task, with the names of its files or tests.");
+    } else if (const std::string sibling = sibling_of(c, exhibit); !sibling.empty()) {
+      findings.add(Code::mismatch, id,
+                   "Evidence mismatch: the evidence names \"" + preview(sibling, 100) +
+                       "\" in the place of what the task names. Record evidence of this task.");
+    } else if (!relevant) {
+      findings.add(Code::unnamed, id,
+                   "Weak evidence: it names neither the task's subject nor another. Record it with `muniment exec`, or "
+                   "with the names of its files or tests.");
     }
-    std::string missing;
-    std::size_t named = 0;
-    for (std::size_t i = 0; i < c.terms.terms.size() && named < 5; ++i) {
-      if (exhibit.profile.covered[i] || (c.terms.specific > 0 && c.terms.terms[i].weight == 1)) continue;
-      missing += (missing.empty() ? "\"" : ", \"") + c.terms.terms[i].word + "\"";
-      ++named;
-    }
-    findings.add(Code::mismatch, exhibit.piece->evidence_id,
-                 "Evidence mismatch: the evidence is not about the task" +
-                     (missing.empty() ? std::string() : "; it does not name " + missing) +
-                     ". Record evidence of this task, with the names of its files or tests.");
   }
 }
 

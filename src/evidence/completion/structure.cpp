@@ -340,7 +340,7 @@ class Structure {
 
 bool is_test_evidence(const Exhibit& exhibit) { return exhibit.piece->type == "test_output"; }
 
-bool asks_for_tests(const Case& c) { return (c.terms.classes & (test_word | runner_name)) != 0; }
+bool asks_for_tests(const Case& c) { return c.terms.speaks_of_tests; }
 
 bool needs_test_run(const Case& c) {
   return asks_for_tests(c) && (c.policy.required_type.empty() || c.policy.required_type == "test_output");

@@ -51,7 +51,7 @@ std::size_t slots_inside(std::string_view line) {
     const char c = line[i];
     if (c != '{' && c != '<' && c != '[' && c != '(') continue;
     for (const auto& [open, close] : brackets) {
-      if (!line.substr(i).starts_with(open)) continue;
+      if (open[0] != c || !line.substr(i).starts_with(open)) continue;
       const std::string_view window = line.substr(i + open.size(), slot_bytes_max);
       const std::size_t end = window.find(close);
       if (end == std::string_view::npos) continue;
@@ -99,8 +99,10 @@ std::size_t blank_words_inside(std::string_view line) {
       before = {};
       continue;
     }
-    const bool filled = token.find_first_not_of("_?%") != std::string_view::npos;
-    if (token.size() >= 3 && !filled && token.find("%%") == std::string_view::npos) ++found;
+    const bool may_be_open = token[0] == '_' || token[0] == '?' || token[0] == '%';
+    if (may_be_open && token.size() >= 3 && token.find_first_not_of("_?%") == std::string_view::npos &&
+        token.find("%%") == std::string_view::npos)
+      ++found;
     // Most tokens are neither in capitals nor behind such a letter: they cost no look-up.
     if (token[0] >= 'A' && token[0] <= 'Z' && is_upper_word(token) && (classes_of(lowered(token)) & blank) != 0)
       ++found;
@@ -108,7 +110,7 @@ std::size_t blank_words_inside(std::string_view line) {
     // "1 M rows", "41 M ops": a unit behind a number.
     before = stands_for_number(token) && !behind_number ? token : std::string_view();
     behind_number = is_digit(token.back());
-    if (token.starts_with("YYYY-") || token.ends_with("-XX")) ++found;
+    if ((token[0] == 'Y' && token.starts_with("YYYY-")) || (token.back() == 'X' && token.ends_with("-XX"))) ++found;
   }
   return found;
 }
@@ -160,7 +162,9 @@ Field field_of(std::string_view line) {
   Field field;
   const std::size_t end = std::min(line.size(), field_name_bytes_max);
   std::size_t at = 0, width = 1;
-  while (at < end && line[at] != ':' && line[at] != '=' && line[at] != '|' && !line.substr(at).starts_with("->")) ++at;
+  while (at < end && line[at] != ':' && line[at] != '=' && line[at] != '|' &&
+         (line[at] != '-' || at + 1 == line.size() || line[at + 1] != '>'))
+    ++at;
   if (at == end) return field;
   if (line[at] == '-') width = 2;
   if (at == 0) return field;
@@ -181,6 +185,26 @@ Field field_of(std::string_view line) {
   return field;
 }
 
-std::size_t blanks_inside(std::string_view line) { return slots_inside(line) + blank_words_inside(line); }
+std::size_t blanks_inside(std::string_view line) {
+  // A line without brackets has no slot. A blank word is in capitals, or begins with one of four marks.
+  bool bracket = false, mark = false;
+  char before = ' ';
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c >= 'a' && c <= 'z') {
+      before = c;
+      continue;
+    }
+    if (c >= 'A' && c <= 'Z') {
+      mark = mark || i + 1 == line.size() || line[i + 1] < 'a' || line[i + 1] > 'z';
+    } else if (c == '_' || c == '?' || c == '%' || c == '#') {
+      mark = mark || !(is_letter(before) || is_digit(before));
+    } else if (c == '{' || c == '<' || c == '[' || c == '(') {
+      bracket = true;
+    }
+    before = c;
+  }
+  return (bracket ? slots_inside(line) : 0) + (mark ? blank_words_inside(line) : 0);
+}
 
 }  // namespace muniment::evidence::completion

@@ -92,20 +92,20 @@ std::string_view core_of(std::string_view token) {
   return token;
 }
 
-bool is_identifier(std::string_view core) {
-  const Shape shape = shape_of_token(core);
+namespace {
+
+bool is_identifier_of(std::string_view core, const Shape& shape) {
   if (shape.letters < 2) return false;
   if (shape.underscores > 0 && shape.underscores * 2 <= shape.letters + shape.digits) return true;
-  return shape.hump || shape.qualified || is_path(core, shape) || is_file_name(core) || core.ends_with("(") ||
-         core.find("()") != std::string_view::npos || (core.starts_with("--") && shape.letters >= 3);
+  return shape.hump || shape.qualified || is_path(core, shape) || (shape.dots > 0 && is_file_name(core)) ||
+         (shape.others > 0 && (core.ends_with("(") || core.find("()") != std::string_view::npos)) ||
+         (shape.dashes > 1 && core.starts_with("--") && shape.letters >= 3);
 }
 
-std::size_t half_facts_of(std::string_view core, std::string_view next) {
-  if (core.empty()) return 0;
-  const Shape shape = shape_of_token(core);
-  if (core.find("://") != std::string_view::npos && core.size() > 8) return 2;
-  if (core.find('@') != std::string_view::npos && shape.letters >= 3) return 2;
-  if (is_identifier(core)) return 2;
+// Of a token that is no identifier.
+std::size_t half_facts_of_shape(std::string_view core, const Shape& shape, std::string_view next) {
+  if (shape.slashes > 1 && core.find("://") != std::string_view::npos && core.size() > 8) return 2;
+  if (shape.others > 0 && core.find('@') != std::string_view::npos && shape.letters >= 3) return 2;
   // "-l", "-race": an option that a command was given.
   if (core.size() >= 2 && core[0] == '-' && is_plain_letter(core[1]) && shape.others + shape.dots == 0) return 1;
   if (shape.digits == 0) return 0;
@@ -120,6 +120,21 @@ std::size_t half_facts_of(std::string_view core, std::string_view next) {
           : core[0];
   if (!is_digit(first)) return 1;  // utf8, p95, =12
   return half_facts_of_number(first == core[0] ? core : core.substr(1), next);
+}
+
+}  // namespace
+
+bool is_identifier(std::string_view core) { return is_identifier_of(core, shape_of_token(core)); }
+
+TokenFacts facts_of_token(std::string_view core, std::string_view next) {
+  if (core.empty() || std::all_of(core.begin(), core.end(), [](char c) { return c >= 'a' && c <= 'z'; })) return {};
+  const Shape shape = shape_of_token(core);
+  if (is_identifier_of(core, shape)) return {true, 2};
+  return {false, half_facts_of_shape(core, shape, next)};
+}
+
+std::size_t half_facts_of(std::string_view core, std::string_view next) {
+  return facts_of_token(core, next).half_facts;
 }
 
 }  // namespace muniment::evidence::completion

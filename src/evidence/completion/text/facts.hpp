@@ -13,6 +13,13 @@ std::string_view core_of(std::string_view token);
 // absolute one ("100%", "0 failed"), 0 for anything else. `next` is the word behind it, in any case.
 std::size_t half_facts_of(std::string_view core, std::string_view next);
 
+// Both of one token, whose shape is looked at once.
+struct TokenFacts {
+  bool identifier = false;
+  std::size_t half_facts = 0;
+};
+TokenFacts facts_of_token(std::string_view core, std::string_view next);
+
 bool is_identifier(std::string_view core);  // snake_case, camelCase, a::b, a.b(), path/to/x, --flag
 
 }  // namespace muniment::evidence::completion

@@ -6,6 +6,7 @@
 
 #include "evidence/completion/text/blanks.hpp"
 #include "evidence/completion/text/facts.hpp"
+#include "evidence/completion/text/line_kinds.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
@@ -14,97 +15,35 @@ constexpr std::uint32_t says_nothing = stop_word | work_verb | praise | generic_
                                        future | hedge | preposition | negation | pseudo_latin | blank | soft_blank |
                                        runner_name | count_noun | observation | deed | slot_word | weakening;
 // Beside a word's classes in the table: it was met outside a frame, and in a name.
-constexpr std::uint32_t seen_anywhere = 1U << 31, seen_in_name = 1U << 30, seen_bits = seen_anywhere | seen_in_name;
+constexpr std::uint32_t seen_anywhere = 1U << 31, seen_in_name = 1U << 30;
+// And in what kind of name it was counted as another subject's.
+constexpr std::uint32_t other_in_test = 1U << 29, other_in_name = 1U << 28, other_in_text = 1U << 27;
+constexpr std::uint32_t seen_bits = seen_anywhere | seen_in_name | other_in_test | other_in_name | other_in_text;
 constexpr std::size_t observation_specifics_min = 2;
 constexpr std::size_t observations_counted_max = 4;
 constexpr std::size_t weakening_reach_words = 4;
-constexpr std::size_t rule_characters_min = 3;
 constexpr std::size_t prompts_counted_max = 4;
 constexpr std::size_t commands_counted_max = 2;
-constexpr std::size_t prompt_bytes_max = 24;
 constexpr std::size_t nones_counted_max = 2;
 constexpr std::size_t edit_reach_words = 4;
+constexpr std::size_t digest_bytes_min = 7;
 
-// "===== FAILURES =====", "-----", "platform linux -- Python 3.11": the frame that a runner prints around any test.
-bool is_frame(std::string_view line) {
-  const std::size_t begin = line.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return true;
-  line.remove_prefix(begin);
-  const char c = line[0];
-  const std::size_t end = line.find_last_not_of(" \t\r");
-  const bool rule = (c == '=' || c == '-' || c == '_' || c == '~' || c == '*' || c == '#') &&
-                    line.size() >= rule_characters_min && line[1] == c && line[2] == c && line[end] == c;
-  if (rule) return true;
-  for (const std::string_view name : {"platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "collected "}) {
-    if (line.starts_with(name)) return true;
-  }
-  return false;
+// A commit, a checksum: its letters are no words.
+bool is_digest(std::string_view core) {
+  if (core.size() < digest_bytes_min || std::none_of(core.begin(), core.end(), is_digit)) return false;
+  return core.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// A line that states how one test ended, or one step of a build.
-bool is_status_line(std::string_view line) {
-  while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
-  const std::size_t begin = line.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return false;
-  const std::string_view body = line.substr(begin);
-  for (const std::string_view mark :
-       {"ok ", "not ok ", "PASS", "FAIL", "SKIP", "[ ", "--- ", "\xE2\x9C\x93", "\xE2\x9C\x94", "\xE2\x9C\x96"}) {
-    if (body.starts_with(mark) && body.size() > mark.size() + 2) return true;
-  }
-  for (const std::string_view mark :
-       {" ok", " PASSED", " FAILED", " SKIPPED", " Passed", " ERROR", "... ok", " sec", "%]"}) {
-    if (line.ends_with(mark) && body.size() > mark.size() + 3) return true;
-  }
-  return false;
+// "tests/test_slug.py", "TestRetry", "router.spec.ts"
+bool names_test(std::string_view token) {
+  bool found = false;
+  each_word(token, [&](std::string_view word) { found = found || (classes_of(word) & test_object) != 0; });
+  return found;
 }
 
 void take_cover(Profile& profile, const Term& term) {
   profile.covered_weight += term.weight;
   if (term.weight > 1) profile.covered_specific += term.weight;
-}
-
-// "- item", "* item", "[x] item", "name: value": a statement of its own.
-bool begins_item(std::string_view line) {
-  line = trimmed(line);
-  if (line.size() < 3) return false;
-  if ((line[0] == '-' || line[0] == '*') && is_blank(line[1])) return true;
-  if (line[0] == '[' && line[2] == ']') return true;
-  const std::size_t colon = line.find(": ");
-  return colon != std::string_view::npos && line.find(' ') > colon;
-}
-
-// A command line in front of what it printed: "ruff check src/app.py: …", "gofmt -l queue: …".
-bool names_command(std::string_view line) {
-  line = trimmed(line);
-  const std::size_t space = line.find(' ');
-  if (space == std::string_view::npos || space < 2 || space > word_bytes_max || line[0] < 'a' || line[0] > 'z')
-    return false;
-  std::uint32_t classes = 0;
-  each_word(line.substr(0, space), [&](std::string_view word) { classes |= classes_of(word); });
-  if ((classes & ~static_cast<std::uint32_t>(runner_name)) != 0) return false;
-  std::string_view rest = line.substr(space + 1);
-  const std::string_view first = rest.substr(0, rest.find(' '));
-  rest.remove_prefix(std::min(first.size() + 1, rest.size()));
-  const std::string_view second = rest.substr(0, rest.find(' '));
-  const auto is_argument = [](std::string_view token) {
-    return (token.size() >= 2 && token[0] == '-' && is_letter(token[1])) || token.find('/') != std::string_view::npos ||
-           is_identifier(core_of(token));
-  };
-  return is_argument(first) ||
-         (is_argument(second) && first.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos);
-}
-
-// A command behind a prompt: "$ make", "sqlite> SELECT 1;", ">>> f(2)", "shop=# \d orders".
-bool is_typed(std::string_view line) {
-  const std::size_t end = line.find(' ');
-  if (end == std::string_view::npos || end == 0 || end + 3 > line.size() || end > prompt_bytes_max) return false;
-  const char last = line[end - 1];
-  if (last != '$' && last != '>' && last != '#') return false;
-  const std::string_view name = line.substr(0, end - 1);
-  // "#", "##" and ">" begin a heading or a quotation.
-  if (last != '$' && name != ">>" && std::none_of(name.begin(), name.end(), is_letter)) return false;
-  return name.find_first_of("<[({\"'") == std::string_view::npos &&
-         is_letter(lower(line[end + 1] == '\\' ? 'd' : line[end + 1]));
 }
 
 // Runners that also build, install and list: their name alone speaks of no tests.
@@ -149,16 +88,19 @@ class Profiler {
     if (is_status_line(line)) {
       ++profile_.status_lines;
       status_ = true;
+      test_line_ = !is_build_step(line) && line.find(" = ") == std::string_view::npos;
     }
     ++profile_.lines;
     if (begins_item(line)) end_sentence();
     if (names_command(line) && commands_++ < commands_counted_max) ++profile_.half_facts;
-    if (is_typed(line) && prompts_++ < prompts_counted_max) ++profile_.half_facts;
+    const bool answered = typed_;  // the line below a command shows that it ran
+    typed_ = is_typed(line);
+    if ((typed_ || answered) && prompts_++ < prompts_counted_max) ++profile_.half_facts;
     const Field field = field_of(line);
     if (!field.name.empty()) read_field(field);
     profile_.blanks += blanks_inside(line);
     read_tokens(line);
-    status_ = false;
+    status_ = test_line_ = false;
     sentence_start_ = true;
   }
 
@@ -175,13 +117,31 @@ class Profiler {
   }
 
   void read_tokens(std::string_view line) {
-    std::string_view token = next_token(line);
-    while (!token.empty()) {
-      const std::string_view after = next_token(line);
+    Token token(next_token(line));
+    while (!token.whole.empty()) {
+      const Token after(next_token(line));
       read_token(token, after);
       token = after;
     }
   }
+
+  // Looked at once, as a token and as the one behind another.
+  struct Token {
+    explicit Token(std::string_view text) : whole(text), core(core_of(text)) {
+      for (const char c : core) {
+        if (is_digit(c)) {
+          digits = true;
+        } else {
+          number = false;
+          letters = letters || is_letter(c);
+        }
+      }
+      number = number && digits;
+    }
+    std::string_view whole, core;
+    bool digits = false, letters = false;
+    bool number = true;  // digits and nothing else
+  };
 
   static std::string_view next_token(std::string_view& line) {
     std::size_t begin = 0;
@@ -193,37 +153,51 @@ class Profiler {
     return token;
   }
 
-  void read_token(std::string_view token, std::string_view after) {
-    const std::string_view core = core_of(token);
-    const bool digits = std::any_of(core.begin(), core.end(), [](char c) { return is_digit(c); });
+  void read_token(const Token& token, const Token& after) {
+    const std::string_view core = token.core;
+    const bool digits = token.digits;
     if (digits) {
       ++profile_.numbers;
-      if (is_whole_number(core) && (after_number_ || is_whole_number(core_of(after)))) ++profile_.bare_numbers;
+      if (token.number && (after_number_ || after.number)) ++profile_.bare_numbers;
     }
     behind_number_ = after_number_;
-    after_number_ = digits && is_whole_number(core);
+    after_number_ = token.number;
     naming_ = status_;
     in_code_ = false;
+    other_ = test_line_ ? place_of_others(core, false) : 0;
     // A token is looked at once: what is repeated states nothing new. A number states something with its noun.
-    const std::uint64_t identity = digits ? hash_of(core) ^ (hash_of(core_of(after)) * 3) : hash_of(core);
+    const std::uint64_t identity = digits ? hash_of(core) ^ (hash_of(after.core) * 3) : hash_of(core);
     if (!core.empty() && tokens_.add(identity)) {
-      const bool identifier = is_identifier(core);
+      const TokenFacts facts = facts_of_token(core, after.core);
+      const bool identifier = facts.identifier;
       naming_ = status_ || identifier;
       in_code_ = identifier;
+      if (other_ == 0) other_ = place_of_others(core, identifier);
       if (!is_token_of_task(core)) {
-        profile_.half_facts += identifier ? 2 : half_facts_of(core, after);
+        profile_.half_facts += facts.half_facts;
         if (is_name(core)) ++profile_.half_facts;
       }
       if (status_ && identifier) ++profile_.names_of_tests;
     }
-    each_word(token, [&](std::string_view word) { read_word(word); });
-    const char last = token.back();
+    if (digits && is_digit(core[0]) && core.find('.') != std::string_view::npos) test_line_ = false;  // behind the time
+    if (token.letters && !(digits && is_digest(core)))
+      each_word(token.whole, [&](std::string_view word) { read_word(word); });
+    const char last = token.whole.back();
     if (last == '.' || last == '!' || last == '?' || last == ';') end_sentence();
     if (last == '.' || last == '!' || last == '?' || last == ':') {
       sentence_start_ = true;
-    } else if (std::any_of(core.begin(), core.end(), [](char c) { return is_letter(c) || is_digit(c); })) {
+    } else if (token.letters || digits) {
       sentence_start_ = false;  // marks of a heading or an item are no word of the sentence
     }
+  }
+
+  // A path is the place where something is; a test's name is chosen for its subject.
+  std::uint32_t place_of_others(std::string_view core, bool identifier) const {
+    const bool path = core.find('/') != std::string_view::npos;
+    if ((test_line_ && !path) || (identifier && names_test(core))) return other_in_test;
+    if (!identifier) return path || status_ || typed_ ? 0U : other_in_text;
+    const bool file = core.find('.') != std::string_view::npos && core.find('_') == std::string_view::npos;
+    return path || file || typed_ ? 0U : other_in_name;
   }
 
   bool is_token_of_task(std::string_view core) const {
@@ -239,10 +213,6 @@ class Profiler {
     if (!std::all_of(core.begin() + 1, core.end(), [](char c) { return c >= 'a' && c <= 'z'; })) return false;
     const std::string small = lowered(core.substr(0, word_bytes_max));
     return (classes_of(small) & says_nothing) == 0 && !task_.has(small);
-  }
-
-  static bool is_whole_number(std::string_view core) {
-    return !core.empty() && core.find_first_not_of("0123456789") == std::string_view::npos;
   }
 
   void read_word(std::string_view word) {
@@ -265,12 +235,25 @@ class Profiler {
         cover_word(word);
       }
     }
+    const bool behind_other = behind_other_;
+    behind_other_ = false;
+    if (other_ != 0 && (*known & other_) == 0) count_other(word, *known);
+    if (behind_other && (classes & generic_noun) != 0 && task_.has(word)) ++profile_.others_of_kind;
     profile_.classes |= classes;
+    if ((classes & stop_word) != 0 && word.size() > 1) ++profile_.stop_words;
+    if ((classes & (stop_word | preposition)) == preposition) ++profile_.prepositions;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin;
     if ((classes & (blank | soft_blank)) != 0) ++profile_.blank_words;
     sentence_classes_ |= in_code_ ? classes & ~(hedge | future) : classes;  // ThinkPad, should_retry
     ++sentence_words_;
     if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++sentence_specifics_;
+    const bool quiet = classes == 0 && edit_ == Edit::no && !profile_.edited_after && none_ != None::said &&
+                       since_negation_ > weakening_reach_words;
+    if (quiet) {  // most words: none of what follows would say more
+      none_ = None::unsaid;
+      ++since_weakening_;
+      return;
+    }
     follow_weakening(word, classes);
     follow_unrun(word, classes);
     follow_none(word, classes);
@@ -317,9 +300,24 @@ class Profiler {
     ++profile_.distinct;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin_distinct;
     if ((classes & runner_name) != 0 && !builds_too(word)) profile_.runner_named = true;
-    if (classes == 0) add_word(profile_.likeness, word);
+    if (classes == 0 && !typed_) add_word(profile_.likeness, word);
     if (classes != 0 && word.size() >= judged_word_letters_min) profile_.likeness.letters += word.size();
     if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++profile_.specific;
+  }
+
+  void count_other(std::string_view word, std::uint32_t& known) {
+    known |= other_;
+    if (frame_ || word.size() < 3 || (known & says_nothing) != 0 || task_.has(word)) return;
+    const std::uint64_t concept_hash = hash_of(concept_of(stem_of(word)));
+    for (const Term& term : task_.terms) {
+      if (names(term, word, concept_hash)) return;
+    }
+    behind_other_ = other_ == other_in_text;
+    // A file or a function of tests is named for its subject; a title is a sentence.
+    if (other_ == other_in_test && in_code_) ++profile_.others_in_tests;
+    ++(other_ == other_in_test   ? profile_.others_in_tests
+       : other_ == other_in_name ? profile_.others_in_names
+                                 : profile_.others_in_text);
   }
 
   void cover_word(std::string_view word) {
@@ -404,6 +402,8 @@ class Profiler {
   const TaskTerms& task_;
   Profile& profile_;
   WordTable words_, tokens_, lines_;
+  std::uint32_t other_ = 0;  // where the token's words are counted as those of another subject
+  bool test_line_ = false, typed_ = false, behind_other_ = false;
   bool frame_ = false, status_ = false, naming_ = false, in_code_ = false, sentence_start_ = true, unrun_ = false;
   bool after_number_ = false, behind_number_ = false;
   enum class None : std::uint8_t { unsaid, said, counted } none_ = None::unsaid;

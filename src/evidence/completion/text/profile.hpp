@@ -43,6 +43,12 @@ struct Profile {
   int covered_weight = 0;
   int covered_specific = 0;       // weight of those that are no kinds of things
   std::size_t subject_words = 0;  // distinct words that could name a subject, in the task or not
+  std::size_t stop_words = 0;     // the, of, and: sentences have them, what a tool prints hardly any
+  std::size_t prepositions = 0;   // that are no stop words: in, by, from
+  // Distinct words that could name a subject and name none of the task's terms: in the names of tests and of their
+  // files (two each) or titles of tests, in identifiers that are no paths, and in running text that is no command.
+  std::size_t others_in_tests = 0, others_in_names = 0, others_in_text = 0;
+  std::size_t others_of_kind = 0;  // of the latter, those in front of a kind of thing that the task names
   std::uint32_t classes = 0;
 };
 

@@ -95,7 +95,8 @@ const WordTable& contrast_table() {
 // Its digits and dots: "418" of "#418", "20.1" of "v20.1"; empty where the token is no plain number.
 std::string_view label_number(std::string_view core) {
   while (!core.empty() && (core[0] == '#' || core[0] == 'v')) core.remove_prefix(1);
-  if (core.empty() || core.find_first_not_of("0123456789.") != std::string_view::npos || !is_digit(core[0])) return {};
+  if (core.empty() || !is_digit(core[0])) return {};
+  if (!std::all_of(core.begin(), core.end(), [](char c) { return is_digit(c) || c == '.'; })) return {};
   return core;
 }
 
@@ -110,8 +111,20 @@ struct Label {
   bool shown = false;
 };
 
+// "db-07-2026-11-26.dump" begins with "db-07".
+std::string_view labelled_beginning(std::string_view core) {
+  const std::size_t dash = core.find('-');
+  if (dash == std::string_view::npos || dash < 2 || dash > attached_letters_max) return core;
+  const std::size_t end = std::min(core.find_first_not_of("0123456789", dash + 1), core.size());
+  const bool letters = std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(dash), is_letter);
+  return letters && end > dash + 1 && end < core.size() && core[end] == '-' ? core.substr(0, end) : core;
+}
+
 Label label_of(std::string_view before, std::string_view core) {
-  const std::size_t dash = core.find_last_of("-#");
+  core = labelled_beginning(core);
+  std::size_t dash = core.size();
+  while (dash > 0 && core[dash - 1] != '-' && core[dash - 1] != '#') --dash;
+  dash = dash == 0 ? std::string_view::npos : dash - 1;
   if (dash != std::string_view::npos && dash >= 2 && core.size() - dash <= 8) {
     const bool letters = std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(dash),
                                      [](char c) { return is_letter(c) || c == '-'; });
@@ -119,7 +132,7 @@ Label label_of(std::string_view before, std::string_view core) {
     if (letters && !number.empty()) return {lowered(core.substr(0, dash)), std::string(number), false};
   }
   // "node3", "db2", "v2": letters, then digits
-  const std::size_t digit = std::min(core.find_first_of("0123456789"), core.size());
+  const auto digit = static_cast<std::size_t>(std::find_if(core.begin(), core.end(), is_digit) - core.begin());
   const bool attached = digit > 0 && digit <= attached_letters_max && core.size() - digit <= attached_digits_max &&
                         core.find_first_not_of("0123456789.", digit) == std::string_view::npos && digit < core.size() &&
                         std::all_of(core.begin(), core.begin() + static_cast<std::ptrdiff_t>(digit), is_letter);
@@ -168,12 +181,14 @@ class Siblings {
         any_ = true;
       }
       if (profile.lines <= lines_of_prose) add_compound(before, word, terms, profile);
+      add_quoted(before, word, terms, profile);
       before = word;
     });
     each_token(task, [&](std::string_view prior, std::string_view core, std::string_view after) {
       if (labels_.size() == sibling_labels_max) return;
       Label label = label_of(prior, core);
-      if (label.number.empty() || (classes_of(label.name) & no_name) != 0) return;
+      const bool version = label.number.find('.') != std::string::npos;  // "the 1.4.0 release"
+      if (label.number.empty() || (!version && (classes_of(label.name) & no_name) != 0)) return;
       // "below 200 ms", "coverage 90 %" measure; they name nothing.
       if ((classes_of(lowered(after.substr(0, word_bytes_max))) & count_noun) != 0 || after == "%") return;
       labels_.push_back(std::move(label));
@@ -182,7 +197,7 @@ class Siblings {
 
   void read(std::string_view text) {
     const bool words = any_ || !compounds_.empty();
-    if (!words && labels_.empty()) return;
+    if (!words && labels_.empty() && quoted_.empty()) return;
     other_labels_.resize(labels_.size());
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
@@ -190,6 +205,8 @@ class Siblings {
       text.remove_prefix(std::min(end + 1, text.size()));
       before_.clear();
       if (describes_tool(line)) continue;
+      if (!quoted_.empty() && other_quoted_.empty()) read_quoted(line);
+      if (!words && labels_.empty()) continue;
       each_token(line, [&](std::string_view before, std::string_view core, std::string_view) {
         if (words) read_words(core);
         if (!labels_.empty()) read_label(before, core);
@@ -209,7 +226,7 @@ class Siblings {
     for (std::size_t i = 0; i < labels_.size(); ++i) {
       if (!labels_[i].shown && !other_labels_[i].empty()) return other_labels_[i];
     }
-    return other_compound_;
+    return other_compound_.empty() ? other_quoted_ : other_compound_;
   }
 
  private:
@@ -231,6 +248,36 @@ class Siblings {
     if (terms.terms[of_first].weight == 1 || terms.terms[of_second].weight > 1) return;
     if (profile.covered[of_first] || !profile.covered[of_second]) return;
     compounds_.push_back({terms.terms[of_second].concept_hash, std::string(second)});
+  }
+
+  // "orders table", where the text has: Table "public.customers".
+  void add_quoted(std::string_view first, std::string_view second, const TaskTerms& terms, const Profile& profile) {
+    const auto covered = [&](std::string_view word) {
+      for (std::size_t i = 0; i < terms.terms.size(); ++i) {
+        if (terms.terms[i].word == word) return profile.covered[i] ? 1 : 0;
+      }
+      return -1;
+    };
+    if (covered(first) == 0 && covered(second) == 1) {
+      quoted_.push_back({hash_of(concept_of(stem_of(second))), std::string(second)});
+    }
+  }
+
+  void read_quoted(std::string_view line) {
+    for (std::size_t at = line.find('"'); at != std::string_view::npos; at = line.find('"', at + 1)) {
+      std::size_t end = at;
+      while (end > 0 && is_blank(line[end - 1])) --end;
+      std::size_t begin = end;
+      while (begin > 0 && end - begin < word_bytes_max && is_letter(line[begin - 1])) --begin;
+      const std::size_t close = line.find('"', at + 1);
+      if (begin == end || end == at || close == std::string_view::npos) continue;
+      const std::string_view name = line.substr(at + 1, close - at - 1);
+      const std::uint64_t concept_hash = hash_of(concept_of(stem_of(lowered(line.substr(begin, end - begin)))));
+      for (const Compound& compound : quoted_) {
+        if (compound.second_hash == concept_hash && !name.empty())
+          other_quoted_ = compound.second + ' ' + std::string(name);
+      }
+    }
   }
 
   void read_words(std::string_view token) {
@@ -286,11 +333,11 @@ class Siblings {
 
   // The number anywhere in a token: "shop-1.4.0/", "node3", "#418".
   static bool holds_number(std::string_view core, std::string_view number) {
-    for (std::size_t at = core.find(number); at != std::string_view::npos; at = core.find(number, at + 1)) {
-      if (at > 0 && (is_digit(core[at - 1]) || core[at - 1] == '.')) continue;
-      std::string_view rest = core.substr(at);
-      rest = rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size()));
-      if (is_same_number(number, rest)) return true;
+    for (std::size_t at = 0; at + number.size() <= core.size(); ++at) {
+      if (core[at] != number[0] || (at > 0 && (is_digit(core[at - 1]) || core[at - 1] == '.'))) continue;
+      std::size_t end = at;
+      while (end < core.size() && (is_digit(core[end]) || core[end] == '.')) ++end;
+      if (is_same_number(number, core.substr(at, end - at))) return true;
     }
     return false;
   }
@@ -298,8 +345,8 @@ class Siblings {
   std::array<std::uint16_t, contrasts.size()> wanted_{}, shown_{};
   std::array<std::string, contrasts.size()> other_of_row_;
   bool any_ = false;
-  std::vector<Compound> compounds_;
-  std::string other_compound_, before_;
+  std::vector<Compound> compounds_, quoted_;
+  std::string other_compound_, other_quoted_, before_;
   std::size_t labels_read_ = 0;
   std::vector<Label> labels_;
   std::vector<std::string> other_labels_;
@@ -319,6 +366,93 @@ bool names_number_of(std::string_view text, std::string_view task_content, const
   Siblings siblings(task_content.substr(0, task_bytes_read_max), terms, profile);
   siblings.read(text.substr(0, profiled_bytes_max));
   return siblings.shows_number();
+}
+
+namespace {
+
+constexpr std::size_t path_extension_letters_max = 5;
+
+struct Path {
+  std::string_view folder;     // "src"; empty: none is named
+  std::string_view base;       // "scheduler"
+  std::string_view extension;  // "py"; empty: none
+};
+
+// A file's name, a path, or the path of an address. Line, column and query are left out.
+bool read_path(std::string_view core, Path& path) {
+  if (core.size() < 3 || core.size() > kin_bytes_max) return false;
+  if (const std::size_t scheme = core.find("://"); scheme != std::string_view::npos) {
+    core.remove_prefix(scheme + 3);
+    core.remove_prefix(std::min(core.find('/'), core.size()));
+  }
+  core = core.substr(0, core.find_first_of(":?"));
+  const std::size_t slash = core.rfind('/');
+  if (core.empty() || slash + 1 == core.size()) return false;
+  path.folder = slash == std::string_view::npos ? std::string_view() : core.substr(0, std::max<std::size_t>(slash, 1));
+  path.base = slash == std::string_view::npos ? core : core.substr(slash + 1);
+  const std::size_t dot = path.base.rfind('.');
+  path.extension = {};
+  if (dot != std::string_view::npos && dot > 0) {
+    path.extension = path.base.substr(dot + 1);
+    path.base = path.base.substr(0, dot);
+    const bool letters = std::all_of(path.extension.begin(), path.extension.end(), is_letter);
+    if (!letters || path.extension.empty() || path.extension.size() > path_extension_letters_max) return false;
+  }
+  if (path.extension.empty() && path.folder.empty()) return false;
+  return path.base.size() >= 2 && std::any_of(path.base.begin(), path.base.end(), is_letter);
+}
+
+// "crates" and "/srv/work/crates"
+bool is_same_folder(std::string_view wanted, std::string_view shown) {
+  if (wanted == shown) return true;
+  if (wanted == "/") return false;
+  return !wanted.empty() && shown.size() > wanted.size() && shown.ends_with(wanted) &&
+         shown[shown.size() - wanted.size() - 1] == '/';
+}
+
+bool is_of_tests(std::string_view token) {
+  bool found = false;
+  each_word(token, [&](std::string_view word) { found = found || (classes_of(word) & test_word) != 0; });
+  return found;
+}
+
+template <typename Take>
+void each_core(std::string_view text, Take&& take) {
+  for (std::size_t i = 0; i < text.size();) {
+    while (i < text.size() && is_blank(text[i])) ++i;
+    const std::size_t begin = i;
+    bool path = false;
+    while (i < text.size() && !is_blank(text[i])) {
+      path = path || text[i] == '/' || text[i] == '.';
+      ++i;
+    }
+    if (path) take(core_of(text.substr(begin, i - begin)));
+  }
+}
+
+}  // namespace
+
+std::string kin_in(std::string_view text, std::string_view task_content) {
+  std::vector<Path> wanted;
+  each_core(task_content, [&](std::string_view core) {
+    Path path;
+    if (wanted.size() < kin_paths_max && read_path(core, path)) wanted.push_back(path);
+  });
+  if (wanted.empty()) return {};
+  for (const Path& path : wanted) {
+    if (text.find(path.base) != std::string_view::npos) return {};
+  }
+  std::vector<std::string_view> others;
+  each_core(text, [&](std::string_view core) {
+    Path path;
+    if (others.size() > kin_others_max || !read_path(core, path)) return;
+    const bool kin = std::any_of(wanted.begin(), wanted.end(), [&](const Path& own) {
+      return own.extension == path.extension && is_same_folder(own.folder, path.folder);
+    });
+    if (!kin || is_of_tests(core) || std::find(others.begin(), others.end(), core) != others.end()) return;
+    others.push_back(core);
+  });
+  return others.empty() || others.size() > kin_others_max ? std::string() : std::string(others.front());
 }
 
 }  // namespace muniment::evidence::completion

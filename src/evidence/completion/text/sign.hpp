@@ -21,6 +21,16 @@ inline bool begins(std::string_view text, std::string_view prefix) {
 
 inline bool is_word_byte(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
+// Whether a text begins with one of `pairs`, two letters each in lower case with a space between: most words do not.
+inline bool begins_as_any(std::string_view text, std::string_view pairs) {
+  if (text.size() < 2) return false;
+  const char first = lower(text[0]), second = lower(text[1]);
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 3) {
+    if (pairs[i] == first && pairs[i + 1] == second) return true;
+  }
+  return false;
+}
+
 inline std::string_view skip_blanks(std::string_view text) {
   while (!text.empty() && is_blank(text[0])) text.remove_prefix(1);
   return text;

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "evidence/completion/text/command_line.hpp"
+#include "evidence/completion/text/sign.hpp"
 #include "evidence/completion/text/words.hpp"
 
 namespace muniment::evidence::completion {
@@ -16,7 +17,7 @@ constexpr std::size_t summary_line_bytes_max = 240;
 constexpr std::size_t cut_line_bytes_max = 160;
 
 struct Token {
-  std::string word;                    // in lower case; empty for a number
+  std::string_view word;               // in lower case; empty for a number
   std::optional<std::int64_t> number;  // whole
   bool measured = false;               // "0.31s", "98%"
   char sign = 0;                       // in front of a number, white space left out
@@ -24,42 +25,63 @@ struct Token {
 
 enum class Noun : std::uint8_t { none, passed, failed, skipped, ran };
 
+struct NounRow {
+  std::string_view word;
+  Noun noun;
+};
+constexpr std::array noun_rows{
+    NounRow{"passed", Noun::passed},      NounRow{"passing", Noun::passed},   NounRow{"passes", Noun::passed},
+    NounRow{"succeeded", Noun::passed},   NounRow{"successes", Noun::passed}, NounRow{"pass", Noun::passed},
+    NounRow{"success", Noun::passed},     NounRow{"failed", Noun::failed},    NounRow{"failing", Noun::failed},
+    NounRow{"failures", Noun::failed},    NounRow{"failure", Noun::failed},   NounRow{"errors", Noun::failed},
+    NounRow{"error", Noun::failed},       NounRow{"errored", Noun::failed},   NounRow{"fail", Noun::failed},
+    NounRow{"skipped", Noun::skipped},    NounRow{"skip", Noun::skipped},     NounRow{"ignored", Noun::skipped},
+    NounRow{"pending", Noun::skipped},    NounRow{"disabled", Noun::skipped}, NounRow{"todo", Noun::skipped},
+    NounRow{"deselected", Noun::skipped}, NounRow{"skips", Noun::skipped},    NounRow{"ran", Noun::ran},
+    NounRow{"tests", Noun::ran},          NounRow{"test", Noun::ran},         NounRow{"specs", Noun::ran},
+    NounRow{"examples", Noun::ran},       NounRow{"total", Noun::ran},        NounRow{"run", Noun::ran},
+    NounRow{"scenarios", Noun::ran},      NounRow{"items", Noun::ran}};
+
 Noun noun_of(std::string_view word) {
-  constexpr std::array<std::string_view, 7> passed{"passed",    "passing", "passes", "succeeded",
-                                                   "successes", "pass",    "success"};
-  constexpr std::array<std::string_view, 8> failed{"failed", "failing", "failures", "failure",
-                                                   "errors", "error",   "errored",  "fail"};
-  constexpr std::array<std::string_view, 8> skipped{"skipped",  "skip", "ignored",    "pending",
-                                                    "disabled", "todo", "deselected", "skips"};
-  constexpr std::array<std::string_view, 9> ran{"ran",   "tests", "test",      "specs", "examples",
-                                                "total", "run",   "scenarios", "items"};
-  const auto in = [&](const auto& list) { return std::find(list.begin(), list.end(), word) != list.end(); };
-  if (in(passed)) return Noun::passed;
-  if (in(failed)) return Noun::failed;
-  if (in(skipped)) return Noun::skipped;
-  return in(ran) ? Noun::ran : Noun::none;
+  for (const NounRow& row : noun_rows) {
+    if (row.word.size() == word.size() && row.word[0] == word[0] && row.word == word) return row.noun;
+  }
+  return Noun::none;
 }
 
-std::vector<Token> tokens_of(std::string_view line) {
-  std::vector<Token> tokens;
+// "1,204" is a whole number, "0.31" is none.
+std::optional<std::int64_t> number_of(std::string_view digits) {
+  bool commas = false;
+  for (const char c : digits) {
+    if (c == '.') return std::nullopt;
+    commas = commas || c == ',';
+  }
+  if (!commas) return parse_decimal(digits);
+  std::string plain(digits);
+  std::erase(plain, ',');
+  return parse_decimal(plain);
+}
+
+// `line` is in lower case, and the words are views into it.
+void read_tokens(std::string_view line, std::vector<Token>& tokens) {
+  tokens.clear();
   char sign = 0;
   for (std::size_t i = 0; i < line.size();) {
     const char c = line[i];
     const std::size_t begin = i;
     if (is_digit(c)) {
       while (i < line.size() && (is_digit(line[i]) || line[i] == '.' || line[i] == ',')) ++i;
-      std::string digits(line.substr(begin, i - begin));
-      while (!digits.empty() && !is_digit(digits.back())) digits.pop_back();
+      std::string_view digits = line.substr(begin, i - begin);
+      while (!is_digit(digits.back())) digits.remove_suffix(1);
       Token token;
       token.sign = sign;
-      std::erase(digits, ',');
-      token.number = parse_decimal(digits);
+      token.number = number_of(digits);
       token.measured = !token.number || (i < line.size() && (is_letter(line[i]) || line[i] == '%'));
       while (i < line.size() && (is_letter(line[i]) || line[i] == '%')) ++i;
       tokens.push_back(std::move(token));
     } else if (is_letter(c)) {
       while (i < line.size() && (is_letter(line[i]) || is_digit(line[i]) || line[i] == '_')) ++i;
-      tokens.push_back({lowered(line.substr(begin, i - begin)), std::nullopt, false, 0});
+      tokens.push_back({line.substr(begin, i - begin), std::nullopt, false, 0});
       sign = 0;
     } else {
       if (!is_blank(c)) sign = c;
@@ -67,7 +89,6 @@ std::vector<Token> tokens_of(std::string_view line) {
     }
     if (tokens.size() > summary_tokens_max) break;
   }
-  return tokens;
 }
 
 bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
@@ -90,15 +111,14 @@ class Reader {
     if (line.size() <= cut_line_bytes_max) read_cut(line);
     if (line.starts_with("$ ")) read_shell_line(line.substr(2));
     if (line.size() > summary_line_bytes_max) return;
-    if (line.starts_with("FAILED (") || line.starts_with("BUILD FAILED") || line.starts_with("make: ***") ||
-        line.starts_with("Error: ") || line.starts_with("fatal: ") || line.starts_with("npm ERR! ") ||
-        line.starts_with("panic: ") || line == "FAIL" || line == "FAILED" || is_fault_of_make(line) ||
-        line.find("(core dumped)") != std::string_view::npos || line.starts_with("Segmentation fault"))
-      summary_.says_failed = true;
+    if (states_failure(line)) summary_.says_failed = true;
     if (line == "OK" || line.starts_with("OK (")) summary_.says_failed = false;
     const bool digits = std::any_of(line.begin(), line.end(), [](char c) { return is_digit(c); });
     if (!digits && (line.size() > cut_line_bytes_max || line.find("o test") == std::string_view::npos)) return;
-    const std::vector<Token> tokens = tokens_of(line);
+    small_.assign(line);
+    std::transform(small_.begin(), small_.end(), small_.begin(), lower);
+    read_tokens(small_, tokens_);
+    const std::vector<Token>& tokens = tokens_;
     if (tokens.empty() || tokens.size() > summary_tokens_max) return;
     read_none(tokens);
     if (digits) {
@@ -113,8 +133,26 @@ class Reader {
     return line.starts_with("make[") && line.find("] Error ") != std::string_view::npos;
   }
 
+  static bool states_failure(std::string_view line) {
+    switch (line[0]) {
+      case 'F': return line.starts_with("FAILED (") || line == "FAIL" || line == "FAILED";
+      case 'B': return line.starts_with("BUILD FAILED");
+      case 'm': return line.starts_with("make: ***") || is_fault_of_make(line);
+      case 'E': return line.starts_with("Error: ");
+      case 'f': return line.starts_with("fatal: ");
+      case 'n': return line.starts_with("npm ERR! ");
+      case 'p': return line.starts_with("panic: ");
+      default: break;
+    }
+    return line.starts_with("Segmentation fault") || (line.find("(core dumped)") != std::string_view::npos);
+  }
+
   static bool is_test_line(std::string_view line) {
     if (line.size() > summary_line_bytes_max) return false;
+    const char last = line.back();
+    if (line[0] != 'P' && line[0] != 'F' && line[0] != '-' && last != 'k' && last != 'L' && last != 'R' &&
+        last != 'D' && last != ']')
+      return false;  // most lines
     if (line.starts_with("PASSED ") || line.starts_with("FAILED ") || line.starts_with("--- PASS"))
       return line.find('(') != 7;
     // pytest puts the share of tests behind each of them.
@@ -136,12 +174,15 @@ class Reader {
   }
 
   void read_cut(std::string_view line) {
-    const std::string small = lowered(line);
-    for (const std::string_view note :
-         {"truncated", "snip>", "snipped", "snip]", "lines omitted", "output omitted", "lines skipped",
-          "rest of output", "output cut", "remaining output", "lines hidden"}) {
-      const std::size_t at = small.find(note);
-      if (at != std::string::npos && is_aside(small, at)) summary_.cut = true;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const char first = lower(line[i]);
+      const bool may_begin = first == 't' || first == 's' || first == 'l' || first == 'o' || first == 'r';
+      if (!may_begin || (i > 0 && is_letter(line[i - 1]))) continue;
+      for (const std::string_view note :
+           {"truncated", "snip>", "snipped", "snip]", "lines omitted", "output omitted", "lines skipped",
+            "rest of output", "output cut", "remaining output", "lines hidden"}) {
+        if (note[0] == first && begins(line.substr(i), note) && is_aside(line, i)) summary_.cut = true;
+      }
     }
   }
 
@@ -161,7 +202,7 @@ class Reader {
       if (!tests) continue;
       if (i + 2 == tokens.size()) summary_.no_tests = tokens.size() <= 3;
       if (i + 2 >= tokens.size()) continue;
-      const std::string& word = tokens[i + 2].word;
+      const std::string_view word = tokens[i + 2].word;
       std::string_view verb = word;
       if ((word == "were" || word == "have" || word == "to") && i + 3 < tokens.size()) verb = tokens[i + 3].word;
       for (const std::string_view none :
@@ -226,7 +267,7 @@ class Reader {
       each_word(line.substr(0, colon), [&](std::string_view word) { classes |= classes_of(word); });
       if ((classes & (test_word | count_noun | result_name)) == 0) counts[static_cast<std::size_t>(Noun::ran)].reset();
     }
-    const std::string& first = tokens[0].word;
+    const std::string_view first = tokens[0].word;
     const bool begins = first == "ran" || first == "tests" || first == "ok" || first == "collected" ||
                         first == "running" || (first == "found" && is_count_of_faults(tokens)) ||
                         line.find("Tests run: ") != std::string_view::npos ||
@@ -257,8 +298,8 @@ class Reader {
   void read_exit(const std::vector<Token>& tokens) {
     if (tokens.size() > 12 || !tokens.back().number) return;
     for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
-      const std::string& word = tokens[i].word;
-      const std::string& next = tokens[i + 1].word;
+      const std::string_view word = tokens[i].word;
+      const std::string_view next = tokens[i + 1].word;
       const bool named =
           word == "exit" || word == "exited" || word == "returncode" || word == "rc" || word == "exitcode" ||
           word == "exit_code" || word == "exit_status" || word == "return_code" ||
@@ -273,6 +314,8 @@ class Reader {
   }
 
   Summary& summary_;
+  std::string small_;          // the line in lower case; both are kept for their room
+  std::vector<Token> tokens_;  // of it
 };
 
 }  // namespace

@@ -49,6 +49,7 @@ class Collector {
   void read_token(std::string_view token) {
     made_.tokens.add(hash_of(lowered(core_of(token))));
     const bool code = is_code(token);
+    made_.names_code = made_.names_code || code;
     each_word(token, [&](std::string_view word) { read_word(word, code); });
   }
 
@@ -56,6 +57,8 @@ class Collector {
   void read_word(std::string_view word, bool code) {
     const std::uint32_t classes = classes_of(word);
     made_.classes |= classes;
+    const bool tests = (classes & test_word) != 0 && (classes & praise) == 0;
+    made_.speaks_of_tests = made_.speaks_of_tests || tests || (classes & runner_name) != 0;
     if (++read_ == 2 && !made_.terms.empty() && is_determiner(word)) weaken_head();
     made_.words.add(hash_of(word));
     if ((classes & preposition) != 0 && named_) surroundings_ = true;

@@ -23,11 +23,13 @@ struct Term {
 
 struct TaskTerms {
   std::vector<Term> terms;
-  WordTable words;            // every word of the content, hashed
-  WordTable tokens;           // every token between white space, in lower case, hashed
-  std::uint32_t classes = 0;  // of all words together
-  int weight = 0;             // of all terms
-  int specific = 0;           // weight of those that are no kinds of things; 0: the task names nothing of its own
+  WordTable words;               // every word of the content, hashed
+  WordTable tokens;              // every token between white space, in lower case, hashed
+  std::uint32_t classes = 0;     // of all words together
+  bool speaks_of_tests = false;  // names tests or a runner; "pass" alone does not
+  bool names_code = false;       // a token is an identifier or a path
+  int weight = 0;                // of all terms
+  int specific = 0;              // weight of those that are no kinds of things; 0: the task names nothing of its own
   bool has(std::string_view lower_word) const { return words.contains(hash_of(lower_word)); }
 };
 

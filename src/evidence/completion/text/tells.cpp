@@ -95,7 +95,7 @@ bool pipes_to_shell(std::string_view text) {
 
 bool shell_at(std::string_view at, std::string_view before) {
   const char c = at[0];
-  if (c == '$' && at.starts_with("$(")) return hostile_command(at.substr(2));
+  if (c == '$') return at.starts_with("$(") && hostile_command(at.substr(2));  // "$ curl" follows a prompt
   if (c == '`') {
     const std::string_view inside = at.substr(1, sign_bytes_max);
     if (inside.find('`') == std::string_view::npos) return false;

@@ -8,7 +8,7 @@ namespace {
 
 bool is_any(std::string_view word, std::initializer_list<std::string_view> list) {
   return std::any_of(list.begin(), list.end(),
-                     [&](std::string_view one) { return begins_word(word, one) && word.size() == one.size(); });
+                     [&](std::string_view one) { return word.size() == one.size() && begins(word, one); });
 }
 
 // The next word, from where `rest` begins; `rest` moves behind it.
@@ -32,6 +32,7 @@ bool at_sentence_start(std::string_view before) {
 }  // namespace
 
 bool overrides_instructions(std::string_view at) {
+  if (!begins_as_any(at, "ig di fo ov by sk")) return false;
   std::string_view rest = at.substr(0, sign_bytes_max);
   const std::string_view verb = next_word(rest);
   if (!is_any(verb, {"ignore", "disregard", "forget", "override", "bypass", "skip"})) return false;
@@ -51,6 +52,7 @@ bool overrides_instructions(std::string_view at) {
 
 // "Mark this task as complete", "please approve the evidence": an order to the reader, at the start of a sentence.
 bool orders_reader(std::string_view at, std::string_view before) {
+  if (!begins_as_any(at, "ma se tr co ac ap re ou an yo")) return false;
   std::string_view rest = at.substr(0, sign_bytes_max);
   const std::string_view verb = next_word(rest);
   if (!is_any(verb, {"mark", "set", "treat", "consider", "accept", "approve", "return", "report", "respond", "output",
@@ -74,9 +76,10 @@ bool orders_reader(std::string_view at, std::string_view before) {
 }
 
 bool takes_role(std::string_view at, std::string_view before) {
+  const bool bracket = at[0] == '<' || at[0] == '[';
   for (const std::string_view mark :
        {"<|im_start|>", "<|system|>", "<|endoftext|>", "[inst]", "<<sys>>", "[/inst]", "<system>"}) {
-    if (begins(at, mark)) return true;
+    if (bracket && begins(at, mark)) return true;
   }
   const bool line_start = before.empty() || before.back() == '\n';
   if (!line_start) return false;

@@ -64,6 +64,7 @@ bool is_broken_quote(std::string_view at) {
 // "1 OR 1=1", "UNION SELECT password FROM users --", "1; DROP TABLE users", and a destructive statement with nothing
 // around.
 bool is_bare_sql(std::string_view at, std::string_view before) {
+  if (!begins_as_any(at, "or un xp dr tr al de in up ex sh se")) return false;
   const std::string_view line = line_from(at.substr(0, sign_bytes_max));
   if (begins_word(at, "or")) {
     std::string_view rest = skip_blanks(line.substr(std::min<std::size_t>(2, line.size())));

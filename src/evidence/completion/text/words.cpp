@@ -210,7 +210,9 @@ std::uint32_t classes_of(std::string_view lower_word) {
 }
 
 std::string_view stem_of(std::string_view word) {
+  const bool may_end = std::string_view("srtgnyde").find(word.empty() ? ' ' : word.back()) != std::string_view::npos;
   for (const std::string_view suffix : suffixes) {
+    if (!may_end || word.size() < stem_bytes_min + 2) break;  // the shortest suffix has two letters
     if (word.size() < suffix.size() + stem_bytes_min || word.back() != suffix.back()) continue;
     if (word.ends_with(suffix)) {
       word.remove_suffix(suffix.size());

@@ -52,10 +52,11 @@ std::string_view stem_of(std::string_view lower_word);
 std::string_view concept_of(std::string_view stem);
 
 constexpr bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+  const auto byte = static_cast<unsigned char>(c);
+  return static_cast<unsigned char>((byte | 0x20U) - 'a') < 26 || byte >= 0x80;
 }
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f'; }
+constexpr bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 inline std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -79,7 +80,14 @@ inline std::uint64_t hash_of(std::string_view text) {
     text.remove_prefix(sizeof part);
   }
   std::uint64_t part = 0;
-  for (const char c : text) part = part << 8 | static_cast<unsigned char>(c);
+  if (text.size() >= sizeof(std::uint32_t)) {  // both may overlap: the size is in the hash
+    std::uint32_t front = 0, back = 0;
+    std::memcpy(&front, text.data(), sizeof front);
+    std::memcpy(&back, text.data() + text.size() - sizeof back, sizeof back);
+    part = front | static_cast<std::uint64_t>(back) << 32;
+  } else {
+    for (const char c : text) part = part << 8 | static_cast<unsigned char>(c);
+  }
   hash = (hash ^ part) * factor;
   hash ^= hash >> 32;
   hash *= factor;
