@@ -86,7 +86,7 @@ struct ReportData {
   ReportRows late, interrupted, pending;
   std::set<std::int64_t> erased;  // run_seq of events without a body
   std::int64_t pending_dropped = 0;
-  bool pending_known = true;        // false: the run's state could not be read
+  bool pending_known = true;  // false: the run's state could not be read
   std::int64_t commands_started = 0;
   std::int64_t begun = 0;           // calls, commands, approvals, children and steps
   std::int64_t failed_calls = 0;    // answers, results, commands and steps that failed
