@@ -106,10 +106,9 @@ void DocumentCarrier::work() {
           log_warning("carrying documents", {{"error", marked.error().message}});
       }
       return set_note(
-          left_ == 0
-              ? std::string()
-              : fmt::format("{} documents of the restored log were not copied; the daemon's log has the reasons",
-                            left_));
+          left_ == 0 ? std::string()
+                     : fmt::format("{} documents of the restored log were not copied; the daemon's log has the reasons",
+                                   left_));
     }
     set_note(fmt::format("documents of the restored log are being carried over, {} so far: {}", carried_,
                          done.error().message));
@@ -167,9 +166,9 @@ Status DocumentCarrier::carry_corpus(std::size_t log, const store::CorpusRow& co
       if (!carried && stays_behind(carried.error())) {
         ++left_;
         log_warning("a document of the restored log was not copied", {{"log_no", logs_[log]->place.log_no},
-                                                                            {"corpus", row.corpus},
-                                                                            {"document", row.document},
-                                                                            {"error", carried.error().message}});
+                                                                      {"corpus", row.corpus},
+                                                                      {"document", row.document},
+                                                                      {"error", carried.error().message}});
         continue;
       }
       if (!carried) return std::move(carried).error();
