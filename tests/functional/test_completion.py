@@ -414,7 +414,7 @@ class Policies(GateCase):
         validator.chmod(validator.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
         policy = folder / "completion.toml"
         policy.write_text(f'[task.review]\nvalidators = ["approval"]\n[task.hasty]\nat_least_seconds = 3600\n'
-                          f'[task.checked]\nother_actor = true\n[task.guarded]\nstrict = true\n[task.broken]\nvalidators = ["broken"]\n'
+                          f'[task.checked]\nother_actor = true\n[task.local]\nsame_run = true\n[task.guarded]\nstrict = true\n[task.broken]\nvalidators = ["broken"]\n'
                           f'[validator.approval]\ncommand = ["{validator}"]\n[validator.broken]\ncommand = ["/bin/false"]\n')
         (folder / "muniment.toml").write_text(f'completion_policy = "{policy}"\n')
         cls.daemon.arguments += ["--config", str(folder / "muniment.toml")]
@@ -441,8 +441,14 @@ class Policies(GateCase):
         self.assert_refused(self.complete(self.open(type="checked"), self.evidence()), "same_actor")
 
     def test_a_client_cannot_open_its_way_out_of_the_file(self) -> None:
-        task = self.open(type="guarded", requires_evidence=False)
-        self.assert_refused(self.complete(task), "no_evidence")
+        for type in ("guarded", "checked", "local", "review"):
+            with self.subTest(type):
+                task = self.open(type=type, requires_evidence=False)
+                self.assert_refused(self.complete(task), "no_evidence")
+                self.assertEqual(self.status(task), "open")
+                judged = self.call("task.validate", content="Release 2.0", type=type, requires_evidence=False, evidence_ids=[])
+                self.assert_refused(judged, "no_evidence")
+        self.assertTrue(self.complete(self.open(type="free", requires_evidence=False))["completed"])
 
     def test_a_policy_that_is_wrong_stops_the_start(self) -> None:
         daemon = Daemon()

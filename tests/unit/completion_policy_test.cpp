@@ -42,6 +42,21 @@ TEST(Policy, ARequestCanOnlyTighten) {
   EXPECT_TRUE(Policies().of_type("x", true).strict);
 }
 
+TEST(Policy, EachRuleAboutEvidenceDemandsEvidence) {
+  const auto demands = [](const std::string& rule) {
+    return Policies::parse("[task.x]\n" + rule + "\n[validator.v]\ncommand = [\"/bin/true\"]")
+        ->of_type("x")
+        .demands_evidence();
+  };
+  for (const char* rule : {"strict = true", "required_type = \"review\"", "other_actor = true", "same_run = true",
+                           "validators = [\"v\"]", "fresh_for_seconds = 3600"})
+    EXPECT_TRUE(demands(rule)) << rule;
+  // A rule about the task holds without evidence, and these loosen or only name programs.
+  for (const char* rule : {"", "at_least_seconds = 60", "fresh_for_seconds = 86400", "runners = [\"scripts/test\"]",
+                           "allow = [\"sql\"]", "other_actor = false"})
+    EXPECT_FALSE(demands(rule)) << rule;
+}
+
 TEST(Policy, AnUnknownKeyIsRefusedWithItsLine) {
   EXPECT_NE(error_of("\n\nfresh = 1").find("line 3: fresh"), std::string::npos) << error_of("\n\nfresh = 1");
   EXPECT_NE(error_of("[task.default]\n\nfresh_for = 1").find("line 3: task.default.fresh_for"), std::string::npos);

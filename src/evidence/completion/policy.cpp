@@ -140,6 +140,11 @@ Result<const toml::table*> table_of(const toml::node& node, const std::string& p
 
 }  // namespace
 
+bool Policy::demands_evidence() const {
+  return strict || !required_type.empty() || fresh_for < Policy().fresh_for || other_actor || same_run ||
+         !validators.empty();
+}
+
 Policies::Policies() { by_type_.emplace(default_section, Policy{}); }
 
 Result<Policies> Policies::parse(std::string_view text) {

@@ -21,6 +21,10 @@ struct Policy {
   std::vector<std::string> allowed;     // codes of findings that do not block
   std::vector<std::string> runners;     // further programs that run tests, as `scripts/test`
   std::vector<std::string> validators;  // names of custom validators, in order
+
+  // True if a rule looks at the evidence of a task. A task under such a policy requires evidence, whatever its request
+  // says: without a piece to look at, the rule would hold for nothing.
+  bool demands_evidence() const;
 };
 
 // A custom validator: a program of the configuration that reads JSON and answers with JSON.

@@ -160,8 +160,7 @@ Result<Judged> judge(Call& call, std::shared_ptr<store::Run> run, std::optional<
   const bool strict = call.params["strict"].as_bool().value_or(false);
   const completion::Policy policy = call.services.policies.of_type(judged.task.type, strict);
   // A client that opens a task cannot weaken what the policy file requires.
-  const completion::Policy file = call.services.policies.of_type(judged.task.type);
-  if (file.strict || !file.required_type.empty()) judged.task.requires_evidence = true;
+  if (call.services.policies.of_type(judged.task.type).demands_evidence()) judged.task.requires_evidence = true;
   judged.judgement = completion::judge(judged.task, judged.pieces.pieces, policy, call.services.clock.now());
   hold_requirement(judged, call.params);
   require_same_run(judged, policy);
