@@ -115,6 +115,18 @@ class Store(EvidenceCase):
         (self.base / ".beads").unlink()
         self.assertEqual(self.store.export_evidence(evidence.id), self.file_of(evidence))
 
+    def test_a_symbolic_link_in_place_of_a_folder_is_not_followed(self) -> None:
+        outside = self.base / "outside"
+        (outside / "evidence").mkdir(parents=True)
+        for link, target in ((self.base / ".beads", outside), (self.base / ".beads" / "evidence", outside / "evidence")):
+            with self.subTest(link=link.name):
+                link.parent.mkdir(exist_ok=True)
+                link.symlink_to(target)
+                with self.assertRaisesRegex(FileNotWritten, "symbolic link"):
+                    self.added()
+                self.assertEqual(list((outside / "evidence").iterdir()), [])
+                link.unlink()
+
     def test_without_files_none_are_written(self) -> None:
         evidence = self.store_of(self.run_id, files=False).add_evidence("review", REVIEW, "human")
         self.assertFalse((self.base / ".beads").exists())
@@ -191,6 +203,12 @@ class Files(EvidenceCase):
         os.mkfifo(self.file_of(evidence))
         self.assertFalse(self.store.verify_integrity(evidence.id))
 
+    def test_a_folder_in_place_of_a_file_is_found(self) -> None:
+        evidence = self.added()
+        self.file_of(evidence).unlink()
+        self.file_of(evidence).mkdir()
+        self.assert_violation(evidence)
+
     def test_another_layout_of_the_same_record_is_no_edit(self) -> None:
         evidence = self.added()
         record = evidence.as_dict()
@@ -226,7 +244,9 @@ class Files(EvidenceCase):
             file.write_text(text)
             with self.subTest(text=text), self.assertRaises(InvalidEvidence):
                 self.store.import_evidence(file)
-
+        for path in (self.base, self.base / "none.json", "/dev/zero"):
+            with self.subTest(path=path), self.assertRaisesRegex(InvalidEvidence, "not a regular file"):
+                self.store.import_evidence(path)
 
     def test_what_was_recorded_without_a_validator_or_by_a_pointer_is_no_edit(self) -> None:
         stored = self.client.put(self.run_id, TESTED.encode(), mime_type="text/plain")

@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import stat
-import tempfile
 import threading
 import uuid
 from collections.abc import Iterator
@@ -187,7 +186,10 @@ class EvidenceStore:
     def import_evidence(self, file: Path) -> Evidence:
         """Records what a file says, as evidence of the same id. Raises InvalidEvidence for what is no record, and MunimentError
         `conflict` for an edited one, which the daemon records as a violation."""
-        record = _parsed(_bytes_of(pathlib.Path(file)))
+        raw = _bytes_of(pathlib.Path(file))
+        if not raw:
+            raise InvalidEvidence(f"{file}: it is empty, or not a regular file that can be read. Name the file of one piece of evidence")
+        record = _parsed(raw)
         if record is None:
             raise InvalidEvidence(f"{file}: expected a JSON object with {', '.join(RECORD_MEMBERS)}")
         with _clear_errors():
@@ -243,19 +245,11 @@ class EvidenceStore:
             raise FileNotWritten(f"evidence {evidence.id} is recorded; Python would write its numbers in another way than they were "
                                  f"recorded. Write its file with: muniment evidence export {evidence.id} --into DIR", evidence)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
+            folder = _open_folder(self.base_path)
             try:
-                with os.fdopen(handle, "wb") as out:
-                    out.write(_file_text(record).encode())
-                    os.fchmod(out.fileno(), FILE_MODE)
-                    out.flush()
-                    os.fsync(out.fileno())
-                os.replace(name, path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(name)
-                raise
+                _replace_file(folder, path.name, _file_text(record).encode())
+            finally:
+                os.close(folder)
         except OSError as error:
             raise FileNotWritten(f"evidence {evidence.id} is recorded; its file could not be written: {error}. Write it again: "
                                  f"store.export_evidence({evidence.id!r})", evidence) from error
@@ -308,13 +302,53 @@ def _is_uuid(text: Any) -> bool:
 
 
 def _bytes_of(file: pathlib.Path) -> bytes:
-    """At most FILE_BYTES_MAX of a regular file. A link, a pipe and what cannot be read have none."""
+    """At most FILE_BYTES_MAX of a regular file. A link, a folder, a pipe and what cannot be read have none."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):   # fdopen raises for a folder
+                return b""
+            with os.fdopen(handle, "rb", closefd=False) as opened:
+                return opened.read(FILE_BYTES_MAX)
+        finally:
+            os.close(handle)
     except OSError:
         return b""
-    with os.fdopen(handle, "rb") as opened:
-        return opened.read(FILE_BYTES_MAX) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+
+
+def _open_folder(base: pathlib.Path) -> int:
+    """A descriptor of the folder of files below `base`, which is made where it is missing. A symbolic link in place of one of
+    its parts is refused: it may lead out of `base`."""
+    base.mkdir(parents=True, exist_ok=True)
+    folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for name in FOLDER.parts:
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, dir_fd=folder)
+            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        except NotADirectoryError:
+            raise NotADirectoryError(f"{name} in {base} is a file or a symbolic link, and must be a folder") from None
+        finally:
+            os.close(folder)
+        folder = below
+    return folder
+
+
+def _replace_file(folder: int, name: str, content: bytes) -> None:
+    """Writes the file in the open folder, as a whole or not at all."""
+    temporary = f".{uuid.uuid4().hex}.tmp"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+            os.fchmod(out.fileno(), FILE_MODE)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
 
 
 def _parsed(raw: bytes) -> Optional[Json]:
