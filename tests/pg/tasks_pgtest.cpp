@@ -148,6 +148,18 @@ TEST_F(TaskTest, TasksAreListedByStatusInTheOrderOfTheLog) {
   EXPECT_EQ(tasks({}, first, 1), (std::vector<Place>{{"a", completed}}));
 }
 
+TEST_F(TaskTest, OfNamedTasksTheOpenOnesAreFound) {
+  for (const char* id : {"b", "a", "c", "d"}) open(run_, id);
+  open(start_run("r2"), "e");
+  complete(run_, "c", {});
+  const auto found = reader->open_tasks("r1", {"a", "b", "c", "e", "none", "a"});
+  ASSERT_TRUE(found) << found.error().message;
+  ASSERT_EQ(found->size(), 2u);
+  EXPECT_EQ(found->at(0).task_id, "b");
+  EXPECT_EQ(found->at(1).task_id, "a");
+  EXPECT_TRUE(reader->open_tasks("r1", {})->empty());
+}
+
 TEST_F(TaskTest, ATaskIsOpenedAndCompletedOnce) {
   open(run_, "t1");
   const auto again = append(opening(run_, "t1"));

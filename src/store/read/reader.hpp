@@ -176,6 +176,8 @@ class Reader {
   // -1: from the first. A task whose task.opened event was erased is not listed.
   Result<std::vector<TaskPlace>> tasks(std::string_view run_id, std::optional<bool> completed, std::int64_t after_seq,
                                        std::size_t limit);
+  // Returns those of these tasks that are open, in the order in which they were opened.
+  Result<std::vector<TaskPlace>> open_tasks(std::string_view run_id, const std::vector<std::string>& task_ids);
   // Returns those of these evidence.recorded events that completed a task, with the task, ordered by evidence_seq.
   Result<std::vector<TaskEvidenceRow>> evidence_spent(const std::vector<std::int64_t>& evidence_seqs);
   // Returns the first other task that was completed with this evidence: by any use of it, by evidence from the same

@@ -66,6 +66,18 @@ Result<std::vector<TaskPlace>> Reader::tasks(std::string_view run_id, std::optio
   });
 }
 
+Result<std::vector<TaskPlace>> Reader::open_tasks(std::string_view run_id, const std::vector<std::string>& task_ids) {
+  return guarded(impl_->connection, "looking for open tasks", [&] {
+    return rows_of(query(impl_->connection, "open_tasks",
+                         "SELECT o.task_id, o.seq, NULL FROM task_change o WHERE o.log_no = $1 AND o.run_id = $2"
+                         " AND o.task_id = ANY ($3::text[]) AND o.change = 'opened' AND o.seq < $4"
+                         " AND NOT EXISTS (SELECT FROM task_change c WHERE c.log_no = o.log_no AND c.run_id = o.run_id"
+                         " AND c.task_id = o.task_id AND c.change = 'completed' AND c.seq < $4) ORDER BY o.seq",
+                         impl_->params().text(run_id).texts(task_ids).integer(impl_->place.size)),
+                   task_place_of);
+  });
+}
+
 Result<std::vector<TaskEvidenceRow>> Reader::evidence_spent(const std::vector<std::int64_t>& evidence_seqs) {
   return guarded(impl_->connection, "looking for tasks that evidence completed", [&] {
     return rows_of(

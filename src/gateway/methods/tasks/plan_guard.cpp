@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -13,10 +14,30 @@
 namespace muniment::gateway::methods {
 namespace {
 
-constexpr std::array<std::string_view, 5> finished = {"completed", "complete", "done", "finished", "closed"};
+// Statuses that do not call an item done, as agents write them, in order. Every other status does: a word that is not
+// known here must not be a way past the gate.
+constexpr std::array<std::string_view, 34> unfinished = {
+    "abandoned", "active",  "backlog",     "blocked",   "canceled",   "cancelled", "deferred",    "doing",   "draft",
+    "failed",    "failing", "in_progress", "in_review", "incomplete", "new",       "not_started", "on_hold", "ongoing",
+    "open",      "paused",  "pending",     "planned",   "queued",     "ready",     "reopened",    "running", "skipped",
+    "started",   "stopped", "to_do",       "todo",      "unknown",    "waiting",   "working"};
+static_assert(std::ranges::is_sorted(unfinished));
 constexpr std::array<std::string_view, 5> of_the_gate = {"task.opened", "task.validated", "task.completed",
                                                          "evidence.recorded", "violation.detected"};
-constexpr std::size_t open_tasks_max = 1000;  // per run, the oldest
+
+// Without white space around it, in lower case, words joined by "_": "In Progress" as in_progress.
+std::string folded(std::string_view status) {
+  constexpr std::string_view blanks = " \t\r\n\f\v";
+  const std::size_t begin = std::min(status.find_first_not_of(blanks), status.size());
+  std::string word(status.substr(begin, status.find_last_not_of(blanks) + 1 - begin));
+  for (char& c : word) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == ' ' || c == '-') c = '_';
+  }
+  return word;
+}
+
+bool is_finished(std::string_view status) { return !std::ranges::binary_search(unfinished, folded(status)); }
 
 // Returns the ids of the finished items.
 std::vector<std::string> finished_items(const AdmittedAppend& admitted, std::size_t at_most) {
@@ -25,7 +46,7 @@ std::vector<std::string> finished_items(const AdmittedAppend& admitted, std::siz
     if (event.event.type != "plan.updated") continue;
     for (const json::Value item : event.body["items"]) {
       if (ids.size() == at_most) return ids;
-      if (std::ranges::find(finished, item["status"].string_or("")) == finished.end()) continue;
+      if (!is_finished(item["status"].string_or(""))) continue;
       ids.push_back(item["id"].string_or(""));
     }
   }
@@ -41,11 +62,9 @@ Result<std::vector<events::NewEvent>> plan_violations(Call& call, const store::R
   std::vector<events::NewEvent> violations;
   const std::vector<std::string> ids = finished_items(admitted, SIZE_MAX);
   if (ids.empty()) return violations;
-  ASSIGN_OR_RETURN(const auto open, call.reader->tasks(run.run_id, false, -1, open_tasks_max));
-  const std::set<std::string_view> finished_ids(ids.begin(), ids.end());
+  ASSIGN_OR_RETURN(const auto open, call.reader->open_tasks(run.run_id, ids));
   for (const store::TaskPlace& task : open) {
     const std::string& id = task.task_id;
-    if (!finished_ids.contains(id)) continue;
     violations.push_back(violation_event(
         call, run, {"direct_change", fmt::format("plan.updated marks task {} as done, but it is open", id), id, ""}));
   }

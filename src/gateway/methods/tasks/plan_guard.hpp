@@ -1,5 +1,6 @@
 // Detects attempts to change a task's status without task.complete: a plan that marks an open task as done, and an
-// event.append of an event that only the gate writes.
+// event.append of an event that only the gate writes. An item is finished unless its status is a known word for an
+// unfinished one.
 #pragma once
 
 #include <vector>
