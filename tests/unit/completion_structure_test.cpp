@@ -80,6 +80,33 @@ TEST(Structure, AReportWithoutItsEndIsTruncated) {
   EXPECT_EQ(blocked_by(judged(piece)), "truncated");
 }
 
+TEST(Structure, AReportThatIsCutIsNoContradiction) {
+  Piece piece = recorded_piece();
+  piece.command->report = reports::read_report("<testsuite name='a' tests='1'><testcase name='t'/>");
+  const Judgement judgement = judged(piece);
+  EXPECT_EQ(judgement.findings.front().code, "truncated");
+  EXPECT_EQ(judgement.verdict, Verdict::inconclusive);
+}
+
+TEST(Structure, AReportThatTheParserRefusesIsRefusedWithItsReason) {
+  const std::string suite = "<testsuite name='a' tests='1'><testcase name='t'/></testsuite>";
+  const std::pair<std::string, std::string> cases[] = {
+      {"<!DOCTYPE testsuite>" + suite, "document type declarations are not accepted"},
+      {"<?xml version='1.0' encoding='klingon'?>" + suite, "unknown encoding"},
+      {"<testsuite tests='1'><testcase name='\xff\xfe'/></testsuite>", "not well-formed"},
+      {std::string("<testsuite tests='1'><testcase name='a\0b'/></testsuite>", 53), "not well-formed"}};
+  for (const auto& [text, reason] : cases) {
+    Piece piece = recorded_piece();
+    piece.command->report = reports::read_report(text);
+    ASSERT_TRUE(piece.command->report) << text;
+    const Judgement judgement = judged(piece);
+    EXPECT_EQ(judgement.findings.front().code, "unreadable") << judgement.reason;
+    EXPECT_NE(judgement.reason.find(reason), std::string::npos) << judgement.reason;
+    EXPECT_EQ(judgement.reason.find("truncated"), std::string::npos) << judgement.reason;
+    EXPECT_EQ(judgement.verdict, Verdict::inconclusive) << judgement.reason;
+  }
+}
+
 TEST(Structure, FewerTestsThanInTheLastAcceptedRunFail) {
   Piece piece = recorded_piece();
   piece.command->earlier = reports::Counts{4, 4, 0, 0};

@@ -75,6 +75,7 @@ TEST(JUnit, AFailureHasTheNameOfItsClassAndTest) {
 TEST(JUnit, AReportWithoutItsClosingTagIsTruncated) {
   const Report report = read_golden("junit_truncated.xml");
   EXPECT_FALSE(report.complete);
+  EXPECT_FALSE(report.unreadable);
   EXPECT_NE(report.problem.find("line 6"), std::string::npos) << report.problem;
 }
 
@@ -105,6 +106,7 @@ TEST(JUnit, AnotherElementWithAPrefixOfTheNameIsNoReport) {
 TEST(Xml, ADocumentTypeIsRefused) {
   const Report report = read_golden("junit_entities.xml");
   EXPECT_EQ(report.counts, Counts{});
+  EXPECT_TRUE(report.unreadable);
   EXPECT_NE(report.problem.find("document type declarations are not accepted"), std::string::npos) << report.problem;
 }
 

@@ -68,6 +68,7 @@ enum class Code : std::uint8_t {
   more_skipped,
   tests_failed,
   truncated,
+  unreadable,
   command_failed,
   exit_contradicts,
   exit_masked,

@@ -62,6 +62,7 @@ constexpr std::array rows{
     CodeRow{Code::more_skipped, "structure", "more_skipped", V::fail, true, ""},
     CodeRow{Code::tests_failed, "structure", "tests_failed", V::fail, true, ""},
     CodeRow{Code::truncated, "structure", "truncated", V::inconclusive, true, ""},
+    CodeRow{Code::unreadable, "structure", "unreadable", V::inconclusive, true, ""},
     CodeRow{Code::command_failed, "structure", "command_failed", V::fail, true, ""},
     CodeRow{Code::exit_contradicts, "structure", "exit_contradicts", V::fail, true, ""},
     CodeRow{Code::exit_masked, "structure", "exit_masked", V::inconclusive, true, ""},

@@ -184,10 +184,14 @@ class Structure {
 
   void check_report(const Report& report) {
     const Counts& counts = report.counts;
-    if (!report.complete) {
-      add(Code::truncated, "The report is truncated: it has no end. Record the whole output.");
-    }
-    if (!report.problem.empty()) {
+    const bool cut = !report.complete && !report.unreadable;
+    if (cut) add(Code::truncated, "The report is truncated: it has no end. Record the whole output.");
+    if (report.unreadable) {
+      add(Code::unreadable, "The report cannot be read: " + preview(report.problem, 300) +
+                                ". Record a report that the tool wrote and nothing changed.");
+    } else if (cut && report.problem.find("truncated") != std::string::npos) {
+      // No contradiction: the problem is that the end is missing.
+    } else if (!report.problem.empty()) {
       add(Code::counts_disagree, "The report contradicts itself: " + preview(report.problem, 300) +
                                      " Record the output as the tool wrote it.");
     } else if (counts.passed < 0 || counts.failed < 0 || counts.skipped < 0 ||

@@ -34,6 +34,7 @@ Report damaged(std::string_view format, std::string problem) {
   Report report;
   report.format = format;
   report.problem = std::move(problem);
+  report.unreadable = true;
   return report;
 }
 

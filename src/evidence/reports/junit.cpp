@@ -154,6 +154,7 @@ Result<Report> read_suites_xml(std::string_view text) {
   if (!read) {
     report.complete = false;
     report.problem = read.error().message;
+    report.unreadable = !report.problem.starts_with(truncated_xml);
   }
   if (!suites.root_fits() && read)
     return Error(Errc::invalid_argument, "the root element is neither testsuites nor testsuite");

@@ -39,6 +39,7 @@ struct Report {
   bool complete = false;              // the report reaches its end: closing tag, plan, summary line
   std::vector<std::string> failures;  // names of failed tests, the first failures_kept_max, cut at test_name_bytes_max
   std::string problem;                // one sentence where the report contradicts itself or is damaged; empty: none
+  bool unreadable = false;            // the parser stopped before the end of the text, for the reason in `problem`
 };
 
 struct Format {

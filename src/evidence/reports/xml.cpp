@@ -50,6 +50,20 @@ void XMLCALL on_doctype(void* data, const XML_Char*, const XML_Char*, const XML_
   refuse(*static_cast<XmlState*>(data), "document type declarations are not accepted");
 }
 
+// The parser met the end of the text within an element, a tag or a character.
+bool is_cut(const XmlState& state) {
+  const XML_Error code = XML_GetErrorCode(state.parser);
+  return state.refusal == nullptr && (code == XML_ERROR_NO_ELEMENTS || code == XML_ERROR_UNCLOSED_TOKEN ||
+                                      code == XML_ERROR_PARTIAL_CHAR || code == XML_ERROR_UNCLOSED_CDATA_SECTION);
+}
+
+Error failure_of(const XmlState& state) {
+  const char* const reason = state.refusal ? state.refusal : XML_ErrorString(XML_GetErrorCode(state.parser));
+  const std::string_view what = is_cut(state) ? truncated_xml : "the XML is damaged";
+  return {Errc::invalid_argument,
+          std::string(what) + " at line " + std::to_string(XML_GetCurrentLineNumber(state.parser)) + ": " + reason};
+}
+
 }  // namespace
 
 std::optional<std::string_view> XmlElement::attribute(std::string_view wanted) const {
@@ -69,11 +83,7 @@ Status read_xml(std::string_view text, const XmlReader& reader) {
   for (bool final = false; !final;) {
     const std::size_t bytes = std::min(text.size(), chunk_bytes);
     final = bytes == text.size();
-    if (XML_Parse(parser.get(), text.data(), static_cast<int>(bytes), final) != XML_STATUS_OK) {
-      const char* reason = state.refusal ? state.refusal : XML_ErrorString(XML_GetErrorCode(parser.get()));
-      return Error(Errc::invalid_argument, "the XML is damaged at line " +
-                                               std::to_string(XML_GetCurrentLineNumber(parser.get())) + ": " + reason);
-    }
+    if (XML_Parse(parser.get(), text.data(), static_cast<int>(bytes), final) != XML_STATUS_OK) return failure_of(state);
     text.remove_prefix(bytes);
   }
   return success();

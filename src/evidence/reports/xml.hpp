@@ -16,6 +16,9 @@ namespace muniment::evidence::reports {
 inline constexpr std::size_t xml_depth_max = 64;
 inline constexpr std::size_t xml_attributes_max = 256;  // of one element
 
+// The message of read_xml begins so where the text ends before the XML does.
+inline constexpr std::string_view truncated_xml = "the XML is truncated";
+
 struct XmlElement {
   std::string_view name;
   std::vector<std::pair<std::string_view, std::string_view>> attributes;
