@@ -119,6 +119,46 @@ class Recorded(EvidenceCase):
         self.assertEqual((status, evidence), (1, ""), said)
         self.assertIn("none.xml", said)
 
+    def refused_report(self, path: str) -> str:
+        done = self.muniment("exec", "--run", self.run_id, "--evidence", "test_output", "--report", path, "--", *UNITTEST)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        return done.stderr
+
+    def test_a_report_that_is_no_regular_file(self) -> None:
+        os.mkfifo(self.folder / "pipe")
+        (self.folder / "zero.xml").symlink_to("/dev/zero")
+        for name in ("pipe", "zero.xml", "."):
+            with self.subTest(name):
+                self.assertIn("not a regular file", self.refused_report(str(self.folder / name)))
+
+    def test_a_report_that_is_too_large(self) -> None:
+        report = self.folder / "large.xml"
+        report.write_text('<testsuite name="a" tests="1"><testcase name="x"/></testsuite>' + " " * (17 << 20))
+        said = self.refused_report(str(report))
+        self.assertIn("the file is too large: 17.0 MiB, at most 16.0 MiB are read", said)
+        self.assertEqual(said.count("too_large"), 1, said)
+        stored = self.client.put(self.run_id, report.read_bytes(), mime_type="text/xml")
+        command, = (event["body"]["command_id"] for event in self.events(types=["command.ended"]))
+        with self.refused("too_large"):
+            self.call("evidence.record", run_id=self.run_id, type="test_output", command_id=command, report={"artifact_id": stored["artifact_id"]})
+
+    def test_a_report_of_no_known_format_is_said_with_its_code_once(self) -> None:
+        (self.folder / "notes.txt").write_text("notes\n")
+        said = self.refused_report(str(self.folder / "notes.txt"))
+        self.assertEqual(said.count("invalid_argument"), 1, said)
+
+    def test_scrub_replaces_secrets_in_the_report_too(self) -> None:
+        (self.folder / "tests.py").write_text(
+            "open('r.xml', 'w').write('<testsuite name=\"a\" tests=\"1\" failures=\"1\"><testcase name=\"password=hunter4hunter4\">"
+            "<failure message=\"token=hunter4hunter4\"/></testcase></testsuite>')\n")
+        _, evidence, said = self.exec("python3", "tests.py", task=None, options=("--scrub", "--report", "r.xml"))
+        self.assertTrue(evidence, said)
+        made, = self.call("evidence.list", run_id=self.run_id)["evidence"]
+        self.assertEqual(made["content"]["report"]["failures"], ["password=[scrubbed]"])
+        kept = [self.client.get(event["body"]["artifact_id"]) for event in self.events(types=["artifact.stored"])]
+        self.assertTrue(any(b"[scrubbed]" in one for one in kept))
+        self.assertFalse([one for one in kept if b"hunter4" in one])
+
     def test_a_run_of_its_own_ends_as_the_evidence_says(self) -> None:
         done = self.muniment("exec", "--evidence", "test_output", "--", "echo", "all tests passed")
         self.assertEqual(done.returncode, 1, done.stderr)

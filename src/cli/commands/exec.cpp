@@ -41,7 +41,7 @@ void declare_exec(CLI::App& command, ExecOptions& options) {
   command.add_option("--run", options.run, "RUN; otherwise MUNIMENT_RUN, otherwise a new one");
   command.add_option("--step", options.step, "The step's id");
   command.add_flag("--scrub", options.scrub,
-                   "Replace obvious secrets in the output that is kept; what you see stays as it is");
+                   "Replace obvious secrets in the output and the report that are kept; what you see stays as it is");
   command.add_option("--evidence", options.evidence.type, "Record the command as evidence of this type (test_output)");
   command.add_option("--task", options.evidence.task, "TASK of the run that the evidence is for");
   command.add_option("--report", options.evidence.report, "Report file that the command writes (default: its output)");
@@ -95,7 +95,9 @@ class Recording {
   // with the evidence.
   Result<bool> judge() {
     if (options_.evidence.type.empty()) return true;
-    return record_evidence(session_, options_.evidence, run_id_, options_.step, command_id_, folder_, task_tree_);
+    EvidenceRequest request = options_.evidence;
+    request.scrub = options_.scrub;
+    return record_evidence(session_, request, run_id_, options_.step, command_id_, folder_, task_tree_);
   }
 
   Status end_own_run(const CommandOutcome& outcome, bool passed) {

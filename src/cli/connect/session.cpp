@@ -209,6 +209,16 @@ Advice Session::advice() const {
   return {std::move(place), std::move(to_start), commands};
 }
 
+namespace {
+
+// The code and the message. The daemon's messages on a halt, and those of its schemas, begin with the code already.
+std::string coded(const Error& error) {
+  const bool named = error.message.rfind(name_of(error.code), 0) == 0;
+  return (named ? "" : std::string(name_of(error.code)) + ": ") + escape_for_terminal(error.message);
+}
+
+}  // namespace
+
 void Session::finish(const Status& status) {
   if (status) return;
   Error error = client_ ? with_similar_runs(*client_, status.error()) : status.error();
@@ -217,17 +227,15 @@ void Session::finish(const Status& status) {
   if (options.json) {
     out().json_line(error_json(error));
   } else {
-    // The daemon's messages on a halt begin with the code's name already.
-    const bool named = error.message.rfind(name_of(error.code), 0) == 0;
-    fmt::print(stderr, "muniment: {}{}{}\n", named ? "" : name_of(error.code), named ? "" : ": ",
-               escape_for_terminal(error.message));
+    fmt::print(stderr, "muniment: {}\n", coded(error));
   }
 }
 
 void Session::finish_quietly(std::string_view what, const Status& status) const {
   if (status) return;
-  fmt::print(stderr, "muniment: {} is not recorded: {}: {}\n", what, name_of(status.error().code),
-             escape_for_terminal(advised(status.error().message)));
+  Error error = status.error();
+  error.message = advised(error.message);
+  fmt::print(stderr, "muniment: {} is not recorded: {}\n", what, coded(error));
 }
 
 bool Session::printed_json(const Message& message) {

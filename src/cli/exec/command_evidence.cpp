@@ -1,31 +1,28 @@
 #include "cli/exec/command_evidence.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <cstdio>
 
 #include "base/clock.hpp"
 #include "cli/connect/upload.hpp"
 #include "cli/exec/git.hpp"
+#include "cli/exec/report_file.hpp"
 
 namespace muniment::cli {
 namespace {
 
 constexpr std::size_t changed_tests_max = 100;
 
-// Puts the report file into the run. Errors: invalid_argument where the command left none.
-Status add_report(Session& session, const std::string& path, const std::string& run_id, const std::string& step_id,
-                  json::Writer& params) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode))
-    return Error(Errc::invalid_argument, "--report " + path + ": the command wrote no such file");
+// Puts the report file into the run. Errors: those of open_report.
+Status add_report(Session& session, const EvidenceRequest& request, const std::string& run_id,
+                  const std::string& step_id, json::Writer& params) {
+  ASSIGN_OR_RETURN(const ReportFile report, open_report(request.report, request.scrub));
   ASSIGN_OR_RETURN(Client* const client, session.client());
-  ASSIGN_OR_RETURN(const Message answer,
-                   put_file(*client, {run_id, step_id, mime_type_of(path), R"({"what":"report"})"}, path));
-  const Time modified{static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000 + status.st_mtim.tv_nsec / 1000};
+  const Upload upload{run_id, step_id, mime_type_of(request.report), R"({"what":"report"})"};
+  ASSIGN_OR_RETURN(const Message answer, put_open_file(*client, upload, report.file.get()));
   params.key("report").begin_object().member("artifact_id", answer.result()["artifact_id"].string_or(""));
-  params.member("modified_at", format_time(modified)).end_object();
+  params.member("modified_at", format_time(report.modified_at)).end_object();
   return success();
 }
 
@@ -47,7 +44,7 @@ Result<bool> record_evidence(Session& session, const EvidenceRequest& request, c
   params.begin_object().member("run_id", run_id).member("type", request.type).member("command_id", command_id);
   if (!step_id.empty()) params.member("step_id", step_id);
   if (!request.task.empty()) params.member("task_id", request.task);
-  if (!request.report.empty()) RETURN_IF_ERROR(add_report(session, request.report, run_id, step_id, params));
+  if (!request.report.empty()) RETURN_IF_ERROR(add_report(session, request, run_id, step_id, params));
   const std::string base = commit_of(task_tree);
   const std::vector<std::string> changed = changed_tests(folder, base.empty() ? "HEAD" : base, changed_tests_max);
   if (!changed.empty()) params.member("tests_changed", changed);

@@ -14,6 +14,7 @@ struct EvidenceRequest {
   std::string task;    // the task that it is for; empty: none
   std::string report;  // the file that the command writes; empty: its output is the report
   std::string reason;  // why tests were changed
+  bool scrub = false;  // obvious secrets are replaced in the report that is kept
 };
 
 // Returns the digest of the working tree at which the task was opened. Errors: not_found for a task that the run does

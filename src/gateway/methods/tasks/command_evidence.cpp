@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/crypto/sha256.hpp"
+#include "base/text.hpp"
 #include "gateway/access.hpp"
 #include "gateway/services.hpp"
 #include "store/files/artifact_row.hpp"
@@ -20,21 +21,23 @@ namespace reports = evidence::reports;
 constexpr std::size_t text_bytes_max = 16 * 1024;     // output that the evidence itself contains
 constexpr std::size_t content_bytes_max = 48 * 1024;  // evidence that fits an event's body
 
-// Returns an artifact's content; of a longer one its last `bytes_max` bytes.
-Result<std::string> read_artifact(Call& call, const store::Run& run, const std::string& id, std::size_t bytes_max) {
+Result<store::ArtifactRow> find_artifact(Call& call, const store::Run& run, const std::string& id) {
   ASSIGN_OR_RETURN(const auto row, call.reader->artifact(parse_uuid(id).value_or(Uuid{})));
   if (!row || row->run_id != run.run_id)
     return Error(Errc::not_found, fmt::format("no artifact {} in run {}. Put it first: artifact.put", id, run.run_id));
   if (store::is_erased(*row)) return Error(Errc::conflict, fmt::format("artifact {} is erased", id));
-  const auto length = std::min(row->size_bytes, static_cast<std::int64_t>(bytes_max));
-  return call.services.files.read(store::file_of(*row), row->size_bytes - length, length);
+  return *row;
 }
 
-// Returns the stream's artifact that command.ended names; empty if the command wrote nothing.
+constexpr auto report_size_max = static_cast<std::int64_t>(reports::report_bytes_max);
+
+// Returns the end of the stream's artifact that command.ended names; empty if the command wrote nothing.
 Result<std::string> read_stream(Call& call, const store::Run& run, const json::Value& ended, std::string_view stream) {
   const std::string id = ended[stream]["artifact_id"].string_or("");
   if (id.empty()) return std::string();
-  return read_artifact(call, run, id, reports::report_bytes_max);
+  ASSIGN_OR_RETURN(const store::ArtifactRow row, find_artifact(call, run, id));
+  const std::int64_t length = std::min(row.size_bytes, report_size_max);
+  return call.services.files.read(store::file_of(row), row.size_bytes - length, length);
 }
 
 // Returns the end of the output. JSON cannot hold NUL; the writer replaces invalid UTF-8.
@@ -81,8 +84,12 @@ Status read_report(Call& call, const store::Run& run, std::string_view out, std:
     if (!command.report) command.report = reports::read_report(err);
     return success();
   }
-  ASSIGN_OR_RETURN(const std::string text,
-                   read_artifact(call, run, named["artifact_id"].string_or(""), reports::report_bytes_max + 1));
+  ASSIGN_OR_RETURN(const store::ArtifactRow row, find_artifact(call, run, named["artifact_id"].string_or("")));
+  if (row.size_bytes > report_size_max)
+    return Error(Errc::too_large, fmt::format("report: the file is too large: {}, at most {} are read.",
+                                              human_size(static_cast<std::size_t>(row.size_bytes)),
+                                              human_size(reports::report_bytes_max)));
+  ASSIGN_OR_RETURN(const std::string text, call.services.files.read(store::file_of(row), 0, row.size_bytes));
   command.report = reports::read_report(text);
   if (!command.report)
     return Error(Errc::invalid_argument, "report: the file is in no known format. docs/evidence.md lists the formats.");
@@ -112,6 +119,7 @@ void write_report(json::Writer& out, const completion::Command& command) {
   out.member("analysis", report.analysis).member("listed", report.listed).member("complete", report.complete);
   if (!report.failures.empty()) out.member("failures", report.failures);
   if (!report.problem.empty()) out.member("problem", report.problem);
+  if (report.unreadable) out.member("unreadable", true);
   if (command.report_modified_at) out.member("modified_at", format_time(*command.report_modified_at));
   out.end_object();
 }
@@ -204,6 +212,7 @@ completion::Command command_of(const json::Value& content) {
     kept.complete = report["complete"].as_bool().value_or(false);
     for (const json::Value name : report["failures"]) kept.failures.push_back(name.string_or(""));
     kept.problem = report["problem"].string_or("");
+    kept.unreadable = report["unreadable"].as_bool().value_or(false);
     if (const auto modified = report["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
   }
   for (const json::Value path : content["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
