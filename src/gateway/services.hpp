@@ -15,9 +15,9 @@
 #include "base/result.hpp"
 #include "evidence/completion/policy.hpp"
 #include "evidence/resolver.hpp"
-#include "gateway/read/index_wait.hpp"
 #include "gateway/request/refusals.hpp"
 #include "gateway/request/request_counts.hpp"
+#include "gateway/request/worker_slots.hpp"
 #include "store/append/appender.hpp"
 #include "store/append/tail.hpp"
 #include "store/files/artifact_files.hpp"
@@ -86,7 +86,8 @@ struct Services {
   Counters counters{};              // updated by the thread that answers
   RequestCounts requests{};         // updated by the thread that answers
   StoreTotals totals{};             // computed for server.metrics
-  IndexWaits index_waits{};
+  WorkerSlots index_waits{};        // waits until the search indexes have reached an event
+  WorkerSlots validator_runs{};     // runs of custom validators of the completion policy
   // Followers of the tables run, report and pointer; no method waits for them.
   std::vector<const store::Follower*> followers{};
   store::EarlierLogs earlier{};                               // the logs that the present one continues

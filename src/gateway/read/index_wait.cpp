@@ -14,31 +14,12 @@ namespace {
 
 constexpr std::chrono::milliseconds look_every{100};
 
-class Waiting {
- public:
-  explicit Waiting(IndexWaits& waits) : waits_(waits), admitted_(waits.now.fetch_add(1) < waits.max) {}
-  ~Waiting() { waits_.now.fetch_sub(1); }
-  Waiting(const Waiting&) = delete;
-  bool admitted() const { return admitted_; }
-
- private:
-  IndexWaits& waits_;
-  const bool admitted_;
-};
-
 // `gone` returns true once the client no longer waits for the answer.
 Status wait_for(Services& services, std::int64_t seq, Deadline deadline, const std::function<bool()>& gone) {
   retrieval::Retriever& retriever = services.retrieval.retriever();
   if (retriever.wait_for(seq, Deadline())) return success();
-  const Waiting waiting(services.index_waits);
-  if (!waiting.admitted()) {
-    Error error(Errc::over_budget,
-                std::to_string(services.index_waits.max) +
-                    " requests already wait for the search indexes, which is the limit. Retry in 100 ms.");
-    error.limit = static_cast<std::int64_t>(services.index_waits.max);
-    error.retry_after_ms = 100;
-    return error;
-  }
+  const WorkerSlot waiting(services.index_waits);
+  RETURN_IF_ERROR(waiting.admitted("requests already wait for the search indexes"));
   for (;;) {
     const Monotonic now = std::chrono::steady_clock::now();
     Status waited = retriever.wait_for(seq, std::min(deadline, Deadline(now + look_every)));

@@ -2,8 +2,6 @@
 // limited, and a wait ends when its client disconnects.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
 
 #include "base/clock.hpp"
@@ -13,12 +11,6 @@ namespace muniment::gateway {
 
 struct Services;
 struct Call;
-
-// The number of workers that may wait at once, and that wait now.
-struct IndexWaits {
-  std::size_t max = 1;
-  std::atomic<std::size_t> now = 0;
-};
 
 // Waits for the parameter min_seq, if it is present. Errors: invalid_argument for an event that is not in the log yet;
 // over_budget if too many requests wait already; deadline_exceeded.

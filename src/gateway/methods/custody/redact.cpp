@@ -7,6 +7,7 @@
 #include "base/process/failpoint.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/read/index_wait.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
 

@@ -12,6 +12,7 @@
 #include "gateway/methods/knowledge/questions.hpp"
 #include "gateway/methods/log/manifest_rows.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/read/index_wait.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/query/pack.hpp"

@@ -17,6 +17,7 @@
 #include "gateway/methods/knowledge/artifact_rows.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/read/corpora.hpp"
+#include "gateway/read/index_wait.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/corpus/ingest.hpp"

@@ -13,6 +13,7 @@
 #include "gateway/methods/knowledge/questions.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/read/corpora.hpp"
+#include "gateway/read/index_wait.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/read/trace.hpp"
 #include "gateway/services.hpp"

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.hpp"
+#include "base/text.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/hooks/hook_process.hpp"
 
@@ -51,7 +53,8 @@ std::optional<completion::Finding> ask(const completion::Validator& validator, s
   if (*can_complete) return std::nullopt;
   return finding_of("validator_refused", completion::Verdict::fail,
                     fmt::format("validator {}: {}", validator.name,
-                                document->root()["reason"].string_or("refused without a reason")));
+                                preview(document->root()["reason"].string_or("refused without a reason"),
+                                        limits::validator_reason_bytes_max)));
 }
 
 }  // namespace
@@ -59,6 +62,8 @@ std::optional<completion::Finding> ask(const completion::Validator& validator, s
 Status ask_custom_validators(const Call& call, const completion::Task& task, std::span<const completion::Piece> pieces,
                              const completion::Policy& policy, completion::Judgement& judgement) {
   if (policy.validators.empty()) return success();
+  const WorkerSlot running(call.services.validator_runs);
+  RETURN_IF_ERROR(running.admitted("requests already run validators of the completion policy"));
   const std::string request = request_json(task, pieces, judgement);
   for (const std::string& name : policy.validators) {
     const completion::Validator* const validator = call.services.policies.validator(name);

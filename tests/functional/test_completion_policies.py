@@ -1,0 +1,118 @@
+"""The policies of completion in a TOML file: rules by type of task, and custom validators."""
+from __future__ import annotations
+
+import concurrent.futures
+import pathlib
+import stat
+from typing import Any
+
+from support import Daemon, main, wait_until
+from test_completion import REVIEW, GateCase
+
+
+class Policies(GateCase):
+    shared = False
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.destroy)
+        folder = cls.daemon.folder
+        validator = folder / "validator.py"
+        validator.write_text("#!/usr/bin/python3\nimport json, sys\nasked = json.load(sys.stdin)\n"
+                             "good = 'approved' in asked['evidence'][0]['text']\n"
+                             "print(json.dumps({'can_complete': good, 'reason': 'the review approves nothing'}))\n")
+        validator.chmod(validator.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+        wordy, hanging = folder / "wordy.sh", folder / "hanging.sh"
+        cls.started, cls.release = folder / "started", folder / "release"
+        wordy.write_text("#!/bin/sh\nprintf 'loading\\033[31m\\nlevel=error msg=forged' >&2; head -c 100000 /dev/zero | tr '\\0' z >&2\n"
+                         "printf '{\"can_complete\":false,\"reason\":\"'; head -c 900000 /dev/zero | tr '\\0' y; echo '\"}'\n")
+        hanging.write_text(f"#!/bin/sh\ntouch {cls.started}\nwhile [ ! -e {cls.release} ]; do sleep 0.05; done\necho '{{\"can_complete\":true}}'\n")
+        for script in (wordy, hanging):
+            script.chmod(0o755)
+        policy = folder / "completion.toml"
+        policy.write_text(f'[task.review]\nvalidators = ["approval"]\n[task.hasty]\nat_least_seconds = 3600\n'
+                          f'[task.checked]\nother_actor = true\n[task.local]\nsame_run = true\n[task.guarded]\nstrict = true\n[task.broken]\nvalidators = ["broken"]\n'
+                          f'[task.wordy]\nvalidators = ["wordy"]\n[task.hanging]\nvalidators = ["hanging"]\n'
+                          f'[validator.wordy]\ncommand = ["{wordy}"]\n[validator.hanging]\ncommand = ["{hanging}"]\nlimit_ms = 600000\n'
+                          f'[validator.approval]\ncommand = ["{validator}"]\n[validator.broken]\ncommand = ["/bin/false"]\n')
+        (folder / "muniment.toml").write_text(f'completion_policy = "{policy}"\nworkers = 2\n')
+        cls.daemon.arguments += ["--config", str(folder / "muniment.toml")]
+        cls.daemon.start()
+
+    def test_a_custom_validator_may_refuse(self) -> None:
+        task = self.open("Review the login module", type="review")
+        answer = self.complete(task, self.evidence(REVIEW, type="review"))
+        self.assert_refused(answer, "validator_refused")
+        self.assertIn("the review approves nothing", answer["reason"])
+        self.assertTrue(self.complete(task, self.evidence(REVIEW + " It is approved.", type="review"))["completed"])
+
+    def test_a_validator_that_fails_is_no_consent(self) -> None:
+        answer = self.complete(self.open("Review the login module", type="broken"), self.evidence(REVIEW + " Seen by two.", type="review"))
+        self.assert_refused(answer, "validator_failed")
+        self.assertEqual(answer["verdict"], "inconclusive")
+
+    def test_a_long_reason_of_a_validator_is_cut(self) -> None:
+        task = self.open("Review the login module", type="wordy")
+        answer = self.complete(task, self.evidence(REVIEW + " Read by three.", type="review"))
+        self.assert_refused(answer, "validator_refused")
+        self.assertIn("validator wordy: yyyy", answer["reason"])
+        self.assertLessEqual(len(answer["reason"].encode()), 4_096 + len("validator wordy: "))
+        line, = (line for line in self.daemon.log.read_text(errors="replace").splitlines() if "loading" in line)
+        self.assertIn('msg="validator wordy"', line)
+        self.assertIn("forged", line, "a line feed of the validator begins no line of the log")
+        self.assertNotIn("\x1b", line)
+        self.assertLess(len(line), 3_000)
+
+    def test_hanging_validators_leave_workers_to_others(self) -> None:
+        """Half of the 2 workers may run validators: a second completion is refused at once, and reading still works."""
+        task = self.open("Review the login module", type="hanging")
+        evidence = self.evidence(REVIEW + " Read by four.", type="review")
+
+        def hang() -> dict[str, Any]:
+            with self.daemon.client() as client:
+                return client.call("task.validate", run_id=self.run_id, task_id=task, evidence_ids=[evidence])
+
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            first = pool.submit(hang)
+            wait_until(self.started.exists, "the validator runs")
+            with self.refused("over_budget") as refused:
+                self.call("task.validate", run_id=self.run_id, task_id=task, evidence_ids=[evidence])
+            self.assertIn("validators", str(refused[0]))
+            self.assertTrue(self.call("evidence.check", evidence_id=evidence)["exists"])
+            self.assertFalse(first.done(), "all of it was answered while the validator ran")
+            self.release.touch()
+            self.assertTrue(first.result()["can_complete"])
+
+    def test_a_task_can_be_too_fast(self) -> None:
+        answer = self.complete(self.open(type="hasty"), self.evidence())
+        self.assert_refused(answer, "too_fast")
+        self.assertIn("too_fast", self.violations())
+
+    def test_another_actor_can_be_demanded(self) -> None:
+        self.assert_refused(self.complete(self.open(type="checked"), self.evidence()), "same_actor")
+
+    def test_a_client_cannot_open_its_way_out_of_the_file(self) -> None:
+        for type in ("guarded", "checked", "local", "review"):
+            with self.subTest(type):
+                task = self.open(type=type, requires_evidence=False)
+                self.assert_refused(self.complete(task), "no_evidence")
+                self.assertEqual(self.status(task), "open")
+                judged = self.call("task.validate", content="Release 2.0", type=type, requires_evidence=False, evidence_ids=[])
+                self.assert_refused(judged, "no_evidence")
+        self.assertTrue(self.complete(self.open(type="free", requires_evidence=False))["completed"])
+
+    def test_a_policy_that_is_wrong_stops_the_start(self) -> None:
+        daemon = Daemon()
+        self.addCleanup(daemon.destroy)
+        path = pathlib.Path(daemon.folder / "completion.toml")
+        path.write_text("[task.default]\nfresh = 1\n")
+        daemon.arguments += ["--config", str(daemon.folder / "m.toml")]
+        (daemon.folder / "m.toml").write_text(f'completion_policy = "{path}"\n')
+        status, said = daemon.refused_start()
+        self.assertNotEqual(status, 0)
+        self.assertIn("fresh", said)
+
+
+if __name__ == "__main__":
+    main()
