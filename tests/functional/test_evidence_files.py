@@ -28,6 +28,13 @@ class Files(GateCase):
         self.assertEqual((record["id"], record["type"], record["validator_id"]), (evidence, "test_output", "pytest"))
         self.assertTrue(self.call("evidence.import", record=record, run_id=self.run_id)["duplicate"])
 
+    def test_a_record_that_is_there_names_its_run(self) -> None:
+        record = self.record()
+        self.assertNotIn("run_id", self.call("evidence.import", record=record))
+        again = self.call("evidence.import", record=record, run_id=self.run_id)
+        self.assertEqual((again["duplicate"], again["run_id"]), (True, "_log"))
+        self.assertEqual(self.call("evidence.list", run_id=self.run_id)["evidence"], [])
+
     def test_a_file_that_was_edited_is_a_violation(self) -> None:
         record = self.call("evidence.export", evidence_id=self.evidence())["record"]
         record["content"]["text"] += " and more"

@@ -98,7 +98,7 @@ constexpr ConfigKey table[] = {
     {"http_hosts", &Config::http_hosts, "", "", 0, 0,
      "Host names by which clients may reach http_listen, in addition to the loopback names."},
     {"mcp_toolsets", &Config::mcp_toolsets, "", "", 0, 0,
-     "Additional tools for MCP hosts, beyond the 12 default ones: runs, ledger, documents."},
+     "Additional tools for MCP hosts, beyond the 12 default ones: runs, ledger, documents, tasks."},
     {"mcp_session_runs", &Config::mcp_session_runs, "false", "", 0, 0,
      "Record each MCP session as a run: true or false; `muniment mcp` always does unless --no-run is given."},
     {"completion_policy", &Config::completion_policy, "", "", 0, 0,

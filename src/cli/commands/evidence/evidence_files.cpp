@@ -90,9 +90,12 @@ Status import_evidence_file(Session& session, const std::string& file, const std
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("evidence.import", params.text()));
   if (session.printed_json(answer)) return success();
-  session.out().line(fmt::format("evidence {}  {}{}", answer.result()["evidence_id"].string_or(""),
-                                 answer.result()["hash"].string_or(""),
-                                 answer.result()["duplicate"].as_bool().value_or(false) ? "  as before" : ""));
+  const json::Value imported = answer.result();
+  const std::string place = imported["run_id"].string_or("");
+  const bool known = imported["duplicate"].as_bool().value_or(false);
+  session.out().line(fmt::format("evidence {}  {}{}{}", imported["evidence_id"].string_or(""),
+                                 imported["hash"].string_or(""), known ? "  as before" : "",
+                                 place.empty() ? "" : "  in " + place));
   return success();
 }
 

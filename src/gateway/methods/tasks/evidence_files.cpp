@@ -118,7 +118,10 @@ Result<Answer> import_again(Call& call, const std::shared_ptr<store::Run>& run, 
     return Error(Errc::conflict, fmt::format("evidence {} was erased, and is not recorded again.", file.id.text()));
   for (const EvidenceUse& use : uses) {
     ASSIGN_OR_RETURN(const bool same, says_the_same(use, file));
-    if (same) return Answer(Reply{recorded_json("evidence_id", file.id, &use.row.hash, use.row.seq, true), {}});
+    if (same) {
+      const std::string where = ",\"run_id\":" + json::quote(use.row.run_id);
+      return Answer(Reply{recorded_json("evidence_id", file.id, &use.row.hash, use.row.seq, true, where), {}});
+    }
   }
   return edited(
       call, run, file,
