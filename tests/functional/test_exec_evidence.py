@@ -136,16 +136,16 @@ class Recorded(EvidenceCase):
         report.write_text('<testsuite name="a" tests="1"><testcase name="x"/></testsuite>' + " " * (17 << 20))
         said = self.refused_report(str(report))
         self.assertIn("the file is too large: 17.0 MiB, at most 16.0 MiB are read", said)
-        self.assertEqual(said.count("too_large"), 1, said)
+        self.assertEqual(said.count("too_large: "), 1, said)
         stored = self.client.put(self.run_id, report.read_bytes(), mime_type="text/xml")
-        command, = (event["body"]["command_id"] for event in self.events(types=["command.ended"]))
+        command, = (event["event_id"] for event in self.events(types=["command.started"]))
         with self.refused("too_large"):
             self.call("evidence.record", run_id=self.run_id, type="test_output", command_id=command, report={"artifact_id": stored["artifact_id"]})
 
     def test_a_report_of_no_known_format_is_said_with_its_code_once(self) -> None:
         (self.folder / "notes.txt").write_text("notes\n")
         said = self.refused_report(str(self.folder / "notes.txt"))
-        self.assertEqual(said.count("invalid_argument"), 1, said)
+        self.assertEqual(said.count("invalid_argument: "), 1, said)
 
     def test_scrub_replaces_secrets_in_the_report_too(self) -> None:
         (self.folder / "tests.py").write_text(
