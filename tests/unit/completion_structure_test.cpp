@@ -156,6 +156,41 @@ TEST(Structure, AnUnknownProgramIsWeakUnlessThePolicyNamesIt) {
   EXPECT_TRUE(judged(authentication(), {piece}, policy).can_complete);
 }
 
+TEST(Structure, ATestRunWithinALongerScriptIsWeak) {
+  for (const char* script : {"pytest tests/test_auth.py >/dev/null; echo '3 passed in 0.01s'",
+                             "pytest tests/test_auth.py | grep -o '3 passed in.*'",
+                             "pytest tests/test_auth.py && echo '3 passed in 0.01s'"}) {
+    const Piece piece = recorded({"sh", "-c", script});
+    const Judgement judgement = judged(piece);
+    EXPECT_TRUE(judgement.can_complete) << judgement.reason;
+    EXPECT_FALSE(judgement.evidence_status[0].strong) << script;
+    EXPECT_TRUE(has_finding(judgement, "indirect_run", false));
+    const Judgement strict = judged(authentication(), {piece}, strict_policy());
+    EXPECT_EQ(blocked_by(strict), "indirect_run") << script;
+    EXPECT_EQ(strict.verdict, Verdict::weak);
+    EXPECT_NE(strict.reason.find("Run the test runner directly"), std::string::npos) << strict.reason;
+    EXPECT_EQ(strict.evidence_status[0].code, "indirect_run");
+  }
+}
+
+TEST(Structure, ADirectRunBesideAnIndirectOneCompletesAStrictTask) {
+  Piece direct = recorded({"sh", "-c", "cd tests && pytest -q"});
+  direct.evidence_id = "e2";
+  const Judgement judgement = judged(
+      authentication(), {recorded({"sh", "-c", "pytest tests/test_auth.py | tee log"}), direct}, strict_policy());
+  EXPECT_TRUE(judgement.can_complete) << judgement.reason;
+  EXPECT_FALSE(judgement.evidence_status[0].strong);
+  EXPECT_TRUE(judgement.evidence_status[1].strong);
+}
+
+TEST(Structure, OtherEvidenceOfATaskOfTestsIsNotStrongByAnIndirectRun) {
+  Piece piece = recorded({"sh", "-c", "pytest tests/test_auth.py >/dev/null; echo '3 passed in 0.01s'"});
+  piece.type = "deployment";
+  EXPECT_FALSE(judged(piece).evidence_status[0].strong);
+  const Judgement strict = judged(task_of("Make the authentication tests pass"), {piece}, strict_policy());
+  EXPECT_EQ(blocked_by(strict), "indirect_run") << strict.reason;
+}
+
 TEST(Structure, AMaskedExitWithoutAReportIsInconclusive) {
   Piece piece = recorded({"sh", "-c", "pytest || true"});
   piece.command->report.reset();

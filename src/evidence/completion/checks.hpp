@@ -81,6 +81,7 @@ enum class Code : std::uint8_t {
   not_run,
   no_report,
   unknown_program,
+  indirect_run,
   tests_changed,
   tests_weakened,
   self_reported,
@@ -139,6 +140,8 @@ class Findings {
  public:
   explicit Findings(const Policy& policy) : policy_(policy) {}
   void add(Code code, std::string_view evidence_id, std::string text);
+  // The same, blocking whatever the table says.
+  void refuse(Code code, std::string_view evidence_id, std::string text);
   // The same, noted whatever the table says.
   void note(Code code, std::string_view evidence_id, std::string text);
   const std::vector<Finding>& all() const { return findings_; }
@@ -174,5 +177,8 @@ bool asks_for_tests(const Case& c);
 // And no type that the policy requires says that other evidence shows it. The type that the task requires is the
 // client's word, which cannot loosen the policy.
 bool needs_test_run(const Case& c);
+// The piece is a recorded test run that a script surrounds with more than the runner.
+bool is_indirect_run(const Case& c, const Exhibit& exhibit);
+std::string indirect_text(const Exhibit& exhibit);
 
 }  // namespace muniment::evidence::completion

@@ -75,6 +75,7 @@ constexpr std::array rows{
     CodeRow{Code::not_run, "structure", "not_run", V::fail, true, ""},
     CodeRow{Code::no_report, "structure", "no_report", V::weak, false, ""},
     CodeRow{Code::unknown_program, "structure", "unknown_program", V::weak, false, ""},
+    CodeRow{Code::indirect_run, "structure", "indirect_run", V::weak, false, ""},
     CodeRow{Code::tests_changed, "structure", "tests_changed", V::fail, true, ""},
     CodeRow{Code::tests_weakened, "structure", "tests_weakened", V::fail, true, ""},
     CodeRow{Code::self_reported, "structure", "self_reported", V::weak, true, ""},
@@ -127,6 +128,12 @@ void demand_strength(const Case& c, Findings& findings) {
   const bool strong =
       std::any_of(c.exhibits.begin(), c.exhibits.end(), [](const Exhibit& exhibit) { return exhibit.strong; });
   if (strong) return;
+  const auto indirect = std::find_if(c.exhibits.begin(), c.exhibits.end(),
+                                     [&](const Exhibit& exhibit) { return is_indirect_run(c, exhibit); });
+  if (indirect != c.exhibits.end()) {
+    findings.refuse(Code::indirect_run, indirect->piece->evidence_id, indirect_text(*indirect));
+    return;
+  }
   if (needs_test_run(c)) {
     findings.add(
         Code::self_reported, "",
@@ -198,6 +205,12 @@ void Findings::add(Code code, std::string_view evidence_id, std::string text) {
   findings_.push_back({row.check, row.name, row.verdict, row.blocks && !allowed, row.violation,
                        std::string(evidence_id),
                        allowed ? std::move(text) + " Allowed by the policy." : std::move(text)});
+}
+
+void Findings::refuse(Code code, std::string_view evidence_id, std::string text) {
+  const CodeRow& row = row_of(code);
+  findings_.push_back(
+      {row.check, row.name, row.verdict, true, row.violation, std::string(evidence_id), std::move(text)});
 }
 
 void Findings::note(Code code, std::string_view evidence_id, std::string text) {

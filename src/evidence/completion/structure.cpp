@@ -129,6 +129,7 @@ class Structure {
               preview(shell_word(kind.name), 100)));
       return;
     }
+    if (is_indirect_run(case_, exhibit_)) findings_.note(Code::indirect_run, id_, indirect_text(exhibit_));
     if (!tests) return;
     if (kind.program == Program::unknown) {
       const bool shown = exhibit_.has_whole_report();
@@ -321,13 +322,13 @@ class Structure {
     if (!ended_well || findings_.blocked(id_)) return;
     if (is_test_evidence(exhibit_) || needs_test_run(case_)) {
       exhibit_.strong =
-          exhibit_.command->program == Program::runner &&
+          exhibit_.command->program == Program::runner && exhibit_.command->direct &&
           (exhibit_.has_whole_report() ? !exhibit_.report->analysis : !exhibit_.report && summary_shows_run());
     } else {
       // A deployment, a diff or a request is shown by the output of a program.
       exhibit_.strong = exhibit_.command->program != Program::printer && exhibit_.command->program != Program::lister;
     }
-    if (exhibit_.command->masked && !exhibit_.has_whole_report()) exhibit_.strong = false;
+    if (exhibit_.command->masked) exhibit_.strong = false;
   }
 
   const Case& case_;
@@ -344,6 +345,18 @@ bool asks_for_tests(const Case& c) { return c.terms.speaks_of_tests; }
 
 bool needs_test_run(const Case& c) {
   return asks_for_tests(c) && (c.policy.required_type.empty() || c.policy.required_type == "test_output");
+}
+
+bool is_indirect_run(const Case& c, const Exhibit& exhibit) {
+  return exhibit.command && exhibit.command->program == Program::runner && !exhibit.command->direct &&
+         (is_test_evidence(exhibit) || needs_test_run(c));
+}
+
+std::string indirect_text(const Exhibit& exhibit) {
+  return fmt::format(
+      "Weak evidence: `{}` ran in a script with a pipe, a redirection or a second command, which can change its output "
+      "and its exit status. Run the test runner directly, without a pipe or a second command.",
+      preview(shell_word(exhibit.command->name), 100));
 }
 
 void check_structure(Case& c, Findings& findings) {
