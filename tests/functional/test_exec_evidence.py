@@ -34,7 +34,11 @@ class EvidenceCase(DaemonCase):
         (self.folder / "adder.py").write_text(GOOD)
         (self.folder / "test_adder.py").write_text(TESTS)
         (self.folder / ".gitignore").write_text("__pycache__/\n")
-        for words in (("init", "-q"), ("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "start")):
+        subprocess.run(["git", "init", "-q"], cwd=self.folder, check=True, capture_output=True)
+        self.commit("start")
+
+    def commit(self, message: str) -> None:
+        for words in (("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", message)):
             subprocess.run(["git", *words], cwd=self.folder, check=True, capture_output=True)
 
     def muniment(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -85,6 +89,40 @@ class Recorded(EvidenceCase):
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("tree_changed", done.stdout)
 
+    def test_a_commit_and_the_files_of_evidence_change_no_tree(self) -> None:
+        self.open()
+        (self.folder / "adder.py").write_text(GOOD + "\nX = 1\n")
+        _, evidence, said = self.exec(*UNITTEST)
+        exported = self.muniment("evidence", "export", evidence, "--into", ".")
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+        self.assertTrue((self.folder / ".beads/evidence" / f"{evidence}.json").exists())
+        self.commit("the fix")
+        self.commit("nothing more")
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_only_the_runner_itself_is_strong(self) -> None:
+        self.open()
+        runner = " ".join(UNITTEST)
+        (self.folder / "adder.py").write_text(BAD)
+        for script in (f"{runner} 2>/dev/null; echo 'Ran 2 tests in 0.001s'; echo; echo OK",
+                       f"{runner} 2>&1 | sed 's/^FAILED.*/OK/; /^=====/,/^-----/d; s/^F/./; s/F$/./'"):
+            with self.subTest(script=script):
+                _, evidence, said = self.exec("sh", "-c", script)
+                done = self.complete(evidence)
+                self.assertEqual(done.returncode, 1, done.stdout)
+        (self.folder / "adder.py").write_text(GOOD)
+        status, evidence, said = self.exec("sh", "-c", f"{runner} 2>&1 | tee log")
+        self.assertEqual(status, 0, said)
+        self.assertIn("Run the test runner directly", said)
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("indirect_run", done.stdout)
+        (self.folder / "log").unlink()
+        _, evidence, said = self.exec("sh", "-c", f"cd . && exec {runner} -v")
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_a_weakened_test_needs_a_reason(self) -> None:
         self.open()
         (self.folder / "test_adder.py").write_text(TESTS.replace("add(1, 2), 3", "add(1, 2), add(1, 2)"))
@@ -97,8 +135,7 @@ class Recorded(EvidenceCase):
         self.open()
         (self.folder / "test_adder.py").unlink()
         (self.folder / "test_other.py").write_text("import unittest\n\nclass Other(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(True)\n")
-        for words in (("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "tidy")):
-            subprocess.run(["git", *words], cwd=self.folder, check=True, capture_output=True)
+        self.commit("tidy")
         status, _, said = self.exec(*UNITTEST)
         self.assertEqual((status, said[:7]), (1, "refused"), said)
 

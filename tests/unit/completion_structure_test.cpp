@@ -128,6 +128,23 @@ TEST(Structure, ATreeThatChangedAfterTheRunIsStale) {
   EXPECT_EQ(blocked_by(judged(task, {piece})), "");
 }
 
+TEST(Structure, ACommitMakesNoEvidenceStale) {
+  Piece piece = recorded_piece();
+  Task task = authentication();
+  const auto code = [&](const char* after, const char* now) {
+    piece.command->tree_before = piece.command->tree_after = after;
+    task.tree_digest = now;
+    return blocked_by(judged(task, {piece}));
+  };
+  EXPECT_EQ(code("git:11 v2 sha256:aa", "git:22 v2 sha256:aa"), "");
+  EXPECT_EQ(code("git:none v2 sha256:aa", "git:22 v2 sha256:aa"), "");
+  EXPECT_EQ(code("git:11 sha256:aa", "git:22 sha256:aa"), "");     // both of the earlier version
+  EXPECT_EQ(code("git:11 sha256:aa", "git:22 v2 sha256:aa"), "");  // no evidence file was in the tree
+  EXPECT_EQ(code("git:11 v2 sha256:aa", "git:11 v2 sha256:bb"), "tree_changed");
+  EXPECT_EQ(code("git:11", "git:22"), "tree_changed");
+  EXPECT_EQ(code("x sha256:aa", "y sha256:aa"), "tree_changed");
+}
+
 TEST(Structure, AnEditAfterTheEvidenceIsAClaimWithoutACheck) {
   Task task = authentication();
   task.files_changed = true;

@@ -41,6 +41,16 @@ bool is_reason(std::string_view text) {
   return words >= reason_words_min && specific > 0;
 }
 
+// A digest of a tree is "git:<commit> [v2 ]sha256:<digest of its files>": a commit changes no file. A digest of another
+// form counts as a whole.
+std::string_view files_of_tree(std::string_view digest) {
+  constexpr std::string_view mark = " sha256:";
+  const std::size_t at = digest.starts_with("git:") ? digest.find(mark) : std::string_view::npos;
+  return at == std::string_view::npos ? digest : digest.substr(at + 1);
+}
+
+bool same_tree(std::string_view one, std::string_view other) { return files_of_tree(one) == files_of_tree(other); }
+
 class Structure {
  public:
   Structure(const Case& c, Exhibit& exhibit, Findings& findings)
@@ -156,11 +166,11 @@ class Structure {
 
   void check_tree(const Command& command) {
     const std::string& wanted = case_.task.tree_digest;
-    if (!wanted.empty() && !command.tree_after.empty() && command.tree_after != wanted) {
+    if (!wanted.empty() && !command.tree_after.empty() && !same_tree(command.tree_after, wanted)) {
       add(Code::tree_changed,
           "The working tree changed after the command ran: the evidence is stale. Run it again on the present tree.");
     } else if (!command.tree_before.empty() && !command.tree_after.empty() &&
-               command.tree_before != command.tree_after) {
+               !same_tree(command.tree_before, command.tree_after)) {
       add(Code::tree_changed_in_run, "The command changed the working tree while it ran.");
     }
   }
