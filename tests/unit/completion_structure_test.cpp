@@ -128,6 +128,17 @@ TEST(Structure, ATreeThatChangedAfterTheRunIsStale) {
   EXPECT_EQ(blocked_by(judged(task, {piece})), "");
 }
 
+TEST(Structure, AReasonThatIsMissingAndOneThatNamesNothingAreAskedForInTheirWords) {
+  Piece piece = recorded_piece();
+  piece.command->tests_changed = {"tests/test_auth.py"};
+  const std::string missing = judged(piece).reason;
+  EXPECT_NE(missing.find("--tests-changed REASON"), std::string::npos) << missing;
+  piece.command->tests_changed_reason = "x";
+  const std::string thin = judged(piece).reason;
+  EXPECT_NE(thin.find("The reason \"x\" of --tests-changed"), std::string::npos) << thin;
+  EXPECT_NE(thin.find("too short"), std::string::npos) << thin;
+}
+
 TEST(Structure, ACommitMakesNoEvidenceStale) {
   Piece piece = recorded_piece();
   Task task = authentication();

@@ -98,7 +98,7 @@ constexpr ConfigKey table[] = {
     {"http_hosts", &Config::http_hosts, "", "", 0, 0,
      "Host names by which clients may reach http_listen, in addition to the loopback names."},
     {"mcp_toolsets", &Config::mcp_toolsets, "", "", 0, 0,
-     "Additional tools for MCP hosts, beyond the 12 default ones: runs, ledger, documents."},
+     "Additional tools for MCP hosts, beyond the 12 default ones: runs, ledger, documents, tasks."},
     {"mcp_session_runs", &Config::mcp_session_runs, "false", "", 0, 0,
      "Record each MCP session as a run: true or false; `muniment mcp` always does unless --no-run is given."},
     {"completion_policy", &Config::completion_policy, "", "", 0, 0,
@@ -210,6 +210,9 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   }
   if (is_table_of_prices(key.key)) RETURN_IF_ERROR(parse_prices(value));
   if (key.key == "log_format" && value != "text" && value != "json") return bad_value(key, value, "give text or json");
+  // The daemon starts in another folder than the file's author.
+  if (key.key == "completion_policy" && !value.empty() && !value.starts_with('/'))
+    return bad_value(key, value, "give an absolute path; ~ is not expanded");
   if (key.key == "embed_api" && !value.empty() && value != "openai" && value != "ollama" && value != "tei") {
     return bad_value(key, value, "give openai, ollama or tei, or nothing");
   }

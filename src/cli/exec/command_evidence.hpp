@@ -16,6 +16,10 @@ struct EvidenceRequest {
   std::string reason;  // why tests were changed
 };
 
+// Returns the open run that has an open task of this id. Errors: not_found where none has one, conflict where several
+// have.
+Result<std::string> run_of_task(Session& session, const std::string& task_id);
+
 // Returns the digest of the working tree at which the task was opened. Errors: not_found for a task that the run does
 // not have.
 Result<std::string> tree_of_task(Session& session, const std::string& run_id, const std::string& task_id);

@@ -60,6 +60,7 @@ enum class Code : std::uint8_t {
   same_actor,
   forged_identity,
   forged_record,
+  imported_command,
   zero_tests,
   all_skipped,
   mostly_skipped,
@@ -171,6 +172,9 @@ Time made_at(const Piece& piece);
 
 std::string_view required_type_of(const Case& c);
 bool is_test_evidence(const Exhibit& exhibit);
+
+// completion.cpp: the command line, in backquotes, that records evidence of the type for the task.
+std::string exec_line(const Task& task, std::string_view type = "TYPE");
 
 // structure.cpp: the task speaks of tests or names a runner.
 bool asks_for_tests(const Case& c);

@@ -54,6 +54,7 @@ constexpr std::array rows{
     CodeRow{Code::same_actor, "timing", "same_actor", V::fail, true, "forgery"},
     CodeRow{Code::forged_identity, "timing", "forged_identity", V::tampered, true, "forgery"},
     CodeRow{Code::forged_record, "timing", "forged_record", V::tampered, true, "forgery"},
+    CodeRow{Code::imported_command, "timing", "imported_command", V::inconclusive, true, ""},
     CodeRow{Code::zero_tests, "structure", "zero_tests", V::fail, true, ""},
     CodeRow{Code::all_skipped, "structure", "all_skipped", V::fail, true, ""},
     CodeRow{Code::mostly_skipped, "structure", "mostly_skipped", V::weak, true, ""},
@@ -138,14 +139,14 @@ void demand_strength(const Case& c, Findings& findings) {
     findings.add(
         Code::self_reported, "",
         "Weak evidence: the task speaks of tests, and the strict policy accepts a recorded run of a test runner "
-        "whose report or output counts tests that passed; no piece is one. Record it with `muniment exec "
-        "--evidence test_output --task ID -- COMMAND`.");
+        "whose report or output counts tests that passed; no piece is one. Record it with " +
+            exec_line(c.task, "test_output") + ".");
     return;
   }
   findings.add(
       Code::self_reported, "",
-      "Weak evidence: the strict policy accepts a recorded command that passed, and no piece is one. Record it with `muniment "
-      "exec --evidence TYPE --task ID -- COMMAND`.");
+      "Weak evidence: the strict policy accepts a recorded command that passed, and no piece is one. Record it with " +
+          exec_line(c.task) + ".");
 }
 
 std::vector<PieceStatus> statuses_of(const Case& c, const std::vector<Finding>& findings) {
@@ -193,6 +194,11 @@ std::string_view name_of(Verdict verdict) {
     case Verdict::inconclusive: return "inconclusive";
   }
   return "fail";
+}
+
+std::string exec_line(const Task& task, std::string_view type) {
+  return "`muniment exec --run " + (task.run_id.empty() ? "RUN" : shell_word(task.run_id)) + " --evidence " +
+         std::string(type) + " --task " + (task.task_id.empty() ? "ID" : shell_word(task.task_id)) + " -- COMMAND`";
 }
 
 std::span<const CodeRow> code_rows() { return rows; }

@@ -51,6 +51,18 @@ std::string_view files_of_tree(std::string_view digest) {
 
 bool same_tree(std::string_view one, std::string_view other) { return files_of_tree(one) == files_of_tree(other); }
 
+// What to do about tests that changed, where the reason is missing or names nothing.
+std::string ask_reason(std::string_view reason) {
+  if (reason.empty())
+    return " Restore them, or record the evidence again with the reason: --tests-changed REASON of `muniment exec` "
+           "(tests_changed_reason).";
+  return fmt::format(
+      " The reason \"{}\" of --tests-changed (tests_changed_reason) is too short or names nothing: it needs {} words "
+      "or more, one of which names what changed in the program or in the requirement. Restore the tests, or record the "
+      "evidence again with such a reason.",
+      preview(reason, 200), reason_words_min);
+}
+
 class Structure {
  public:
   Structure(const Case& c, Exhibit& exhibit, Findings& findings)
@@ -119,7 +131,7 @@ class Structure {
         findings_.note(Code::tests_changed, id_,
                        "Noted: " + names + "; reason given: " + preview(command.tests_changed_reason, 300));
       } else {
-        add(Code::tests_changed, "The " + names + ". Restore them, or record the evidence with tests_changed_reason.");
+        add(Code::tests_changed, "The " + names + "." + ask_reason(command.tests_changed_reason));
       }
     }
     if (command.earlier && command.report)
@@ -181,7 +193,7 @@ class Structure {
       if (explained) {
         findings_.note(code, id_, "Noted: " + text);
       } else {
-        findings_.add(code, id_, text + " Restore them, or record the evidence with tests_changed_reason.");
+        findings_.add(code, id_, text + ask_reason(reason));
       }
     };
     if (now.total < before.total) {

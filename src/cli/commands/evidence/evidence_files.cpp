@@ -28,7 +28,8 @@ void declare_evidence_check(CLI::App& command, EvidenceCheckOptions& options) {
   command.add_option("EVIDENCE", options.evidence, "The evidence's id")->required();
   command.add_option("--run", options.run, "RUN that uses it (default: the first that does)");
   command.footer(
-      "muniment check-evidence EVIDENCE\nExits with 0 if the evidence exists and is intact, with 1 otherwise.");
+      "muniment check-evidence EVIDENCE\nChecks the ledger. A file .beads/evidence/ID.json is compared by: muniment "
+      "evidence import FILE\nExits with 0 if the evidence exists and is intact, with 1 otherwise.");
 }
 
 Status check_evidence(Session& session, const EvidenceCheckOptions& options) {
