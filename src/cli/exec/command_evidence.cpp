@@ -10,6 +10,7 @@
 #include "cli/connect/pages.hpp"
 #include "cli/connect/upload.hpp"
 #include "cli/exec/git.hpp"
+#include "cli/show/hints.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -96,7 +97,7 @@ Result<bool> record_evidence(Session& session, const EvidenceRequest& request, c
   const bool passed = answer.result()["passed"].as_bool().value_or(false);
   fmt::print(stderr, "muniment: evidence {} ({}): {}: {}\n", answer.result()["evidence_id"].string_or(""), request.type,
              passed ? "passed" : "refused",
-             escape_for_terminal(session.advised(answer.result()["reason"].string_or(""))));
+             escape_for_terminal(session.advised(with_commands(answer.result()["reason"].string_or("")))));
   return passed;
 }
 

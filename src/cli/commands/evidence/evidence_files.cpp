@@ -11,6 +11,7 @@
 #include "base/limits.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/show/hints.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -55,7 +56,7 @@ Status check_evidence(Session& session, const EvidenceCheckOptions& options) {
   out.line(fmt::format("{}  {}", state, out.one_line(options.evidence)));
   for (const char* name : {"type", "actor", "validator_id", "created_at", "run_id", "hash", "reason"}) {
     if (const auto value = found[name].as_string())
-      out.line(fmt::format("  {:<13}{}", name, out.advised(out.one_line(*value))));
+      out.line(fmt::format("  {:<13}{}", name, out.advised(with_commands(out.one_line(*value)))));
   }
   for (const json::Value halt : found["halted"])
     out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + out.advised("  See: muniment recover RUN"));

@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/exec/tree_digest.hpp"
+#include "cli/show/hints.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -149,7 +150,7 @@ void print_findings(const Output& out, const json::Value& result) {
     const std::string of = finding["evidence_id"].string_or("");
     out.line(fmt::format("  {}  {}{}{}", out.tone(blocks ? Tone::red : Tone::dim, finding["code"].string_or("?")),
                          out.one_line(of), of.empty() ? "" : "  ",
-                         out.advised(out.one_line(finding["text"].string_or("")))));
+                         out.advised(with_commands(out.one_line(finding["text"].string_or(""))))));
   }
   for (const json::Value halt : result["halted"])
     out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + out.advised("  See: muniment recover RUN"));
@@ -163,7 +164,8 @@ Status tell_judgement(Session& session, const Message& answer, std::string_view 
   if (session.printed_json(answer)) return success();
   const Output& out = session.out();
   out.line(fmt::format("{}  {}  {}", out.tone(can_complete ? Tone::green : Tone::red, can_complete ? good : bad),
-                       result["verdict"].string_or(""), out.advised(out.one_line(result["reason"].string_or("")))));
+                       result["verdict"].string_or(""),
+                       out.advised(with_commands(out.one_line(result["reason"].string_or(""))))));
   print_findings(out, result);
   return success();
 }
