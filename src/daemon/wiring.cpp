@@ -59,17 +59,7 @@ namespace {
 constexpr std::size_t worker_tasks_max = 20'000;
 constexpr std::chrono::seconds flush_at_most{10};
 constexpr std::chrono::seconds partition_retry{1};
-constexpr std::size_t policy_bytes_max = 1 << 20;
 
-// Reads the policies of the file that the setting names. Errors: not_found, invalid_argument, prefixed by the setting.
-Result<evidence::completion::Policies> completion_policies(const std::string& path) {
-  if (path.empty()) return evidence::completion::Policies();
-  auto text = read_file(path, policy_bytes_max);
-  if (!text) return std::move(text).error().within("completion_policy");
-  auto policies = evidence::completion::Policies::parse(*text);
-  if (!policies) return std::move(policies).error().within("completion_policy " + path);
-  return policies;
-}
 // Limits of the stop: the wait for threads that query Postgres, and the shutdown of a Postgres that does not answer.
 // Together with store::shutdown_patience, the answers before (daemon/server.cpp) and a connection that is being opened,
 // a stop takes less than a minute.
@@ -301,7 +291,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   auto parts = std::make_unique<Parts>(std::move(folder));
   parts->conformance_fixture = choices.conformance_fixture;
   RETURN_IF_ERROR(mcp::check_toolsets(config.mcp_toolsets));
-  ASSIGN_OR_RETURN(parts->policies, completion_policies(config.completion_policy));
+  ASSIGN_OR_RETURN(parts->policies, evidence::completion::Policies::read(config.completion_policy));
   ASSIGN_OR_RETURN(parts->http, mcp_http_options(config, choices.conformance_fixture));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));

@@ -4,9 +4,10 @@ from __future__ import annotations
 import concurrent.futures
 import pathlib
 import stat
+import subprocess
 from typing import Any
 
-from support import Daemon, main, wait_until
+from support import BUILD, Daemon, main, wait_until
 from test_completion import REVIEW, GateCase
 
 
@@ -112,6 +113,36 @@ class Policies(GateCase):
         status, said = daemon.refused_start()
         self.assertNotEqual(status, 0)
         self.assertIn("fresh", said)
+
+    def test_the_check_of_the_configuration_and_the_doctor_read_the_policy(self) -> None:
+        daemon = Daemon()
+        self.addCleanup(daemon.destroy)
+        policy, config = daemon.folder / "completion.toml", daemon.folder / "m.toml"
+
+        def said(*words: str) -> tuple[int, str]:
+            done = subprocess.run([str(BUILD / "muniment"), "--data", str(daemon.data), "--config", str(config), *words],
+                                  capture_output=True, text=True, timeout=60, check=False)
+            return done.returncode, done.stdout + done.stderr
+
+        for text, named in ((None, str(policy)), ("[task.default]\nfresh = 1\n", "unknown key")):
+            if text is not None:
+                policy.write_text(text)
+            config.write_text(f'completion_policy = "{policy}"\n')
+            for words in (("config", "check"), ("doctor",), ("up",)):
+                with self.subTest(text=text, words=words):
+                    status, answer = said(*words)
+                    self.assertNotEqual(status, 0, answer)
+                    self.assertIn("completion_policy", answer)
+                    self.assertIn(named, answer)
+        config.write_text('completion_policy = "~/completion.toml"\n')
+        for words in (("config", "check"), ("doctor",), ("up",)):
+            with self.subTest(words=words):
+                status, answer = said(*words)
+                self.assertNotEqual(status, 0, answer)
+                self.assertIn("absolute path", answer)
+        policy.write_text("[task.default]\nstrict = true\n")
+        config.write_text(f'completion_policy = "{policy}"\n')
+        self.assertEqual(said("config", "check")[0], 0)
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ class Recorded(ExecCase):
         commit = subprocess.run(["git", "-C", str(self.folder), "rev-parse", "HEAD"], check=True, capture_output=True,
                                 text=True).stdout.strip()
         for digest in (started["tree_digest"], ended["tree_digest"]):
-            self.assertTrue(digest.startswith(f"git:{commit} sha256:"), digest)
+            self.assertTrue(digest.startswith(f"git:{commit} v2 sha256:"), digest)
         self.assertNotEqual(started["tree_digest"], ended["tree_digest"])
 
     def test_without_a_run_it_makes_one_and_ends_it(self) -> None:

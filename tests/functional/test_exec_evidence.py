@@ -1,9 +1,12 @@
 """muniment exec --evidence: a command is run, recorded and judged; from the shell to the closed task."""
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import subprocess
+import uuid
 from typing import Optional
 
 from support import BUILD, ROOT, DaemonCase, main
@@ -34,7 +37,11 @@ class EvidenceCase(DaemonCase):
         (self.folder / "adder.py").write_text(GOOD)
         (self.folder / "test_adder.py").write_text(TESTS)
         (self.folder / ".gitignore").write_text("__pycache__/\n")
-        for words in (("init", "-q"), ("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "start")):
+        subprocess.run(["git", "init", "-q"], cwd=self.folder, check=True, capture_output=True)
+        self.commit("start")
+
+    def commit(self, message: str) -> None:
+        for words in (("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", message)):
             subprocess.run(["git", *words], cwd=self.folder, check=True, capture_output=True)
 
     def muniment(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -85,6 +92,40 @@ class Recorded(EvidenceCase):
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("tree_changed", done.stdout)
 
+    def test_a_commit_and_the_files_of_evidence_change_no_tree(self) -> None:
+        self.open()
+        (self.folder / "adder.py").write_text(GOOD + "\nX = 1\n")
+        _, evidence, said = self.exec(*UNITTEST)
+        exported = self.muniment("evidence", "export", evidence, "--into", ".")
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+        self.assertTrue((self.folder / ".beads/evidence" / f"{evidence}.json").exists())
+        self.commit("the fix")
+        self.commit("nothing more")
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_only_the_runner_itself_is_strong(self) -> None:
+        self.open()
+        runner = " ".join(UNITTEST)
+        (self.folder / "adder.py").write_text(BAD)
+        for script in (f"{runner} 2>/dev/null; echo 'Ran 2 tests in 0.001s'; echo; echo OK",
+                       f"{runner} 2>&1 | sed 's/^FAILED.*/OK/; /^=====/,/^-----/d; s/^F/./; s/F$/./'"):
+            with self.subTest(script=script):
+                _, evidence, said = self.exec("sh", "-c", script)
+                done = self.complete(evidence)
+                self.assertEqual(done.returncode, 1, done.stdout)
+        (self.folder / "adder.py").write_text(GOOD)
+        status, evidence, said = self.exec("sh", "-c", f"{runner} 2>&1 | tee log")
+        self.assertEqual(status, 0, said)
+        self.assertIn("Run the test runner directly", said)
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("indirect_run", done.stdout)
+        (self.folder / "log").unlink()
+        _, evidence, said = self.exec("sh", "-c", f"cd . && exec {runner} -v")
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_a_weakened_test_needs_a_reason(self) -> None:
         self.open()
         (self.folder / "test_adder.py").write_text(TESTS.replace("add(1, 2), 3", "add(1, 2), add(1, 2)"))
@@ -97,8 +138,7 @@ class Recorded(EvidenceCase):
         self.open()
         (self.folder / "test_adder.py").unlink()
         (self.folder / "test_other.py").write_text("import unittest\n\nclass Other(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(True)\n")
-        for words in (("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "tidy")):
-            subprocess.run(["git", *words], cwd=self.folder, check=True, capture_output=True)
+        self.commit("tidy")
         status, _, said = self.exec(*UNITTEST)
         self.assertEqual((status, said[:7]), (1, "refused"), said)
 
@@ -118,6 +158,9 @@ class Recorded(EvidenceCase):
         status, evidence, said = self.exec(*UNITTEST, options=("--report", str(self.folder / "none.xml")))
         self.assertEqual((status, evidence), (1, ""), said)
         self.assertIn("none.xml", said)
+        self.assertIn("the command and its end are recorded, and the evidence is not recorded", said)
+        self.assertIn("leave out --report", said)
+        self.assertEqual(self.events(types=["command.*"])[-1]["type"], "command.ended")
 
     def refused_report(self, path: str) -> str:
         done = self.muniment("exec", "--run", self.run_id, "--evidence", "test_output", "--report", path, "--", *UNITTEST)
@@ -164,6 +207,50 @@ class Recorded(EvidenceCase):
         self.assertEqual(done.returncode, 1, done.stderr)
         run = self.call("run.list", limit=1)["runs"][0]
         self.assertEqual((run["status"], run["outcome"]), ("ended", "failure"))
+
+    def test_evidence_of_another_log_is_imported_and_completes_nothing(self) -> None:
+        self.open()
+        _, evidence, said = self.exec(*UNITTEST)
+        record = self.call("evidence.export", evidence_id=evidence)["record"]
+        record["id"] = str(uuid.uuid4())   # as another log, which does not know it, would take it
+        covered = {name: value for name, value in record.items() if name != "checksum"}
+        canonical = json.dumps(covered, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        record["checksum"] = "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+        (self.folder / "imported.json").write_text(json.dumps(record))
+        done = self.muniment("evidence", "import", "imported.json", "--run", self.run_id)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        (self.folder / "imported.json").unlink()
+        refused = self.complete(record["id"], options=())
+        self.assertEqual(refused.returncode, 1, refused.stdout)
+        self.assertIn("imported_command", refused.stdout)
+        self.assertIn("inconclusive", refused.stdout.splitlines()[0])
+        self.assertNotIn("forged", refused.stdout)
+
+    def test_without_a_run_it_is_the_open_run_that_has_the_task(self) -> None:
+        task = self._testMethodName
+        self.assertEqual(self.muniment("task", "open", "Make the adder tests pass", "--run", self.run_id, "--task", task).returncode, 0)
+        words = ("exec", "--evidence", "test_output", "--task", task, "--", *UNITTEST)
+        runs = self.call("run.list")["runs"]
+        done = self.muniment(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.events(types=["evidence.recorded"])[-1]["body"]["task_id"], task)
+        other = self.call("run.start", agent={"name": "other"})["run_id"]
+        self.assertEqual(self.muniment("task", "open", "Make the adder tests pass", "--run", other, "--task", task).returncode, 0)
+        several = self.muniment(*words)
+        self.assertEqual(several.returncode, 125, several.stderr)
+        self.assertIn(self.run_id, several.stderr)
+        self.assertIn(other, several.stderr)
+        none = self.muniment(*(f"{task}-none" if word == task else word for word in words))
+        self.assertEqual(none.returncode, 125, none.stderr)
+        self.assertIn("task open --run RUN", none.stderr)
+        self.assertEqual(len(self.call("run.list")["runs"]), len(runs) + 1)
+
+    def test_a_refusal_names_the_commands_with_their_run(self) -> None:
+        self.open()
+        done = self.complete()
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn(f"exec --run {self.run_id} --evidence TYPE --task t1 -- COMMAND", done.stdout)
+        self.assertNotIn("evidence.record", done.stdout)
 
     def test_a_task_that_is_not_there(self) -> None:
         status, _, said = self.exec(*UNITTEST, task="nothing")

@@ -167,7 +167,7 @@ TEST_F(TreeTest, EveryFileThatCountsChangesTheDigestAndNothingElseDoes) {
   write(".gitignore", "*.o\n");
   write("a", "one");
   const std::string before = tree_digest(folder_);
-  EXPECT_EQ(before.rfind("git:none sha256:", 0), 0U) << before;
+  EXPECT_EQ(before.rfind("git:none v2 sha256:", 0), 0U) << before;
   EXPECT_EQ(tree_digest(folder_), before);
   write("ignored.o", "x");
   EXPECT_EQ(tree_digest(folder_), before);
@@ -179,13 +179,46 @@ TEST_F(TreeTest, EveryFileThatCountsChangesTheDigestAndNothingElseDoes) {
   EXPECT_NE(tree_digest(folder_), before);
 }
 
+TEST_F(TreeTest, FilesOfEvidenceDoNotCount) {
+  git("init -q");
+  write("a", "one");
+  const std::string before = tree_digest(folder_);
+  for (const char* folder : {".beads/evidence", "sub/.beads/evidence"}) {
+    std::filesystem::create_directories(folder_ + "/" + folder);
+    write(std::string(folder) + "/1.json", "{}");
+    EXPECT_EQ(tree_digest(folder_), before) << folder;
+  }
+  for (const char* name :
+       {".beads/evidence/code.py", ".beads/1.json", ".beads/evidence/more/1.json", "x.beads/evidence/1.json"}) {
+    std::filesystem::create_directories(std::filesystem::path(folder_ + "/" + name).parent_path());
+    write(name, "x");
+    EXPECT_NE(tree_digest(folder_), before) << name;
+    std::filesystem::remove(folder_ + "/" + name);
+  }
+}
+
+TEST_F(TreeTest, ACommitChangesNoFile) {
+  git("init -q");
+  write("a", "one");
+  const auto files = [&] {
+    const std::string digest = tree_digest(folder_);
+    return digest.substr(digest.find(" v2 sha256:"));
+  };
+  const std::string before = files();
+  git("add a");
+  git("commit -qm first");
+  EXPECT_EQ(files(), before);
+  git("commit -q --allow-empty -m second");
+  EXPECT_EQ(files(), before);
+}
+
 TEST_F(TreeTest, TheCommitIsNamed) {
   git("init -q");
   write("a", "one");
   git("add a");
   git("commit -qm first");
   const std::string digest = tree_digest(folder_);
-  EXPECT_EQ(digest.size(), std::string("git:").size() + 40 + std::string(" sha256:").size() + 64) << digest;
+  EXPECT_EQ(digest.size(), std::string("git:").size() + 40 + std::string(" v2 sha256:").size() + 64) << digest;
 }
 
 }  // namespace

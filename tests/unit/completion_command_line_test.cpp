@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "evidence/completion/shell_script.hpp"
+
 namespace muniment::evidence::completion {
 namespace {
 
@@ -86,7 +88,71 @@ TEST(CommandLine, AnExitStatusThatIsNotTheRunnersIsMasked) {
   EXPECT_FALSE(kind_of_shell("set -e; pytest").masked);
 }
 
+TEST(CommandLine, AScriptThatIsOneCommandIsDirect) {
+  for (const char* script :
+       {"pytest", "pytest -q 2>&1", "pytest 2>/dev/null", "pytest 2>>log", "cd src && pytest -q",
+        "set -e; cd a; pytest", "set -euo pipefail\ncd 'a b'\nexec pytest -q\n", "CI=1 pytest -k 'a > b | c; d'",
+        "export CI=1 && pytest", "A=1; pytest $ARGS # | tee log", "cd a && bash -c 'pytest -q'",
+        "env CI=1 nice -n 5 pytest;", "pytest \"a\\`b\" < /dev/null"}) {
+    EXPECT_TRUE(kind_of_shell(script).direct) << script;
+    EXPECT_EQ(kind_of_shell(script).program, Program::runner) << script;
+  }
+}
+
+TEST(CommandLine, AScriptThatCanChangeTheRunnersOutputIsNotDirect) {
+  for (const char* script : {"pytest -q >/dev/null; echo '2 passed in 0.01s'",
+                             "pytest -q | grep -o '1 passed in.*'",
+                             "pytest && echo done",
+                             "pytest || true",
+                             "pytest | tee log",
+                             "set -o pipefail; pytest | tee log",
+                             "pytest > log",
+                             "pytest >>log",
+                             "pytest 1>log",
+                             "pytest 01>log",
+                             "pytest '2'>log",
+                             "pytest &>log",
+                             "pytest >&2",
+                             "pytest -n2>log",
+                             "pytest &",
+                             "pytest 2>&1 >/dev/null",
+                             "echo '2 passed' && pytest",
+                             "trap 'echo 2 passed' EXIT; pytest",
+                             "pytest $(echo x >/proc/1/fd/1)",
+                             "pytest \"`echo x`\"",
+                             "pytest \\>& echo '2 passed in 0.01s'",
+                             "pytest \\>&& echo '2 passed in 0.01s'",
+                             "pytest $'a\\'' ; echo 2 passed # '",
+                             "pytest <<X\n2 passed\nX",
+                             "set () (echo 2 passed); set; pytest",
+                             "bash -c 'pytest; echo 2 passed'",
+                             "cd a & pytest",
+                             "cd a || pytest",
+                             "source fake && pytest",
+                             "pytest\necho '2 passed'"}) {
+    EXPECT_FALSE(kind_of_shell(script).direct) << script;
+  }
+  EXPECT_FALSE(kind_of_shell("pytest;" + std::string(script_commands_max, ';')).direct);
+}
+
+TEST(CommandLine, AWrapperThatTakesALineOfItsOwnIsNotDirect) {
+  const auto direct = [](std::vector<std::string> argv) { return kind_of(argv, {}).direct; };
+  EXPECT_TRUE(direct({"pytest", "-q", "|", "cat"}));
+  EXPECT_TRUE(direct({"env", "-i", "CI=1", "time", "npx", "--yes", "jest"}));
+  EXPECT_FALSE(direct({"env", "-Secho 2 passed in 0.01s", "pytest"}));
+  EXPECT_FALSE(direct({"env", "-iS", "echo 2 passed", "pytest"}));
+  EXPECT_FALSE(direct({"env", "--split-string=echo 2 passed", "pytest"}));
+  EXPECT_FALSE(direct({"npx", "-c", "pytest"}));
+  EXPECT_FALSE(direct({"npm", "exec", "--call=echo 2 passed", "jest"}));
+}
+
+TEST(CommandLine, AssignmentsRunNothing) {
+  EXPECT_EQ(kind_of_shell("A=1 && echo '2 passed'").program, Program::printer);
+}
+
 TEST(CommandLine, APolicyNamesFurtherRunners) {
+  EXPECT_EQ(program_of({"echo", "scripts/test", "2 passed in 0.01s"}, {"scripts/test"}), Program::printer);
+  EXPECT_EQ(program_of({"cat", "scripts/test"}, {"scripts/test"}), Program::reader);
   EXPECT_EQ(program_of({"scripts/test", "unit"}), Program::unknown);
   EXPECT_EQ(program_of({"scripts/test", "unit"}, {"scripts/test"}), Program::runner);
   EXPECT_EQ(program_of({"bash", "scripts/test"}, {"scripts/test"}), Program::runner);

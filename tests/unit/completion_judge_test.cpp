@@ -159,5 +159,15 @@ TEST(Completion, EveryVerdictHasTheNameOfTheContract) {
   EXPECT_EQ(name_of(Verdict::inconclusive), "inconclusive");
 }
 
+TEST(Judge, ACommandThatIsNamedHasTheRunAndTheTaskWhereTheyAreKnown) {
+  Task task = authentication();
+  task.run_id = "run 1";
+  EXPECT_NE(judged(task, {}).reason.find("`muniment exec --run 'run 1' --evidence TYPE --task t1 -- COMMAND`"),
+            std::string::npos)
+      << judged(task, {}).reason;
+  task.run_id = task.task_id = "";
+  EXPECT_NE(judged(task, {}).reason.find("--run RUN --evidence TYPE --task ID"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace muniment::evidence::completion

@@ -155,6 +155,34 @@ TEST(Structure, ATreeThatChangedAfterTheRunIsStale) {
   EXPECT_EQ(blocked_by(judged(task, {piece})), "");
 }
 
+TEST(Structure, AReasonThatIsMissingAndOneThatNamesNothingAreAskedForInTheirWords) {
+  Piece piece = recorded_piece();
+  piece.command->tests_changed = {"tests/test_auth.py"};
+  const std::string missing = judged(piece).reason;
+  EXPECT_NE(missing.find("--tests-changed REASON"), std::string::npos) << missing;
+  piece.command->tests_changed_reason = "x";
+  const std::string thin = judged(piece).reason;
+  EXPECT_NE(thin.find("The reason \"x\" of --tests-changed"), std::string::npos) << thin;
+  EXPECT_NE(thin.find("too short"), std::string::npos) << thin;
+}
+
+TEST(Structure, ACommitMakesNoEvidenceStale) {
+  Piece piece = recorded_piece();
+  Task task = authentication();
+  const auto code = [&](const char* after, const char* now) {
+    piece.command->tree_before = piece.command->tree_after = after;
+    task.tree_digest = now;
+    return blocked_by(judged(task, {piece}));
+  };
+  EXPECT_EQ(code("git:11 v2 sha256:aa", "git:22 v2 sha256:aa"), "");
+  EXPECT_EQ(code("git:none v2 sha256:aa", "git:22 v2 sha256:aa"), "");
+  EXPECT_EQ(code("git:11 sha256:aa", "git:22 sha256:aa"), "");     // both of the earlier version
+  EXPECT_EQ(code("git:11 sha256:aa", "git:22 v2 sha256:aa"), "");  // no evidence file was in the tree
+  EXPECT_EQ(code("git:11 v2 sha256:aa", "git:11 v2 sha256:bb"), "tree_changed");
+  EXPECT_EQ(code("git:11", "git:22"), "tree_changed");
+  EXPECT_EQ(code("x sha256:aa", "y sha256:aa"), "tree_changed");
+}
+
 TEST(Structure, AnEditAfterTheEvidenceIsAClaimWithoutACheck) {
   Task task = authentication();
   task.files_changed = true;
@@ -181,6 +209,41 @@ TEST(Structure, AnUnknownProgramIsWeakUnlessThePolicyNamesIt) {
   Policy policy = strict_policy();
   policy.runners = {"selftest"};
   EXPECT_TRUE(judged(authentication(), {piece}, policy).can_complete);
+}
+
+TEST(Structure, ATestRunWithinALongerScriptIsWeak) {
+  for (const char* script : {"pytest tests/test_auth.py >/dev/null; echo '3 passed in 0.01s'",
+                             "pytest tests/test_auth.py | grep -o '3 passed in.*'",
+                             "pytest tests/test_auth.py && echo '3 passed in 0.01s'"}) {
+    const Piece piece = recorded({"sh", "-c", script});
+    const Judgement judgement = judged(piece);
+    EXPECT_TRUE(judgement.can_complete) << judgement.reason;
+    EXPECT_FALSE(judgement.evidence_status[0].strong) << script;
+    EXPECT_TRUE(has_finding(judgement, "indirect_run", false));
+    const Judgement strict = judged(authentication(), {piece}, strict_policy());
+    EXPECT_EQ(blocked_by(strict), "indirect_run") << script;
+    EXPECT_EQ(strict.verdict, Verdict::weak);
+    EXPECT_NE(strict.reason.find("Run the test runner directly"), std::string::npos) << strict.reason;
+    EXPECT_EQ(strict.evidence_status[0].code, "indirect_run");
+  }
+}
+
+TEST(Structure, ADirectRunBesideAnIndirectOneCompletesAStrictTask) {
+  Piece direct = recorded({"sh", "-c", "cd tests && pytest -q"});
+  direct.evidence_id = "e2";
+  const Judgement judgement = judged(
+      authentication(), {recorded({"sh", "-c", "pytest tests/test_auth.py | tee log"}), direct}, strict_policy());
+  EXPECT_TRUE(judgement.can_complete) << judgement.reason;
+  EXPECT_FALSE(judgement.evidence_status[0].strong);
+  EXPECT_TRUE(judgement.evidence_status[1].strong);
+}
+
+TEST(Structure, OtherEvidenceOfATaskOfTestsIsNotStrongByAnIndirectRun) {
+  Piece piece = recorded({"sh", "-c", "pytest tests/test_auth.py >/dev/null; echo '3 passed in 0.01s'"});
+  piece.type = "deployment";
+  EXPECT_FALSE(judged(piece).evidence_status[0].strong);
+  const Judgement strict = judged(task_of("Make the authentication tests pass"), {piece}, strict_policy());
+  EXPECT_EQ(blocked_by(strict), "indirect_run") << strict.reason;
 }
 
 TEST(Structure, AMaskedExitWithoutAReportIsInconclusive) {

@@ -187,5 +187,19 @@ TEST(Shape, AShortTextAndARunOfTestsHaveNone) {
   EXPECT_TRUE(shape_of(good_text).empty());
 }
 
+TEST(Timing, AnImportedCommandIsNoForgeryAndCompletesNothing) {
+  Piece piece = piece_of_json(
+      R"({"text":"tests/test_auth.py ..\n2 passed in 0.31s","command":{"command_id":"c","tree_after":"git:none v2 sha256:aa"}})",
+      "test_output");
+  EXPECT_EQ(blocked_by(judged(piece)), "forged_record");
+  EXPECT_EQ(judged(piece).verdict, Verdict::tampered);
+  piece.imported = true;
+  const Judgement judgement = judged(piece);
+  EXPECT_EQ(blocked_by(judgement), "imported_command");
+  EXPECT_EQ(judgement.verdict, Verdict::inconclusive);
+  EXPECT_NE(judgement.reason.find("was not recorded here"), std::string::npos) << judgement.reason;
+  EXPECT_FALSE(Policies::parse("[task.default]\nallow = [\"imported_command\"]\n").ok());
+}
+
 }  // namespace
 }  // namespace muniment::evidence::completion

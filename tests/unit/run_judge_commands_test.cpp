@@ -160,6 +160,23 @@ TEST(Outcomes, AnExitStatusThatContradictsTheReportDecidesNothing) {
   EXPECT_EQ(ended("pytest", "===== 1 failed in 0.10s =====", 0).outcome, Outcome::failed);
 }
 
+TEST(Outcomes, CountsThatAnotherCommandCanHavePrintedDecideNothing) {
+  const std::string_view counts = "2 passed in 0.01s";
+  for (const char* line : {"pytest -q >/dev/null; echo '2 passed in 0.01s'", "pytest -q | grep -o '2 passed in.*'",
+                           "pytest -q | sed s/failed/passed/ | tail -3", "pytest -q &> log; printf '2 passed in 0.01s'",
+                           "pytest > log; cat good.txt", "pytest; sed -n 1p good.txt",
+                           "bash -c \"pytest >/dev/null; echo '2 passed in 0.01s'\""}) {
+    EXPECT_EQ(ended(line, counts, 0).outcome, Outcome::unknown) << line;
+    EXPECT_EQ(ended(line, "1 failed, 1 passed in 0.01s", 0).outcome, Outcome::failed) << line;
+  }
+  for (const char* line :
+       {"pytest 2>&1 | tail -20", "pytest | tee log | tail -n 5", "pytest 2>/dev/null; echo \"exit: $?\"",
+        "pytest > log 2>&1; tail -n 20 log", "cat test_a.py; pytest; git status", "pytest && echo 'All tests passed'",
+        "pytest >/dev/null && echo '2 passed in 0.01s'"}) {
+    EXPECT_EQ(ended(line, counts, 0).outcome, Outcome::passed) << line;
+  }
+}
+
 TEST(Outcomes, WithoutAReportTheExitStatusDecides) {
   EXPECT_EQ(ended("pytest -q", "", 0).outcome, Outcome::passed);
   EXPECT_EQ(ended("pytest -q", "", 2).outcome, Outcome::failed);

@@ -133,6 +133,20 @@ TEST(Verdicts, EvidenceWithAReportIsACheck) {
       "contradicted@1");
 }
 
+TEST(Verdicts, EvidenceOfACommandIsAsGoodAsTheCommand) {
+  const auto evidence_of = [](const std::string& script) {
+    return R"({"evidence_id":"e","type":"test_output","content":{"text":"2 passed in 0.01s","command":{"argv":["sh","-c",")" +
+           script + R"("]}},"hash":"h"})";
+  };
+  EXPECT_EQ(RunOf()
+                .add("evidence.recorded", evidence_of("pytest -q >/dev/null; echo '2 passed in 0.01s'"))
+                .says("All tests pass.")
+                .only(),
+            "inconclusive@1");
+  EXPECT_EQ(RunOf().add("evidence.recorded", evidence_of("cd a && pytest -q")).says("All tests pass.").only(),
+            "supported@1");
+}
+
 TEST(Verdicts, SpilledTextsAreRead) {
   const Spilled spilled = {
       {"01a207ea-7004-7041-b1a7-11f1d8347303", std::string(2'000'000, 'x') + "\n" + std::string(failed) + "\n"}};

@@ -210,6 +210,9 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   }
   if (is_table_of_prices(key.key)) RETURN_IF_ERROR(parse_prices(value));
   if (key.key == "log_format" && value != "text" && value != "json") return bad_value(key, value, "give text or json");
+  // The daemon starts in another folder than the file's author.
+  if (key.key == "completion_policy" && !value.empty() && !value.starts_with('/'))
+    return bad_value(key, value, "give an absolute path; ~ is not expanded");
   if (key.key == "embed_api" && !value.empty() && value != "openai" && value != "ollama" && value != "tei") {
     return bad_value(key, value, "give openai, ollama or tei, or nothing");
   }

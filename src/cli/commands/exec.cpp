@@ -29,6 +29,8 @@ constexpr std::size_t argv_bytes_max = 24 * 1024;  // leaves room in a body for 
 constexpr std::size_t env_value_bytes_max = 2048;
 constexpr int end_attempts = 3;
 constexpr std::string_view end_of_command = "the end of the command";
+constexpr std::string_view evidence_of_command = "the command and its end are recorded, and the evidence";
+constexpr std::string_view end_of_run = "the end of the run";
 
 struct ExecOptions {
   std::string run;
@@ -38,7 +40,7 @@ struct ExecOptions {
 };
 
 void declare_exec(CLI::App& command, ExecOptions& options) {
-  command.add_option("--run", options.run, "RUN; otherwise MUNIMENT_RUN, otherwise a new one");
+  command.add_option("--run", options.run, "RUN (default: MUNIMENT_RUN, the open run that has TASK, a new one)");
   command.add_option("--step", options.step, "The step's id");
   command.add_flag("--scrub", options.scrub,
                    "Replace obvious secrets in the output and the report that are kept; what you see stays as it is");
@@ -48,7 +50,7 @@ void declare_exec(CLI::App& command, ExecOptions& options) {
   command.add_option("--tests-changed", options.evidence.reason, "Reason why tests were changed within the task");
   command.footer(
       "muniment exec [--run RUN] -- COMMAND …\n"
-      "muniment exec --evidence test_output --task TASK -- pytest\n"
+      "muniment exec --run RUN --evidence test_output --task TASK -- pytest\n"
       "Exits with the command's code; with --evidence, with 1 where the command exits with 0 and its evidence is\n"
       "refused. Otherwise exits with the command's code, or 128 + the signal that ended it. 125: it could not be recorded, "
       "and was not started.");
@@ -91,6 +93,9 @@ class Recording {
     return status;
   }
 
+  // What `end` records at present: where it fails, it is what is missing.
+  std::string_view recording() const { return recording_; }
+
   // Whether the command counts as passed; true where no evidence is wanted. Its run may be over by then: own runs end
   // with the evidence.
   Result<bool> judge() {
@@ -112,16 +117,23 @@ class Recording {
 
  private:
   Status record_all(const CommandOutcome& outcome, bool& passed) {
+    recording_ = end_of_command;
     RETURN_IF_ERROR(record_end(outcome));
+    recording_ = evidence_of_command;
     const Result<bool> judged = judge();
     if (!judged && is_transient(judged.error().code)) return judged.error();
     passed = judged.ok() && *judged;
-    RETURN_IF_ERROR(end_own_run(outcome, passed));
-    return judged ? success() : Status(judged.error());
+    const Status ended = end_own_run(outcome, passed);
+    if (!judged) return judged.error();
+    recording_ = end_of_run;
+    return ended;
   }
 
   Status choose_run() {
     ASSIGN_OR_RETURN(run_id_, session_.run_id_if_any(options_.run));
+    if (run_id_.empty() && !options_.evidence.task.empty()) {
+      ASSIGN_OR_RETURN(run_id_, run_of_task(session_, options_.evidence.task));
+    }
     if (!run_id_.empty()) return success();
     std::vector<std::string> shown = session_.command;
     scrub_arguments(shown);
@@ -237,6 +249,7 @@ class Recording {
   std::string run_id_;
   std::string command_id_;
   std::string task_tree_;  // the working tree when the task was opened
+  std::string_view recording_ = end_of_command;
   bool own_run_ = false;
   std::size_t scrubbed_ = 0;  // in what the command wrote
 };
@@ -257,12 +270,13 @@ Status exec_command(Session& session, const ExecOptions& options) {
     unstarted.not_found = true;
     unstarted.exit_code = exit_not_recorded;
     bool passed = false;
-    session.finish_quietly(end_of_command, recording.end(unstarted, passed));
+    const Status ended = recording.end(unstarted, passed);
+    session.finish_quietly(recording.recording(), ended);
     return success();
   }
   bool passed = options.evidence.type.empty();
   const Status ended = recording.end(*outcome, passed);
-  session.finish_quietly(end_of_command, ended);
+  session.finish_quietly(recording.recording(), ended);
   session.exit_code = outcome->signal != 0 ? 128 + outcome->signal : outcome->exit_code;
   if (session.exit_code == 0 && !passed) session.exit_code = exit_refused;
   return success();

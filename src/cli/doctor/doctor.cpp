@@ -14,6 +14,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/connect/autostart.hpp"
+#include "evidence/completion/policy.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -43,6 +44,17 @@ void look_at_config(Findings& findings, const LoadedConfig& loaded) {
   if (loaded.problems.empty()) {
     findings.well("config", loaded.file.empty() ? "defaults, environment and flags" : loaded.file);
   }
+}
+
+void look_at_policy(Findings& findings, const Config& config) {
+  if (config.completion_policy.empty()) return;
+  const auto policies = evidence::completion::Policies::read(config.completion_policy);
+  if (policies) return findings.well("policy", config.completion_policy);
+  const std::string mend = "muniment config check";
+  // The daemon of another user may read what this one may not.
+  return policies.error().code == Errc::denied && is_strangers(config)
+             ? findings.note("policy", policies.error().message, mend, runbook("configuration"))
+             : findings.broken("policy", policies.error().message, mend, runbook("configuration"));
 }
 
 void look_at_data(Findings& findings, const Config& config) {
@@ -99,6 +111,7 @@ std::vector<Finding> examine(const LoadedConfig& loaded) {
   const Config& config = loaded.values;
   Findings findings;
   look_at_config(findings, loaded);
+  look_at_policy(findings, config);
   look_at_data(findings, config);
   const bool inside = !is_strangers(config);
   if (inside && look_at_unfinished_restore(findings, config)) {

@@ -5,14 +5,25 @@
 #include <cstdio>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
+#include "cli/connect/pages.hpp"
 #include "cli/connect/upload.hpp"
 #include "cli/exec/git.hpp"
 #include "cli/exec/report_file.hpp"
+#include "cli/show/hints.hpp"
 
 namespace muniment::cli {
 namespace {
 
 constexpr std::size_t changed_tests_max = 100;
+constexpr std::size_t open_runs_max = 1000;  // that are asked for a task
+
+Result<bool> has_open_task(Session& session, const std::string& run_id, const std::string& task_id) {
+  json::Writer params;
+  params.begin_object().member("run_id", run_id).member("task_id", task_id).member("status", "open").end_object();
+  ASSIGN_OR_RETURN(const Message answer, session.call("task.list", params.text()));
+  return answer.result()["tasks"].size() > 0;
+}
 
 // Puts the report file into the run. Errors: those of open_report.
 Status add_report(Session& session, const EvidenceRequest& request, const std::string& run_id,
@@ -28,13 +39,39 @@ Status add_report(Session& session, const EvidenceRequest& request, const std::s
 
 }  // namespace
 
+Result<std::string> run_of_task(Session& session, const std::string& task_id) {
+  std::vector<std::string> runs;
+  std::size_t asked = 0;
+  RETURN_IF_ERROR(
+      each_item(session, "run.list", R"({"status":"open"})", "runs", [&](const json::Value& run) -> Result<bool> {
+        if (++asked > open_runs_max)
+          return Error(Errc::conflict,
+                       fmt::format("more than {} runs are open. Name the task's: --run RUN", open_runs_max));
+        std::string id = run["run_id"].string_or("");
+        ASSIGN_OR_RETURN(const bool has, has_open_task(session, id, task_id));
+        if (has) runs.push_back(std::move(id));
+        return true;
+      }));
+  if (runs.size() == 1) return std::move(runs.front());
+  if (runs.empty())
+    return Error(
+        Errc::not_found,
+        fmt::format("no open run has an open task {0}. Open one: muniment task open --run RUN --task {0} CONTENT",
+                    shell_word(task_id)));
+  std::string all;
+  for (const std::string& run : runs) all += (all.empty() ? "" : ", ") + run;
+  return Error(Errc::conflict,
+               fmt::format("{} open runs have an open task {}: {}. Name one: --run RUN", runs.size(), task_id, all));
+}
+
 Result<std::string> tree_of_task(Session& session, const std::string& run_id, const std::string& task_id) {
   ASSIGN_OR_RETURN(const Message answer,
                    session.call("task.list", fmt::format("{{\"run_id\":{},\"task_id\":{}}}", json::quote(run_id),
                                                          json::quote(task_id))));
   for (const json::Value task : answer.result()["tasks"]) return task["tree_digest"].string_or("");
   return Error(Errc::not_found,
-               fmt::format("no task {} in run {}. Open it first: muniment task open", task_id, run_id));
+               fmt::format("no task {} in run {}. Open it first: muniment task open --run {} --task {} CONTENT",
+                           task_id, run_id, shell_word(run_id), shell_word(task_id)));
 }
 
 Result<bool> record_evidence(Session& session, const EvidenceRequest& request, const std::string& run_id,
@@ -54,7 +91,8 @@ Result<bool> record_evidence(Session& session, const EvidenceRequest& request, c
   ASSIGN_OR_RETURN(const Message answer, session.call("evidence.record", params.text()));
   const bool passed = answer.result()["passed"].as_bool().value_or(false);
   fmt::print(stderr, "muniment: evidence {} ({}): {}: {}\n", answer.result()["evidence_id"].string_or(""), request.type,
-             passed ? "passed" : "refused", answer.result()["reason"].string_or(""));
+             passed ? "passed" : "refused",
+             escape_for_terminal(session.advised(with_commands(answer.result()["reason"].string_or("")))));
   return passed;
 }
 

@@ -17,6 +17,10 @@ struct EvidenceRequest {
   bool scrub = false;  // obvious secrets are replaced in the report that is kept
 };
 
+// Returns the open run that has an open task of this id. Errors: not_found where none has one, conflict where several
+// have.
+Result<std::string> run_of_task(Session& session, const std::string& task_id);
+
 // Returns the digest of the working tree at which the task was opened. Errors: not_found for a task that the run does
 // not have.
 Result<std::string> tree_of_task(Session& session, const std::string& run_id, const std::string& task_id);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/crypto/sha256.hpp"
@@ -54,6 +55,15 @@ std::string line_of(const std::string& top, const std::string& name) {
   return fmt::format("{} {} {}", mode, to_hex(*hash), name);
 }
 
+// The files of EvidenceStore and of `muniment evidence export`, in any folder. They are copies of the ledger.
+bool is_evidence_file(std::string_view name) {
+  constexpr std::string_view folder = ".beads/evidence/";
+  const std::size_t end = name.rfind('/') + 1;  // 0: in the top folder
+  const std::string_view within = name.substr(0, end);
+  return name.ends_with(".json") && within.ends_with(folder) &&
+         (within.size() == folder.size() || within[within.size() - folder.size() - 1] == '/');
+}
+
 }  // namespace
 
 std::string tree_digest(const std::string& folder) {
@@ -68,12 +78,13 @@ std::string tree_digest(const std::string& folder) {
   names.erase(std::unique(names.begin(), names.end()), names.end());
   Sha256 digest;
   for (const std::string& name : names) {
+    if (is_evidence_file(name)) continue;
     const std::string line = line_of(top, name);
     if (line.empty()) continue;
     digest.update(line);
     digest.update(std::string_view("\0", 1));  // no name holds one
   }
-  return fmt::format("git:{} sha256:{}", commit ? trimmed(*commit) : "none", to_hex(digest.finish()));
+  return fmt::format("git:{} v2 sha256:{}", commit ? trimmed(*commit) : "none", to_hex(digest.finish()));
 }
 
 }  // namespace muniment::cli

@@ -60,6 +60,8 @@ struct Place {
 };
 constexpr Place places[] = {
     {"List it: "},
+    {"` or ", ", and pass its id."},
+    {"Check it with ", "."},
     {"Put it first: "},
     {"See: "},
     {"Record it there first: "},

@@ -60,6 +60,7 @@ enum class Code : std::uint8_t {
   same_actor,
   forged_identity,
   forged_record,
+  imported_command,
   zero_tests,
   all_skipped,
   mostly_skipped,
@@ -82,6 +83,7 @@ enum class Code : std::uint8_t {
   not_run,
   no_report,
   unknown_program,
+  indirect_run,
   tests_changed,
   tests_weakened,
   self_reported,
@@ -140,6 +142,8 @@ class Findings {
  public:
   explicit Findings(const Policy& policy) : policy_(policy) {}
   void add(Code code, std::string_view evidence_id, std::string text);
+  // The same, blocking whatever the table says.
+  void refuse(Code code, std::string_view evidence_id, std::string text);
   // The same, noted whatever the table says.
   void note(Code code, std::string_view evidence_id, std::string text);
   const std::vector<Finding>& all() const { return findings_; }
@@ -170,10 +174,16 @@ Time made_at(const Piece& piece);
 std::string_view required_type_of(const Case& c);
 bool is_test_evidence(const Exhibit& exhibit);
 
+// completion.cpp: the command line, in backquotes, that records evidence of the type for the task.
+std::string exec_line(const Task& task, std::string_view type = "TYPE");
+
 // structure.cpp: the task speaks of tests or names a runner.
 bool asks_for_tests(const Case& c);
 // And no type that the policy requires says that other evidence shows it. The type that the task requires is the
 // client's word, which cannot loosen the policy.
 bool needs_test_run(const Case& c);
+// The piece is a recorded test run that a script surrounds with more than the runner.
+bool is_indirect_run(const Case& c, const Exhibit& exhibit);
+std::string indirect_text(const Exhibit& exhibit);
 
 }  // namespace muniment::evidence::completion

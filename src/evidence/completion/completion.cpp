@@ -54,6 +54,7 @@ constexpr std::array rows{
     CodeRow{Code::same_actor, "timing", "same_actor", V::fail, true, "forgery"},
     CodeRow{Code::forged_identity, "timing", "forged_identity", V::tampered, true, "forgery"},
     CodeRow{Code::forged_record, "timing", "forged_record", V::tampered, true, "forgery"},
+    CodeRow{Code::imported_command, "timing", "imported_command", V::inconclusive, true, ""},
     CodeRow{Code::zero_tests, "structure", "zero_tests", V::fail, true, ""},
     CodeRow{Code::all_skipped, "structure", "all_skipped", V::fail, true, ""},
     CodeRow{Code::mostly_skipped, "structure", "mostly_skipped", V::weak, true, ""},
@@ -76,6 +77,7 @@ constexpr std::array rows{
     CodeRow{Code::not_run, "structure", "not_run", V::fail, true, ""},
     CodeRow{Code::no_report, "structure", "no_report", V::weak, false, ""},
     CodeRow{Code::unknown_program, "structure", "unknown_program", V::weak, false, ""},
+    CodeRow{Code::indirect_run, "structure", "indirect_run", V::weak, false, ""},
     CodeRow{Code::tests_changed, "structure", "tests_changed", V::fail, true, ""},
     CodeRow{Code::tests_weakened, "structure", "tests_weakened", V::fail, true, ""},
     CodeRow{Code::self_reported, "structure", "self_reported", V::weak, true, ""},
@@ -128,18 +130,24 @@ void demand_strength(const Case& c, Findings& findings) {
   const bool strong =
       std::any_of(c.exhibits.begin(), c.exhibits.end(), [](const Exhibit& exhibit) { return exhibit.strong; });
   if (strong) return;
+  const auto indirect = std::find_if(c.exhibits.begin(), c.exhibits.end(),
+                                     [&](const Exhibit& exhibit) { return is_indirect_run(c, exhibit); });
+  if (indirect != c.exhibits.end()) {
+    findings.refuse(Code::indirect_run, indirect->piece->evidence_id, indirect_text(*indirect));
+    return;
+  }
   if (needs_test_run(c)) {
     findings.add(
         Code::self_reported, "",
         "Weak evidence: the task speaks of tests, and the strict policy accepts a recorded run of a test runner "
-        "whose report or output counts tests that passed; no piece is one. Record it with `muniment exec "
-        "--evidence test_output --task ID -- COMMAND`.");
+        "whose report or output counts tests that passed; no piece is one. Record it with " +
+            exec_line(c.task, "test_output") + ".");
     return;
   }
   findings.add(
       Code::self_reported, "",
-      "Weak evidence: the strict policy accepts a recorded command that passed, and no piece is one. Record it with `muniment "
-      "exec --evidence TYPE --task ID -- COMMAND`.");
+      "Weak evidence: the strict policy accepts a recorded command that passed, and no piece is one. Record it with " +
+          exec_line(c.task) + ".");
 }
 
 std::vector<PieceStatus> statuses_of(const Case& c, const std::vector<Finding>& findings) {
@@ -189,6 +197,11 @@ std::string_view name_of(Verdict verdict) {
   return "fail";
 }
 
+std::string exec_line(const Task& task, std::string_view type) {
+  return "`muniment exec --run " + (task.run_id.empty() ? "RUN" : shell_word(task.run_id)) + " --evidence " +
+         std::string(type) + " --task " + (task.task_id.empty() ? "ID" : shell_word(task.task_id)) + " -- COMMAND`";
+}
+
 std::span<const CodeRow> code_rows() { return rows; }
 
 const CodeRow& row_of(Code code) { return rows[static_cast<std::size_t>(code)]; }
@@ -199,6 +212,12 @@ void Findings::add(Code code, std::string_view evidence_id, std::string text) {
   findings_.push_back({row.check, row.name, row.verdict, row.blocks && !allowed, row.violation,
                        std::string(evidence_id),
                        allowed ? std::move(text) + " Allowed by the policy." : std::move(text)});
+}
+
+void Findings::refuse(Code code, std::string_view evidence_id, std::string text) {
+  const CodeRow& row = row_of(code);
+  findings_.push_back(
+      {row.check, row.name, row.verdict, true, row.violation, std::string(evidence_id), std::move(text)});
 }
 
 void Findings::note(Code code, std::string_view evidence_id, std::string text) {

@@ -27,6 +27,7 @@ struct Task {
   std::optional<Time> opened_at;  // by the daemon's clock
   std::string tree_digest;        // of the working tree that is completed; empty: unknown
   bool files_changed = false;     // file.changed events in the task's run after the newest evidence
+  std::string run_id;             // empty: no run was named
 };
 
 // A command that `muniment exec` recorded, as its events say.

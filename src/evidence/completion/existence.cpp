@@ -7,10 +7,9 @@ namespace muniment::evidence::completion {
 void check_existence(Case& c, Findings& findings) {
   if (c.pieces.empty()) {
     if (!c.task.requires_evidence) return;
-    findings.add(
-        Code::no_evidence, "",
-        "No evidence provided: the task requires evidence. Record it with `muniment exec --evidence TYPE --task ID -- "
-        "COMMAND` or evidence.record, and pass its id.");
+    findings.add(Code::no_evidence, "",
+                 "No evidence provided: the task requires evidence. Record it with " + exec_line(c.task) +
+                     " or evidence.record, and pass its id.");
     return;
   }
   WordTable seen;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
 #include "evidence/completion/checks.hpp"
 #include "evidence/completion/text/tells.hpp"
 
@@ -67,38 +68,78 @@ bool is_log(const Exhibit& exhibit) {
          (exhibit.recorded() && exhibit.piece->command->report);
 }
 
+constexpr std::size_t quoted_bytes_max = 60;
+
+// A text of a piece that is judged on its own: a sentence does not go on from one into the next.
+struct Part {
+  std::string_view text;
+  std::string_view where;
+};
+
+// For a recorded command the daemon writes the other members itself.
+std::vector<Part> parts_of(const Exhibit& exhibit) {
+  std::vector<Part> parts;
+  if (!exhibit.recorded() || !exhibit.structured)
+    parts.push_back({exhibit.text, exhibit.recorded() ? "the output" : "its content"});
+  if (!exhibit.recorded()) {
+    if (!exhibit.structured) parts.push_back({exhibit.flat, "the members beside the text"});
+    return parts;
+  }
+  const Command& command = *exhibit.piece->command;
+  for (const std::string& word : command.argv) parts.push_back({word, "the command line"});
+  parts.push_back({command.cwd, "the folder of the command"});
+  for (const std::string& path : command.tests_changed) parts.push_back({path, "the names of the tests that changed"});
+  parts.push_back({command.tests_changed_reason, "the reason (--tests-changed)"});
+  if (!command.report) return parts;
+  for (const std::string& name : command.report->failures)
+    parts.push_back({name, "the names of the tests that failed"});
+  return parts;
+}
+
+// What was found, its words and where they are. Characters that are not seen are not quoted.
+std::string place_of(const FoundTell& found, const Part& part) {
+  const TellRow& row = tell_rows[static_cast<std::size_t>(found.tell)];
+  const std::string_view text = part.text;
+  std::string place = std::string(row.what) + " in " + std::string(part.where);
+  const auto begin = text.begin();
+  if (std::count(begin, text.end(), '\n') > 0)
+    place += " (line " +
+             std::to_string(std::count(begin, begin + static_cast<std::ptrdiff_t>(found.offset), '\n') + 1) + ")";
+  const bool unseen =
+      found.tell == Tell::bidi || found.tell == Tell::zero_width || found.tell == Tell::nul || found.tell == Tell::ansi;
+  if (unseen) return place;
+  const std::string_view rest = text.substr(found.offset);
+  return place + ": \"" + preview(rest.substr(0, rest.find('\n')), quoted_bytes_max) + "\"";
+}
+
+void check_part(const Case& c, Exhibit& exhibit, const Part& part, Findings& findings) {
+  const std::string& id = exhibit.piece->evidence_id;
+  for (const FoundTell& found : tells_in(part.text)) {
+    const TellRow& row = tell_rows[static_cast<std::size_t>(found.tell)];
+    const std::string contains = "The evidence contains " + place_of(found, part);
+    if (const std::string_view subject = subject_of(c.terms, row.subjects); !subject.empty()) {
+      exhibit.tells_subject = true;
+      findings.note(row.code, id,
+                    contains + "; let through, since the task is about \"" + std::string(subject) + "\".");
+    } else if (found.quoted && is_log(exhibit)) {
+      findings.note(row.code, id, contains + "; let through, since a test's output quotes it.");
+    } else if (found.tell == Tell::nul && exhibit.has_whole_report() && exhibit.profile.lines >= lines_of_long_log) {
+      findings.note(row.code, id, contains + "; let through, since the tests of a long run print data.");
+    } else if (found.tell == Tell::ansi && exhibit.recorded()) {
+      findings.note(row.code, id, contains + "; let through, since the recorded program wrote it.");
+    } else {
+      findings.add(row.code, id,
+                   "Suspicious content: the evidence contains " + place_of(found, part) + ". Remove it, or allow \"" +
+                       std::string(row_of(row.code).name) + "\" for this type of task in the policy.");
+    }
+  }
+}
+
 }  // namespace
 
 void check_injection(Case& c, Findings& findings) {
   for (Exhibit& exhibit : c.exhibits) {
-    const Piece& piece = *exhibit.piece;
-    for (const std::string_view text :
-         {exhibit.text, exhibit.structured ? std::string_view() : std::string_view(exhibit.flat)}) {
-      for (const FoundTell& found : tells_in(text)) {
-        const TellRow& row = tell_rows[static_cast<std::size_t>(found.tell)];
-        const std::string at = std::string(row.what) + " at byte " + std::to_string(found.offset);
-        if (const std::string_view subject = subject_of(c.terms, row.subjects); !subject.empty()) {
-          exhibit.tells_subject = true;
-          findings.note(row.code, piece.evidence_id,
-                        "The evidence contains " + at + "; let through, since the task is about \"" +
-                            std::string(subject) + "\".");
-        } else if (found.quoted && is_log(exhibit)) {
-          findings.note(row.code, piece.evidence_id,
-                        "The evidence contains " + at + "; let through, since a test's output quotes it.");
-        } else if (found.tell == Tell::nul && exhibit.has_whole_report() &&
-                   exhibit.profile.lines >= lines_of_long_log) {
-          findings.note(row.code, piece.evidence_id,
-                        "The evidence contains " + at + "; let through, since the tests of a long run print data.");
-        } else if (found.tell == Tell::ansi && exhibit.recorded()) {
-          findings.note(row.code, piece.evidence_id,
-                        "The evidence contains " + at + "; let through, since the recorded program wrote it.");
-        } else {
-          findings.add(row.code, piece.evidence_id,
-                       "Suspicious content: the evidence contains " + at + ". Remove it, or allow \"" +
-                           std::string(row_of(row.code).name) + "\" for this type of task in the policy.");
-        }
-      }
-    }
+    for (const Part& part : parts_of(exhibit)) check_part(c, exhibit, part, findings);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/files/file.hpp"
 #include "evidence/completion/checks.hpp"
 
 namespace muniment::evidence::completion {
@@ -79,7 +80,7 @@ Status check_allowed(const toml::node& node, const std::string& path, const std:
     const auto row = std::find_if(known.begin(), known.end(), [&](const CodeRow& one) { return one.name == name; });
     if (row == known.end()) return error_at(node, path, fmt::format("\"{}\" is not a code of a finding", name));
     const bool fixed = row->verdict == Verdict::tampered || row->check == "existence" || row->check == "integrity" ||
-                       row->code == Code::self_reported;
+                       row->code == Code::self_reported || row->code == Code::imported_command;
     if (fixed) return error_at(node, path, fmt::format("\"{}\" cannot be allowed", name));
   }
   return success();
@@ -143,6 +144,15 @@ Result<const toml::table*> table_of(const toml::node& node, const std::string& p
 bool Policy::demands_evidence() const {
   return strict || !required_type.empty() || fresh_for < Policy().fresh_for || other_actor || same_run ||
          !validators.empty();
+}
+
+Result<Policies> Policies::read(const std::string& path) {
+  if (path.empty()) return Policies();
+  auto text = read_file(path, policy_bytes_max);
+  if (!text) return std::move(text).error().within("completion_policy");
+  auto policies = parse(*text);
+  if (!policies) return std::move(policies).error().within("completion_policy " + path);
+  return policies;
 }
 
 Policies::Policies() { by_type_.emplace(default_section, Policy{}); }

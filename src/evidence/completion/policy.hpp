@@ -46,6 +46,10 @@ class Policies {
   // Errors: invalid_argument with line and key, for unknown keys too.
   static Result<Policies> parse(std::string_view toml);
 
+  // The policies of the file that the setting completion_policy names; the default one for an empty path. Errors: as
+  // `parse` and of reading the file, with the setting in front.
+  static Result<Policies> read(const std::string& path);
+
   // `strict`: the caller asks for the strict rules; a request can only tighten.
   Policy of_type(std::string_view task_type, bool strict = false) const;
   const Validator* validator(std::string_view name) const;

@@ -41,6 +41,28 @@ bool is_reason(std::string_view text) {
   return words >= reason_words_min && specific > 0;
 }
 
+// A digest of a tree is "git:<commit> [v2 ]sha256:<digest of its files>": a commit changes no file. A digest of another
+// form counts as a whole.
+std::string_view files_of_tree(std::string_view digest) {
+  constexpr std::string_view mark = " sha256:";
+  const std::size_t at = digest.starts_with("git:") ? digest.find(mark) : std::string_view::npos;
+  return at == std::string_view::npos ? digest : digest.substr(at + 1);
+}
+
+bool same_tree(std::string_view one, std::string_view other) { return files_of_tree(one) == files_of_tree(other); }
+
+// What to do about tests that changed, where the reason is missing or names nothing.
+std::string ask_reason(std::string_view reason) {
+  if (reason.empty())
+    return " Restore them, or record the evidence again with the reason: --tests-changed REASON of `muniment exec` "
+           "(tests_changed_reason).";
+  return fmt::format(
+      " The reason \"{}\" of --tests-changed (tests_changed_reason) is too short or names nothing: it needs {} words "
+      "or more, one of which names what changed in the program or in the requirement. Restore the tests, or record the "
+      "evidence again with such a reason.",
+      preview(reason, 200), reason_words_min);
+}
+
 class Structure {
  public:
   Structure(const Case& c, Exhibit& exhibit, Findings& findings)
@@ -109,7 +131,7 @@ class Structure {
         findings_.note(Code::tests_changed, id_,
                        "Noted: " + names + "; reason given: " + preview(command.tests_changed_reason, 300));
       } else {
-        add(Code::tests_changed, "The " + names + ". Restore them, or record the evidence with tests_changed_reason.");
+        add(Code::tests_changed, "The " + names + "." + ask_reason(command.tests_changed_reason));
       }
     }
     if (command.earlier && command.report)
@@ -129,6 +151,7 @@ class Structure {
               preview(shell_word(kind.name), 100)));
       return;
     }
+    if (is_indirect_run(case_, exhibit_)) findings_.note(Code::indirect_run, id_, indirect_text(exhibit_));
     if (!tests) return;
     if (kind.program == Program::unknown) {
       const bool shown = exhibit_.has_whole_report();
@@ -155,11 +178,11 @@ class Structure {
 
   void check_tree(const Command& command) {
     const std::string& wanted = case_.task.tree_digest;
-    if (!wanted.empty() && !command.tree_after.empty() && command.tree_after != wanted) {
+    if (!wanted.empty() && !command.tree_after.empty() && !same_tree(command.tree_after, wanted)) {
       add(Code::tree_changed,
           "The working tree changed after the command ran: the evidence is stale. Run it again on the present tree.");
     } else if (!command.tree_before.empty() && !command.tree_after.empty() &&
-               command.tree_before != command.tree_after) {
+               !same_tree(command.tree_before, command.tree_after)) {
       add(Code::tree_changed_in_run, "The command changed the working tree while it ran.");
     }
   }
@@ -170,7 +193,7 @@ class Structure {
       if (explained) {
         findings_.note(code, id_, "Noted: " + text);
       } else {
-        findings_.add(code, id_, text + " Restore them, or record the evidence with tests_changed_reason.");
+        findings_.add(code, id_, text + ask_reason(reason));
       }
     };
     if (now.total < before.total) {
@@ -325,13 +348,13 @@ class Structure {
     if (!ended_well || findings_.blocked(id_)) return;
     if (is_test_evidence(exhibit_) || needs_test_run(case_)) {
       exhibit_.strong =
-          exhibit_.command->program == Program::runner &&
+          exhibit_.command->program == Program::runner && exhibit_.command->direct &&
           (exhibit_.has_whole_report() ? !exhibit_.report->analysis : !exhibit_.report && summary_shows_run());
     } else {
       // A deployment, a diff or a request is shown by the output of a program.
       exhibit_.strong = exhibit_.command->program != Program::printer && exhibit_.command->program != Program::lister;
     }
-    if (exhibit_.command->masked && !exhibit_.has_whole_report()) exhibit_.strong = false;
+    if (exhibit_.command->masked) exhibit_.strong = false;
   }
 
   const Case& case_;
@@ -348,6 +371,18 @@ bool asks_for_tests(const Case& c) { return c.terms.speaks_of_tests; }
 
 bool needs_test_run(const Case& c) {
   return asks_for_tests(c) && (c.policy.required_type.empty() || c.policy.required_type == "test_output");
+}
+
+bool is_indirect_run(const Case& c, const Exhibit& exhibit) {
+  return exhibit.command && exhibit.command->program == Program::runner && !exhibit.command->direct &&
+         (is_test_evidence(exhibit) || needs_test_run(c));
+}
+
+std::string indirect_text(const Exhibit& exhibit) {
+  return fmt::format(
+      "Weak evidence: `{}` ran in a script with a pipe, a redirection or a second command, which can change its output "
+      "and its exit status. Run the test runner directly, without a pipe or a second command.",
+      preview(shell_word(exhibit.command->name), 100));
 }
 
 void check_structure(Case& c, Findings& findings) {

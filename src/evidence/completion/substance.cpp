@@ -55,13 +55,14 @@ std::optional<std::pair<Code, std::string>> fault_of_blanks(const Profile& profi
   return std::nullopt;
 }
 
-std::pair<Code, std::string> thin(const Profile& profile) {
+std::pair<Code, std::string> thin(const Profile& profile, const Task& task) {
   const bool sentence = profile.specific <= 2;
   if (sentence) {
     return {
         Code::generic,
         "Weak or placeholder evidence: insufficient detail. The text claims an outcome and shows nothing that was observed. Record the "
-        "output itself (`muniment exec --evidence TYPE --task ID -- COMMAND`), or name what was looked at and found."};
+        "output itself (" +
+            exec_line(task) + "), or name what was looked at and found."};
   }
   return {
       Code::insufficient,
@@ -85,7 +86,7 @@ bool is_review(const Exhibit& exhibit) {
   return (classes & review_word) != 0;
 }
 
-std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
+std::optional<std::pair<Code, std::string>> fault_of(const Case& c, const Exhibit& exhibit) {
   const Profile& profile = exhibit.profile;
   const bool empty =
       profile.blank_text || (exhibit.structured && exhibit.outcome.half_facts == 0 && exhibit.flat.empty());
@@ -130,7 +131,7 @@ std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
                      std::string("Weak evidence: the text says that the work went on after the check. Run "
                                  "the check again and record its output."));
   }
-  if (half_facts < (is_of_lint(exhibit) ? half_facts_of_lint_min : half_facts_min)) return thin(profile);
+  if (half_facts < (is_of_lint(exhibit) ? half_facts_of_lint_min : half_facts_min)) return thin(profile, c.task);
   return std::nullopt;
 }
 
@@ -139,7 +140,7 @@ std::optional<std::pair<Code, std::string>> fault_of(const Exhibit& exhibit) {
 void check_substance(Case& c, Findings& findings) {
   for (const Exhibit& exhibit : c.exhibits) {
     if (exhibit.piece->erased || !exhibit.piece->damage.empty()) continue;
-    if (auto fault = fault_of(exhibit))
+    if (auto fault = fault_of(c, exhibit))
       findings.add(fault->first, exhibit.piece->evidence_id, std::move(fault->second));
   }
 }

@@ -51,7 +51,12 @@ void check_actor(const Case& c, const Exhibit& exhibit, Findings& findings) {
                      "\", which recorded the evidence. "
                      "The validator must record it itself.");
   }
-  if (!exhibit.recorded() && exhibit.outcome.poses) {
+  if (!exhibit.recorded() && exhibit.outcome.poses && piece.imported) {
+    findings.add(Code::imported_command, piece.evidence_id,
+                 "imported: the command of this evidence was not recorded here, and a file can be written by anyone. "
+                 "Run the command here: " +
+                     exec_line(c.task, piece.type) + ".");
+  } else if (!exhibit.recorded() && exhibit.outcome.poses) {
     findings.add(
         Code::forged_record, piece.evidence_id,
         "The content has members that only the daemon writes (command_id, nonce, tree digests), and no recorded command "

@@ -142,9 +142,62 @@ void add_file_effects(CommandEffects& effects, const std::vector<std::string>& w
   }
 }
 
-void add_line(CommandEffects& effects, std::string_view line, std::size_t depth, bool speaks);
+// How much of the whole line's end is a command's.
+struct Speaks {
+  bool status = true;
+  bool output = true;
+};
 
-void add_words(CommandEffects& effects, const std::vector<std::string>& words, std::size_t depth, bool speaks) {
+bool is_one_of(std::string_view program, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), program) != names.end();
+}
+
+// What reaches a pipe's end through it is a part of what went in, in whole lines.
+bool keeps_lines(const SimpleCommand& command) {
+  return !command.output_away && !command.words.empty() &&
+         is_one_of(command.words.front(), {"tail", "head", "tee", "cat", "less", "more"});
+}
+
+// Whether the command can print a summary of tests that no runner wrote. `written`: the files that the runner wrote.
+bool can_print_results(const std::vector<std::string>& words, const std::vector<std::string>& written) {
+  static const Pattern results(R"(pass|\bok\b|\bran\b)");
+  const std::string_view program = words.front();
+  if (program == "echo" || program == "printf") return results.in(joined(words, " ").substr(0, 4096));
+  if (is_one_of(program, {"cat", "tail", "head", "less", "more"})) {
+    const std::vector<std::string> files = operands_of(words);
+    return files.empty() || !std::all_of(files.begin(), files.end(), [&](const std::string& file) {
+             return std::find(written.begin(), written.end(), file) != written.end() ||
+                    file.find_first_not_of("0123456789") == std::string::npos;  // tail -n 20
+           });
+  }
+  if (is_one_of(program, {"grep", "egrep", "sed", "awk", "tac", "nl", "jq", "cut", "tr", "sort", "uniq", "base64"}))
+    return true;
+  return program.starts_with("python") || is_one_of(program, {"perl", "node", "ruby"})
+             ? has_word(words, {"-c", "-e", "-"})
+             : false;
+}
+
+// A summary in the line's output is that of command `at`: its output reaches the line's, at most cut to its first or
+// last lines, and no later command can have printed one.
+bool output_speaks(const std::vector<SimpleCommand>& commands, std::size_t at) {
+  const std::vector<std::string>& written = commands[at].written;
+  bool shown = !commands[at].output_away;
+  std::size_t next = at + 1;
+  for (; next < commands.size() && commands[next - 1].piped; ++next) {
+    if (!keeps_lines(commands[next])) return false;
+  }
+  for (; next < commands.size(); ++next) {
+    const std::vector<std::string> bare = bare_words(commands[next].words);
+    if (bare.empty()) continue;
+    if (can_print_results(bare, written)) return false;
+    shown = shown || is_one_of(bare.front(), {"cat", "tail", "head", "less", "more"});
+  }
+  return shown;
+}
+
+void add_line(CommandEffects& effects, std::string_view line, std::size_t depth, Speaks speaks);
+
+void add_words(CommandEffects& effects, const std::vector<std::string>& words, std::size_t depth, Speaks speaks) {
   const std::vector<std::string> bare = bare_words(words);
   if (bare.empty()) return;
   const std::string& program = bare.front();
@@ -159,7 +212,8 @@ void add_words(CommandEffects& effects, const std::vector<std::string>& words, s
   CheckRun run{.check = Check::run,
                .command = preview(joined(words, " ").substr(0, 4096), command_bytes_max),
                .targets = {},
-               .status_speaks = speaks};
+               .status_speaks = speaks.status,
+               .output_speaks = speaks.output};
   for (const Programs::Row& row : programs().rows) {
     if (!row.pattern.in(text)) continue;
     if (!row.check) return;
@@ -170,12 +224,15 @@ void add_words(CommandEffects& effects, const std::vector<std::string>& words, s
   effects.checks.push_back(std::move(run));
 }
 
-void add_line(CommandEffects& effects, std::string_view line, std::size_t depth, bool speaks) {
-  for (const SimpleCommand& command : simple_commands(line)) {
+void add_line(CommandEffects& effects, std::string_view line, std::size_t depth, Speaks speaks) {
+  const std::vector<SimpleCommand> commands = simple_commands(line);
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const SimpleCommand& command = commands[i];
     for (const std::string& path : command.written) {
       if (path != "/dev/null" && effects.files.size() < files_max) effects.files.push_back({path, false});
     }
-    add_words(effects, command.words, depth, speaks && command.status_speaks);
+    add_words(effects, command.words, depth,
+              {speaks.status && command.status_speaks, speaks.output && output_speaks(commands, i)});
   }
 }
 
@@ -183,13 +240,13 @@ void add_line(CommandEffects& effects, std::string_view line, std::size_t depth,
 
 CommandEffects effects_of_line(std::string_view line) {
   CommandEffects effects;
-  add_line(effects, line, 0, true);
+  add_line(effects, line, 0, {});
   return effects;
 }
 
 CommandEffects effects_of_argv(const std::vector<std::string>& argv) {
   CommandEffects effects;
-  if (!argv.empty()) add_words(effects, argv, 0, true);
+  if (!argv.empty()) add_words(effects, argv, 0, {});
   return effects;
 }
 

@@ -17,6 +17,7 @@ struct CheckRun {
   std::string command;               // as it was run, for people
   std::vector<std::string> targets;  // files and names of tests that it is limited to; empty: all
   bool status_speaks = false;        // the exit status of the whole line is this command's
+  bool output_speaks = true;         // a summary of tests in the output of the whole line is this command's
 };
 
 struct FileEffect {

@@ -202,6 +202,8 @@ CheckEnd end_of(const CheckRun& run, const Ending& ending) {
       end.outcome = Outcome::unknown;  // the report and the status contradict each other
     } else {
       end.outcome = counts.passed > 0 ? Outcome::passed : Outcome::no_tests;
+      // Another command of the line may have printed or picked the counts.
+      if (end.outcome == Outcome::passed && !run.output_speaks && !exit_good) end.outcome = Outcome::unknown;
     }
     return end;
   }

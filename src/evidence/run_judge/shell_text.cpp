@@ -106,6 +106,7 @@ class ShellReader {
   }
 
   void redirection() {
+    const bool errors_only = word_.size() == 1 && word_[0] >= '2' && word_[0] <= '9';
     if (!word_.empty() && word_.find_first_not_of("0123456789&") == std::string::npos) {  // 2>
       word_.clear();
       in_word_ = false;
@@ -119,6 +120,7 @@ class ShellReader {
       return;
     }
     writing_ = true;
+    if (!errors_only) current_.output_away = true;
   }
 
   void separator() {
@@ -157,6 +159,7 @@ class ShellReader {
       if (!separators_.empty() && separator != "\n" && separator != ")") separators_.back() = std::string(separator);
       return;
     }
+    current_.piped = separator == "|" || separator == "|&";
     commands_.push_back(std::exchange(current_, {}));
     separators_.emplace_back(separator);
     last_ends_well_ = separator != "&";

@@ -16,6 +16,8 @@ inline constexpr std::size_t words_max = 256;  // of a simple command
 struct SimpleCommand {
   std::vector<std::string> words;    // unquoted; redirections are not among them
   std::vector<std::string> written;  // targets of > and >>
+  bool piped = false;                // its output is the next command's input
+  bool output_away = false;          // its standard output goes to a file
   // Whether the exit status of the whole line is its own: only && follows it.
   bool status_speaks = false;
 };

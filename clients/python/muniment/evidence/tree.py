@@ -4,6 +4,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
+import re
 import stat
 import subprocess
 from typing import Optional
@@ -11,11 +12,12 @@ from typing import Optional
 from ..place import Path
 
 PIECE_BYTES = 1 << 18
+EVIDENCE_FILE = re.compile(rb"(?:^|/)\.beads/evidence/[^/]*\.json\Z")
 
 
 def tree_digest(folder: Path) -> Optional[str]:
-    """"git:<commit> sha256:<digest>" over mode, SHA-256 and name of every file that git tracks or would add, sorted by name; None
-    outside a git tree, or without git. A file that cannot be read counts as absent."""
+    """"git:<commit> v2 sha256:<digest>" over mode, SHA-256 and name of every file that git tracks or would add, sorted by name,
+    without .beads/evidence/*.json; None outside a git tree, or without git. A file that cannot be read counts as absent."""
     found = _git(folder, "rev-parse", "--show-toplevel")
     if found is None:
         return None
@@ -26,9 +28,11 @@ def tree_digest(folder: Path) -> Optional[str]:
         return None
     digest = hashlib.sha256()
     for name in sorted(set(listed.split(b"\0")) - {b""}):
+        if EVIDENCE_FILE.search(name):
+            continue
         if (line := _line_of(os.fsencode(top), name)) is not None:
             digest.update(line + b"\0")
-    return f"git:{commit.decode().strip() if commit else 'none'} sha256:{digest.hexdigest()}"
+    return f"git:{commit.decode().strip() if commit else 'none'} v2 sha256:{digest.hexdigest()}"
 
 
 def _line_of(top: bytes, name: bytes) -> Optional[bytes]:

@@ -11,6 +11,7 @@
 #include "base/limits.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/show/hints.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -28,7 +29,8 @@ void declare_evidence_check(CLI::App& command, EvidenceCheckOptions& options) {
   command.add_option("EVIDENCE", options.evidence, "The evidence's id")->required();
   command.add_option("--run", options.run, "RUN that uses it (default: the first that does)");
   command.footer(
-      "muniment check-evidence EVIDENCE\nExits with 0 if the evidence exists and is intact, with 1 otherwise.");
+      "muniment check-evidence EVIDENCE\nChecks the ledger. A file .beads/evidence/ID.json is compared by: muniment "
+      "evidence import FILE\nExits with 0 if the evidence exists and is intact, with 1 otherwise.");
 }
 
 Status check_evidence(Session& session, const EvidenceCheckOptions& options) {
@@ -54,7 +56,7 @@ Status check_evidence(Session& session, const EvidenceCheckOptions& options) {
   out.line(fmt::format("{}  {}", state, out.one_line(options.evidence)));
   for (const char* name : {"type", "actor", "validator_id", "created_at", "run_id", "hash", "reason"}) {
     if (const auto value = found[name].as_string())
-      out.line(fmt::format("  {:<13}{}", name, out.advised(out.one_line(*value))));
+      out.line(fmt::format("  {:<13}{}", name, out.advised(with_commands(out.one_line(*value)))));
   }
   for (const json::Value halt : found["halted"])
     out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + out.advised("  See: muniment recover RUN"));

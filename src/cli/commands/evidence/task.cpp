@@ -5,9 +5,11 @@
 
 #include <filesystem>
 
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/exec/tree_digest.hpp"
+#include "cli/show/hints.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -148,7 +150,7 @@ void print_findings(const Output& out, const json::Value& result) {
     const std::string of = finding["evidence_id"].string_or("");
     out.line(fmt::format("  {}  {}{}{}", out.tone(blocks ? Tone::red : Tone::dim, finding["code"].string_or("?")),
                          out.one_line(of), of.empty() ? "" : "  ",
-                         out.advised(out.one_line(finding["text"].string_or("")))));
+                         out.advised(with_commands(out.one_line(finding["text"].string_or(""))))));
   }
   for (const json::Value halt : result["halted"])
     out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + out.advised("  See: muniment recover RUN"));
@@ -162,7 +164,8 @@ Status tell_judgement(Session& session, const Message& answer, std::string_view 
   if (session.printed_json(answer)) return success();
   const Output& out = session.out();
   out.line(fmt::format("{}  {}  {}", out.tone(can_complete ? Tone::green : Tone::red, can_complete ? good : bad),
-                       result["verdict"].string_or(""), out.one_line(result["reason"].string_or(""))));
+                       result["verdict"].string_or(""),
+                       out.advised(with_commands(out.one_line(result["reason"].string_or(""))))));
   print_findings(out, result);
   return success();
 }
@@ -227,7 +230,8 @@ Status check_same_text(Session& session, const std::string& run_id, const TodoOp
                                              options.judge.task, json::quote(task["content"].string_or(""))));
   }
   return Error(Errc::not_found,
-               fmt::format("no task {} in run {}. Open it first: muniment task open", options.judge.task, run_id));
+               fmt::format("no task {} in run {}. Open it first: muniment task open --run {} --task {} CONTENT",
+                           options.judge.task, run_id, shell_word(run_id), shell_word(options.judge.task)));
 }
 
 Status validate_todo(Session& session, const TodoOptions& options) {

@@ -14,6 +14,7 @@
 #include "cli/connect/late_followers.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/doctor/doctor.hpp"
+#include "evidence/completion/policy.hpp"
 #include "store/logs/log_place.hpp"
 
 namespace muniment::cli {
@@ -282,6 +283,8 @@ Status check_config(Session& session, const NoOptions&) {
                           ": what is in it, if it is there, was not checked. The command line goes on without it");
     loaded.file = loaded.unread;
   }
+  if (auto policies = evidence::completion::Policies::read(loaded.values.completion_policy); !policies)
+    loaded.problems.push_back(std::move(policies).error());
   if (session.options.json) {
     json::Writer writer;
     writer.begin_object().member("ok", loaded.problems.empty()).member("file", loaded.file);

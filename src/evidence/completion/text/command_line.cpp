@@ -6,12 +6,11 @@
 #include <optional>
 #include <utility>
 
+#include "evidence/completion/shell_script.hpp"
 #include "evidence/completion/text/words.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
-
-using Words = std::vector<std::string>;
 
 // A runner by its name alone.
 constexpr std::array<std::string_view, 36> runner_programs{
@@ -67,6 +66,7 @@ constexpr std::array<std::string_view, 38> readers{
     "which", "whereis", "type", "pip",  "pip3", "apt", "apt-get", "touch", "cp",   "mv",   "git",  "wc",     "sort",
     "tac",   "nl",      "curl", "wget", "bat",  "jq",  "zcat",    "stat",  "tree", "date", "ps",   "xmllint"};
 constexpr std::array<std::string_view, 7> shells{"sh", "bash", "zsh", "dash", "ksh", "ash", "busybox"};
+constexpr std::array<std::string_view, 7> interpreters{"perl", "ruby", "node", "php", "deno", "bun", "Rscript"};
 constexpr std::array<std::string_view, 18> listing_flags{
     "--version",   "--help",       "-h",           "--collect-only", "--co",        "--list",
     "--show-only", "--no-run",     "--listTests",  "--fixtures",     "--markers",   "--gtest_list_tests",
@@ -132,17 +132,21 @@ bool holds_word(std::string_view list, std::string_view word) {
   return false;
 }
 
-bool is_assignment(std::string_view word) {
-  const std::size_t equals = word.find('=');
-  if (equals == std::string_view::npos || equals == 0 || is_digit(word[0])) return false;
-  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
-                     [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
-}
-
 bool is_python(std::string_view name) { return name.starts_with("python") || name.starts_with("pypy") || name == "py"; }
 
-// The command that a wrapper runs; nullopt: the words begin with no wrapper.
-std::optional<std::span<const std::string>> unwrapped(std::span<const std::string> words) {
+// Whether the option hands the wrapper a command line of its own: `env -S LINE`, `npx -c LINE`.
+bool brings_a_command(std::string_view wrapper, std::string_view option) {
+  if (wrapper == "env") {
+    return option.starts_with("--s") || (!option.starts_with("--") && option.find('S') != std::string_view::npos);
+  }
+  if (wrapper == "npx" || wrapper == "npm") return option.starts_with("-c") || option.starts_with("--c");
+  if (wrapper == "sudo") return option == "-s" || option == "-i" || option == "--shell" || option == "--login";
+  return false;
+}
+
+// The command that a wrapper runs; nullopt: the words begin with no wrapper. Clears `direct` where the wrapper may run
+// another one.
+std::optional<std::span<const std::string>> unwrapped(std::span<const std::string> words, bool& direct) {
   const std::string_view name = base_name(words[0]);
   for (const Wrapper& wrapper : wrappers) {
     if (name != wrapper.program) continue;
@@ -160,6 +164,7 @@ std::optional<std::span<const std::string>> unwrapped(std::span<const std::strin
       }
       if (word.size() > 1 && word[0] == '-') {
         if (name == "coverage" && word == "-m") break;
+        if (brings_a_command(name, word)) direct = false;
         at += holds_word(wrapper.flags_with_value, word) ? 2U : 1U;
       } else if (is_assignment(word)) {
         ++at;
@@ -177,84 +182,17 @@ std::optional<std::span<const std::string>> unwrapped(std::span<const std::strin
 
 // ---- a script of `sh -c`
 
-struct Simple {
-  Words words;
-  std::string_view before;  // the operator in front: empty, ";", "&&", "||", "|", "&"
-  std::string_view after;
-};
-
-constexpr std::array<std::string_view, 6> operators{"&&", "||", ";", "|", "&", "\n"};
-
-// Splits at the operators outside quotes. Substitutions are not followed.
-std::vector<Simple> split_script(std::string_view script) {
-  std::vector<Simple> commands(1);
-  std::string word;
-  bool in_word = false;
-  char quote = 0;
-  const auto end_word = [&] {
-    if (in_word) commands.back().words.push_back(std::move(word));
-    word.clear();
-    in_word = false;
-  };
-  for (std::size_t i = 0; i < script.size() && commands.size() < script_commands_max; ++i) {
-    const char c = script[i];
-    if (quote != 0) {
-      if (c == quote) {
-        quote = 0;
-      } else if (c == '\\' && quote == '"' && i + 1 < script.size()) {
-        word += script[++i];
-      } else {
-        word += c;
-      }
-      continue;
-    }
-    if (c == '\'' || c == '"') {
-      quote = c;
-      in_word = true;
-      continue;
-    }
-    if (c == '\\' && i + 1 < script.size()) {
-      word += script[++i];
-      in_word = true;
-      continue;
-    }
-    if (c == '#' && !in_word) {
-      i = std::min(script.find('\n', i), script.size()) - 1;
-      continue;
-    }
-    const auto found = std::find_if(operators.begin(), operators.end(),
-                                    [&](std::string_view op) { return script.substr(i).starts_with(op); });
-    const bool redirection =
-        c == '&' && i > 0 && (script[i - 1] == '>' || (i + 1 < script.size() && script[i + 1] == '>'));
-    if (found != operators.end() && !redirection) {
-      end_word();
-      const std::string_view joint = *found == "\n" ? ";" : *found;
-      commands.back().after = joint;
-      commands.emplace_back();
-      commands.back().before = joint;
-      i += found->size() - 1;
-    } else if (is_blank(c)) {
-      end_word();
-    } else {
-      word += c;
-      in_word = true;
-    }
-  }
-  end_word();
-  std::erase_if(commands, [](const Simple& simple) { return simple.words.empty(); });
-  return commands;
-}
-
 CommandKind kind_of_words(std::span<const std::string> words, std::span<const std::string> runners, int depth);
 
 // The kind of the command that counts most: a runner before an unknown program before a printer.
 CommandKind kind_of_script(std::string_view script, std::span<const std::string> runners, int depth) {
   CommandKind kind;
   if (script.size() > script_bytes_max) return kind;
-  const std::vector<Simple> commands = split_script(script);
+  const ShellScript read = read_script(script);
+  const std::vector<ScriptCommand>& commands = read.commands;
   bool first = true, mentions = false;
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    const Simple& simple = commands[i];
+    const ScriptCommand& simple = commands[i];
     CommandKind one = kind_of_words(simple.words, runners, depth);
     mentions = mentions || one.mentions_runner;
     const bool control =
@@ -268,13 +206,14 @@ CommandKind kind_of_script(std::string_view script, std::span<const std::string>
       if (commands[k].before != "&&") one.masked = true;
     }
     const bool helper =
-        !simple.words.empty() &&
+        std::all_of(simple.words.begin(), simple.words.end(), is_assignment) ||
         holds(std::initializer_list<std::string_view>{"cd", "set", "export", "source", ".", "mkdir", "rm", "pushd"},
               std::string_view(simple.words[0]));
     if (helper) continue;
     if (first || one.program < kind.program) kind = one;
     first = false;
   }
+  kind.direct = kind.direct && is_one_command(read);
   kind.mentions_runner = mentions;
   return kind;
 }
@@ -285,8 +224,9 @@ bool is_configured(std::span<const std::string> words, std::span<const std::stri
   for (const std::string& runner : runners) {
     if (runner.find(' ') == std::string::npos) {
       if (words[0] == runner || base_name(words[0]) == base_name(runner) || (words[0] == "./" + runner)) return true;
-      // An interpreter that is given the runner's file.
-      if (words.size() > 1 && (words[1] == runner || words[1] == "./" + runner)) return true;
+      const std::string_view program = base_name(words[0]);
+      const bool interpreter = holds(shells, program) || is_python(program) || holds(interpreters, program);
+      if (interpreter && words.size() > 1 && (words[1] == runner || words[1] == "./" + runner)) return true;
       continue;
     }
     std::string line;
@@ -375,12 +315,14 @@ CommandKind kind_of_words(std::span<const std::string> words, std::span<const st
       for (std::size_t i = 1; i < words.size() && words[i].size() > 1 && (words[i][0] == '-' || words[i][0] == '+');
            ++i) {
         if (words[i][0] == '-' && words[i].back() == 'c' && words[i][1] != '-' && i + 1 < words.size()) {
-          return kind_of_script(words[i + 1], runners, depth + 1);
+          CommandKind script = kind_of_script(words[i + 1], runners, depth + 1);
+          script.direct = script.direct && kind.direct;
+          return script;
         }
       }
       break;
     }
-    const auto inner = unwrapped(words);
+    const auto inner = unwrapped(words, kind.direct);
     if (!inner) break;
     words = *inner;
     if (!words.empty() && words[0] == "-m" && words.size() > 1) {  // coverage run -m pytest

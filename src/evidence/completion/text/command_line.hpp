@@ -10,8 +10,7 @@
 
 namespace muniment::evidence::completion {
 
-inline constexpr int wrappers_max = 8;                  // nested; beyond it the program is unknown
-inline constexpr std::size_t script_commands_max = 64;  // of `sh -c`
+inline constexpr int wrappers_max = 8;  // nested; beyond it the program is unknown
 inline constexpr std::size_t script_bytes_max = 16 * 1024;
 
 enum class Program : std::uint8_t {
@@ -27,6 +26,7 @@ struct CommandKind {
   std::string name;              // of the program that counts, as it was called
   bool masked = false;           // its exit status is not the command's: `pytest || true`, `pytest | tee log`
   bool mentions_runner = false;  // a word of the command is the name of a runner
+  bool direct = true;            // no other command of a script can have written its output or set its status
 };
 
 // `runners`: further programs that run tests, by path, by base name or with their first arguments ("make selftest").

@@ -230,13 +230,16 @@ CommandResult judge_command(const completion::Command& command, const std::strin
   piece.recorded_at = now;
   piece.command = command;
   const completion::Judgement judgement = completion::judge(task, {&piece, 1}, policy, now);
+  std::string weak;  // the first reason why the evidence is not strong
   for (const completion::Finding& finding : judgement.findings) {
-    if (finding.check == "structure" && finding.blocks) return {false, finding.text};
+    if (finding.check != "structure") continue;
+    if (finding.blocks) return {false, finding.text};
+    if (finding.verdict == completion::Verdict::weak && weak.empty()) weak = ". " + finding.text;
   }
   if (command.exit_code != 0) return {false, "the command did not exit with 0"};
-  if (!command.report) return {true, "the command exited with 0"};
+  if (!command.report) return {true, "the command exited with 0" + weak};
   const reports::Counts& counts = command.report->counts;
-  return {true, fmt::format("{} of {} tests passed, {} skipped", counts.passed, counts.total, counts.skipped)};
+  return {true, fmt::format("{} of {} tests passed, {} skipped{}", counts.passed, counts.total, counts.skipped, weak)};
 }
 
 }  // namespace muniment::gateway::methods

@@ -108,7 +108,8 @@ completion::Task task_of(const Judged& judged, const json::Value& params) {
             record.actor,
             record.opened_at,
             "",
-            false};
+            false,
+            ""};
   } else {
     task.content = params["content"].string_or("");
     task.type = params["type"].string_or("");
@@ -116,6 +117,7 @@ completion::Task task_of(const Judged& judged, const json::Value& params) {
     task.requires_evidence = params["requires_evidence"].as_bool().value_or(true);
   }
   task.tree_digest = params["tree_digest"].string_or("");
+  if (judged.run) task.run_id = judged.run->run_id;
   return task;
 }
 
