@@ -437,7 +437,7 @@ class Verify(unittest.TestCase):
         os.mkfifo(fifo)
         link.symlink_to(file)
         file.write_text("old")
-        for place, said in ((fifo, "it is a FIFO"), (link, "it is a link")):
+        for place, said in ((fifo, "is a FIFO"), (link, "is a link")):
             with self.subTest(place=place):
                 done = subprocess.run([VERIFY, "--database", self.uri, "--artifacts", self.artifacts, "--unsigned-ok", "--save", place],
                                       capture_output=True, text=True, check=False)

@@ -142,9 +142,9 @@ class Indexes(DaemonCase):
         _, chunk = self.revision("herons.txt")
         with self.stopped():
             self.edit("lexical", "remove", chunk)
-            self.found("lexical index", chunk, "there", "missing")
+            self.found("lexical index", chunk, "present", "missing")
             self.edit("vector", "remove", chunk)
-            self.found(f"@{self.corpus}", chunk, "there", "missing")
+            self.found(f"@{self.corpus}", chunk, "present", "missing")
 
     def test_a_passage_of_the_history_that_was_taken_out(self) -> None:
         _, chunk = self.revision("cats.txt")
@@ -157,7 +157,7 @@ class Indexes(DaemonCase):
         for index, name in (("lexical", "lexical index"), ("vector", f"@{self.corpus}")):
             with self.subTest(index), self.stopped():
                 self.edit(index, "add", 900_000, size - 1, "Planted words.")
-                self.found(name, 900_000, "no passage", "no document has")
+                self.found(name, 900_000, "no passage", "a passage of no document")
 
     def test_a_retracted_text_that_is_current_again(self) -> None:
         seq, chunk = self.revision("cats.txt")
@@ -214,7 +214,7 @@ class Indexes(DaemonCase):
             self.assertEqual(sum("2 documents that the" in text for text in report["not_checked"]), 2, report["not_checked"])
             for index, name in (("lexical", "lexical index"), ("vector", f"@{self.corpus}")):
                 self.edit(index, "at", size)   # and one that says that it is further than it is
-                self.found(name, late, "there", "missing")
+                self.found(name, late, "present", "missing")
 
 
 if __name__ == "__main__":

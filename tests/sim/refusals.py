@@ -77,7 +77,7 @@ def not_found(judge: Judge, operation: Operation, attempt: Attempt, least: int, 
     elif match := re.search(r"artifact://\S+/([0-9a-f-]{36}): (?:NOT_FOUND, )?the artifact was erased", attempt.message):
         if match[1] not in judge.erased_artifacts:
             yield "false_not_found", "no event announces its erasure"
-    elif operation.method == "evidence.link" and re.search(r"evidence \S+ of run \S+ was erased", attempt.message):
+    elif operation.method in ("evidence.link", "evidence.export") and re.search(r"evidence \S+ (?:of run \S+ )?was erased", attempt.message):
         gone = {event.seq for event in judge.log.events.values() if event.type == "evidence.recorded" and event.body is None}
         if not gone:
             yield "false_not_found", "no evidence is erased"
