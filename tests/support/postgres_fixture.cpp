@@ -1,3 +1,4 @@
+// Starts the shared server and copies its template database.
 #include "support/postgres_fixture.hpp"
 
 #include <sys/stat.h>
@@ -27,8 +28,8 @@ struct Server {
   }
 };
 
-// The template database is the server's own `muniment`: nobody stays connected to it, as a
-// template must be.
+// The template is the server's database `muniment`, to which no client stays connected, as Postgres
+// requires of a template.
 Server& server() {
   static Server instance;
   if (!instance.postgres) {
