@@ -1,3 +1,4 @@
+// Computes evidence ids: a hash of the evidence's source.
 #include "evidence/evidence_id.hpp"
 
 #include <string_view>
@@ -11,7 +12,7 @@ std::string EvidenceSource::span_text() const {
 }
 
 Uuid evidence_id(const EvidenceSource& source) {
-  std::string name;  // lengths in front: no two sources read the same
+  std::string name;  // length-prefixed, so that two sources never have the same encoding
   for (const std::string& part :
        {std::string("evidence"), source.corpus_id, source.index_id, source.chunk_id, source.span_text()}) {
     name += fmt::format("{}:{}", part.size(), part);

@@ -1,3 +1,4 @@
+// Writes the files of the halt journal, and appends their halts when Postgres accepts them.
 #include "evidence/halt_journal.hpp"
 
 #include <fcntl.h>
@@ -79,7 +80,7 @@ Status sync_path(const std::string& path, int flags) {
   return success();
 }
 
-// The whole file or none: it gets its name when it is synced.
+// Atomic: the file is renamed to its name after it is synced.
 Status write_journal(const std::string& folder, const std::string& path, const std::string& text) {
   const std::string draft = path + ".draft";
   const int fd = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -127,7 +128,7 @@ Status HaltJournal::load() {
   for (const auto& entry : fs::directory_iterator(options_.folder)) {
     const std::string path = entry.path();
     if (!path.ends_with(".json")) {
-      fs::remove(entry.path());  // a draft: its halt was never acknowledged
+      fs::remove(entry.path());  // an unfinished file: its halt was never acknowledged
       continue;
     }
     std::ifstream file(path, std::ios::binary);
@@ -135,7 +136,7 @@ Status HaltJournal::load() {
     auto pending = read_journal(text);
     if (!pending) {
       return Error(Errc::corrupt, "the halt journal " + path + " cannot be read: " + pending.error().message +
-                                      ". A run was halted in it: move it away only when that run was looked at.");
+                                      ". It records the halt of a run: inspect that run, then move the file away.");
     }
     if (const auto run = run_of(pending->run_id); run && *run) (*run)->latch(pending->halt);
     if (append(*pending)) {
@@ -152,7 +153,8 @@ Status HaltJournal::record(PendingHalt pending) {
   FAILPOINT("halt.before_journal");
   RETURN_IF_ERROR(write_journal(options_.folder, file_of(pending), journal_text(pending)));
   FAILPOINT("halt.after_journal");
-  log_error("a run was halted while Postgres was away", {{"run_id", pending.run_id}, {"reason", pending.halt.reason}});
+  log_error("a run was halted while Postgres was unavailable",
+            {{"run_id", pending.run_id}, {"reason", pending.halt.reason}});
   {
     const auto lock = worker_.lock();
     waiting_.push_back(std::move(pending));
@@ -202,7 +204,7 @@ Status HaltJournal::append(const PendingHalt& pending) {
     appended = append_once(pending, true);
   }
   if (appended) return success();
-  // Halted by somebody else meanwhile, or a run that was never acknowledged: nothing is left to do.
+  // Another request has halted the run, or the run was never acknowledged: the halt needs no event.
   const Errc code = appended.error().code;
   const bool moot = code == Errc::run_halted || code == Errc::not_found;
   if (moot) return success();
@@ -211,15 +213,15 @@ Status HaltJournal::append(const PendingHalt& pending) {
 
 void HaltJournal::bring_back() {
   auto lock = worker_.lock();
-  while (worker_.wait(
-      lock, [this] { return !waiting_.empty(); })) {  // otherwise the files stay; the next start brings them in
+  // On a stop the files stay, and the next start appends their halts.
+  while (worker_.wait(lock, [this] { return !waiting_.empty(); })) {
     const PendingHalt next = waiting_.front();
     lock.unlock();
     const Status appended = append(next);
     if (appended) {
       FAILPOINT("halt.before_unlink");
       ::unlink(file_of(next).c_str());
-      log_info("a halt came into the log from the journal", {{"run_id", next.run_id}});
+      log_info("a halt was appended from the journal", {{"run_id", next.run_id}});
     }
     lock.lock();
     if (appended) {

@@ -1,6 +1,6 @@
-// The halt journal: when Postgres cannot take a halt, the run stops all the same. The halt is
-// written to a file of its own under <data>/halts, synced, and latched in memory at once; as soon
-// as Postgres answers it goes into the log, also after a restart, before anything is served.
+// The halt journal: stops a run while Postgres cannot record the halt. The halt is written to a file
+// of its own under <data>/halts, synced, and latched in memory at once. The journal appends it when
+// Postgres answers; after a restart, before the daemon serves a request.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace muniment::evidence {
 
-// What would have been appended.
+// A halt with the events that its append would have contained.
 struct PendingHalt {
   struct Event {
     std::string run_id;
@@ -30,23 +30,23 @@ struct PendingHalt {
   std::vector<Event> events;
 };
 
-// An event that the daemon writes of its own accord; imported where its run is.
+// An event that the daemon writes itself; its origin is imported if the run is imported.
 store::Addressed daemon_event(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body,
                               const Uuid& event_id, bool event_id_is_ours);
 
 class HaltJournal {
  public:
   struct Options {
-    std::string folder;  // <data>/halts; made if it is not there
+    std::string folder;  // <data>/halts; created if it does not exist
     store::LogPlace place;
   };
 
-  // Latches what the folder holds and appends it; what cannot be appended yet is kept and tried
-  // again. Errors: corrupt for a file that cannot be read, system_error for the folder.
+  // Latches and appends the halts in the folder; a halt that cannot be appended yet is kept and
+  // retried. Errors: corrupt for a file that cannot be parsed, system_error for the folder.
   static Result<std::unique_ptr<HaltJournal>> open(Options options, store::Appender& appender,
                                                    store::RunDirectory& runs);
 
-  // Durable and latched when it returns. Errors: system_error (the run is latched all the same).
+  // The halt is durable and latched when this returns. Errors: system_error (the run is latched nevertheless).
   Status record(PendingHalt pending);
 
   std::size_t waiting() const;  // halts that are not in the log yet
@@ -56,7 +56,7 @@ class HaltJournal {
   HaltJournal(Options options, store::Appender& appender, store::RunDirectory& runs);
   Status load();
   Result<std::shared_ptr<store::Run>> run_of(const std::string& run_id);
-  // Success: it is in the log, or was before. Otherwise try again later.
+  // Success: the log contains the halt. On an error the caller retries later.
   Status append(const PendingHalt& pending);
   Status append_once(const PendingHalt& pending, bool ids_checked);
   void bring_back();
@@ -65,7 +65,7 @@ class HaltJournal {
   const Options options_;
   store::Appender& appender_;
   store::RunDirectory& runs_;
-  store::Reader reader_;  // the thread's; `open`'s before it starts
+  store::Reader reader_;  // used by `open` until the worker starts, then by the worker alone
 
   std::vector<PendingHalt> waiting_;  // guarded by the worker's lock
   WorkerThread worker_;

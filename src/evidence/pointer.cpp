@@ -1,3 +1,4 @@
+// Parses pointers and citations.
 #include "evidence/pointer.hpp"
 
 #include <algorithm>
@@ -40,7 +41,8 @@ Result<Pointer> parse_artifact(Pointer pointer, std::string_view rest) {
   pointer.id = *id;
   if (hash_sign != std::string_view::npos) {
     pointer.span = parse_span(rest.substr(hash_sign + 1));
-    if (!pointer.span) return bad_pointer(pointer.text, "a span is #b<start>-<end>, end not before start");
+    if (!pointer.span)
+      return bad_pointer(pointer.text, "a span is #b<start>-<end>, and its end is not before its start");
   }
   return pointer;
 }
@@ -169,7 +171,7 @@ std::optional<ByteSpan> parse_span(std::string_view fragment) {
 std::string evidence_pointer(std::string_view corpus, std::string_view document, std::string_view fragment,
                              std::string_view revision) {
   std::string out = "ev://" + std::string(corpus) + "/";
-  for (std::size_t at = 0; at <= document.size();) {  // a path stays one to read
+  for (std::size_t at = 0; at <= document.size();) {  // keeps the slashes, so that a path stays readable
     const std::size_t slash = std::min(document.find('/', at), document.size());
     out += percent_encode(document.substr(at, slash - at));
     if (slash < document.size()) out += '/';
@@ -191,7 +193,7 @@ Result<Pointer> parse_pointer(std::string_view text) {
   }
   for (const char c : text) {
     if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7f)
-      return bad_pointer(text, "it holds white space or a control character");
+      return bad_pointer(text, "it contains white space or a control character");
   }
   for (const Scheme& scheme : schemes) {
     if (!text.starts_with(scheme.prefix)) continue;

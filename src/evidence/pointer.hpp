@@ -1,12 +1,12 @@
-// Pointers: typed references, as text and as what they name.
+// Pointers: typed references, as text and parsed.
 //
 //   artifact://<run>/<artifact_id>[#b<start>-<end>]      bytes start … end-1
 //   manifest://<id>    snap://<run>/<seq>    run://<id>
 //   log://runs/<run>/events    log://validation    log://metrics
-//   ev://<corpus>/<document>#<fragment>?v=<revision>     the ?v= comes after the #
+//   ev://<corpus>/<document>#<fragment>?v=<revision>     ?v= follows the fragment
 //   ev://run/<run>#e<run_seq>[.<n>]?v=<revision>         an event, or passage n of its text
 //
-// Nothing is normalised: a pointer is the text that somebody wrote down and hashed.
+// Nothing is normalised: the text of a pointer is hashed as the client wrote it.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@
 namespace muniment::evidence {
 
 inline constexpr std::size_t pointer_bytes_max = 2'048;  // pointer.pointer
-inline constexpr std::size_t revision_digits = 16;       // of a SHA-256, in an ev:// pointer
+inline constexpr std::size_t revision_digits = 16;       // hex digits of a SHA-256 in an ev:// pointer
 
 enum class PointerKind : std::uint8_t { artifact, manifest, snapshot, run, log, evidence };
 std::string_view name_of(PointerKind kind);  // artifact, manifest, …
 
 struct ByteSpan {
   std::int64_t start = 0;
-  std::int64_t end = 0;  // the first byte after it
+  std::int64_t end = 0;  // exclusive
 };
 
 struct Pointer {
@@ -42,12 +42,12 @@ struct Pointer {
   std::string corpus;                   // evidence
   std::string document;                 // evidence, percent-decoded
   std::string fragment;                 // evidence: p3, b0-10, e17, e17.2
-  std::string revision;                 // evidence; empty: the pointer has none
+  std::string revision;                 // evidence; empty: absent
 
-  // What it names: "r1/0190…", "0190…", "r1/918".
+  // The name of the target: "r1/0190…", "0190…", "r1/918".
   std::string name() const;
-  // Without the span: what a file's damage concerns, whichever part of it is pointed at. A passage of a document stands
-  // by itself, with its own hash.
+  // The pointer's text without the span. Damage to a file concerns every pointer into it; a passage of a document has a
+  // hash of its own.
   std::string_view whole() const {
     return kind == PointerKind::evidence ? std::string_view(text) : std::string_view(text).substr(0, text.find('#'));
   }
@@ -56,20 +56,21 @@ struct Pointer {
 // "b10-20" → 10, 20
 std::optional<ByteSpan> parse_span(std::string_view fragment);
 
-// ev://<corpus>/<document>#<fragment>?v=<revision>, percent-encoded as the parser reads it.
+// ev://<corpus>/<document>#<fragment>?v=<revision>, percent-encoded for the parser.
 std::string evidence_pointer(std::string_view corpus, std::string_view document, std::string_view fragment,
                              std::string_view revision);
 
-// Of an event of a run, whose document is <run>#e<run_seq>. `passage`: of its text; nullopt: the event itself.
+// The pointer to an event of a run; `document` is <run>#e<run_seq>. `passage`: number of a passage of the event's text;
+// nullopt: the event itself.
 std::string event_pointer(std::string_view document, std::optional<std::int64_t> passage, std::string_view revision);
 
-// Errors: invalid_argument, saying what does not parse.
+// Errors: invalid_argument, with the part that does not parse.
 Result<Pointer> parse_pointer(std::string_view text);
 
-// Every pointer in a draft that cites with [ref:POINTER].
+// A citation [ref:POINTER] in a draft.
 struct Citation {
-  std::size_t begin = 0;  // of "[ref:" in the draft
-  std::size_t end = 0;    // past its "]"
+  std::size_t begin = 0;  // offset of "[ref:" in the draft
+  std::size_t end = 0;    // offset after its "]"
   std::string pointer;
 };
 std::vector<Citation> find_citations(std::string_view draft);

@@ -1,3 +1,4 @@
+// Extracts the pointers on which claims, evidence and manifests depend from their events.
 #include "evidence/pointer_follower.hpp"
 
 #include <algorithm>
@@ -13,11 +14,11 @@ namespace {
 constexpr std::string_view follower_name = "pointer";
 const std::vector<std::string> followed_types = {"claim.recorded", "evidence.recorded", "manifest.recorded"};
 constexpr std::string_view left_out_key = "left_out";
-constexpr std::size_t tail_events_max = 1 << 20;  // more than the tail holds
+constexpr std::size_t tail_events_max = 1 << 20;  // above the capacity of the tail
 constexpr std::size_t newer_events_max = 10'000;
 
-// A pointer to a part depends on the whole: both are in the catalogue, so that a damaged file is
-// critical whichever way it is asked for.
+// A pointer to a part depends on the whole. The catalogue contains both, so that a damaged file is
+// critical through either pointer.
 void collect_pointer(std::string_view text, std::set<std::string>& out) {
   const auto parsed = parse_pointer(text);
   if (!parsed) return;
@@ -25,8 +26,8 @@ void collect_pointer(std::string_view text, std::set<std::string>& out) {
   out.insert(std::string(parsed->whole()));
 }
 
-// A manifest names what it is made of by pointers, and its run's artifacts by artifact_id. On what it says was
-// left out, nothing depends.
+// A manifest names its parts by pointers, and its run's artifacts by artifact_id. Nothing depends on the parts that it
+// lists as left out.
 void collect_from_manifest(const json::Value& value, const std::string& run_id, std::set<std::string>& out) {
   if (value.is(json::Kind::string)) return collect_pointer(value.string_or(""), out);
   if (!value.is(json::Kind::object) && !value.is(json::Kind::array)) return;
@@ -43,7 +44,7 @@ std::vector<std::string> pointers_of_manifest(const json::Value& manifest, const
   std::set<std::string> pointers;
   collect_from_manifest(manifest, run_id, pointers);
   if (const auto base = parse_uuid(manifest["base"].string_or(""))) pointers.insert("manifest://" + base->text());
-  // The whole of what is named in part is looked at with the part.
+  // A pointer to the whole is redundant beside a pointer to a part: the check of the part includes it.
   std::erase_if(pointers, [&](const std::string& pointer) {
     const auto part = pointers.lower_bound(pointer + "#");
     return part != pointers.end() && part->starts_with(pointer + "#") && !pointer.starts_with("ev://");
@@ -52,7 +53,7 @@ std::vector<std::string> pointers_of_manifest(const json::Value& manifest, const
 }
 
 std::vector<store::PointerRow> pointers_of(const events::Event& event, std::string_view manifest) {
-  // What was recorded outside of any run, or packed by the daemon for nobody: no run stops for it.
+  // Events outside of a run, and packs of the daemon without a run: there is no run to halt.
   if (!event.body || event.run_id == log_run_id) return {};
   const auto parsed = json::parse(*event.body);
   if (!parsed) return {};
@@ -106,7 +107,7 @@ Result<std::vector<store::PointerRow>> pointers_not_yet_followed(const store::Ta
       if (std::ranges::find(followed_types, event->type) != followed_types.end()) newer.push_back(event);
     }
   } else {
-    // Far behind, as after a long absence of Postgres: the table has them.
+    // The follower is far behind, as after a long outage of Postgres: read the events from the table.
     store::EventFilter filter;
     filter.from_seq = followed;
     filter.types = followed_types;
@@ -120,7 +121,8 @@ Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by
                                                                                  const store::Tail& tail,
                                                                                  store::Reader& reader) {
   std::map<std::string, std::vector<store::PointerRow>> needed;
-  // In this order, or what the catalogue follows in between would be in neither.
+  // The tail is read before the catalogue; in the other order, a row that the follower adds between the two reads would
+  // be missed.
   ASSIGN_OR_RETURN(const auto newer, pointers_not_yet_followed(tail, reader));
   std::optional<std::string> after;
   while (true) {

@@ -1,5 +1,5 @@
-// The follower "pointer": keeps the catalogue of what claims, evidence and manifests depend on.
-// Resolving one of these pointers is critical.
+// The follower "pointer": maintains the catalogue of the pointers on which claims, evidence and
+// manifests depend. A pointer in the catalogue is critical.
 #pragma once
 
 #include <map>
@@ -11,21 +11,20 @@
 
 namespace muniment::evidence {
 
-// The pointers that an event makes something depend on. `manifest` is the text of the manifest
-// that a manifest.recorded event is about; empty for others, and for an erased one.
+// The dependencies that an event adds. `manifest` is the text of the manifest of a
+// manifest.recorded event; empty for other events and for an erased manifest.
 std::vector<store::PointerRow> pointers_of(const events::Event& event, std::string_view manifest);
 
-// The same for a batch; reads the manifests that it needs.
+// The dependencies that a batch of events adds; reads the manifests of the batch.
 Result<std::vector<store::PointerRow>> pointers_of(const std::vector<store::EventPtr>& events, store::Reader& reader);
 
-// What a manifest of the run makes it depend on, each once.
+// The pointers on which a manifest of the run depends, without duplicates.
 std::vector<std::string> pointers_of_manifest(const json::Value& manifest, const std::string& run_id);
 
-// What something depends on since the catalogue was last written: what a client has been told is recorded counts, also
-// before the follower has come to it.
+// Dependencies of acknowledged events that the follower has not yet written to the catalogue.
 Result<std::vector<store::PointerRow>> pointers_not_yet_followed(const store::Tail& tail, store::Reader& reader);
 
-// Everything that the run's claims, evidence and manifests depend on as of now, by pointer, and what needs it.
+// All present dependencies of the run's claims, evidence and manifests, by pointer, with the dependents.
 Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const std::string& run_id,
                                                                                  const store::Tail& tail,
                                                                                  store::Reader& reader);

@@ -1,3 +1,4 @@
+// Rebuilds derived tables, and repeats the rebuild if an erasure intervenes.
 #include "evidence/rebuild.hpp"
 
 #include <algorithm>
@@ -9,12 +10,12 @@
 namespace muniment::evidence {
 namespace {
 
-// The runs first: the others take the runs' names from them where an event is erased.
+// The table of runs is first: the other tables read the names of runs from it for erased events.
 const std::vector<std::string> all_tables = {
     "run",    "pointer",  "claim", "evidence", "evidence_link", "task_change", "task_evidence", "artifact",
     "corpus", "document", "chunk", "feedback", "report_run",    "report_span", "report_place"};
 
-constexpr int rebuilds_max = 3;  // an erasure meanwhile means: once more, without what was erased
+constexpr int rebuilds_max = 3;  // an erasure during a rebuild requires another one, without the erased data
 
 }  // namespace
 
@@ -67,7 +68,8 @@ Result<RebuildReport> rebuild(const store::LogPlace& place, std::int64_t size, c
   for (int attempt = 1;; ++attempt) {
     auto report = rebuild_once(place, size, tables, change_of);
     if (report || report.error().code != Errc::conflict) return report;
-    if (attempt == rebuilds_max) return Error(Errc::unavailable, report.error().message + ", three times. Ask again");
+    if (attempt == rebuilds_max)
+      return Error(Errc::unavailable, report.error().message + ", in three attempts. Retry the rebuild.");
   }
 }
 

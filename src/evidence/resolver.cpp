@@ -1,3 +1,4 @@
+// Resolves pointers to artifacts, manifests, snapshots, runs and logs, across the present and the earlier logs.
 #include "evidence/resolver.hpp"
 
 #include <fmt/format.h>
@@ -50,7 +51,7 @@ void Resolution::take_passage(std::string bytes, const Hash& hash, std::string w
     return;
   }
   actual = to_hex(found);
-  fail(Reason::hash_mismatch, std::move(where) + " has other bytes there than were hashed when it came");
+  fail(Reason::hash_mismatch, std::move(where) + " does not match the hash recorded at ingestion");
 }
 
 Status Resolver::read_ahead(const std::vector<std::string>& pointers) {
@@ -79,8 +80,8 @@ Result<std::optional<store::ArtifactRow>> Resolver::artifact_row(const Uuid& art
   return reader_->artifact(artifact_id);
 }
 
-// What the present log does not know, one that it goes on from may. So it is with what this log knows, as of a time
-// before it began: but what was revoked or erased since is told as of no time.
+// An earlier log may know what the present log does not know. It may also have the state as of a time before the
+// present log began, except that a document revoked or erased since then is withheld for every time.
 bool Resolver::goes_on(const Resolution& found) const {
   if (!found.parsed) return false;
   if (!found.recorded) return true;
@@ -107,10 +108,11 @@ Result<bool> Resolver::resolve_earlier(Resolution& found, store::Reader& reader,
   }
   ASSIGN_OR_RETURN(Resolution earlier, resolve_here(found.pointer, depth, with_text));
   found.hidden = found.hidden || earlier.hidden;
-  if (!earlier.recorded) return false;  // also where it is somebody else's: that is not told
+  if (!earlier.recorded) return false;  // also if it belongs to another owner: this is not disclosed
   const bool is_before = sight_.as_of && *sight_.as_of < 0;
   if (found.current && earlier.ok() && !is_before) {
-    earlier.fail(Reason::version_mismatch, "the document has another revision since the log goes on from a restore");
+    earlier.fail(Reason::version_mismatch,
+                 "the document has a newer revision in the log that continues after the restore");
     earlier.superseded = true;
     earlier.current = found.current;
   }
@@ -153,8 +155,8 @@ Result<Resolution> Resolver::resolve_here(std::string_view pointer, Depth depth,
   return out;
 }
 
-// Of what lies in no corpus and was cut by nobody. Its id is its revision: what has one never changes. A hash in the
-// name would outlive an erasure, and let short bytes be guessed.
+// The source of evidence outside of a corpus, which no chunker has cut. The id serves as revision, because the target
+// of an id never changes. A hash in the name would survive an erasure, and short contents could be guessed from it.
 void Resolver::name_source(Resolution& out) {
   const Pointer& pointer = *out.parsed;
   const bool bytes = pointer.kind == PointerKind::artifact || pointer.kind == PointerKind::manifest ||
@@ -251,7 +253,7 @@ Status Resolver::resolve_manifest(Resolution& out) {
   const Hash actual = sha256({salt, *row->manifest});
   if (actual == row->hash) return success();
   out.actual = to_hex(actual);
-  out.fail(Reason::hash_mismatch, "the manifest has other bytes than were stored");
+  out.fail(Reason::hash_mismatch, "the manifest does not match the hash recorded when it was stored");
   return success();
 }
 
@@ -276,10 +278,10 @@ Status Resolver::resolve_snapshot(Resolution& out) {
   if (row.artifact_id) {
     ASSIGN_OR_RETURN(const auto artifact, reader_->artifact(*row.artifact_id));
     if (!artifact) {
-      out.fail(Reason::not_found, "the artifact that holds the snapshot is not in the table");
+      out.fail(Reason::not_found, "the artifact of the snapshot is not in the table");
       return success();
     }
-    // The state's hash is that of the file; that the file's row says the same is the first thing to be seen.
+    // The state's hash is the hash of the file; the first check compares it with the file's row.
     store::StoredFile file = store::file_of(*artifact);
     file.hash = row.state_hash;
     return check_file(out, file);
@@ -292,7 +294,7 @@ Status Resolver::resolve_snapshot(Resolution& out) {
   const Hash actual = sha256(*row.state);
   if (actual == row.state_hash) return success();
   out.actual = to_hex(actual);
-  out.fail(Reason::hash_mismatch, "the snapshot has other bytes than were stored");
+  out.fail(Reason::hash_mismatch, "the snapshot does not match the hash recorded when it was stored");
   return success();
 }
 
@@ -305,7 +307,7 @@ Status Resolver::resolve_run(Resolution& out) {
   return success();
 }
 
-// That there is a run _log everybody knows; what is in it is not everybody's.
+// The existence of the run _log is public; its contents are not.
 Status Resolver::resolve_log(Resolution& out) {
   out.recorded = out.parsed->run_id.empty() || out.parsed->run_id == log_run_id;
   if (out.parsed->run_id.empty()) return success();
@@ -315,11 +317,11 @@ Status Resolver::resolve_log(Resolution& out) {
   return success();
 }
 
-// The corpus "run" is the events themselves, "sample" is built in; the others hold documents.
+// The corpus "run" consists of events, "sample" is built in; the other corpora contain documents.
 Status Resolver::resolve_evidence(Resolution& out, bool with_text) {
   const Pointer& pointer = *out.parsed;
   if (pointer.revision.empty()) {
-    out.fail(Reason::missing_version, "an ev:// pointer names its revision: add ?v=<revision>");
+    out.fail(Reason::missing_version, "an ev:// pointer needs a revision: add ?v=<revision>");
     return success();
   }
   if (pointer.corpus == "run") return resolve_event(out);

@@ -1,5 +1,5 @@
-// ev:// pointers to documents: the catalogue says which bytes a passage is and what their hash was when
-// it was ingested; they are read and hashed each time.
+// Resolves ev:// pointers to documents. The catalogue has the span of a passage and its hash at
+// ingestion; each resolution reads and hashes the bytes.
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
@@ -11,13 +11,13 @@
 namespace muniment::evidence {
 namespace {
 
-constexpr std::int64_t hashed_document_bytes_max = 16 << 20;  // of what a span of bytes is cut from
+constexpr std::int64_t hashed_document_bytes_max = 16 << 20;  // of a document from which a byte span is read
 
 store::Citation citation_of(const Pointer& pointer) {
   return {pointer.corpus, pointer.document, pointer.revision, pointer.fragment.starts_with('p') ? pointer.seq : -1};
 }
 
-// It was current at that seq.
+// Whether the document was current at that seq.
 bool was_current(const store::DocumentRow& row, std::int64_t as_of) {
   return row.seq <= as_of && (!row.valid_to || *row.valid_to > as_of);
 }
@@ -94,7 +94,7 @@ Status Resolver::resolve_document(Resolution& out, bool with_text) {
   const store::DocumentRow& row = *found.document;
   ASSIGN_OR_RETURN(const bool removed, was_removed(out, row, found.owner));
   if (removed) return success();
-  if (found.erased) {  // which the table of documents says when its follower has come to it
+  if (found.erased) {  // the follower of the table of documents may not have reached the erasure yet
     out.was_erased("the document was erased");
     return success();
   }
@@ -105,15 +105,15 @@ Status Resolver::resolve_document(Resolution& out, bool with_text) {
   out.superseded = true;
   if (row.ended_by == "retracted" && !found.current) {
     out.fail(Reason::not_found,
-             fmt::format("the document was retracted (seq {}); read it as of before", *row.valid_to));
+             fmt::format("the document was retracted (seq {}); read it with an earlier asof", *row.valid_to));
   } else {
     out.fail(Reason::version_mismatch,
-             fmt::format("the document has another revision since seq {}", row.valid_to.value_or(row.seq)));
+             fmt::format("the document has a newer revision since seq {}", row.valid_to.value_or(row.seq)));
   }
   return success();
 }
 
-// Built in: there is nothing of it that could be missing or changed.
+// The sample set is part of the binary: it cannot be missing or damaged.
 void Resolver::resolve_sample(Resolution& out) {
   const Pointer& pointer = *out.parsed;
   const SampleDocument* document = find_sample(pointer.document);
@@ -129,7 +129,8 @@ void Resolver::resolve_sample(Resolution& out) {
   const auto size = static_cast<std::int64_t>(text.size());
   const auto span = pointer.fragment == "p0" ? std::optional(ByteSpan{0, size}) : parse_span(pointer.fragment);
   if (!span || span->end > size) {
-    return out.fail(Reason::not_found, fmt::format("a sample document is one passage, p0, of {} bytes here", size));
+    return out.fail(Reason::not_found,
+                    fmt::format("a sample document has one passage, p0; this one has {} bytes", size));
   }
   out.size_bytes = span->end - span->start;
   out.source = EvidenceSource{pointer.corpus, "sample", chunk_id_of(pointer), span};
@@ -140,8 +141,8 @@ void Resolver::resolve_sample(Resolution& out) {
 Status Resolver::check_chunk(Resolution& out, const store::CitedDocument& found) {
   const Pointer& pointer = *out.parsed;
   if (!found.chunk) {
-    out.fail(Reason::not_found,
-             fmt::format("the document has {} chunks, there is no p{}", found.document->chunks, pointer.seq));
+    out.fail(Reason::not_found, fmt::format("the document has {} chunks (p0 is the first), and no p{}",
+                                            found.document->chunks, pointer.seq));
     return success();
   }
   const store::ChunkRow& chunk = *found.chunk;
@@ -157,12 +158,12 @@ Status Resolver::check_chunk(Resolution& out, const store::CitedDocument& found)
   return success();
 }
 
-// A document's own bytes have a hash; a text that was extracted has that of its artifact.
+// A document's own bytes have a hash; an extracted text has the hash of its artifact.
 Status Resolver::check_bytes(Resolution& out, const store::CitedDocument& found, bool with_text) {
   const store::DocumentRow& row = *found.document;
   const auto span = parse_span(out.parsed->fragment);
   if (!span) {
-    out.fail(Reason::not_found, "in a document a fragment is p<n> or b<start>-<end>");
+    out.fail(Reason::not_found, "a fragment of a document is p<n> or b<start>-<end>");
     return success();
   }
   out.size_bytes = span->end - span->start;
@@ -195,7 +196,8 @@ Status Resolver::check_own_bytes(Resolution& out, const store::CitedDocument& fo
   }
   if (row.size_bytes > hashed_document_bytes_max) {
     out.fail(Reason::not_found,
-             fmt::format("the document is {} bytes: point at its chunks (p<n>), or at its artifact", row.size_bytes));
+             fmt::format("the document is {} bytes, too large for a byte span: use a chunk (p<n>) or its artifact",
+                         row.size_bytes));
     return success();
   }
   out.expected = to_hex(row.hash);

@@ -1,5 +1,5 @@
-// ev:// pointers to events of runs: to an event, whose body's hash is in the log, and to a passage of its text, whose
-// span and hash the tables of the corpus run have.
+// Resolves ev:// pointers to events of runs. The log has the hash of an event's body; the tables of the corpus run have
+// the span and the hash of each passage of its text.
 #include <fmt/format.h>
 
 #include "evidence/resolver.hpp"
@@ -32,11 +32,11 @@ Status Resolver::resolve_event(Resolution& out) {
   }
   const std::string_view salt(reinterpret_cast<const char*>(event->salt->data()), event->salt->size());
   if (sha256({salt, *event->body}) != event->body_hash) {
-    out.fail(Reason::hash_mismatch, "the event's body has other bytes than were stored");
+    out.fail(Reason::hash_mismatch, "the event's body does not match the hash recorded when it was stored");
     return success();
   }
   if (as_of() && event->seq > *as_of()) {
-    out.fail(Reason::not_found, fmt::format("the event came later, at seq {}", event->seq));
+    out.fail(Reason::not_found, fmt::format("the event is newer than asof: its seq is {}", event->seq));
     out.superseded = true;
     return success();
   }
@@ -47,22 +47,22 @@ Status Resolver::resolve_event(Resolution& out) {
   return success();
 }
 
-// The event is what the log says it is; now the span of its text, read anew from wherever it lies.
+// Checks the span of an intact event's text, which is read again from its body or its artifact.
 Status Resolver::check_event_passage(Resolution& out, const events::Event& event) {
   const Pointer& pointer = *out.parsed;
   const std::string document = fmt::format("{}#e{}", pointer.run_id, pointer.seq);
   ASSIGN_OR_RETURN(const auto row, reader_->document_revision(store::run_corpus, document, pointer.revision));
   if (!row) {
-    out.fail(Reason::not_found,
-             "the event has no passages: its run is not indexed, or it says nothing. Point at the event itself.");
+    out.fail(
+        Reason::not_found,
+        "the event has no passages: its run is not indexed, or it has no text. Use a pointer to the event itself.");
     return success();
   }
   ASSIGN_OR_RETURN(const bool removed, was_removed(out, *row, row->owner.value_or("")));
   if (removed) return success();
   ASSIGN_OR_RETURN(const auto chunks, reader_->chunks_of(*row));
   if (*pointer.passage >= static_cast<std::int64_t>(chunks.size())) {
-    out.fail(Reason::not_found,
-             fmt::format("the event has {} passages, there is no {}", chunks.size(), pointer.fragment));
+    out.fail(Reason::not_found, fmt::format("the event has {} passages, and no {}", chunks.size(), pointer.fragment));
     return success();
   }
   const store::ChunkRow& chunk = chunks[static_cast<std::size_t>(*pointer.passage)];

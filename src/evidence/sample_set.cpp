@@ -1,3 +1,4 @@
+// The catalogue of the sample set.
 #include "evidence/sample_set.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The sample set: two documents that every daemon answers as the corpus `sample`, without ingestion, database or index.
-// It is the deterministic fallback and the smoke test. Each is one passage, p0; everybody may see it.
+// The sample set: two documents that every daemon serves as the corpus `sample`, without ingestion, database or index.
+// It is the deterministic fallback and the smoke test. Each document has one passage, p0, that every caller may read.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ inline constexpr std::string_view sample_corpus = "sample";
 
 struct SampleDocument {
   std::string_view id;
-  std::string_view revision;  // a label that came before there were hashes; the text under it is fixed
+  std::string_view revision;  // a fixed label instead of a hash; its text never changes
   std::string_view file;      // under artifacts/sample
   std::string_view title;
   std::string_view recorded_at;  // RFC 3339
@@ -21,9 +21,9 @@ struct SampleDocument {
 };
 
 std::span<const SampleDocument> sample_documents();
-const SampleDocument* find_sample(std::string_view id);  // nullptr: there is none
+const SampleDocument* find_sample(std::string_view id);  // nullptr: unknown id
 
-// Of a file of artifacts/sample, as it was when the binary was built; empty: there is none.
+// The contents of a file of artifacts/sample when the binary was built; empty: no such file.
 std::string_view embedded_sample(std::string_view file);
 
 }  // namespace muniment::evidence

@@ -1,3 +1,4 @@
+// Applies the stop rule: resolves, retries, and collects the events and halts of failures.
 #include "evidence/stop_rule.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace muniment::evidence {
 namespace {
 
 constexpr int attempts_max = 2;
-constexpr std::size_t detail_bytes_max = 1'000;  // of a reason in words
+constexpr std::size_t detail_bytes_max = 1'000;  // of the detail of a failure
 
 void write_hashes(json::Writer& out, const Resolution& found) {
   if (found.expected) out.member("expected", *found.expected);
@@ -62,13 +63,13 @@ const Outcome::Item* Outcome::damage() const {
   return found == items.end() ? nullptr : &*found;
 }
 
-// A span is needed where the whole is.
+// A span is critical if the whole is.
 bool StopRule::is_critical(const Wanted& wanted, const Pointer& pointer) const {
   return wanted.critical || needed_.contains(pointer.text) || needed_.contains(std::string(pointer.whole()));
 }
 
-// What evidence, manifests and claims depend on, as far as it is wanted: by the catalogue, and by what
-// the catalogue has not followed yet.
+// Collects the wanted pointers on which evidence, manifests and claims depend: from the catalogue, and
+// from the events that it does not include yet.
 Status StopRule::look_up_needed(const std::vector<Wanted>& wanted) {
   std::vector<std::string> asked;
   for (const Wanted& item : wanted) {
@@ -79,7 +80,8 @@ Status StopRule::look_up_needed(const std::vector<Wanted>& wanted) {
     if (parsed->whole() != parsed->text) asked.emplace_back(parsed->whole());
   }
   if (asked.empty()) return success();
-  // In this order, or what the catalogue follows in between would be in neither.
+  // The tail is read before the catalogue; in the other order, a row that the follower adds between the two reads would
+  // be missed.
   ASSIGN_OR_RETURN(const auto newer, pointers_not_yet_followed(tail_, reader_));
   ASSIGN_OR_RETURN(needed_, reader_.needed(asked));
   for (const store::PointerRow& row : newer) needed_.insert(row.pointer);
@@ -101,10 +103,10 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
     item.critical = parsed && is_critical(wanted[i], *parsed);
     ASSIGN_OR_RETURN(item.resolution,
                      resolver_.resolve(wanted[i].pointer, item.critical ? Depth::whole : wanted[i].depth, with_text));
-    // What belongs to others looks as if nothing depended on it either.
+    // A target of another owner is treated as if nothing depended on it.
     if (item.resolution.hidden) item.critical = wanted[i].critical;
     RETURN_IF_ERROR(check_run_named(wanted[i], item));
-    // A run that is halted is not halted again, and its log stays as it is.
+    // A halted run is not halted again, and gets no further events.
     const bool stands = wanted[i].run && wanted[i].run->view().status == store::RunStatus::halted;
     retried[i] = item.critical && item.resolution.damaged() && !stands;
     outcome.items.push_back(std::move(item));
@@ -123,16 +125,16 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
   return outcome;
 }
 
-// A reader without a run gets what is intact. What is damaged needs a run that stops, and what the caller calls
-// critical needs one in any case.
+// A caller without a run can resolve intact targets. A damaged critical target requires a run to halt, and a pointer
+// that the caller flags as critical always requires one.
 Status StopRule::check_run_named(const Wanted& wanted, const Outcome::Item& item) {
   if (!item.critical || wanted.run) return success();
   if (!wanted.critical && !item.resolution.damaged()) return success();
   return Error(Errc::invalid_argument,
-               wanted.pointer + " is critical: say with run_id which run stops when it does not resolve.");
+               wanted.pointer + " is critical: set run_id to the run that halts if it does not resolve.");
 }
 
-// Every failure is an event of its run; after a run's last one comes its halt, if any was critical.
+// Each failure becomes an event of its run; the halt follows the run's last failure, if one was critical.
 Status StopRule::log_failures(const std::vector<Wanted>& wanted, const std::vector<bool>& retried, Outcome& outcome) {
   std::vector<std::pair<std::shared_ptr<store::Run>, const Resolution*>> to_halt;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -167,7 +169,7 @@ Status StopRule::halt(const std::shared_ptr<store::Run>& run, const Resolution& 
       outcome.events.back().with_previous = true;
     }
   }
-  // The journal keeps what concerns this run, as it would have been appended.
+  // The journal stores the events of this run as they would have been appended.
   for (const store::Addressed& item : outcome.events) {
     const bool concerns = item.run == run || item.run->run_id == parent_id;
     if (concerns)
@@ -180,7 +182,7 @@ Status StopRule::halt(const std::shared_ptr<store::Run>& run, const Resolution& 
 store::Addressed StopRule::event_in(const std::shared_ptr<store::Run>& run, std::string_view type, std::string body) {
   store::Addressed item = daemon_event(run, type, std::move(body), make_uuid_v7(clock_.now()), true);
   item.by_daemon = true;
-  item.unless_halted = true;  // of several runs that one request stops, the others stop all the same
+  item.unless_halted = true;  // if a request halts several runs, one that is halted already does not prevent the others
   return item;
 }
 

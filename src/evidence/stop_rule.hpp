@@ -1,6 +1,6 @@
-// The stop rule: a critical pointer that does not resolve is tried once more after a short pause;
-// if it still does not, its run stops with SYSTEM_ERROR, in one commit with what was found. Nothing
-// else halts a run.
+// The stop rule: a critical pointer that does not resolve is retried once after a short pause; if the
+// retry fails, its run halts with SYSTEM_ERROR, in one commit with the failures. Nothing else halts a
+// run.
 #pragma once
 
 #include <memory>
@@ -22,15 +22,15 @@ namespace muniment::evidence {
 
 inline constexpr std::chrono::milliseconds retry_pause{100};
 
-// A pointer to be resolved, and the run that stops if it must.
+// A pointer to be resolved, and the run that halts if it fails.
 struct Wanted {
   std::string pointer;
-  std::shared_ptr<store::Run> run;  // where what is found is logged; nullptr: nowhere
-  bool critical = false;            // flagged; the catalogue may make it critical all the same
-  // `run` belongs to whoever asks, and stops. Otherwise what is found is only noted there; _log never stops.
+  std::shared_ptr<store::Run> run;  // the run in which failures are logged; nullptr: not logged
+  bool critical = false;            // set by the caller; the catalogue can also make it critical
+  // `run` belongs to the caller, and can halt. If false, failures are only recorded in it; _log never halts.
   bool may_halt = true;
-  Depth depth = Depth::span;  // of a look at what nothing depends on
-  std::string whose{};        // the run that the pointer is used for, where it is noted in _log
+  Depth depth = Depth::span;  // for a pointer that is not critical
+  std::string whose{};        // the run for which the pointer is used, if the failure is recorded in _log
 };
 
 struct Outcome {
@@ -38,10 +38,10 @@ struct Outcome {
     Resolution resolution;
     bool critical = false;
   };
-  std::vector<Item> items;               // in the order of what was wanted
-  std::vector<store::Addressed> events;  // to be appended as one request; empty: nothing happened
-  std::vector<PendingHalt> halts;        // for the journal, should the append not be taken
-  // The first critical pointer that did not resolve; nullptr: all did.
+  std::vector<Item> items;               // in the order of the request
+  std::vector<store::Addressed> events;  // to be appended as one request; empty: no failures
+  std::vector<PendingHalt> halts;        // for the journal, if the append fails
+  // The first critical pointer that did not resolve; nullptr: all of them resolved.
   const Item* damage() const;
 };
 
@@ -50,9 +50,8 @@ class StopRule {
   StopRule(Resolver& resolver, store::Reader& reader, const store::Tail& tail, store::RunDirectory& runs, Clock& clock)
       : resolver_(resolver), reader_(reader), tail_(tail), runs_(runs), clock_(clock) {}
 
-  // Blocks for the pause if anything critical has to be tried again: once, however many there are.
-  // Errors: unavailable; invalid_argument for a critical pointer without a run, where it is flagged so or
-  // does not resolve.
+  // Blocks for one pause if a critical pointer is retried, however many there are. Errors: unavailable;
+  // invalid_argument for a critical pointer without a run, if the caller flagged it or it does not resolve.
   Result<Outcome> resolve(const std::vector<Wanted>& wanted, bool with_text);
 
  private:
@@ -68,7 +67,7 @@ class StopRule {
   const store::Tail& tail_;
   store::RunDirectory& runs_;
   Clock& clock_;
-  std::set<std::string> needed_;  // of what is wanted
+  std::set<std::string> needed_;  // the wanted pointers on which something depends
 };
 
 }  // namespace muniment::evidence

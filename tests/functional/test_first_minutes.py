@@ -180,7 +180,7 @@ class Reading(Used):
         self.assertIn("listens on port 8080", full)
         self.assertIn("verified", full)
         self.assertIn("listens on port 8080", self.muniment("context", "in:pharos lighthouse").stdout)
-        with self.assertRaisesRegex(Exception, "is critical: say with run_id which run stops"):
+        with self.assertRaisesRegex(Exception, "is critical: set run_id to the run that halts"):
             self.call("pointer.resolve", pointers=[pointer], critical=True)
 
     def test_what_is_critical_and_damaged_still_needs_a_run(self) -> None:
@@ -194,7 +194,7 @@ class Reading(Used):
         path.chmod(0o600)
         path.write_bytes(good.replace(b"lost", b"last"))
         try:
-            with self.assertRaisesRegex(Exception, "is critical: say with run_id which run stops"):
+            with self.assertRaisesRegex(Exception, "is critical: set run_id to the run that halts"):
                 self.call("pointer.resolve", pointers=[card["id"]])
             self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["status"], "open")
         finally:
