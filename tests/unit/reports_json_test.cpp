@@ -60,7 +60,7 @@ TEST(Sarif, ARunThatStatesItsFailureIsNotComplete) {
 }
 
 TEST(Sarif, ALogWithoutRunsIsAProblem) {
-  EXPECT_EQ(read_text("{\"$schema\":\"sarif-2.1.0\",\"runs\":[]}").problem, "the SARIF log holds no run");
+  EXPECT_EQ(read_text("{\"$schema\":\"sarif-2.1.0\",\"runs\":[]}").problem, "the SARIF log contains no run");
 }
 
 constexpr std::size_t half_bytes = 1 << 20;  // of a hostile report: a long text, and as many bytes that refer to it

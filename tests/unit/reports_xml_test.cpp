@@ -80,7 +80,7 @@ TEST(JUnit, AReportWithoutItsClosingTagIsTruncated) {
 }
 
 TEST(JUnit, AnAttributeThatIsNoCountIsAProblem) {
-  EXPECT_EQ(read_text(suite("tests='many'", "")).problem, "the attribute tests of a suite is no count");
+  EXPECT_EQ(read_text(suite("tests='many'", "")).problem, "the attribute tests of a suite is not a number");
 }
 
 TEST(JUnit, ACountThatOverflowsIsAbsurd) {

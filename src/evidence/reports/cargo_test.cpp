@@ -1,5 +1,5 @@
-// The console output of `cargo test`: one suite a test binary, and one for the documentation's examples. Their counts
-// are added. A benchmark that was measured has passed; a test that was filtered out does not count.
+// Reads the console output of `cargo test`: one suite for each test binary, and one for the documentation's examples.
+// Their counts are added. A measured benchmark counts as passed; a filtered-out test does not count.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -44,7 +44,7 @@ std::optional<std::int64_t> announced(std::string_view line) {
 
 struct CargoTestLine {
   std::string_view name;
-  std::optional<Outcome> outcome;  // nullopt: output of the test follows its name
+  std::optional<Outcome> outcome;  // nullopt: the test's own output follows its name
 };
 
 // "test tests::adds ... ok"

@@ -1,5 +1,5 @@
-// The console output of ctest. A test that is disabled, or skips itself, is skipped; ctest's own summary counts the
-// latter as passed and leaves the former out. With --repeat the last result of a test counts.
+// Reads the console output of ctest. A test that is disabled, or skips itself, counts as skipped; ctest's own summary
+// counts the latter as passed and omits the former. With --repeat the last result of a test counts.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -108,7 +108,7 @@ class CtestReader {
     has_summary_ = true;
   }
 
-  // The list behind the summary: "	  4 - off (Disabled)".
+  // The list after the summary: "	  4 - off (Disabled)".
   void read_unrun(std::string_view line) {
     if (!has_summary_ || !line.starts_with('\t')) {
       if (!trimmed(line).empty()) in_unrun_ = has_summary_ && line == "The following tests did not run:";
@@ -134,7 +134,7 @@ class CtestReader {
         note_problem(report_, "the summary states " + std::to_string(last_.percent) + "% passed with " +
                                   std::to_string(last_.failed) + " of " + std::to_string(last_.total) +
                                   " tests failed");
-      // The list of skipped tests may be absent where a filter has cut it; what ctest lists of them then counts.
+      // A filter may have removed the list of skipped tests; the test lines then give the number of disabled tests.
       const std::int64_t disabled = std::max(disabled_, listed_disabled);
       const std::int64_t skipped = std::max(skipped_, listed.skipped - listed_disabled) + disabled;
       summary_ += summed(last_.total + disabled - last_.failed - skipped, last_.failed, skipped);

@@ -1,3 +1,4 @@
+// The table of report formats, and the detection of a text's format.
 #include "evidence/reports/formats.hpp"
 
 #include <array>
@@ -13,8 +14,8 @@
 namespace muniment::evidence::reports {
 namespace {
 
-// The first format that recognises a text reads it. A runner that starts other runners precedes them, because its
-// output contains theirs: ctest before all, TAP, whose marks are the weakest, last.
+// The first format that recognises a text parses it. A runner that starts other runners precedes them, because its
+// output contains theirs: ctest is first; TAP has the weakest marks and is last.
 constexpr std::array<Format, 12> format_table{{
     {"gtest_xml", recognises_gtest_xml, parse_gtest_xml},
     {"junit", recognises_junit, parse_junit},
@@ -43,8 +44,8 @@ Report damaged(std::string_view format, std::string problem) {
 std::span<const Format> formats() { return format_table; }
 
 std::optional<Report> read_report(std::string_view text) {
-  // The marks of a format are looked for in the beginning that is within the largest limit: a text over the limit of
-  // its format is not parsed, and yet it is a report.
+  // The marks are searched in the beginning of the text, up to the largest limit. A text over the limit of its format
+  // is reported as damaged and not parsed.
   std::string_view readable = text.substr(0, report_bytes_max);
   std::string plain;
   if (needs_plain_text(readable)) {

@@ -1,4 +1,5 @@
-// The functions behind the rows of the table in formats.cpp. Each format is a file of this folder.
+// The functions of the table in formats.cpp: one detector and one parser for each format. Each format is implemented in
+// a file of its own in this folder.
 #pragma once
 
 #include <string_view>
@@ -34,7 +35,7 @@ Result<Report> parse_node_test(std::string_view text);
 Result<Report> parse_unittest(std::string_view text);
 Result<Report> parse_tap(std::string_view text);
 
-// node's TAP reporter, which numbers its subtests and sums up in comments.
+// node's TAP reporter numbers its subtests and writes its summary as comments.
 Result<Report> parse_node_tap(std::string_view text);
 
 }  // namespace muniment::evidence::reports

@@ -1,4 +1,4 @@
-// The events of `go test -json`, one JSON object a line. Other lines are output of the build.
+// Reads the events of `go test -json`: one JSON object on each line. Other lines are output of the build.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -52,7 +52,7 @@ class GoEvents {
   std::int64_t closed_ = 0;
 };
 
-// By the members that Go writes first; other JSON among the events is output of the build.
+// Identifies an event by the members that Go writes first; other JSON is output of the build.
 bool is_event(std::string_view line) {
   return line.starts_with("{\"Time\":\"") || line.starts_with("{\"Action\":\"") ||
          line.starts_with("{\"ImportPath\":\"");

@@ -1,5 +1,5 @@
-// The console output of `go test`. With -v each test is listed. Without it a package that passed is one line, and
-// counts as one test: such a report is not `listed`.
+// Reads the console output of `go test`. With -v it lists each test. Without -v a package that passed is one line and
+// counts as one test; such a report is not `listed`.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -54,7 +54,7 @@ std::optional<GoPackageLine> package_line(std::string_view line) {
 struct GoResultLine {
   std::string_view test;
   Outcome outcome = Outcome::passed;
-  bool at_start = true;  // otherwise a test has printed a text without a line feed in front of it
+  bool at_start = true;  // false: the test printed text without a line feed before the result
 };
 
 // "    --- PASS: TestTable/one (0.00s)"
@@ -91,7 +91,7 @@ class GoReader {
   }
 
   void finish() {
-    // A test binary that was run by itself ends with PASS or FAIL.
+    // A test binary that runs outside of `go test` ends with PASS or FAIL.
     if (!package_.empty() && !binary_end_.empty())
       close({.package = "", .state = binary_end_ == "PASS" ? GoPackageState::passed : GoPackageState::failed});
     report_.complete = packages_ > 0 && package_.empty();

@@ -1,3 +1,4 @@
+// Counts the tests of a Go package.
 #include "evidence/reports/go_tests.hpp"
 
 #include <string>

@@ -1,5 +1,5 @@
-// The tests of one Go package, which its console output and its JSON list in the same way: each test and each subtest
-// counts, as a subtest can pass or fail by itself.
+// The tests of one Go package, from its console output or its JSON. Each test and each subtest counts, because a
+// subtest can pass or fail independently.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,16 @@ class GoPackage {
   bool empty() const { return begun_.empty() && ended_ == 0; }
   bool verbose() const { return verbose_; }
 
-  // The package ends. Tests without a result fail with it (a panic, a time limit), and contradict a package that
-  // passed. A package that fails without a failed test (it does not build) is one failed test.
+  // Ends the package. If it failed, its tests without a result (a panic, a time limit) count as failed; if it passed,
+  // they are a problem of the report. A package that fails without a failed test (it does not build) is one failed
+  // test.
   void close(std::string_view package, bool passed, Report& report);
 
  private:
-  // Test → runs of it without a result; ordered, so that no choice of names makes it slow.
+  // Test → number of its runs without a result; an ordered map, so that no choice of names makes it slow.
   std::map<std::string, std::int64_t, std::less<>> begun_;
   std::int64_t ended_ = 0, failed_ = 0;
-  bool verbose_ = false;  // it announces its tests, and so lists the ones that pass
+  bool verbose_ = false;  // the package announces its tests, and therefore also lists those that pass
 };
 
 }  // namespace muniment::evidence::reports

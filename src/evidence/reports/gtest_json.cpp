@@ -1,4 +1,4 @@
-// GoogleTest's JSON (--gtest_output=json). A disabled test is skipped.
+// Reads GoogleTest's JSON (--gtest_output=json). A disabled test counts as skipped.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -23,13 +23,13 @@ void read_gtest_case(const json::Value& test, std::string_view suite, Report& re
   count_test(report.counts, ran ? Outcome::passed : Outcome::skipped);
 }
 
-// A stated count; a value that is no integer is a problem of the report.
+// A stated count; any value except an integer from 0 to count_max is a problem of the report.
 std::int64_t stated(const json::Value& object, std::string_view key, Report& report) {
   const json::Value value = object[key];
   if (!value) return 0;
   const auto count = value.as_int();
   if (count && *count >= 0 && *count <= count_max) return *count;
-  note_problem(report, "the member " + std::string(key) + " is no count between 0 and 1,000,000,000");
+  note_problem(report, "the member " + std::string(key) + " is not a number from 0 to 1,000,000,000");
   return 0;
 }
 
@@ -56,7 +56,7 @@ Result<Report> parse_gtest_json(std::string_view text) {
                                " tests and lists " + std::to_string(suite["testsuite"].size()));
     for (const json::Value test : suite["testsuite"]) read_gtest_case(test, name, report);
   }
-  // Tests that skip themselves are in the list alone; the disabled ones are stated, too.
+  // Only the list includes tests that skip themselves; disabled tests are also in the stated counts.
   const std::int64_t failures = stated(root, "failures", report), errors = stated(root, "errors", report);
   const std::int64_t skipped = std::max(stated(root, "disabled", report), report.counts.skipped);
   const std::int64_t tests = stated(root, "tests", report);

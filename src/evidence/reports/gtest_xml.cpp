@@ -1,4 +1,5 @@
-// GoogleTest's XML: the elements of JUnit, and a result beside each test. A disabled test is skipped.
+// Reads GoogleTest's XML: the elements of JUnit, with a result attribute for each test. A disabled test counts as
+// skipped.
 #include <string_view>
 
 #include "evidence/reports/formats.hpp"

@@ -1,6 +1,6 @@
-// JUnit XML, as pytest, Maven, ctest, jest and many others write it. Every testcase element is a test. The attributes
-// of a suite sum up; a suite's counts include those of the suites within it (as PHPUnit writes them) or leave them out,
-// and a test is counted once in both cases. An expected failure (`skipped` of type pytest.xfail) is skipped.
+// Reads JUnit XML, the format of pytest, Maven, ctest, jest and many others. Each testcase element is a test. The
+// attributes of a suite give the summary; the counts of a suite include those of its inner suites (PHPUnit) or omit
+// them, and in both cases a test counts once. An expected failure (`skipped` of type pytest.xfail) counts as skipped.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@
 namespace muniment::evidence::reports {
 namespace {
 
-// The counts that a suite states of itself, in the order of `suite_attributes`.
+// The counts in a suite's attributes, in the order of `suite_attributes`.
 enum SuiteField : std::size_t { tests, failures, errors, skipped, disabled, suite_fields };
 constexpr std::array<std::string_view, suite_fields> suite_attributes{"tests", "failures", "errors", "skipped",
                                                                       "disabled"};
@@ -26,9 +26,9 @@ using SuiteCounts = std::array<std::optional<std::int64_t>, suite_fields>;
 struct OpenSuite {
   std::string name;
   SuiteCounts stated;
-  SuiteCounts inner;        // sum of what the suites directly within it state
-  std::int64_t direct = 0;  // testcase elements directly within it
-  std::int64_t all = 0;     // and within its suites
+  SuiteCounts inner;        // sum of the counts that its direct inner suites state
+  std::int64_t direct = 0;  // its direct testcase elements
+  std::int64_t all = 0;     // its testcase elements at every depth
 };
 
 void add_to(SuiteCounts& sum, const SuiteCounts& more) {
@@ -66,7 +66,7 @@ class SuitesReader {
       if (!text || text->empty()) continue;
       suite.stated[i] = count_of(*text);
       if (!suite.stated[i])
-        note_problem(report_, "the attribute " + std::string(suite_attributes[i]) + " of a suite is no count");
+        note_problem(report_, "the attribute " + std::string(suite_attributes[i]) + " of a suite is not a number");
       else if (*suite.stated[i] < 0 || *suite.stated[i] > count_max)
         note_problem(report_, "a count is negative or above 1,000,000,000");
     }
@@ -116,7 +116,7 @@ class SuitesReader {
     }
   }
 
-  // A count that no suite states is taken from the list: it cannot contradict it.
+  // A count that no suite states is set from the list.
   void sum_up(const SuiteCounts& root) {
     report_.complete = true;
     if (!root[tests]) return;
@@ -124,7 +124,7 @@ class SuitesReader {
     const bool states_failed = root[failures] || root[errors], states_skipped = root[skipped] || root[disabled];
     const std::int64_t failed = states_failed ? root[failures].value_or(0) + root[errors].value_or(0) : listed.failed;
     std::int64_t left_out = states_skipped ? root[skipped].value_or(0) + root[disabled].value_or(0) : listed.skipped;
-    // Writers disagree about whether `skipped` includes the disabled tests.
+    // In some writers `skipped` includes the disabled tests, in others it does not.
     if (root[skipped] && root[disabled] && *root[skipped] == listed.skipped) left_out = listed.skipped;
     report_.summary = Counts{
         .total = *root[tests], .passed = *root[tests] - failed - left_out, .failed = failed, .skipped = left_out};
@@ -133,7 +133,7 @@ class SuitesReader {
   Report& report_;
   bool root_fits_ = false;
   std::vector<OpenSuite> suites_;
-  std::size_t test_depth_ = 0;  // of the open testcase; 0: none
+  std::size_t test_depth_ = 0;  // depth of the open testcase; 0: none
   Outcome outcome_ = Outcome::passed;
   std::string test_name_;
 };

@@ -1,3 +1,4 @@
+// Splits console output into plain lines, and parses numbers in them.
 #include "evidence/reports/lines.hpp"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ std::size_t end_of_sequence(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-// Two searches for one byte each: find_first_of looks up each byte of the text.
+// Two searches for single bytes are faster than find_first_of, which looks up each byte of the text.
 bool needs_plain_text(std::string_view text) {
   return text.find(escape) != std::string_view::npos || text.find('\r') != std::string_view::npos;
 }

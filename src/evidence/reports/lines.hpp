@@ -1,4 +1,4 @@
-// What the readers of console output share: plain text, lines, and numbers at the front of a text.
+// Helpers for the readers of console output: plain text, lines, and numbers at the front of a text.
 #pragma once
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 
 namespace muniment::evidence::reports {
 
-// A count above this is absurd: no report of report_bytes_max lists so many tests.
+// A larger count is invalid: no report of report_bytes_max lists so many tests.
 inline constexpr std::int64_t count_max = 1'000'000'000;
 
-// The text holds terminal sequences or carriage returns, so that plain_text would change it.
+// Whether the text contains terminal sequences or carriage returns, which plain_text removes.
 bool needs_plain_text(std::string_view text);
 
-// The text without terminal sequences (colours, titles). A carriage return ends a line, as a line feed does: what a
-// progress line overwrites is a line of its own.
+// The text without terminal sequences (colours, titles). A carriage return ends a line, like a line feed: each state of
+// a progress line becomes a line of its own.
 std::string plain_text(std::string_view text);
 
-// The lines of a text, without their line feeds; the last one need not have any.
+// The lines of a text, without their line feeds; the last line may lack one.
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
@@ -30,7 +30,7 @@ class Lines {
   std::string_view rest_;
 };
 
-// Whether a line that is not empty matches.
+// Whether a non-empty line matches.
 template <typename Predicate>
 bool any_line(std::string_view text, Predicate matches) {
   for (;;) {
@@ -43,17 +43,17 @@ bool any_line(std::string_view text, Predicate matches) {
 }
 
 std::string_view trimmed(std::string_view text);                     // without spaces and tabs at both ends
-std::string_view first_word(std::string_view text);                  // up to a space or a tab
-bool is_all_of(std::string_view text, std::string_view characters);  // and is not empty
+std::string_view first_word(std::string_view text);                  // up to the first space or tab
+bool is_all_of(std::string_view text, std::string_view characters);  // false if empty
 
-// Removes the prefix; false, and the text unchanged, where it does not begin so.
+// Removes the prefix; returns false and leaves the text unchanged if it does not begin with the prefix.
 bool take(std::string_view& text, std::string_view prefix);
 
-// Removes a decimal number, with a minus sign in front for a count that a hostile report may state. A number beyond
-// ±count_max is one beyond it: check_counts refuses both.
+// Removes a decimal number. A hostile report may state a negative count, so that a minus sign is accepted. The result
+// saturates one beyond ±count_max, which check_counts rejects.
 std::optional<std::int64_t> take_count(std::string_view& text);
 
-// The whole text is such a number.
+// As take_count, for a text that is nothing but the number.
 std::optional<std::int64_t> count_of(std::string_view text);
 
 }  // namespace muniment::evidence::reports

@@ -1,4 +1,5 @@
-// The summary of node's reporters, one count a line: "tests 8", "suites 2", "pass 6" …, "duration_ms 345.3".
+// Reads the summary of node's reporters, one count on each line: "tests 8", "suites 2", "pass 6" …,
+// "duration_ms 345.3".
 #pragma once
 
 #include <array>
@@ -12,13 +13,13 @@ namespace muniment::evidence::reports {
 
 class NodeSummary {
  public:
-  // The line without its mark ("ℹ " or "# "); false: no line of a summary.
+  // `line` is without its mark ("ℹ " or "# "); false: the line is not part of a summary.
   bool read(std::string_view line);
 
   bool complete() const { return ended_; }
   std::int64_t tests() const { return values_[0]; }
   std::int64_t suites() const { return values_[1]; }
-  // A cancelled test has failed.
+  // A cancelled test counts as failed.
   Counts counts() const {
     Counts counts = summed(values_[2], values_[3] + values_[4], values_[5] + values_[6]);
     counts.total = values_[0];

@@ -1,6 +1,6 @@
-// node's test runner: its spec reporter, which is made for people, and its TAP reporter. Tests and subtests count,
-// suites do not; the spec reporter marks both in the same way, so that its counts come from the summary, and the marks
-// only show whether as many were printed.
+// Reads the output of node's test runner: its spec reporter and its TAP reporter. Tests and subtests count, suites do
+// not. The spec reporter marks both in the same way, so that its counts come from the summary, and the marks only show
+// whether the report lists as many tests and suites.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -59,7 +59,7 @@ class NodeReader {
       if (!trimmed(line).empty()) after_place_ = line.starts_with("test at ");
       return;
     }
-    // The failures are shown once more behind the summary, each with its place.
+    // The reporter repeats the failures after the summary, each with its place.
     if (after_place_ && found.mark == NodeMark::failed) {
       after_place_ = false;
       keep_failure(report_, found.name);
@@ -95,7 +95,7 @@ class NodeReader {
   NodeSummary block_;
   Counts summary_;
   std::int64_t runs_ = 0, marks_ = 0;
-  bool open_ = false;  // tests were printed, and their summary is pending
+  bool open_ = false;  // tests were printed, and their summary has not been read yet
   bool after_place_ = false;
 };
 

@@ -1,8 +1,8 @@
-// The console output of pytest, several sessions of which may follow one another within other output. The closing line
-// of each session is the summary; progress characters and verbose lines list tests where the tests themselves print
-// nothing between them. An expected failure (xfail) is skipped, because it shows nothing that works; a test that passes
-// against expectation (xpass) has passed, unless pytest itself fails it. A test whose teardown errs counts twice, as it
-// does in pytest's own line. Sessions within the captured output of a test belong to that test.
+// Reads the console output of pytest, which may contain several sessions within other output. The closing line of each
+// session is the summary; progress characters and verbose lines list the tests if the tests print nothing between them.
+// An expected failure (xfail) counts as skipped, because it shows nothing that works; an unexpected pass (xpass) counts
+// as passed, unless pytest fails it. A test with an error in its teardown counts twice, as in pytest's own line.
+// Sessions within the captured output of a test belong to that test.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -30,7 +30,7 @@ std::optional<std::string_view> framed(std::string_view line, char frame) {
 struct PytestSummary {
   Counts counts;
   std::int64_t errors = 0;       // part of counts.failed
-  bool has_other_items = false;  // subtests and reruns are no items of their own
+  bool has_other_items = false;  // the line counts subtests or reruns, which are not items
 };
 
 void add_category(PytestSummary& summary, std::int64_t count, std::string_view category) {
@@ -91,13 +91,13 @@ std::string_view without_progress(std::string_view line) {
 enum class PytestPlace : std::uint8_t { head, progress, sections, names };
 
 struct PytestSession {
-  bool open = false;    // its closing line is pending
-  bool framed = false;  // begun by "test session starts"; otherwise by what -q leaves
+  bool open = false;    // the closing line has not been read yet
+  bool framed = false;  // begun by "test session starts"; false: begun by the progress line of -q
   PytestPlace place = PytestPlace::head;
-  bool clean = true;     // each line of the progress was understood
+  bool clean = true;     // each progress line was parsed
   bool stopped = false;  // by -x, or interrupted
   bool distributed = false;
-  bool other_items = false;  // results that are no test of their own, so that the summary exceeds the collected tests
+  bool other_items = false;  // results of subtests or reruns, by which the summary exceeds the collected tests
   std::optional<std::int64_t> collected;
   std::int64_t collect_errors = 0, collect_skipped = 0;
   Counts listed;
@@ -113,7 +113,7 @@ std::optional<Outcome> outcome_of_word(std::string_view word) {
 
 bool list_characters(PytestSession& session, std::string_view characters) {
   if (!is_all_of(characters, ".FEsxX")) {
-    // Subtests and reruns have characters of their own.
+    // Subtests and reruns have their own progress characters.
     if (is_all_of(characters, ".FEsxXRuy,-")) session.other_items = true;
     return false;
   }
@@ -126,12 +126,12 @@ bool list_characters(PytestSession& session, std::string_view characters) {
   return true;
 }
 
-// Behind "…] ".
+// The text after "…] ".
 std::string_view behind_bracket(std::string_view text) {
   return trimmed(text.substr(std::min(text.find(']'), text.size() - 1) + 1));
 }
 
-// "path.py::test PASSED", with the reason of a skip behind; "[gw1] [ 50%] PASSED path.py::test".
+// "path.py::test PASSED", followed by the reason of a skip; "[gw1] [ 50%] PASSED path.py::test".
 bool list_verbose(PytestSession& session, std::string_view line) {
   if (take(line, "[gw")) {
     line = behind_bracket(line);
@@ -152,7 +152,7 @@ bool list_verbose(PytestSession& session, std::string_view line) {
   return outcome.has_value() || session.distributed;  // xdist announces a test before it runs
 }
 
-// "test_a.py ..F.s   [ 50%]", or a line of characters alone.
+// "test_a.py ..F.s   [ 50%]", or a line of progress characters only.
 bool list_progress(PytestSession& session, std::string_view line) {
   const std::string_view words = without_progress(line);
   const std::size_t space = words.rfind(' ');
@@ -212,8 +212,8 @@ class PytestReader {
   }
 
   void finish() {
-    // A session within captured output that never closed has taken the closing line of the outer one, which is told by
-    // its number of tests; with -q, nothing but that line may follow captured output.
+    // An inner session without a closing line has consumed the closing line of the outer session, which is recognised
+    // by its number of tests; with -q, only that line can follow captured output.
     const bool known = session_.collected.has_value() || !session_.framed;
     if (session_.open && known && last_nested_ && fits(*last_nested_)) close(*last_nested_);
     if (session_.open && (session_.framed || sessions_ == 0)) truncated_ = true;
@@ -256,7 +256,7 @@ class PytestReader {
         if (read_collected(session_, line)) {
           session_.place = PytestPlace::progress;
         } else if (!session_.framed && without_progress(line) != trimmed(line) && list_progress(session_, line)) {
-          session_.place = PytestPlace::progress;  // -q begins with it
+          session_.place = PytestPlace::progress;  // a session of -q begins with progress
           session_.open = true;
         }
         break;
@@ -269,7 +269,7 @@ class PytestReader {
   void read_progress(std::string_view line) {
     if (trimmed(line).empty() || read_collected(session_, line)) return;
     if (session_.distributed && line.starts_with("scheduling tests via ")) return;
-    if (framed(line, '-')) {  // of a plugin that writes a file
+    if (framed(line, '-')) {  // the line of a plugin that writes a file
       session_.place = PytestPlace::sections;
       return;
     }
@@ -286,7 +286,7 @@ class PytestReader {
   bool fits(const PytestSummary& summary) const {
     if (!session_.collected) return true;
     const std::int64_t items = summary.counts.total - summary.errors - session_.collect_skipped;
-    // -x stops for a failure; a run that stops without one was interrupted.
+    // -x stops at a failure; a run that stops without a failure was interrupted.
     const bool stopped = session_.stopped && summary.counts.failed > 0;
     return items <= *session_.collected && (stopped || *session_.collected <= items + summary.errors);
   }
@@ -317,9 +317,9 @@ class PytestReader {
   Report& report_;
   PytestSession session_;
   bool captured_ = false;    // within the captured output of a test
-  std::int64_t nested_ = 0;  // sessions that are open within it
+  std::int64_t nested_ = 0;  // open sessions within that output
   std::optional<PytestSummary> last_nested_;
-  std::int64_t sessions_ = 0;  // closed ones
+  std::int64_t sessions_ = 0;  // closed sessions
   bool truncated_ = false;     // a session did not reach its closing line
   bool all_listed_ = true;
   Counts summary_, listed_;

@@ -1,5 +1,5 @@
-// Test and analysis reports, read from the text that a tool wrote: JUnit XML, TAP, SARIF, GoogleTest XML and JSON, and
-// the console output of pytest, unittest, ctest, go test, cargo test and node's runner. Pure; the text is hostile. A
+// Reads test and analysis reports from the output of a tool: JUnit XML, TAP, SARIF, GoogleTest XML and JSON, and the
+// console output of pytest, unittest, ctest, go test, cargo test and node's runner. Pure; the text is untrusted. Each
 // format is one file and one row of the table in formats.cpp.
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace muniment::evidence::reports {
 
 inline constexpr std::size_t report_bytes_max = 16 << 20;
-// Of what is parsed as one JSON text: an empty array of two bytes is a node of 28.
+// Limit of a report that is parsed as one JSON text: an empty array of two bytes becomes a node of 28.
 inline constexpr std::size_t json_report_bytes_max = 4 << 20;
 inline constexpr std::size_t failures_kept_max = 20;
 inline constexpr std::size_t test_name_bytes_max = 256;
@@ -25,34 +25,34 @@ struct Counts {
   std::int64_t total = 0;
   std::int64_t passed = 0;
   std::int64_t failed = 0;   // failures and errors
-  std::int64_t skipped = 0;  // and disabled, ignored, todo
+  std::int64_t skipped = 0;  // skipped, disabled, ignored and todo
 
   bool operator==(const Counts&) const = default;
 };
 
 struct Report {
-  std::string format;     // "junit", "tap", …: the row's name
-  bool analysis = false;  // SARIF: `failed` counts findings of level error, and a report without tests is no fault
-  Counts counts;          // from the listed tests; where the format lists none, from the summary
-  std::optional<Counts> summary;      // as the report itself sums up; nullopt where it has no summary
-  bool listed = false;                // `counts` come from listed tests
-  bool complete = false;              // the report reaches its end: closing tag, plan, summary line
-  std::vector<std::string> failures;  // names of failed tests, the first failures_kept_max, cut at test_name_bytes_max
-  std::string problem;                // one sentence where the report contradicts itself or is damaged; empty: none
+  std::string format;             // name of the row: "junit", "tap", …
+  bool analysis = false;          // SARIF: `failed` counts findings of level error, and a report without tests is valid
+  Counts counts;                  // from the listed tests; from the summary if the format lists none
+  std::optional<Counts> summary;  // the report's own summary; nullopt: it has none
+  bool listed = false;            // `counts` come from listed tests
+  bool complete = false;          // the end of the report was read: closing tag, plan, summary line
+  std::vector<std::string> failures;  // the first failures_kept_max names of failed tests, cut at test_name_bytes_max
+  std::string problem;                // one sentence if the report contradicts itself or is damaged; otherwise empty
   bool unreadable = false;            // the parser stopped before the end of the text, for the reason in `problem`
 };
 
 struct Format {
   std::string_view name;
-  bool (*recognises)(std::string_view text);       // one pass for marks of the format; plain text
+  bool (*recognises)(std::string_view text);       // searches plain text for marks of the format, in one pass
   Result<Report> (*parse)(std::string_view text);  // Errors: invalid_argument, too_large
-  std::size_t bytes_max = report_bytes_max;        // of a text that is parsed
+  std::size_t bytes_max = report_bytes_max;        // largest text that is parsed
 };
 
 std::span<const Format> formats();
 
-// The report in `text`, by the first format that recognises it; nullopt: none does. A text that a format recognises
-// and cannot parse is a Report with `complete` false and a `problem`.
+// The report in `text`, parsed by the first format that recognises it; nullopt: no format does. If that format cannot
+// parse the text, the Report has `complete` false and a `problem`.
 std::optional<Report> read_report(std::string_view text);
 
 }  // namespace muniment::evidence::reports

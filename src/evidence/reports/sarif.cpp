@@ -1,5 +1,5 @@
-// SARIF 2.1.0, the report of static analysis. A result of level error is failed, a suppressed result is skipped, and
-// any other is passed: such a report lists findings, not tests.
+// Reads SARIF 2.1.0, the format of static analysis, which lists findings instead of tests. A result of level error
+// counts as failed, a suppressed result as skipped, and any other as passed.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,8 +18,8 @@ enum class Level : std::uint8_t { error, other };
 
 Level level_named(std::string_view name) { return name == "error" ? Level::error : Level::other; }
 
-// Levels that the rules of a run state for results without a level of their own. The map is ordered: no choice of ids
-// makes it slow, and looking up an id costs no more than the id is long.
+// The levels that the rules of a run define for results without a level. The map is ordered, so that no choice of ids
+// makes it slow; the cost of a look-up is linear in the length of the id.
 struct RuleLevels {
   std::vector<Level> by_index;
   std::map<std::string, Level, std::less<>> by_id;
@@ -83,10 +83,10 @@ Result<Report> parse_sarif(std::string_view text) {
   const auto document = json::parse(text);
   if (!document) return Error(document.error());
   const json::Value runs = document->root()["runs"];
-  if (!runs.is(json::Kind::array)) return Error(Errc::invalid_argument, "`runs` of the SARIF log is no array");
+  if (!runs.is(json::Kind::array)) return Error(Errc::invalid_argument, "`runs` of the SARIF log is not an array");
   Report report;
   report.analysis = report.listed = report.complete = true;
-  if (runs.size() == 0) note_problem(report, "the SARIF log holds no run");
+  if (runs.size() == 0) note_problem(report, "the SARIF log contains no run");
   for (const json::Value run : runs) {
     if (!run["results"].is(json::Kind::array)) {  // absent or null: the analysis did not take place
       report.complete = false;

@@ -1,4 +1,4 @@
-// XML of test suites, which JUnit and GoogleTest write with the same elements.
+// Reads the XML of test suites, whose elements JUnit and GoogleTest share.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace muniment::evidence::reports {
 
-// Errors: invalid_argument for another root element. Damaged XML is a report that is not complete.
+// Errors: invalid_argument for another root element. Damaged XML gives a report with `complete` false.
 Result<Report> read_suites_xml(std::string_view text);
 
 }  // namespace muniment::evidence::reports

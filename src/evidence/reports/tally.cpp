@@ -1,3 +1,4 @@
+// Counts tests and checks the counts of a report.
 #include "evidence/reports/tally.hpp"
 
 #include "base/text.hpp"

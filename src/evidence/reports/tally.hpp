@@ -1,4 +1,4 @@
-// The counting that all formats share, and the checks of the counts.
+// Counts tests for all formats, and checks the counts.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace muniment::evidence::reports {
 
 enum class Outcome : std::uint8_t { passed, failed, skipped };
 
-// Counts tests, and keeps the names of failed ones in the report. A reader that has to make a name asks first whether
-// it will be kept.
+// Count tests, and keep the names of failed tests in the report. A reader that must compose a name first asks whether
+// the report will keep it.
 void count_test(Counts& counts, Outcome outcome, std::int64_t number = 1);
 inline bool keeps_failures(const Report& report) { return report.failures.size() < failures_kept_max; }
 void keep_failure(Report& report, std::string_view name);
@@ -22,11 +22,11 @@ void keep_failure(Report& report, std::string_view name);
 Counts summed(std::int64_t passed, std::int64_t failed, std::int64_t skipped);
 Counts& operator+=(Counts& counts, const Counts& more);
 
-// The first problem is the one that is reported.
+// Sets the problem of the report; the first problem is kept.
 void note_problem(Report& report, std::string problem);
 
-// The checks that hold for every format; a format without listed tests takes its counts from the summary:
-// no count is negative or above count_max, the parts of a count make its total, the summary is what is listed.
+// Checks that no count is negative or above count_max, that the parts of a count add up to its total, and that the
+// summary equals the listed tests. Without listed tests, `counts` is set from the summary.
 void check_counts(Report& report);
 
 std::string text_of(const Counts& counts);  // "12 tests: 10 passed, 1 failed, 1 skipped"

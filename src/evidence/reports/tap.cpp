@@ -1,6 +1,6 @@
-// TAP, versions 12 to 14. A result at the outermost level is a test; its subtests are part of it, and are held against
-// it. A test with the directive SKIP or TODO is skipped, unless a skipped one is `not ok`. Several streams may follow
-// one another (`prove -v`). node's TAP reporter counts its subtests as tests and states a summary.
+// Reads TAP, versions 12 to 14. A result at the outermost level is a test; its subtests are part of it, and must agree
+// with it. A test with the directive SKIP or TODO counts as skipped, except for a `not ok` with SKIP. A text may
+// contain several streams (`prove -v`). node's TAP reporter counts its subtests as tests and writes a summary.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@
 namespace muniment::evidence::reports {
 namespace {
 
-constexpr std::size_t tap_depth_max = 32;  // deeper results are not read
+constexpr std::size_t tap_depth_max = 32;  // deeper results are ignored
 
 struct TapResult {
   bool ok = false;
@@ -25,7 +25,7 @@ struct TapResult {
   bool skip = false, todo = false;
 };
 
-// The text of a directive, without the "#" in front; empty: none. "\#" is no directive.
+// The text of a directive, without the leading "#"; empty: none. "\#" does not begin a directive.
 std::string_view directive_of(std::string_view text) {
   for (std::size_t at = text.rfind('#'); at != std::string_view::npos; at = text.substr(0, at).rfind('#')) {
     if (at > 0 && text[at - 1] == '\\') {
@@ -77,11 +77,11 @@ std::optional<TapPlan> tap_plan(std::string_view line) {
   return TapPlan{.tests = *count, .skips_all = *count == 0 && begins_without_case(directive_of(line), "SKIP")};
 }
 
-// One level of a stream.
+// A nesting level of a stream.
 struct TapLevel {
   std::optional<std::int64_t> plan;
   std::int64_t seen = 0;
-  bool failed = false;  // a test failed that no directive excuses
+  bool failed = false;  // a test without a directive failed
 };
 
 class TapReader {
@@ -121,7 +121,7 @@ class TapReader {
     std::string name;
   };
 
-  // YAML behind a result, from "---" to "...": node tells there whether the result is that of a suite.
+  // The YAML block after a result, from "---" to "...", in which node marks the results of suites.
   bool in_block(std::string_view text, std::size_t spaces) {
     if (block_) {
       if (text == "type: 'suite'" && spaces == block_spaces_) pending_.reset();
@@ -142,7 +142,7 @@ class TapReader {
       node_summary_ = {};
       return true;
     }
-    // The summary of tape and its relatives.
+    // The summary of tape and similar tools.
     count_pending();
     std::string_view rest = text;
     const bool failures = take(rest, "fail ");
@@ -153,7 +153,7 @@ class TapReader {
     return true;
   }
 
-  // "ok" alone behind a complete stream is the verdict of prove.
+  // A single "ok" after a complete stream is the verdict of prove.
   bool is_prove_line(const TapResult& result, std::size_t depth) const {
     return depth == 0 && result.ok && !result.number && result.name.empty() && levels_[0].plan &&
            *levels_[0].plan == levels_[0].seen;
@@ -190,7 +190,7 @@ class TapReader {
     if (depth == 0 || node_) pending_ = Pending{outcome, std::string(result.name.substr(0, test_name_bytes_max))};
   }
 
-  // A level's plan is held against its tests. Returns whether a test of the outermost closed level failed.
+  // Compares the plan of each closed level with its tests. Returns whether a test of the outermost closed level failed.
   bool close_levels(std::size_t from) {
     bool failed = false;
     while (levels_.size() > from) {
@@ -236,8 +236,8 @@ class TapReader {
   Report& report_;
   bool node_;
   std::vector<TapLevel> levels_;
-  std::optional<Pending> pending_;  // a result whose YAML may follow
-  bool block_ = false;              // within YAML
+  std::optional<Pending> pending_;  // a result that a YAML block may follow
+  bool block_ = false;              // within a YAML block
   std::size_t block_spaces_ = 0;
   Counts stream_, summary_;
   NodeSummary node_summary_;
@@ -262,10 +262,10 @@ bool recognises_tap(std::string_view text) {
     if (line.starts_with("TAP version 1")) return true;
     if (const auto plan = tap_plan(line)) {
       has_plan = true;
-      if (plan->skips_all) return true;  // such a stream is nothing but its plan
+      if (plan->skips_all) return true;  // such a stream consists of its plan alone
     } else if (const auto result = tap_result(line)) {
       has_result = true;
-      // A stream that lost its plan, and has the dash that writers put in front of a name.
+      // A stream without a plan is recognised by the dash that writers put before a name.
       if (result->number && line.find(" - ") != std::string_view::npos) return true;
     }
     return has_plan && has_result;

@@ -1,6 +1,6 @@
-// The console output of Python's unittest and of the runners on top of it, Django's among them. "Ran N tests" counts
-// each method that ran; a failure in a subtest, and an error in the setup of a class, is one more failure. An expected
-// failure is skipped, as pytest's xfail is; an unexpected success fails, as unittest lets it.
+// Reads the console output of Python's unittest and of runners built on it, such as Django's. "Ran N tests" counts each
+// method that ran; a failure in a subtest, or an error in the setup of a class, is an additional failure. An expected
+// failure counts as skipped, like pytest's xfail; an unexpected success counts as failed, as in unittest.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -25,7 +25,7 @@ std::optional<std::int64_t> ran_line(std::string_view line) {
 struct UnittestStatus {
   bool ok = false;
   std::int64_t failed = 0;   // failures, errors and unexpected successes
-  std::int64_t skipped = 0;  // and expected failures
+  std::int64_t skipped = 0;  // skipped tests and expected failures
 };
 
 void add_status_part(UnittestStatus& status, std::string_view name, std::int64_t count) {
@@ -55,7 +55,7 @@ std::optional<UnittestStatus> status_line(std::string_view line) {
   return status;
 }
 
-// "test_a (mod.Case.test_a) ... ok"; the outcome of a text between the dots and it is unknown.
+// "test_a (mod.Case.test_a) ... ok"; the outcome is unknown if other text precedes it.
 struct UnittestLine {
   std::string_view name;
   std::optional<Outcome> outcome;
@@ -113,8 +113,8 @@ class UnittestReader {
 
   void close(const UnittestStatus& status) {
     ++closed_;
-    // Methods that ran and are in no other count; the setup of a class that errs or skips is in the counts, and did not
-    // run.
+    // The methods that ran, without those in another count. The counts include failed and skipped setups of classes,
+    // which are not methods that ran.
     const std::int64_t passed = std::max<std::int64_t>(*ran_ - status.failed - status.skipped, 0);
     Counts counts = summed(*ran_ < 0 ? *ran_ : passed, status.failed, status.skipped);
     summary_ += counts;
@@ -127,7 +127,9 @@ class UnittestReader {
     if (dots_ > counts.passed && status.failed == 0)
       note_problem(report_, "the progress shows " + std::to_string(dots_) + " passed tests, and the counts are " +
                                 text_of(counts));
-    // Subtests and setups make the list differ where a test failed or was skipped; the tests that passed are in both.
+    // If a test failed or was skipped, subtests and setups make the list differ from the counts; both include the
+    // passed
+    // tests.
     const bool is_list = clean_ && listed_.total > 0;
     if (is_list && listed_.total != *ran_ && status.failed == 0 && status.skipped == 0)
       note_problem(report_, "the report lists " + text_of(listed_) + "; its counts are " + text_of(counts));
@@ -143,9 +145,9 @@ class UnittestReader {
   }
 
   Report& report_;
-  std::optional<std::int64_t> ran_;  // the status line is pending
+  std::optional<std::int64_t> ran_;  // set until the status line is read
   bool clean_ = true, truncated_ = false, all_listed_ = true;
-  bool ruled_ = false;  // the line before is a rule, so that a heading may follow
+  bool ruled_ = false;  // the previous line is a rule; a heading may follow
   std::int64_t closed_ = 0, dots_ = 0, headings_ = 0;
   Counts listed_, listed_sum_, summary_;
 };

@@ -1,3 +1,4 @@
+// Wraps expat with limits on depth, attributes and declarations.
 #include "evidence/reports/xml.hpp"
 
 #include <expat.h>
@@ -18,7 +19,7 @@ struct XmlState {
   const XmlReader& reader;
   XML_Parser parser;
   std::size_t depth = 0;
-  const char* refusal = nullptr;  // the reason for which a handler stopped the parser
+  const char* refusal = nullptr;  // the reason why a handler stopped the parser
 };
 
 void refuse(XmlState& state, const char* reason) {
@@ -50,7 +51,7 @@ void XMLCALL on_doctype(void* data, const XML_Char*, const XML_Char*, const XML_
   refuse(*static_cast<XmlState*>(data), "document type declarations are not accepted");
 }
 
-// The parser met the end of the text within an element, a tag or a character.
+// Whether the text ended within an element, a tag or a character.
 bool is_cut(const XmlState& state) {
   const XML_Error code = XML_GetErrorCode(state.parser);
   return state.refusal == nullptr && (code == XML_ERROR_NO_ELEMENTS || code == XML_ERROR_UNCLOSED_TOKEN ||
@@ -96,14 +97,14 @@ std::string_view root_tag(std::string_view text) {
     if (!text.starts_with('<')) return {};
     const bool comment = text.starts_with("<!--");
     if (!comment && !text.starts_with("<?") && !text.starts_with("<!")) break;
-    // A document type declaration may hold declarations of its own.
+    // A document type declaration may contain an internal subset.
     const bool has_subset = text.substr(0, text.find('>')).find('[') != std::string_view::npos;
     const std::string_view closing = comment ? "-->" : text[1] == '?' ? "?>" : has_subset ? "]>" : ">";
     const std::size_t end = text.find(closing);
     if (end == std::string_view::npos) return {};
     text.remove_prefix(end + closing.size());
   }
-  return text.substr(1, text.find('>') - 1);  // to the end of a text that is cut within the tag
+  return text.substr(1, text.find('>') - 1);  // without a ">": to the end of the text
 }
 
 }  // namespace muniment::evidence::reports

@@ -1,5 +1,5 @@
-// XML as reports need it, read by expat: elements with their attributes, in order. Text between the tags is not read.
-// Document type declarations, and with them entities, are refused.
+// Reads XML with expat: elements with their attributes, in document order. Text between the tags is ignored. Document
+// type declarations, and with them entities, are rejected.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@
 namespace muniment::evidence::reports {
 
 inline constexpr std::size_t xml_depth_max = 64;
-inline constexpr std::size_t xml_attributes_max = 256;  // of one element
+inline constexpr std::size_t xml_attributes_max = 256;  // attributes of one element
 
-// The message of read_xml begins so where the text ends before the XML does.
+// Beginning of the message of read_xml for a text that ends before the XML does.
 inline constexpr std::string_view truncated_xml = "the XML is truncated";
 
 struct XmlElement {
@@ -32,11 +32,11 @@ struct XmlReader {
   std::function<void(std::string_view name, std::size_t depth)> close;
 };
 
-// Errors: invalid_argument with line and reason; what was read before it has been reported to the reader.
+// Errors: invalid_argument with line and reason; the reader has already received the elements before the error.
 Status read_xml(std::string_view text, const XmlReader& reader);
 
-// The first tag of the text without its brackets ("testsuites tests="1" …"), after declaration and comments; empty:
-// none.
+// The first tag of the text without its brackets ("testsuites tests="1" …"), after the declaration and comments; empty
+// if there is none.
 std::string_view root_tag(std::string_view text);
 
 }  // namespace muniment::evidence::reports
