@@ -1,3 +1,4 @@
+// Recognises checks and file changes in the commands of a command line.
 #include "evidence/run_judge/checks.hpp"
 
 #include <algorithm>
@@ -13,14 +14,14 @@
 namespace muniment::evidence::run_judge {
 namespace {
 
-constexpr std::size_t command_bytes_max = 120;  // shown
-constexpr std::size_t files_max = 32;           // of a command
+constexpr std::size_t command_bytes_max = 120;  // of a command as it is shown
+constexpr std::size_t files_max = 32;           // files that one command changes
 constexpr std::size_t nested_shells_max = 3;    // bash -c "bash -c …"
 
 struct Programs {
-  // Over the bare words of a simple command, joined by blanks. The first row that fits decides.
+  // Each pattern is matched against the bare words of a simple command, joined by blanks. The first match decides.
   struct Row {
-    std::optional<Check> check;  // nullopt: it looks, or it changes files, which is found elsewhere
+    std::optional<Check> check;  // nullopt: the command only reads, or changes files (add_file_effects)
     Pattern pattern;
   };
   std::vector<Row> rows;
@@ -69,7 +70,7 @@ const Programs& programs() {
   return table;
 }
 
-// Files that a test command is limited to, and its filters.
+// The files and filters to which a test command is limited.
 std::vector<std::string> targets_of(const std::vector<std::string>& words) {
   static const Pattern filter(R"(^(?:-k|-run|-R|-t|--filter|--grep|-g|--test|--tests|--testNamePattern|-m)(?:=(.*))?$)",
                               false);
@@ -106,7 +107,7 @@ std::vector<std::string> operands_of(const std::vector<std::string>& words) {
   return operands;
 }
 
-// Files that the program changes by what it is for.
+// Adds the files that the program changes by its purpose: cp, mv, rm, patch and others.
 void add_file_effects(CommandEffects& effects, const std::vector<std::string>& words) {
   const std::string& program = words.front();
   const std::vector<std::string> operands = operands_of(words);
@@ -142,7 +143,7 @@ void add_file_effects(CommandEffects& effects, const std::vector<std::string>& w
   }
 }
 
-// How much of the whole line's end is a command's.
+// Whether the status and the output of the whole line are those of a command.
 struct Speaks {
   bool status = true;
   bool output = true;
@@ -152,13 +153,13 @@ bool is_one_of(std::string_view program, std::initializer_list<std::string_view>
   return std::find(names.begin(), names.end(), program) != names.end();
 }
 
-// What reaches a pipe's end through it is a part of what went in, in whole lines.
+// Whether the command, in a pipe, passes on whole lines of its input unchanged: some of them or all.
 bool keeps_lines(const SimpleCommand& command) {
   return !command.output_away && !command.words.empty() &&
          is_one_of(command.words.front(), {"tail", "head", "tee", "cat", "less", "more"});
 }
 
-// Whether the command can print a summary of tests that no runner wrote. `written`: the files that the runner wrote.
+// Whether the command can print a test summary that no runner wrote. `written`: the files that the runner wrote.
 bool can_print_results(const std::vector<std::string>& words, const std::vector<std::string>& written) {
   static const Pattern results(R"(pass|\bok\b|\bran\b)");
   const std::string_view program = words.front();
@@ -177,8 +178,8 @@ bool can_print_results(const std::vector<std::string>& words, const std::vector<
              : false;
 }
 
-// A summary in the line's output is that of command `at`: its output reaches the line's, at most cut to its first or
-// last lines, and no later command can have printed one.
+// Whether a test summary in the line's output is that of command `at`: its output reaches the line's, at most cut to
+// its first or last lines, and no later command can print a summary.
 bool output_speaks(const std::vector<SimpleCommand>& commands, std::size_t at) {
   const std::vector<std::string>& written = commands[at].written;
   bool shown = !commands[at].output_away;

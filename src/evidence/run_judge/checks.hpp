@@ -1,4 +1,4 @@
-// What a command does that a claim may rest on: it runs tests, builds, deploys, changes files.
+// The effects of a command that can support a claim: it runs tests, builds, deploys, or changes files.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ inline constexpr std::size_t checks = 9;
 
 struct CheckRun {
   Check check = Check::run;
-  std::string command;               // as it was run, for people
-  std::vector<std::string> targets;  // files and names of tests that it is limited to; empty: all
-  bool status_speaks = false;        // the exit status of the whole line is this command's
-  bool output_speaks = true;         // a summary of tests in the output of the whole line is this command's
+  std::string command;               // the command line, for display
+  std::vector<std::string> targets;  // files and test names to which the run is limited; empty: all
+  bool status_speaks = false;        // the exit status of the whole line is that of this command
+  bool output_speaks = true;         // a test summary in the output of the whole line is that of this command
 };
 
 struct FileEffect {
@@ -25,20 +25,20 @@ struct FileEffect {
   bool deleted = false;
 };
 
-// Of a command line, or of an argv.
+// The effects of a command line, or of an argument vector.
 struct CommandEffects {
   std::vector<CheckRun> checks;
-  std::vector<FileEffect> files;  // written or deleted, as the command line says
-  bool changes_tree = false;      // it changes files that it does not name: git checkout, patch, black .
+  std::vector<FileEffect> files;  // written or deleted according to the command line
+  bool changes_tree = false;      // changes files that the command line does not name: git checkout, patch, black .
 };
 
 CommandEffects effects_of_line(std::string_view line);
 CommandEffects effects_of_argv(const std::vector<std::string>& argv);
 
-// Python of a notebook cell: create_file("x.py"), edit_file_by_replace("x.py", …).
+// The effects of a notebook cell in Python: create_file("x.py"), edit_file_by_replace("x.py", …).
 CommandEffects effects_of_python(std::string_view code);
 
-// A file that is no part of the tree that is worked on: /tmp, /dev.
+// Whether the file is outside of the working tree: /tmp, /dev.
 bool is_scratch(std::string_view path);
 
 }  // namespace muniment::evidence::run_judge

@@ -1,3 +1,4 @@
+// Maintains the facts of a run, and rules on claims by them.
 #include "evidence/run_judge/history.hpp"
 
 #include <fmt/format.h>
@@ -33,13 +34,13 @@ std::string_view clean(std::string_view path) {
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Whether one path ends in the other at the border of a folder.
+// Whether one path is a suffix of the other that begins at a folder boundary.
 bool same_file(std::string_view a, std::string_view b) {
   if (a.size() < b.size()) std::swap(a, b);
   return a.ends_with(b) && (a.size() == b.size() || b.front() == '/' || a[a.size() - b.size() - 1] == '/');
 }
 
-// Whether a test run is limited to something else than the test that a claim names.
+// Whether a test run is limited to targets without the test that a claim names.
 bool misses(const CheckRun& run, std::string_view subject) {
   if (subject.empty() || run.targets.empty()) return false;
   return std::none_of(run.targets.begin(), run.targets.end(), [&](const std::string& target) {
@@ -97,7 +98,7 @@ void History::add_file(std::int64_t seq, const FileEffect& file, bool failed, bo
   known->only_asked = only_asked;
   if (!failed) (file.deleted ? newest_deleted_ : newest_written_) = *known;
   if (!failed && !file.deleted && known->made_here) newest_created_ = *known;
-  // A file that the run made and removed again leaves the tree as it was.
+  // The deletion of a file that the run created restores the tree, so that it is not an edit.
   if (!failed && !is_scratch(path) && !undone) add_edit(seq);
 }
 
@@ -120,15 +121,15 @@ Ruling History::judge_file(const Said& said) const {
   if (file == nullptr) {
     return {Verdict::unsupported,
             {},
-            said.subject.empty() ? fmt::format("no event before it {} a file", deed)
-                                 : fmt::format("no event {} {}", deed, said.subject)};
+            said.subject.empty() ? fmt::format("no event before the claim {} a file", deed)
+                                 : fmt::format("no event before the claim {} {}", deed, said.subject)};
   }
   if (file->failed)
     return {Verdict::contradicted, file->seq,
             fmt::format("the newest change of {} failed at seq {}", file->path, file->seq)};
   if (file->only_asked) {
     return {Verdict::inconclusive, file->seq,
-            fmt::format("the command at seq {} {} {}, and shows an error", file->seq,
+            fmt::format("the command at seq {} {} {}, and its output shows an error", file->seq,
                         file->deleted ? "deletes" : "writes", file->path)};
   }
   if (file->deleted != deletion) {
@@ -136,14 +137,13 @@ Ruling History::judge_file(const Said& said) const {
             fmt::format("{} was {} at seq {}", file->path, file->deleted ? "deleted" : "written", file->seq)};
   }
   if (said.subject.empty() && !deletion && !file->made_here) {
-    return {
-        Verdict::inconclusive, file->seq,
-        fmt::format("the claim names no file; the newest that was written is {}, at seq {}", file->path, file->seq)};
+    return {Verdict::inconclusive, file->seq,
+            fmt::format("the claim names no file; the newest file written is {}, at seq {}", file->path, file->seq)};
   }
   return {Verdict::supported, file->seq, fmt::format("the event at seq {} {} {}", file->seq, deed, file->path)};
 }
 
-// A claim about the state of the tree, and the newest check since the last edit.
+// Rules on a claim about the state of the tree by the newest check since the last edit.
 Ruling History::judge_state(const Said& said, const CheckFact& newest, bool failure) const {
   const std::string_view noun = noun_of(newest.run.check);
   const auto ruling = [&](Verdict verdict, std::string why) { return Ruling{verdict, newest.seq, std::move(why)}; };
@@ -154,7 +154,7 @@ Ruling History::judge_state(const Said& said, const CheckFact& newest, bool fail
   switch (newest.end.outcome) {
     case Outcome::unknown:
       return ruling(Verdict::inconclusive,
-                    fmt::format("how the newest {}, at seq {}, ended is not recorded", noun, newest.seq));
+                    fmt::format("the outcome of the newest {}, at seq {}, is not recorded", noun, newest.seq));
     case Outcome::no_tests:
       return ruling(failure ? Verdict::inconclusive : Verdict::unsupported,
                     fmt::format("the newest test run, at seq {}, ran no tests", newest.seq));
@@ -183,9 +183,9 @@ Ruling History::judge_state(const Said& said, const CheckFact& newest, bool fail
     return fact.end.outcome == Outcome::failed && fact.run.targets.empty() && !newest.run.targets.empty();
   });
   if (broader != current.rend() && said.subject.empty()) {
-    return Ruling{
-        Verdict::contradicted, broader->seq,
-        fmt::format("the run of all tests failed at seq {}, and later ones run a part of them", broader->seq)};
+    return Ruling{Verdict::contradicted, broader->seq,
+                  fmt::format("the run of all tests failed at seq {}, and the later runs cover only a part of them",
+                              broader->seq)};
   }
   return ruling(Verdict::supported,
                 fmt::format("the newest {} passed at seq {}{}", noun, newest.seq, counted(newest.end)));
@@ -194,7 +194,7 @@ Ruling History::judge_state(const Said& said, const CheckFact& newest, bool fail
 Ruling History::judge_check(const Said& said, Check check, bool failure) const {
   const Checks& known = of(check);
   if (!known.current.empty()) {
-    // A test that the claim names: the newest run that covers it.
+    // If the claim names a test, the newest run that covers it decides.
     for (auto fact = known.current.rbegin(); fact != known.current.rend() && !said.subject.empty(); ++fact) {
       if (!misses(fact->run, said.subject)) return judge_state(said, *fact, failure);
     }
@@ -208,7 +208,7 @@ Ruling History::judge_check(const Said& said, Check check, bool failure) const {
   return {Verdict::unsupported, {}, fmt::format("no {} is recorded", noun_of(check))};
 }
 
-// A claim that something was done once.
+// Rules on a claim about a single action, such as a commit.
 Ruling History::judge_deed(Check check) const {
   const Checks& known = of(check);
   const CheckFact* const newest = !known.current.empty() ? &known.current.back()
@@ -223,7 +223,7 @@ Ruling History::judge_deed(Check check) const {
     case Outcome::unknown:
     case Outcome::no_tests:
       return {Verdict::inconclusive, newest->seq,
-              fmt::format("how the newest {}, at seq {}, ended is not recorded", noun, newest->seq)};
+              fmt::format("the outcome of the newest {}, at seq {}, is not recorded", noun, newest->seq)};
   }
   const bool stale = check == Check::deploy && known.current.empty() && last_edit_;
   if (stale)
@@ -233,12 +233,12 @@ Ruling History::judge_deed(Check check) const {
   return {Verdict::supported, newest->seq, fmt::format("the newest {} succeeded at seq {}", noun, newest->seq)};
 }
 
-// "Fixed", "works": an edit, and a check that passes behind it.
+// Rules on "fixed" and "works", which require an edit and a later check that passes.
 Ruling History::judge_behaviour(bool needs_edit) const {
   const auto newest_of = [&](Check check) -> const CheckFact* {
     return of(check).current.empty() ? nullptr : &of(check).current.back();
   };
-  if (needs_edit && !last_edit_) return {Verdict::unsupported, {}, "no edit is recorded before it"};
+  if (needs_edit && !last_edit_) return {Verdict::unsupported, {}, "no edit is recorded before the claim"};
   if (const CheckFact* const test = newest_of(Check::test)) return judge_state(Said{}, *test, false);
   const CheckFact* newest = nullptr;
   for (const Check check : {Check::run, Check::build, Check::lint, Check::types}) {
@@ -252,16 +252,16 @@ Ruling History::judge_behaviour(bool needs_edit) const {
                 fmt::format("the command at seq {} ran without an error after the last edit", newest->seq)};
       case Outcome::failed:
         return {Verdict::inconclusive, newest->seq,
-                fmt::format("the newest command, at seq {}, failed and is no test", newest->seq)};
+                fmt::format("the newest command, at seq {}, failed, and it is not a test", newest->seq)};
       case Outcome::unknown:
       case Outcome::no_tests: break;
     }
     return {Verdict::inconclusive, newest->seq,
-            fmt::format("the command at seq {} is no test, and its exit status is not recorded", newest->seq)};
+            fmt::format("the command at seq {} is not a test, and its exit status is not recorded", newest->seq)};
   }
   if (last_edit_)
     return {Verdict::inconclusive, *last_edit_, fmt::format("no check after the last edit at seq {}", *last_edit_)};
-  return {Verdict::unsupported, {}, "no check is recorded before it"};
+  return {Verdict::unsupported, {}, "no check is recorded before the claim"};
 }
 
 Ruling History::judge(const Said& said) const {

@@ -1,4 +1,4 @@
-// What a run has shown so far: edits, checks and files, each with the seq of the event that shows it.
+// The facts that a run's events have shown so far: edits, checks and files, each with the seq of its event.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@
 
 namespace muniment::evidence::run_judge {
 
-inline constexpr std::size_t checks_kept_max = 64;  // of a sort since the last edit: the newest
+inline constexpr std::size_t checks_kept_max = 64;  // the newest checks of one kind since the last edit
 inline constexpr std::size_t files_kept_max = 20'000;
-inline constexpr std::size_t same_name_max = 64;  // files of one name in different folders
+inline constexpr std::size_t same_name_max = 64;  // files with the same base name
 
 struct CheckFact {
   std::int64_t seq = 0;
@@ -31,15 +31,16 @@ struct FileFact {
   std::string path;
   std::int64_t seq = 0;
   bool deleted = false;
-  bool failed = false;      // the newest attempt to change it
-  bool only_asked = false;  // a command line names it, and shows an error that may be another command's
-  bool made_here = false;   // by the run: it was not there before
+  bool failed = false;  // the newest attempt to change the file failed
+  bool only_asked =
+      false;               // a command line names the file, and its output shows an error that may be another command's
+  bool made_here = false;  // the run created the file
 };
 
 class History {
  public:
   void add_check(std::int64_t seq, const CheckRun& run, CheckEnd end);
-  // A change of the tree that names no file.
+  // Adds a change of the tree without a file name.
   void add_edit(std::int64_t seq);
   void add_file(std::int64_t seq, const FileEffect& file, bool failed, bool only_asked, bool created);
 
@@ -49,14 +50,14 @@ class History {
     std::string why;
   };
   Ruling judge(const Said& said) const;
-  // Grows with every fact.
+  // Number of facts so far.
   std::uint64_t facts() const { return facts_; }
   std::optional<std::int64_t> last_edit() const { return last_edit_; }
 
  private:
   struct Checks {
     std::vector<CheckFact> current;   // since the last edit, oldest first
-    std::optional<CheckFact> before;  // the newest in front of it
+    std::optional<CheckFact> before;  // the newest before the last edit
   };
 
   Ruling judge_check(const Said& said, Check check, bool failure) const;

@@ -1,3 +1,4 @@
+// Recognises claims in sentences by a table of patterns.
 #include "evidence/run_judge/kinds.hpp"
 
 #include <algorithm>
@@ -10,10 +11,10 @@
 namespace muniment::evidence::run_judge {
 namespace {
 
-// Parts of the patterns below.
+// Components of the patterns below.
 const std::string adverbs =
     R"((?:(?:now|all|still|also|both|again|just|then|too|currently|fully|correctly|successfully|finally|already|properly|have|has|had|been|each)\s+)*)";
-// "I have", "and", or the beginning of a clause: a participle behind it is a verb, not an attribute.
+// "I have", "and", or the beginning of a clause: a participle after it is a verb, not an attribute.
 const std::string doer =
     R"((?:\b(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+|^\W*|[,;:(]\s*(?:and\s+|then\s+)*|\band\s+))" + adverbs;
 const std::string has_been = R"(\s+(?:is|are|was|were|has been|have been|got|gets)\s+)" + adverbs;
@@ -182,7 +183,7 @@ const std::vector<Rule>& rules() {
 }
 
 struct Subjects {
-  // A name with a folder or an extension that begins with a letter; not a number, not an address.
+  // A file name with a folder, or with an extension that begins with a letter; not a number or an address.
   Pattern path{
       R"((?:^|[\s`'"(\[,])((?:~|\.{0,2}|[\w@.+-]+)?(?:/[\w@.+-]+)+|[\w@+-]*[\w@+-](?:\.[\w+-]+)*\.[a-z][a-z0-9]{0,9}|\.[a-z][\w.-]{2,}|(?:Dockerfile|Makefile|LICENSE))(?:$|[\s`'":,;)\]!?.]))",
       false};
@@ -201,7 +202,7 @@ const Subjects& subjects() {
   return patterns;
 }
 
-// "/server_info" is a route, "e.g" an abbreviation.
+// Whether the name is not a file: "/server_info" is a route, "e.g" an abbreviation.
 bool is_route(std::string_view name) {
   const bool rooted = name.starts_with('/') && name.find('/', 1) == std::string_view::npos;
   return (rooted && name.find('.') == std::string_view::npos) || name == "e.g" || name == "i.e";
@@ -223,21 +224,21 @@ std::vector<std::string> all_in(std::string_view text, const Pattern& pattern) {
   return found;
 }
 
-// The words in which the rule's subject is looked for: those of the claim, and what the verb governs behind it.
+// The words in which the rule's subject is searched: the claim and the object of its verb.
 std::string_view reach_of(const Sentence& sentence, const Match& match) {
   const auto end = subjects().clause_end.find(sentence.masked, match.end);
   const std::size_t stop = end ? end->begin + (sentence.masked[end->begin] == '.' ? 1 : 0) : sentence.masked.size();
   return std::string_view(sentence.text).substr(match.begin, stop - match.begin);
 }
 
-// A match begins at the mark in front of a name, which may be a part of it.
+// The original text of the match, which begins with the mark before a name, because the mark may be part of it.
 std::string_view whole_match(const Sentence& sentence, const Match& match) {
   return std::string_view(sentence.text).substr(match.begin, match.end - match.begin);
 }
 
 void add_file_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sentence, const Match& match) {
   std::string_view reach = rule.subject == Names::path ? whole_match(sentence, match) : reach_of(sentence, match);
-  // "removed the duplicate from a.py" deletes no file.
+  // "removed the duplicate from a.py" does not delete a file.
   if (rule.kind == Kind::file_deleted) {
     static const Pattern inside(R"(\b(?:from|in|of|to|for|within|inside)\b)");
     static const Pattern part_of(R"(\b(?:from|in|of|to|for|within|inside)\s+(?:the\s+)?$)");
@@ -273,7 +274,7 @@ void add_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sen
     return;
   }
   Said said{.kind = rule.kind, .subject = {}, .count = std::nullopt};
-  if (denied) {  // what is denied claims the opposite, where there is one
+  if (denied) {  // a denial claims the opposite kind, if there is one
     const std::optional<Kind> opposite = opposite_of(rule.kind);
     if (!opposite || is_claimed(claims, *opposite)) return;
     said.kind = *opposite;
@@ -292,7 +293,7 @@ void add_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sen
   claims.push_back(std::move(said));
 }
 
-// "3 of 5 tests pass", "2/7 passed": some do.
+// Whether the count covers only a part of the tests: "3 of 5 tests pass", "2/7 passed".
 bool is_part(const Sentence& sentence, const Match& match) {
   static const Pattern fraction(R"((\d+\s*(?:/|of|out of)\s*(?:the\s+)?\d+))");
   const auto found = fraction.find(whole_match(sentence, match));
@@ -336,8 +337,8 @@ std::vector<std::string> paths_in(std::string_view text) { return all_in(text, s
 
 std::vector<Said> claims_in(const Sentence& sentence) {
   std::vector<Said> claims;
-  std::optional<Kind> partial;          // said of a part, which the rules below do not see
-  constexpr std::size_t tries_max = 4;  // of a rule in a sentence: the first match may be open, the second a claim
+  std::optional<Kind> partial;  // the kind of a claim about a part, which the later rules do not recognise as such
+  constexpr std::size_t tries_max = 4;  // matches of one rule in a sentence: the first may be open, the second a claim
   for (const Rule& rule : rules()) {
     if (is_claimed(claims, rule.kind) || partial == rule.kind) continue;
     std::size_t from = 0;
@@ -353,7 +354,7 @@ std::vector<Said> claims_in(const Sentence& sentence) {
       if (claims.size() > before) break;
     }
   }
-  // "2 failed, 10 passed" claims a failure alone.
+  // "2 failed, 10 passed" claims only a failure.
   if (is_claimed(claims, Kind::tests_fail)) {
     std::erase_if(claims, [](const Said& said) { return said.kind == Kind::tests_pass && said.count; });
   }

@@ -1,4 +1,4 @@
-// The kinds of claims, and how a sentence makes one.
+// The kinds of claims, and their recognition in sentences and plan items.
 #pragma once
 
 #include <cstdint>
@@ -27,26 +27,26 @@ enum class Kind : std::uint8_t {
   installed,
   file_written,
   file_deleted,
-  completed,  // the outcome of the run, an item of the plan
+  completed,  // the outcome of the run, or an item of the plan
 };
 std::string_view name_of(Kind kind);
 
-// What a sentence claims.
+// A claim of a sentence.
 struct Said {
   Kind kind = Kind::completed;
-  std::string subject;                // empty: none is named
-  std::optional<std::int64_t> count;  // of tests
+  std::string subject;                // empty: the claim names none
+  std::optional<std::int64_t> count;  // number of tests
   bool whole_suite = false;           // "the full test suite passes"
 };
 
-inline constexpr std::size_t subjects_max = 8;  // of a sentence, each a claim
+inline constexpr std::size_t subjects_max = 8;  // subjects of one sentence, each of which becomes a claim
 
 std::vector<Said> claims_in(const Sentence& sentence);
 
-// An item of a plan is an order: done, it claims what it orders. nullopt: nothing that events can show.
+// The claim of a completed plan item, which is an order: that it was carried out. nullopt: events cannot show it.
 std::optional<Said> claim_of_item(std::string_view item);
 
-// Paths that a text names, in order, at most subjects_max.
+// The paths in a text, in order, at most subjects_max.
 std::vector<std::string> paths_in(std::string_view text);
 
 }  // namespace muniment::evidence::run_judge

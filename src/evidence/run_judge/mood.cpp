@@ -1,3 +1,4 @@
+// Determines the mood of a claim from the words around it.
 #include "evidence/run_judge/mood.hpp"
 
 #include <string>
@@ -9,16 +10,16 @@ namespace muniment::evidence::run_judge {
 namespace {
 
 struct Moods {
-  // "I can see that": what follows is asserted.
+  // "I can see that": the rest of the sentence is asserted.
   Pattern witness{
       R"(\b(?:i|we|you)(?: can| could)?(?: now| also)? (?:see|confirm|verify|say|report|conclude)(?: that)?\b)"
       R"(|\b(?:happy|glad|pleased) to (?:report|say|confirm)(?: that)?\b|\b(?:can|may) (?:now )?confirm(?: that)?\b)"};
-  // Conditions that govern the rest of the sentence, and those that a comma closes.
+  // if_clause governs the rest of the sentence; a comma ends the scope of when_clause.
   Pattern if_clause{
       R"(\b(?:if|once|unless|until|assuming|provided(?: that)?|in case|as soon as|whether|suppose|supposing)\b)"};
   Pattern when_clause{R"(\b(?:when|whenever|after|before|while|by the time|so that|so (?:i|we|you) can)\b)"};
   Pattern trailing_if{R"(^\s*(?:if|once|unless|only if|only when|provided|assuming|as long as)\b)"};
-  // "make sure that", "let us check whether": what follows is to be found out.
+  // "make sure that", "let us check whether": the rest of the sentence is an open question.
   Pattern inquiry{
       R"(\b(?:verify|check|ensures?|ensuring|confirm|see|make certain|make sure|makes sure|making sure|determine|find out|guarantees?|)"
       R"(verifying|checking|confirming|expects?|expecting|wants?|require[sd]?|must|needs?|reproduces?|reproducing|demonstrates?)\b)"};
@@ -42,7 +43,7 @@ struct Moods {
       R"(\b(?:not|never|cannot|no longer|fail(?:s|ed)? to|no|none|neither|nor|hardly|barely|unable to|nothing|without|isn|aren|wasn|weren|zero)\b|(?:^|\s)0\s|n['’]t\b)"};
   Pattern double_negation{R"(\b(?:not only|no doubt|without (?:a )?doubt|not just|no problem)\b)"};
   Pattern contrast{R"([;:—]|\bbut\b)"};
-  // A new main clause: what governed the one before it ends.
+  // The beginning of a new main clause, which ends the scope of earlier conditions.
   Pattern new_clause{
       R"([;:—(]|\s-\s|\b(?:but|however|because|although|though|since|therefore|thus|and (?:i|we|now|then|they|it|the|all)|, (?:i|we))\b)"};
   Pattern comma{R"([,;:—(]|\b(?:and|but|because|although|though|however|since)\b)"};
@@ -53,13 +54,13 @@ const Moods& moods() {
   return patterns;
 }
 
-// From the last boundary on.
+// The text after the last boundary.
 std::string_view after_last(std::string_view text, const Pattern& boundary) {
   const auto last = boundary.find_last(text);
   return last ? text.substr(last->end) : text;
 }
 
-// Whether a pattern governs the end of the text: no comma closes it.
+// Whether the scope of a pattern reaches the end of the text: no comma follows its match.
 bool governs_end(std::string_view text, const Pattern& pattern) {
   const auto last = pattern.find_last(text);
   return last && text.find(',', last->end) == std::string_view::npos;
@@ -70,7 +71,7 @@ bool is_conditional(const Moods& known, std::string_view before, std::string_vie
          governs_end(after_last(before, known.new_clause), known.when_clause);
 }
 
-// Without what is said before "I can see that", unless that is a part of a condition.
+// The text after "I can see that", unless that phrase is part of a condition.
 std::string_view after_witness(const Moods& known, std::string_view before) {
   const auto witness = known.witness.find_last(before);
   if (!witness || before.find_first_of(",;", witness->end) != std::string_view::npos) return before;

@@ -1,4 +1,4 @@
-// How a sentence says something: as a fact, or as a plan, a condition, a guess, somebody else's word.
+// The mood of a statement: a fact, a denial, or an open statement such as a plan, a condition, a guess or a quotation.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ namespace muniment::evidence::run_judge {
 enum class Mood : std::uint8_t {
   asserted,
   denied,  // "the tests do not pass"
-  open,    // question, condition, future, wish, guess, another's word, an earlier state, a part of it
+  open,    // question, condition, future, wish, guess, quotation, earlier state, or a part of the subject
 };
 
-// The mood of the words [begin, end) of a sentence's masked text. `own_negation`: a negation among these words is a
-// part of what is claimed, as in "no lint errors".
+// The mood of the words [begin, end) of a sentence's masked text. `own_negation`: a negation among these words belongs
+// to the claim, as in "no lint errors".
 Mood mood_of(const Sentence& sentence, std::size_t begin, std::size_t end, bool own_negation);
 
 }  // namespace muniment::evidence::run_judge

@@ -1,3 +1,4 @@
+// Determines the outcome of a check from exit codes, test summaries and error texts.
 #include "evidence/run_judge/outcome.hpp"
 
 #include <algorithm>
@@ -9,9 +10,9 @@
 namespace muniment::evidence::run_judge {
 namespace {
 
-constexpr std::size_t exit_code_bytes = 400;     // at either end of an output, in which its exit code is looked for
-constexpr std::size_t error_bytes = 4'000;       // at the end of an output, in which an uncaught error is looked for
-constexpr std::size_t summary_bytes = 64 << 10;  // at the end of an output, in which a summary is looked for
+constexpr std::size_t exit_code_bytes = 400;     // of each end of an output that is searched for an exit code
+constexpr std::size_t error_bytes = 4'000;       // of the end of an output that is searched for an uncaught error
+constexpr std::size_t summary_bytes = 64 << 10;  // of the end of an output that is searched for a summary
 
 std::string_view tail_of(std::string_view text, std::size_t bytes) {
   return text.substr(text.size() - std::min(text.size(), bytes));
@@ -24,10 +25,9 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return number;
 }
 
-// A summary line of a test runner; each pattern has the number as its group. A runner's counts are those of its last
-// summary.
+// A summary line of a test runner; the group of each pattern is the number. The last summary of a runner counts.
 struct Summary {
-  Pattern line;  // names the runner's summary: its group is what the numbers are looked for in
+  Pattern line;  // matches the runner's summary; the numbers are searched in its group
   Pattern passed;
   Pattern failed;
   Pattern skipped;
@@ -46,7 +46,7 @@ const std::vector<Summary>& summaries() {
     add(R"((?m)^(test result: .*)$)", R"((\d+) passed)", R"((\d+) failed)", R"((\d+) ignored)");
     // jest, vitest: "Tests:  1 failed, 2 skipped, 9 passed, 12 total"
     add(R"((?m)^\s*(Tests:?\s+\d.*)$)", R"((\d+) passed)", R"((\d+) failed)", R"((\d+) (?:skipped|todo))");
-    // node's runner: "# pass 4", on lines of their own
+    // node's runner: "# pass 4", each count on its own line
     add(R"((?m)^((?:# |ℹ )tests \d+(?:\n(?:# |ℹ ).*)+))", R"((?:# |ℹ )pass (\d+))", R"((?:# |ℹ )fail (\d+))",
         R"((?:# |ℹ )(?:skipped|todo) (\d+))");
     // mocha: "12 passing (3s)", then "1 failing"
@@ -90,7 +90,7 @@ std::optional<reports::Counts> summary_in(std::string_view tail) {
     counts.passed = sum_of(summary.passed, line->group);
     counts.failed = sum_of(summary.failed, line->group);
     counts.skipped = sum_of(summary.skipped, line->group);
-    // Some name the sum of all instead of those that passed.
+    // Some runners print the total instead of the number of passed tests.
     const bool of_all = line->group.find("Tests run:") != std::string_view::npos ||
                         line->group.find("out of") != std::string_view::npos ||
                         line->group.find("example") != std::string_view::npos ||
@@ -118,7 +118,7 @@ std::optional<reports::Counts> unittest_in(std::string_view tail) {
   return counts;
 }
 
-// go test: "ok  \tpkg\t0.1s" and "FAIL\tpkg"; a package is counted as a test where none is listed.
+// go test: "ok  \tpkg\t0.1s" and "FAIL\tpkg"; a package counts as one test if no tests are listed.
 std::optional<reports::Counts> go_in(std::string_view tail) {
   static const Pattern passed(R"((?m)^(ok)\s+\S+\s+(?:[\d.]+s|\(cached\)))", false);
   static const Pattern failed(R"((?m)^(FAIL)(?:\s+\S+\s+(?:[\d.]+s|\[build failed\]))?\s*$)", false);
@@ -141,7 +141,7 @@ std::optional<reports::Counts> go_in(std::string_view tail) {
   return counts;
 }
 
-// Where no exit status is known: what the tools write when they succeed, or an uncaught error.
+// The outcome without an exit status, from the success messages of tools or an uncaught error.
 Outcome outcome_shown(Check check, std::string_view output) {
   static const Pattern committed(R"((?m)^\[[\w/. ()-]+ [0-9a-f]{7,}\]|^ ?\d+ files? changed)", false);
   static const Pattern installed(R"((?m)^(?:Successfully installed|Requirement already satisfied|added \d+ packages?))",
@@ -174,7 +174,7 @@ std::optional<reports::Counts> test_counts_in(std::string_view output) {
       report && report->complete && report->problem.empty() && !report->analysis) {
     return report->counts;
   }
-  // A summary in the midst of a shell's output: prompts and other commands are around it.
+  // Searches a summary within a shell's output, between prompts and other commands.
   const std::string_view tail = tail_of(output, summary_bytes);
   if (auto counts = summary_in(tail)) return counts;
   if (auto counts = unittest_in(tail)) return counts;
@@ -202,7 +202,7 @@ CheckEnd end_of(const CheckRun& run, const Ending& ending) {
       end.outcome = Outcome::unknown;  // the report and the status contradict each other
     } else {
       end.outcome = counts.passed > 0 ? Outcome::passed : Outcome::no_tests;
-      // Another command of the line may have printed or picked the counts.
+      // Another command of the line may have printed or filtered the counts.
       if (end.outcome == Outcome::passed && !run.output_speaks && !exit_good) end.outcome = Outcome::unknown;
     }
     return end;

@@ -1,5 +1,5 @@
-// How a check ended, as its exit status and its output say. Output is the tool's text and may lie: a report in it and
-// the exit status must agree.
+// Determines how a check ended from its exit status and its output. Output is untrusted: a report in it must agree with
+// the exit status.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ enum class Outcome : std::uint8_t { passed, failed, unknown, no_tests };
 
 struct CheckEnd {
   Outcome outcome = Outcome::unknown;
-  std::optional<reports::Counts> counts;  // of tests, where the output sums them up
+  std::optional<reports::Counts> counts;  // counts of tests, if the output has a summary
 };
 
-// What a call or a command says of its end.
+// The recorded end of a call or a command.
 struct Ending {
   std::optional<std::int64_t> exit_code;
-  bool failed = false;     // status error, denied, cancelled; a signal
-  bool succeeded = false;  // status ok, of a tool whose status is not its exit code's
-  bool cut_short = false;  // a time limit, an interruption
+  bool failed = false;     // status error, denied or cancelled; a signal
+  bool succeeded = false;  // status ok of a tool whose status does not depend on an exit code
+  bool cut_short = false;  // ended by a time limit or an interruption
   bool output_lost = false;
   std::string_view output;
 };
 
-// The exit code that runtimes of agents write at the beginning or at the end of an output.
+// The exit code that agent runtimes write at the beginning or at the end of an output.
 std::optional<std::int64_t> exit_code_in(std::string_view output);
 
-// The counts of a test report in an output; nullopt: there is none.
+// The counts of a test report in an output; nullopt: no report.
 std::optional<reports::Counts> test_counts_in(std::string_view output);
 
 // Whether an output ends in an uncaught error: a traceback, a panic, "command not found".

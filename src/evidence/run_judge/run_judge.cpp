@@ -1,3 +1,4 @@
+// Feeds a run's events to the history, and collects and rules on its claims.
 #include "evidence/run_judge/run_judge.hpp"
 
 #include <algorithm>
@@ -16,11 +17,11 @@
 namespace muniment::evidence::run_judge {
 namespace {
 
-constexpr std::size_t calls_pending_max = 1'000;  // tools and commands without an end; the oldest is forgotten
-constexpr std::size_t claims_open_max = 256;      // that a later event may decide; the oldest stays as it is
-constexpr std::size_t texts_remembered = 16;      // an answer is often recorded as a message, too
-constexpr std::size_t claims_remembered = 1'000;  // since the newest fact, so that a repetition shows
-constexpr std::size_t items_max = 10'000;         // of plans, that were seen completed
+constexpr std::size_t calls_pending_max = 1'000;  // tools and commands without an end; the oldest is dropped
+constexpr std::size_t claims_open_max = 256;      // claims that a later event may decide; the oldest keeps its verdict
+constexpr std::size_t texts_remembered = 16;      // to detect an answer that is also recorded as a message
+constexpr std::size_t claims_remembered = 1'000;  // claims since the newest fact, to detect repetitions
+constexpr std::size_t items_max = 10'000;         // completed plan items
 
 constexpr std::string_view judged_types[] = {
     "claim.recorded", "command.ended", "command.started", "evidence.recorded", "file.changed",  "message.added",
@@ -31,7 +32,7 @@ void add_artifact(std::vector<Uuid>& artifacts, const json::Value& ref) {
   if (const auto id = parse_uuid(ref["artifact_id"].string_or(""))) artifacts.push_back(*id);
 }
 
-// Text, at most its first and last bytes: a summary is at the end.
+// Appends text, and keeps only the beginning and the end of a long output: a summary is at the end.
 void append_output(std::string& output, std::string_view text) {
   if (text.size() <= output_bytes_max) {
     output += text;
@@ -53,7 +54,7 @@ void append_ref(std::string& text, const json::Value& ref, const Spilled* spille
 
 bool is_ref(const json::Value& part) { return part["artifact_id"].present(); }
 
-// The text parts of a content. Reasoning is no claim, and a spilled part says with its type that it was some.
+// The text parts of a content. Reasoning contains no claims; the type of a spilled part shows whether it was reasoning.
 std::string content_text(const json::Value& content, const Spilled* spilled) {
   std::string text;
   for (const json::Value part : content) {
@@ -101,13 +102,13 @@ struct RunJudge::State {
   std::deque<Open> open;
   std::map<std::string, CallEffects, std::less<>> calls;
   std::deque<std::string> call_order;
-  std::deque<std::size_t> texts;  // hashes of the newest
+  std::deque<std::size_t> texts;  // hashes of the newest texts
   std::set<std::string, std::less<>> done_items;
   std::set<std::string, std::less<>> said_since;  // claims since the newest fact
-  std::uint64_t facts_said = 0;                   // the history's count when they were made
+  std::uint64_t facts_said = 0;                   // the history's number of facts at that time
 };
 
-// An answer that calls a tool with its own words says them twice: the same claim, and nothing happened between.
+// Whether the same claim was made since the newest fact, as by an answer that also passes its text to a tool.
 bool RunJudge::State::is_repeated(std::string_view quote, const Said& said) {
   if (history.facts() != facts_said) said_since.clear();
   facts_said = history.facts();
@@ -141,7 +142,7 @@ void RunJudge::State::add_text(std::int64_t seq, std::string_view text) {
   if (std::find(texts.begin(), texts.end(), hash) != texts.end()) return;
   texts.push_back(hash);
   if (texts.size() > texts_remembered) texts.pop_front();
-  // A later message speaks of later files.
+  // A later message refers to later files.
   std::erase_if(
       open, [](const Open& one) { return one.said.kind == Kind::file_written || one.said.kind == Kind::file_deleted; });
   for (const Sentence& sentence : sentences_of(text.substr(0, text_bytes_max))) {
@@ -180,7 +181,7 @@ void RunJudge::State::remember(const Event& event, CallEffects call) {
   calls.insert_or_assign(std::move(id), std::move(call));
 }
 
-// Files first: a line that writes a file and runs the tests has tested what it wrote.
+// File changes precede checks: a line that writes a file and runs the tests has tested the new file.
 void RunJudge::State::apply(std::int64_t seq, const CallEffects& call, const Ending& ending) {
   const bool exit_bad = ending.failed || ending.exit_code.value_or(0) != 0;
   const bool exit_known = ending.failed || ending.succeeded || ending.exit_code;
@@ -206,7 +207,7 @@ void RunJudge::State::end_tool(const Event& event) {
   ending.failed = status == "error" || status == "denied";
   ending.succeeded = status == "ok";
   ending.cut_short = status == "timeout" || status == "cancelled" || status == "interrupted";
-  // What was denied did not happen.
+  // A denied call has no effects.
   if (status != "denied") apply(event.seq, call->second, ending);
   calls.erase(call);
 }
@@ -246,7 +247,7 @@ void RunJudge::State::add_evidence(const Event& event) {
   const bool good = end.counts ? end.counts->failed == 0 && passed.value_or(true) : *passed;
   const bool empty = end.counts && end.counts->failed == 0 && end.counts->passed == 0;
   end.outcome = !good ? Outcome::failed : empty ? Outcome::no_tests : Outcome::passed;
-  // The daemon's evidence of a recorded command is as good as the command.
+  // The daemon's evidence of a recorded command is equivalent to the command's own events.
   std::vector<std::string> argv;
   for (const json::Value word : content["command"]["argv"]) argv.push_back(word.string_or(""));
   const CommandEffects effects = effects_of_argv(argv);
@@ -256,7 +257,7 @@ void RunJudge::State::add_evidence(const Event& event) {
   history.add_check(event.seq, run, end);
 }
 
-// A check that follows a claim, with no edit between, says something of the same state.
+// Rules again on open claims: a check after a claim, without an edit between them, concerns the same state.
 void RunJudge::State::judge_open() {
   std::deque<Open> still;
   for (Open& one : open) {
@@ -304,7 +305,8 @@ void RunJudge::State::add(const Event& event) {
   if (type == "command.ended") end_command(event);
   if (type == "file.changed") add_changed_file(event);
   if (type == "evidence.recorded") add_evidence(event);
-  // Of the state in front of an edit nothing more is shown; a file that was announced may be the one that is written.
+  // After an edit, later events show nothing about the earlier state. Only a claim about an announced file stays open:
+  // this edit may write it.
   if (history.last_edit() != edit) {
     std::erase_if(open, [](const Open& one) {
       return one.said.kind != Kind::file_written && one.said.kind != Kind::file_deleted;

@@ -1,3 +1,4 @@
+// Splits a message into sentences, and masks its quotations.
 #include "evidence/run_judge/sentences.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-// "- ", "* ", "3. ", "# ", "| " at the beginning of a line: what follows is a paragraph of its own.
+// Length of a mark that begins a new paragraph: "- ", "* ", "3. ", "# ", "| " at the beginning of a line.
 std::size_t marker_bytes(std::string_view line) {
   std::size_t digits = 0;
   while (digits < line.size() && is_digit(line[digits])) ++digits;
@@ -31,14 +32,14 @@ std::size_t marker_bytes(std::string_view line) {
   return marks > 0 && marks < line.size() && line[marks] == ' ' ? marks + 1 : 0;
 }
 
-// "[ ] run the tests": an item that is not done yet.
+// "[ ] run the tests": an item that is not completed.
 bool is_open_box(std::string_view item) { return item.starts_with("[ ]"); }
 
 bool is_left_out(std::string_view line, std::string_view indented) {
   return line.starts_with(">") || line.starts_with("$ ") || indented.starts_with("    ") || indented.starts_with("\t");
 }
 
-// The closing mark of the quotation that opens at `at`; npos: none opens there.
+// Position of the closing mark of the quotation that begins at `at`; npos: no quotation begins there.
 std::size_t closing_of(std::string_view text, std::size_t at) {
   const std::string_view rest = text.substr(at);
   if (rest.starts_with("“")) return text.find("”", at);
@@ -57,7 +58,7 @@ bool names_a_test(std::string_view name) {
           holds("test/"));
 }
 
-// Each mark is looked for at most once behind the last one that was found, so that unclosed marks cost one search each.
+// Each kind of mark is searched at most once after its last occurrence, so that unclosed marks cost one search each.
 std::string masked_of(const std::string& text) {
   std::string masked = text;
   std::size_t searches = 0;
@@ -91,7 +92,7 @@ void add_sentence(std::vector<Sentence>& sentences, std::string_view text) {
   }
 }
 
-// A period ends a sentence where a blank follows it: not in 3.5, not in foo.py.
+// A period ends a sentence if a blank follows it, which excludes 3.5 and foo.py.
 void split_paragraph(std::vector<Sentence>& sentences, std::string_view text) {
   bool code = false;
   std::size_t begin = 0;

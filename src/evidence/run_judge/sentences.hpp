@@ -1,5 +1,5 @@
-// The sentences of a message that can hold a claim: Markdown's code blocks and quoted lines are left out, lines of a
-// paragraph are joined.
+// Extracts the sentences of a message that can contain a claim. Code blocks and quoted lines of Markdown are omitted;
+// the lines of a paragraph are joined.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace muniment::evidence::run_judge {
 
-inline constexpr std::size_t sentence_bytes_max = 1'000;  // a longer one is cut into pieces
+inline constexpr std::size_t sentence_bytes_max = 1'000;  // a longer sentence is cut into pieces
 inline constexpr std::size_t sentences_max = 2'000;       // of a message
 
 struct Sentence {
-  std::string text;    // as it was written, on one line
-  std::string masked;  // the same length: quotations and code are q, names of tests among them begin with test
+  std::string text;    // the original text, on one line
+  std::string masked;  // same length; quotations and code are replaced by q, or by test… for names of tests
   bool question = false;
 };
 

@@ -1,3 +1,4 @@
+// Splits a command line into simple commands, and removes wrappers from their words.
 #include "evidence/run_judge/shell_text.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ class ShellReader {
   std::vector<SimpleCommand> read() && {
     while (at_ < text_.size() && commands_.size() < simple_commands_max) step();
     end_command("\n");
-    // Backwards: the last one's status is the line's, and so are those of the && in front of it.
+    // From the end: the line's status is that of its last command, or of an earlier command joined to it by &&.
     bool speaks = true;
     for (std::size_t i = commands_.size(); i-- > 0;) {
       speaks = speaks && (i + 1 == commands_.size() ? last_ends_well_ : separators_[i] == "&&");
@@ -74,7 +75,7 @@ class ShellReader {
     }
   }
 
-  // The text up to the line that is its mark is data.
+  // Reads the delimiter of a here document, whose text is data.
   void here_document() {
     end_word();
     at_ += 2;
@@ -93,7 +94,7 @@ class ShellReader {
     while (at_ < text_.size() && (text_[at_] == '\'' || text_[at_] == '"')) ++at_;
   }
 
-  // At a line's end: the lines up to the mark's.
+  // Skips, at the end of a line, the lines up to the delimiter.
   void skip_here_document() {
     const std::string mark = std::exchange(here_mark_, {});
     while (at_ < text_.size()) {
@@ -175,7 +176,7 @@ class ShellReader {
   std::string here_mark_;
   SimpleCommand current_;
   std::vector<SimpleCommand> commands_;
-  std::vector<std::string> separators_;  // behind each command
+  std::vector<std::string> separators_;  // the separator after each command
 };
 
 bool is_assignment(std::string_view word) {
@@ -185,7 +186,7 @@ bool is_assignment(std::string_view word) {
                      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
 }
 
-// Words in front of a program that only say how it is run, and how many of their own words follow them.
+// Words before a program that only set how it runs, with the number of their own operands.
 struct Wrapper {
   std::string_view first;
   std::string_view second;  // empty: none
@@ -203,7 +204,7 @@ constexpr Wrapper wrappers[] = {
 
 std::string base_name(std::string_view program) { return std::string(program.substr(program.rfind('/') + 1)); }
 
-// /usr/bin/pytest, node_modules/.bin/jest; not bin/test, which is a script of the project and no builtin of the shell.
+// /usr/bin/pytest, node_modules/.bin/jest; not bin/test, which is a script of the project and not the shell builtin.
 bool is_installed(std::string_view program) {
   const bool in_bin = program.starts_with("/") || program.starts_with("bin/") ||
                       program.find("/bin/") != std::string_view::npos ||

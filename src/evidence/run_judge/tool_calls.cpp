@@ -1,3 +1,4 @@
+// Recognises shells, editors and notebooks by the names and the arguments of tool calls.
 #include "evidence/run_judge/tool_calls.hpp"
 
 #include <array>
@@ -64,7 +65,7 @@ void add_patch_files(CommandEffects& effects, std::string_view text) {
   add(tool_names().patch_deleted, true);
 }
 
-// A shell's command: text, or a list of words.
+// Adds the effects of a shell command: a text or a list of words.
 bool add_command(CallEffects& call, const json::Value& arguments, bool is_python) {
   for (const std::string_view name : command_members) {
     const json::Value member = arguments[name];
@@ -80,7 +81,8 @@ bool add_command(CallEffects& call, const json::Value& arguments, bool is_python
   return false;
 }
 
-// An editor, by its name or its order: {"command": "str_replace", "path": …}. False: it is none.
+// Adds the edit of an editor, recognised by its name or its command: {"command": "str_replace", "path": …}. False: the
+// tool is not an editor.
 bool add_edit(CallEffects& call, std::string_view name, const json::Value& arguments, std::string_view text) {
   const ToolNames& known = tool_names();
   const std::optional<std::string> path = first_string(arguments, path_members);

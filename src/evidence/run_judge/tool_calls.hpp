@@ -1,5 +1,5 @@
-// What the calls of agents' tools do, whatever the tools are called: a shell, an editor, a notebook, the end of the
-// work.
+// Determines the effects of tool calls, independent of the tools' names: a shell, an editor, a notebook, a tool that
+// ends the work.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ namespace muniment::evidence::run_judge {
 
 struct CallEffects {
   CommandEffects effects;
-  bool edits = false;  // a tool that changes files, and whose status says whether it did
-  std::string said;    // the agent's last word, given to a tool that ends the work
+  bool edits = false;  // the tool changes files, and its status shows whether it succeeded
+  std::string said;    // the agent's final text, passed to a tool that ends the work
 };
 
-// `kind`: as in tool.called. `text`: the arguments where they were spilled.
+// `kind`: as in tool.called. `text`: the arguments if they were spilled.
 CallEffects effects_of_call(std::string_view name, std::string_view kind, const json::Value& arguments,
                             std::string_view text);
 
-// Whether an editor's answer says that it changed nothing.
+// Whether an editor's answer states that it changed nothing.
 bool is_refused_edit(std::string_view output);
 
 }  // namespace muniment::evidence::run_judge

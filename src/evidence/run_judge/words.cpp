@@ -1,3 +1,4 @@
+// Compiles and matches patterns with RE2.
 #include "evidence/run_judge/words.hpp"
 
 #include <re2/re2.h>
@@ -13,7 +14,8 @@ re2::RE2::Options options_of(bool ignore_case) {
   re2::RE2::Options options;
   options.set_case_sensitive(!ignore_case);
   options.set_max_mem(words_memory_bytes_max);
-  options.set_encoding(re2::RE2::Options::EncodingLatin1);  // bytes: a text may be cut anywhere
+  options.set_encoding(
+      re2::RE2::Options::EncodingLatin1);  // matches bytes, because a text may be cut within a character
   return options;
 }
 

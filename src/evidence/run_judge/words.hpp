@@ -1,4 +1,4 @@
-// Patterns over English sentences: case is ignored, and a pattern is a part of the program, so that it always compiles.
+// Case-insensitive patterns over English sentences. Patterns are constants of the program, so that they always compile.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ class RE2;
 
 namespace muniment::evidence::run_judge {
 
-// What a pattern found: the whole of it, and its first group where it has one.
+// A match: the whole text of it, and the first group if the pattern has one.
 struct Match {
   std::size_t begin = 0;
   std::size_t end = 0;
