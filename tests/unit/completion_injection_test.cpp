@@ -85,7 +85,7 @@ TEST(Injection, EvidenceAboutSqlIsLetThroughWithTheReason) {
                       "test_search_rejects_stacked: payload '; DROP TABLE users; -- returned 400\n2 passed in 0.4s")});
   EXPECT_TRUE(judgement.can_complete) << judgement.reason;
   ASSERT_TRUE(has_finding(judgement, "sql", false));
-  EXPECT_NE(judgement.findings[0].text.find("let through"), std::string::npos);
+  EXPECT_NE(judgement.findings[0].text.find("accepted because"), std::string::npos);
 }
 
 TEST(Injection, AQuotedTellInATestsOutputIsLetThrough) {

@@ -1,5 +1,5 @@
-// The checks of completion: their codes, what a check sees, and what it leaves. Each check is a function in a file of
-// its own; completion.cpp has the table of both.
+// The checks of completion: their codes, their input and their findings. Each check is a function in a file of its own;
+// completion.cpp has the tables of codes and checks.
 #pragma once
 
 #include <cstddef>
@@ -101,28 +101,28 @@ struct CodeRow {
 std::span<const CodeRow> code_rows();
 const CodeRow& row_of(Code code);
 
-// A number or a truth value of the evidence's JSON that states how something ended.
+// The outcome that numbers and booleans in the evidence's JSON state.
 struct StatedOutcome {
   bool failed = false;     // "approved": false, "failures": 2, "exit_code": 1
   bool no_tests = false;   // "total": 0
   bool disagrees = false;  // "total": 60, "passed": 6, "failed": 0, "skipped": 0
-  bool poses = false;      // has members that only the daemon sets: command_id, nonce, tree_digest
-  std::string member;      // the first one that says failed
+  bool poses = false;      // contains members that only the daemon sets: command_id, nonce, tree_digest
+  std::string member;      // the first member that states a failure
   std::size_t half_facts = 0;
 };
 
-// One piece with everything that is computed from it once.
+// A piece of evidence with the values that are computed from it once.
 struct Exhibit {
   const Piece* piece = nullptr;
-  bool structured = false;  // its content is JSON without a text
-  std::string flat;       // the JSON's members as lines "name: value"; where there is a text, of the members beside it
-  std::string_view text;  // what is judged: the text, or `flat`
+  bool structured = false;  // the content is JSON without a text
+  std::string flat;         // the JSON's members, without a text, as lines "name: value"
+  std::string_view text;    // the judged text: the text of the piece, or `flat`
   Profile profile;
   Summary summary;
   std::optional<reports::Report> report;
   StatedOutcome outcome;
   std::optional<CommandKind> command;
-  bool tells_subject = false;  // set by injection: a tell in it is what the task is about
+  bool tells_subject = false;  // set by injection: the task is about a tell in the text
   bool strong = false;         // set by structure
 
   bool recorded() const { return piece->command.has_value(); }
@@ -134,7 +134,7 @@ struct Case {
   const Policy& policy;
   Time now;
   TaskTerms terms;
-  std::vector<Exhibit> exhibits;  // of the pieces that were found
+  std::vector<Exhibit> exhibits;  // one for each piece found
   std::span<const Piece> pieces;
 };
 
@@ -142,9 +142,9 @@ class Findings {
  public:
   explicit Findings(const Policy& policy) : policy_(policy) {}
   void add(Code code, std::string_view evidence_id, std::string text);
-  // The same, blocking whatever the table says.
+  // Adds a finding that blocks, regardless of the table.
   void refuse(Code code, std::string_view evidence_id, std::string text);
-  // The same, noted whatever the table says.
+  // Adds a finding that does not block, regardless of the table.
   void note(Code code, std::string_view evidence_id, std::string text);
   const std::vector<Finding>& all() const { return findings_; }
   std::vector<Finding> take() && { return std::move(findings_); }
@@ -165,10 +165,10 @@ void check_relevance(Case& c, Findings& findings);
 void check_timing(Case& c, Findings& findings);
 void check_structure(Case& c, Findings& findings);
 
-// content.cpp: reads the piece's text and JSON. `exhibit.piece` is set.
+// content.cpp: reads the piece's text and JSON. The caller has set `exhibit.piece`.
 void read_content(Exhibit& exhibit);
 
-// freshness.cpp: when the piece was recorded, or its command ended, which is earlier.
+// freshness.cpp: the time at which the piece was recorded or its command ended, whichever is earlier.
 Time made_at(const Piece& piece);
 
 std::string_view required_type_of(const Case& c);
@@ -177,12 +177,12 @@ bool is_test_evidence(const Exhibit& exhibit);
 // completion.cpp: the command line, in backquotes, that records evidence of the type for the task.
 std::string exec_line(const Task& task, std::string_view type = "TYPE");
 
-// structure.cpp: the task speaks of tests or names a runner.
+// structure.cpp: whether the task mentions tests or names a runner.
 bool asks_for_tests(const Case& c);
-// And no type that the policy requires says that other evidence shows it. The type that the task requires is the
-// client's word, which cannot loosen the policy.
+// Whether the task asks for tests, and the policy requires no other type of evidence. The type that the task requires
+// comes from the client, and cannot loosen the policy.
 bool needs_test_run(const Case& c);
-// The piece is a recorded test run that a script surrounds with more than the runner.
+// Whether the piece is a recorded test run in a script with commands besides the runner.
 bool is_indirect_run(const Case& c, const Exhibit& exhibit);
 std::string indirect_text(const Exhibit& exhibit);
 

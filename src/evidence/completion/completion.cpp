@@ -1,3 +1,4 @@
+// Runs the checks of completion on a task's evidence, and combines their findings into a judgement.
 #include "evidence/completion/completion.hpp"
 
 #include <algorithm>
@@ -91,14 +92,14 @@ constexpr bool in_order = [] {
 }();
 static_assert(in_order);
 
-// In this order the first finding that blocks gives the reason.
+// In order of precedence: the first blocking finding gives the reason.
 constexpr std::array checks{check_existence, check_integrity, check_type,   check_substance, check_injection,
                             check_freshness, check_relevance, check_timing, check_structure};
 
-// In place: the exhibit's text is a view into its own members.
+// Fills the exhibit in place, because its text is a view into its own members.
 void read_exhibit(Exhibit& exhibit, const Piece& piece, const TaskTerms& terms, const Policy& policy) {
   exhibit.piece = &piece;
-  if (piece.erased || !piece.damage.empty()) return;  // no byte of it is judged
+  if (piece.erased || !piece.damage.empty()) return;  // the content is not judged
   read_content(exhibit);
   exhibit.profile = profile_of(exhibit.text, terms);
   exhibit.summary = summary_of(exhibit.text);
@@ -139,14 +140,14 @@ void demand_strength(const Case& c, Findings& findings) {
   if (needs_test_run(c)) {
     findings.add(
         Code::self_reported, "",
-        "Weak evidence: the task speaks of tests, and the strict policy accepts a recorded run of a test runner "
+        "Weak evidence: the task mentions tests, and the strict policy accepts only a recorded run of a test runner "
         "whose report or output counts tests that passed; no piece is one. Record it with " +
             exec_line(c.task, "test_output") + ".");
     return;
   }
   findings.add(
       Code::self_reported, "",
-      "Weak evidence: the strict policy accepts a recorded command that passed, and no piece is one. Record it with " +
+      "Weak evidence: the strict policy accepts only a recorded command that passed, and no piece is one. Record it with " +
           exec_line(c.task) + ".");
 }
 
@@ -247,7 +248,7 @@ void refuse(Judgement& judgement, Finding finding) {
 Judgement judge(const Task& task, std::span<const Piece> pieces, const Policy& policy, Time now) {
   Case c{task, policy, now, terms_of(task.content), {}, pieces};
   WordTable seen;
-  c.exhibits.reserve(pieces.size());  // none of them is moved
+  c.exhibits.reserve(pieces.size());  // no reallocation may move an exhibit
   for (const Piece& piece : pieces) {
     if (piece.found && seen.add(hash_of(piece.evidence_id)))
       read_exhibit(c.exhibits.emplace_back(), piece, c.terms, policy);

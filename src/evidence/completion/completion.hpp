@@ -1,5 +1,5 @@
-// Whether a task may be completed with the evidence that is given for it. Pure: the gateway collects the task and its
-// evidence from the log, `judge` holds them against a policy. docs/evidence.md describes the checks for users.
+// Decides whether a task may be completed with the given evidence. Pure: the gateway collects the task and its evidence
+// from the log, and `judge` checks them against a policy. docs/evidence.md describes the checks for users.
 #pragma once
 
 #include <array>
@@ -18,69 +18,69 @@ namespace muniment::evidence::completion {
 struct Policy;  // policy.hpp
 
 struct Task {
-  std::string task_id;  // empty: not opened; judged by its content alone
+  std::string task_id;  // empty: the task was not opened, and is judged by its content alone
   std::string content;
-  std::string type;           // of the task, names a section of the policy; empty: the default section
-  std::string required_type;  // of the evidence; empty: the policy's, or any
+  std::string type;           // type of the task, which names a section of the policy; empty: the default section
+  std::string required_type;  // required type of evidence; empty: the policy's, or any
   bool requires_evidence = true;
-  std::string actor;              // who opened it; empty where it was not opened
+  std::string actor;              // the actor that opened the task; empty: not opened
   std::optional<Time> opened_at;  // by the daemon's clock
-  std::string tree_digest;        // of the working tree that is completed; empty: unknown
+  std::string tree_digest;        // of the working tree at completion; empty: unknown
   bool files_changed = false;     // file.changed events in the task's run after the newest evidence
-  std::string run_id;             // empty: no run was named
+  std::string run_id;             // empty: the task has no run
 };
 
-// A command that `muniment exec` recorded, as its events say.
+// A command that `muniment exec` recorded, from its events.
 struct Command {
   std::vector<std::string> argv;
   std::string cwd;
-  std::optional<std::int64_t> exit_code;  // nullopt: ended by a signal, or its end is not recorded
+  std::optional<std::int64_t> exit_code;  // nullopt: ended by a signal, or the end is not recorded
   std::string signal;
-  bool interrupted = false;  // the recorder stopped before the command did
+  bool interrupted = false;  // the recorder stopped before the command
   bool output_lost = false;
   Time started_at{}, ended_at{};           // by the daemon's clock
   std::string tree_before, tree_after;     // digests; empty: unknown
-  std::optional<reports::Report> report;   // from its output, or the report file that it wrote
-  std::optional<Time> report_modified_at;  // of that file
-  std::vector<std::string> tests_changed;  // paths of tests and their configuration that differ from the task's start
+  std::optional<reports::Report> report;   // from the command's output or its report file
+  std::optional<Time> report_modified_at;  // of the report file
+  std::vector<std::string> tests_changed;  // paths of tests and their configuration that changed since the task began
   std::string tests_changed_reason;
-  std::optional<reports::Counts> earlier;  // of the last accepted report of the same command
+  std::optional<reports::Counts> earlier;  // counts of the last accepted report of the same command
 };
 
-// One piece of evidence, as the log has it.
+// A piece of evidence, from the log.
 struct Piece {
   std::string evidence_id;
-  bool found = false;  // false: nothing else is set
+  bool found = false;  // false: the other members are not set
   bool erased = false;
-  std::string damage;  // why the stored bytes are not what was recorded; empty: they are
+  std::string damage;  // how the stored bytes differ from the recorded hash; empty: intact
   std::string type;
-  std::string text;          // content.text; otherwise the canonical JSON of the content, or what the pointer names
+  std::string text;          // content.text; otherwise the canonical JSON of the content, or the target of the pointer
   std::string content;       // JSON object; empty for a pointer
   std::string actor;         // the authenticated actor that recorded it
-  std::string validator_id;  // the client's word
+  std::string validator_id;  // stated by the client
   Time recorded_at{};        // by the daemon's clock
-  std::optional<Time> stated_at;  // the timestamp of an imported record: counts where it is older
+  std::optional<Time> stated_at;  // the timestamp of an imported record; used if it is earlier
   bool imported = false;
-  std::string spent_on;  // the task that was completed with it, or with the same content; empty: none
+  std::string spent_on;  // the task that was completed with this piece, or with the same content; empty: none
   bool recorded_before_task = false;
-  std::string copied_from;  // evidence with the same hash that was recorded earlier; empty: none
-  std::string resembles;    // evidence of another task with another hash and the same shape_of(text); empty: none
-  bool names_other_actor = false;  // validator_id is the name of another actor of the log than `actor`
-  std::optional<Command> command;  // set where the daemon made the evidence from a recorded command
+  std::string copied_from;  // earlier evidence with the same hash; empty: none
+  std::string resembles;    // evidence of another task with a different hash and the same shape_of(text); empty: none
+  bool names_other_actor = false;  // validator_id is the name of an actor of the log other than `actor`
+  std::optional<Command> command;  // set if the daemon made the evidence from a recorded command
 };
 
 enum class Verdict : std::uint8_t { pass, weak, fail, tampered, inconclusive };
 std::string_view name_of(Verdict verdict);
 
-// One result of a check about one piece, or about the task as a whole (empty evidence_id).
+// A result of a check, about one piece or about the whole task (empty evidence_id).
 struct Finding {
   std::string_view check{};  // "substance"
   std::string_view code{};   // "placeholder"; the table of codes is in completion.cpp
   Verdict verdict = Verdict::fail;
-  bool blocks = true;            // false: noted
+  bool blocks = true;            // false: the finding is only noted
   std::string_view violation{};  // kind of the violation.detected event; empty: none
   std::string evidence_id{};
-  std::string text{};  // for the user: what is wrong, what is expected, what to do
+  std::string text{};  // for the user: the fault, the expectation, the remedy
 };
 
 struct PieceStatus {
@@ -89,24 +89,24 @@ struct PieceStatus {
   bool valid = false;   // no finding blocks
   bool strong = false;  // made by the daemon from a recorded command that passed
   std::string type, actor;
-  std::string reason;  // of its first blocking finding; empty where valid
+  std::string reason;  // of its first blocking finding; empty if valid
   std::string_view code;
 };
 
 struct Judgement {
   bool can_complete = false;
   Verdict verdict = Verdict::fail;
-  std::string reason;  // of the first finding that blocks, in the table's order; otherwise why it may be completed
-  std::vector<PieceStatus> evidence_status;  // in the order given, duplicates once
+  std::string reason;  // of the first blocking finding, in the table's order; otherwise the reason for acceptance
+  std::vector<PieceStatus> evidence_status;  // in the order given, without duplicates
   std::vector<Finding> findings;
 };
 
-// Hash of the text without its numbers, so that a copy with new numbers has the same shape; empty where the text has
-// too few words to be told from another by them (shape_words_min), or is the output of tests, which honest runs repeat.
+// Hash of the text without its numbers, so that a copy with new numbers has the same shape. Empty if the text has fewer
+// than shape_words_min words, too few to identify it, or is the output of tests, which honest runs repeat.
 inline constexpr std::size_t shape_words_min = 8;
 std::string shape_of(std::string_view text);
 
-// Adds a finding that blocks: the judgement can only become stricter.
+// Adds a blocking finding: the judgement can only become stricter.
 void refuse(Judgement& judgement, Finding finding);
 
 Judgement judge(const Task& task, std::span<const Piece> pieces, const Policy& policy, Time now);

@@ -1,4 +1,4 @@
-// The content of a piece: its text, or its JSON as lines "name: value", and the outcomes that the JSON states.
+// Reads the content of a piece: its text, or its JSON as lines "name: value", and the outcomes that the JSON states.
 #include <algorithm>
 #include <array>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int content_depth_max = 16;
 constexpr std::size_t flat_bytes_max = 256 * 1024;
-constexpr std::size_t parent_bytes_max = 256;  // of its name, which is copied for each member
+constexpr std::size_t parent_bytes_max = 256;  // of a parent's name, which is copied for each member
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& list, std::string_view name) {
@@ -49,7 +49,7 @@ class Flattener {
         for (const json::Value member : value) {
           const std::string key = member.key();
           if (depth == 0 && !exhibit_.structured && key == "text") continue;
-          // A member of a member is named with its parent, which may be the subject: "links": {"broken": 0}.
+          // A nested member gets its parent's name as prefix, which may be the subject: "links": {"broken": 0}.
           if (!name.empty() && !member.is(json::Kind::object))
             parent_ = std::string(name.substr(0, parent_bytes_max)) + ' ';
           add(key, member, depth + 1);
@@ -67,7 +67,7 @@ class Flattener {
   }
 
  private:
-  // {"total": 60, "passed": 6, "failed": 0}: a total is what its parts are together.
+  // {"total": 60, "passed": 6, "failed": 0}: compares a total with the sum of its parts.
   void compare_counts(const json::Value& object) {
     std::optional<std::int64_t> total, passed, failed, skipped;
     for (const json::Value member : object) {
@@ -114,7 +114,7 @@ class Flattener {
     const std::string key = lowered(name.substr(0, 64));
     if (is_one_of(verdict_names, key) && is_one_of(bad_verdicts, small)) failed(name);
     if (is_one_of(daemon_names, key)) exhibit_.outcome.poses = true;
-    // A short value of its own: a name, a version, a branch. Longer ones are counted as text.
+    // A short single value: a name, a version, a branch. Longer values count as text.
     bool says = false;
     std::size_t words = 0;
     each_word(small, [&](std::string_view word) {

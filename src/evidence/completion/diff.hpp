@@ -1,4 +1,4 @@
-// Whether a unified diff takes strength from tests: skips them, empties their assertions, or removes them.
+// Detects that a unified diff weakens tests: skips them, empties their assertions, or removes them.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Existence: evidence is given, known, and not given twice.
+// The check of existence: evidence is given, known to the log, and not given twice.
 #include "evidence/completion/checks.hpp"
 #include "evidence/completion/text/words.hpp"
 

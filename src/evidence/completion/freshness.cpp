@@ -1,5 +1,5 @@
-// Freshness: evidence is younger than the policy allows, by the daemon's clock. A client's own time makes evidence
-// older, never fresher.
+// The check of freshness: evidence is younger than the policy's limit, by the daemon's clock. A time that a client
+// states can only make evidence older.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace muniment::evidence::completion {
 namespace {
 
 constexpr std::int64_t micros_per_second = 1'000'000;
-// Between the clocks of two machines: a record that another machine stated.
+// Tolerated difference between the clocks of two machines, for a time that another machine stated.
 constexpr std::int64_t stated_skew_seconds_max = 120;
 
 }  // namespace
@@ -29,7 +29,7 @@ void check_freshness(Case& c, Findings& findings) {
       findings.add(
           Code::clock_set_back, piece.evidence_id,
           fmt::format(
-              "The evidence was recorded at {}, after the daemon's present time {}: its age is unknown. Correct the "
+              "The evidence was recorded at {}, after the daemon's current time {}: its age is unknown. Correct the "
               "clock, then record the evidence again.",
               format_time(piece.recorded_at), format_time(c.now)));
       continue;
@@ -45,7 +45,7 @@ void check_freshness(Case& c, Findings& findings) {
     if (c.now.micros - since.micros >= limit) {
       findings.add(
           Code::stale, piece.evidence_id,
-          fmt::format("The evidence is stale: {} old, allowed is less than {}. Run the check again and record it.",
+          fmt::format("The evidence is stale: it is {} old, and the limit is {}. Run the check again and record it.",
                       human_duration(c.now.micros - since.micros), human_duration(limit)));
     }
   }

@@ -1,4 +1,5 @@
-// Injection: evidence is data, and text that tries to be more is an attack, unless the task is about such text.
+// The check of injection: evidence is data, and text that acts on its reader is an attack, unless the task is about
+// such text.
 #include <algorithm>
 #include <array>
 
@@ -9,7 +10,7 @@
 namespace muniment::evidence::completion {
 namespace {
 
-// Test runs and build logs quote source; a quoted tell there is a test's own data.
+// Test runs and build logs quote source code: in a text with so many lines of tests, a quoted tell is test data.
 constexpr std::size_t test_lines_of_log = 3;
 constexpr std::size_t lines_of_long_log = 200;
 
@@ -17,7 +18,7 @@ struct TellRow {
   Tell tell;
   Code code;
   std::string_view what;
-  std::string_view subjects;  // words of a task that is about such text, a space around each
+  std::string_view subjects;  // words of a task about such text, each between spaces
 };
 
 constexpr std::array<TellRow, tells_count> tell_rows{{
@@ -44,7 +45,7 @@ constexpr std::array<TellRow, tells_count> tell_rows{{
      " ansi terminal tty escape escapes cursor console ncurses "},
 }};
 
-// In any of its forms: "escaped" for "escape".
+// Whether the task has a form of the word: "escaped" for "escape".
 bool is_named(const TaskTerms& task, std::string_view word) {
   if (task.has(word)) return true;
   const std::uint64_t concept_hash = hash_of(concept_of(stem_of(word)));
@@ -70,13 +71,13 @@ bool is_log(const Exhibit& exhibit) {
 
 constexpr std::size_t quoted_bytes_max = 60;
 
-// A text of a piece that is judged on its own: a sentence does not go on from one into the next.
+// A part of a piece that is judged separately: no sentence spans two parts.
 struct Part {
   std::string_view text;
   std::string_view where;
 };
 
-// For a recorded command the daemon writes the other members itself.
+// The parts that a client can influence; the daemon writes the other members of a recorded command.
 std::vector<Part> parts_of(const Exhibit& exhibit) {
   std::vector<Part> parts;
   if (!exhibit.recorded() || !exhibit.structured)
@@ -96,7 +97,7 @@ std::vector<Part> parts_of(const Exhibit& exhibit) {
   return parts;
 }
 
-// What was found, its words and where they are. Characters that are not seen are not quoted.
+// Describes a tell, its words and their place. Invisible characters are not quoted.
 std::string place_of(const FoundTell& found, const Part& part) {
   const TellRow& row = tell_rows[static_cast<std::size_t>(found.tell)];
   const std::string_view text = part.text;
@@ -119,14 +120,13 @@ void check_part(const Case& c, Exhibit& exhibit, const Part& part, Findings& fin
     const std::string contains = "The evidence contains " + place_of(found, part);
     if (const std::string_view subject = subject_of(c.terms, row.subjects); !subject.empty()) {
       exhibit.tells_subject = true;
-      findings.note(row.code, id,
-                    contains + "; let through, since the task is about \"" + std::string(subject) + "\".");
+      findings.note(row.code, id, contains + "; accepted because the task is about \"" + std::string(subject) + "\".");
     } else if (found.quoted && is_log(exhibit)) {
-      findings.note(row.code, id, contains + "; let through, since a test's output quotes it.");
+      findings.note(row.code, id, contains + "; accepted because a test's output quotes it.");
     } else if (found.tell == Tell::nul && exhibit.has_whole_report() && exhibit.profile.lines >= lines_of_long_log) {
-      findings.note(row.code, id, contains + "; let through, since the tests of a long run print data.");
+      findings.note(row.code, id, contains + "; accepted because the tests of a long run print data.");
     } else if (found.tell == Tell::ansi && exhibit.recorded()) {
-      findings.note(row.code, id, contains + "; let through, since the recorded program wrote it.");
+      findings.note(row.code, id, contains + "; accepted because the recorded program wrote it.");
     } else {
       findings.add(row.code, id,
                    "Suspicious content: the evidence contains " + place_of(found, part) + ". Remove it, or allow \"" +

@@ -1,4 +1,4 @@
-// Integrity: the stored bytes are the bytes that were recorded.
+// The check of integrity: the stored bytes match the recorded hash.
 #include "evidence/completion/checks.hpp"
 
 namespace muniment::evidence::completion {

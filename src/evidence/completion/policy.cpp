@@ -1,4 +1,4 @@
-// Reads policies from TOML. Debian's library throws; what it throws ends here.
+// Reads policies from TOML. Debian's library throws exceptions; this file catches all of them.
 #include "evidence/completion/policy.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ Status read_boolean(const toml::node& node, const std::string& path, bool& into)
 Status read_text(const toml::node& node, const std::string& path, std::string& into) {
   const auto* value = node.as_string();
   if (value == nullptr || value->get().size() > text_bytes_max) {
-    return error_at(node, path, fmt::format("expected a text of at most {} bytes", text_bytes_max));
+    return error_at(node, path, fmt::format("expected a string of at most {} bytes", text_bytes_max));
   }
   into = value->get();
   return success();
@@ -61,24 +61,24 @@ Status read_seconds(const toml::node& node, const std::string& path, std::int64_
 Status read_texts(const toml::node& node, const std::string& path, std::vector<std::string>& into) {
   const toml::array* items = node.as_array();
   if (items == nullptr || items->size() > list_items_max) {
-    return error_at(node, path, fmt::format("expected a list of at most {} texts", list_items_max));
+    return error_at(node, path, fmt::format("expected a list of at most {} strings", list_items_max));
   }
   into.clear();
   for (const toml::node& item : *items) {
     std::string text;
     RETURN_IF_ERROR(read_text(item, path, text));
-    if (text.empty()) return error_at(item, path, "expected a text that is not empty");
+    if (text.empty()) return error_at(item, path, "expected a non-empty string");
     into.push_back(std::move(text));
   }
   return success();
 }
 
-// A finding of tampering cannot be allowed, nor that there is no evidence.
+// Rejects unknown codes, and codes of findings that cannot be allowed, such as tampering or missing evidence.
 Status check_allowed(const toml::node& node, const std::string& path, const std::vector<std::string>& allowed) {
   for (const std::string& name : allowed) {
     const auto known = code_rows();
     const auto row = std::find_if(known.begin(), known.end(), [&](const CodeRow& one) { return one.name == name; });
-    if (row == known.end()) return error_at(node, path, fmt::format("\"{}\" is not a code of a finding", name));
+    if (row == known.end()) return error_at(node, path, fmt::format("\"{}\" is not the code of a finding", name));
     const bool fixed = row->verdict == Verdict::tampered || row->check == "existence" || row->check == "integrity" ||
                        row->code == Code::self_reported || row->code == Code::imported_command;
     if (fixed) return error_at(node, path, fmt::format("\"{}\" cannot be allowed", name));
@@ -101,7 +101,7 @@ Status read_policy_key(std::string_view key, const toml::node& node, const std::
   }
   return error_at(
       node, path,
-      "unknown key; known are required_type, fresh_for_seconds, at_least_seconds, other_actor, same_run, strict, allow, "
+      "unknown key; expected required_type, fresh_for_seconds, at_least_seconds, other_actor, same_run, strict, allow, "
       "runners, validators");
 }
 
@@ -123,7 +123,7 @@ Result<Validator> read_validator(const toml::table& table, const std::string& pa
       ASSIGN_OR_RETURN(const std::int64_t limit, whole_number(node, member, 1, limit_ms_max));
       validator.limit = std::chrono::milliseconds(limit);
     } else {
-      return error_at(node, member, "unknown key; known are command, limit_ms");
+      return error_at(node, member, "unknown key; expected command, limit_ms");
     }
   }
   if (validator.argv.empty() || validator.argv[0][0] != '/') {
@@ -189,14 +189,15 @@ Result<Policies> Policies::parse(std::string_view text) {
         made.validators_.emplace(std::string(validator.str()), std::move(one));
       }
     } else {
-      return error_at(node, name, "unknown key; known are policy, task, validator");
+      return error_at(node, name, "unknown key; expected policy, task, validator");
     }
   }
   if (tasks != nullptr) RETURN_IF_ERROR(made.read_tasks(tasks));
   return made;
 }
 
-// The default section first: the others begin as it is. `tasks` is a toml::table, which the header does not name.
+// Reads the default section first, because the others inherit from it. `tasks` is a toml::table, a type that the header
+// must not name.
 Status Policies::read_tasks(const void* tasks) {
   const auto& sections = *static_cast<const toml::table*>(tasks);
   Policy& base = by_type_.find(default_section)->second;

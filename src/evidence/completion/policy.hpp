@@ -1,4 +1,4 @@
-// The policies of completion: the default one, the strict one, and what a TOML file says for each type of task.
+// The policies of completion: the default policy, the strict policy, and the settings of a TOML file by type of task.
 #pragma once
 
 #include <chrono>
@@ -12,22 +12,22 @@
 namespace muniment::evidence::completion {
 
 struct Policy {
-  bool strict = false;        // only evidence of a recorded command is strong, and nothing else completes a task
-  std::string required_type;  // of the evidence; empty: any
+  bool strict = false;        // only evidence of a recorded command, which is strong, completes a task
+  std::string required_type;  // required type of evidence; empty: any
   std::chrono::seconds fresh_for{24 * 60 * 60};
-  std::chrono::seconds at_least{0};     // a task done faster is refused
-  bool other_actor = false;             // the evidence must be recorded by another actor than the task's
-  bool same_run = false;                // and in the task's run
+  std::chrono::seconds at_least{0};     // shortest time from opening to completion
+  bool other_actor = false;             // an actor other than the task's must record the evidence
+  bool same_run = false;                // the evidence must be in the task's run
   std::vector<std::string> allowed;     // codes of findings that do not block
-  std::vector<std::string> runners;     // further programs that run tests, as `scripts/test`
+  std::vector<std::string> runners;     // additional programs that run tests, such as `scripts/test`
   std::vector<std::string> validators;  // names of custom validators, in order
 
-  // True if a rule looks at the evidence of a task. A task under such a policy requires evidence, whatever its request
-  // says: without a piece to look at, the rule would hold for nothing.
+  // True if a rule examines the evidence of a task. A task under such a policy requires evidence, regardless of its
+  // request: without a piece to examine, the rule would have no effect.
   bool demands_evidence() const;
 };
 
-// A custom validator: a program of the configuration that reads JSON and answers with JSON.
+// A custom validator: a configured program that reads JSON and replies with JSON.
 struct Validator {
   std::string name;
   std::vector<std::string> argv;  // argv[0] is an absolute path
@@ -38,7 +38,7 @@ class Policies {
  public:
   Policies();  // the default policy for every type of task
 
-  // From the text of a TOML file:
+  // Parses the text of a TOML file:
   //   policy = "default" | "strict"
   //   [task.default]  [task.deploy]  required_type, fresh_for_seconds, at_least_seconds, other_actor, same_run, strict,
   //                                  allow, runners, validators
@@ -46,11 +46,11 @@ class Policies {
   // Errors: invalid_argument with line and key, for unknown keys too.
   static Result<Policies> parse(std::string_view toml);
 
-  // The policies of the file that the setting completion_policy names; the default one for an empty path. Errors: as
-  // `parse` and of reading the file, with the setting in front.
+  // Reads the file that the setting completion_policy names; an empty path gives the default policy. Errors: those of
+  // `parse` and of reading the file, prefixed with the setting.
   static Result<Policies> read(const std::string& path);
 
-  // `strict`: the caller asks for the strict rules; a request can only tighten.
+  // `strict`: the request asks for the strict rules; it can only tighten the policy.
   Policy of_type(std::string_view task_type, bool strict = false) const;
   const Validator* validator(std::string_view name) const;
 

@@ -1,5 +1,5 @@
-// Relevance: evidence names what the task is about. Terms weigh by what they tell apart: the task's object most, its
-// surroundings less, kinds of things (module, service) little.
+// The check of relevance: evidence names the subject of the task. Terms have weights by how well they distinguish
+// tasks: the task's object has the most, its surroundings less, and kinds of things (module, service) little.
 #include <algorithm>
 #include <array>
 
@@ -11,15 +11,15 @@
 namespace muniment::evidence::completion {
 namespace {
 
-// A long run prints so many words that a task's occur by chance; there the names of tests and files count.
-// In the unit of a term's weight.
+// A long run prints so many words that those of a task occur by chance; in such a run the names of tests and files
+// count. The unit is that of a term's weight.
 constexpr int enough_in_report = 4;
 constexpr std::size_t subjects_of_long_run = 24;
 constexpr std::size_t half_facts_of_answer = 6;
 constexpr std::size_t files_of_whole_suite = 3;
-constexpr std::size_t words_of_long_text = 10;      // distinct, in no class and not in the task
-constexpr std::size_t words_of_other_subject = 4;   // of the same sort, in sentences
-constexpr std::size_t words_per_stop_word_max = 6;  // of sentences; what a tool prints has fewer stop words
+constexpr std::size_t words_of_long_text = 10;      // distinct words in no class and not in the task
+constexpr std::size_t words_of_other_subject = 4;   // such words, in sentences
+constexpr std::size_t words_per_stop_word_max = 6;  // in sentences; the output of tools has fewer stop words
 constexpr std::size_t names_of_other_subject = 2;
 constexpr std::size_t words_of_other_log = 12;
 constexpr std::size_t missing_terms_named_max = 5;
@@ -33,7 +33,7 @@ bool shows_tests(const Exhibit& exhibit) {
   return exhibit.report || (summary.test_lines > 0 && !exhibit.structured) || summary.passed || summary.ran;
 }
 
-// A task that names nothing of its own, as "Get code reviewed": the kind of evidence counts.
+// For a task without a subject of its own, such as "Get code reviewed": whether the kind of evidence fits.
 bool kind_fits(const Case& c, const Exhibit& exhibit) {
   const std::uint32_t shown = exhibit.profile.classes;
   constexpr std::uint32_t kinds = review_word | deploy_word | document_word;
@@ -43,14 +43,14 @@ bool kind_fits(const Case& c, const Exhibit& exhibit) {
   return wanted == 0;
 }
 
-// A review, a design or an analysis, for a task that asks for one.
+// Whether the evidence is a review, a design or an analysis, for a task that asks for one.
 bool is_answer(const Case& c, const Exhibit& exhibit) {
   std::uint32_t shown = exhibit.profile.classes;
   each_word(exhibit.piece->type, [&](std::string_view word) { shown |= classes_of(word); });
   return (c.terms.classes & shown & (review_word | design_word)) != 0;
 }
 
-// Members of JSON that name what the figures beside them are of.
+// Whether a member of the JSON names the subject of the figures beside it.
 bool names_subject(std::string_view flat) {
   constexpr std::array<std::string_view, 22> names{
       "module",   "suite",    "file",    "path",     "target",  "component",  "service", "page",
@@ -71,7 +71,8 @@ bool names_subject(std::string_view flat) {
   return false;
 }
 
-// Files or modules of tests that a report names. The run of a whole suite is about every task of its project.
+// Number of test files or modules that a report names. The run of a whole suite is relevant to every task of its
+// project.
 std::size_t files_of_tests(std::string_view text) {
   WordTable files;
   text = text.substr(0, profiled_bytes_max);
@@ -94,21 +95,20 @@ std::size_t files_of_tests(std::string_view text) {
   return files.size();
 }
 
-// Evidence that names nothing of the task is another's where it names a subject of its own: in the names of tests, in
-// identifiers, in members of JSON, in sentences. A tool's few words ("12 passed in 0.3s", "Finished in 0.7s", "INSERT
-// 0 31") name none.
+// Whether evidence without a term of the task names another subject: in the names of tests, in identifiers, in members
+// of JSON, or in sentences. The few words of a tool ("12 passed in 0.3s", "Finished in 0.7s", "INSERT 0 31") name none.
 bool names_other_subject(const Case& c, const Exhibit& exhibit) {
   const Profile& profile = exhibit.profile;
   const bool of_tests = shows_tests(exhibit) || (profile.classes & test_word) != 0;
   if ((exhibit.structured || of_tests) && !kind_fits(c, exhibit)) return true;
   if (exhibit.structured) return names_subject(exhibit.flat);
-  // The kind of thing that the task names, with another name: "authentication module" for "payment module".
+  // The evidence has the task's kind of thing with another name: "authentication module" for "payment module".
   if (profile.others_of_kind > 0) return true;
   if (profile.others_in_tests >= names_of_other_subject || profile.others_in_names >= names_of_other_subject)
     return true;
   if (!exhibit.flat.empty() && names_subject(exhibit.flat)) return true;
   const bool sentences = profile.stop_words * words_per_stop_word_max >= profile.words;
-  // The surroundings of the task's object, with another object.
+  // The evidence has the surroundings of the task's object with another object.
   const bool phrases = (profile.stop_words + profile.prepositions) * words_per_stop_word_max >= profile.words;
   if (phrases && profile.covered_specific > 0 && profile.others_in_text >= names_of_other_subject) return true;
   return profile.others_in_text >= (sentences ? words_of_other_subject : words_of_other_log);
@@ -123,24 +123,24 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
     return profile.covered_weight * 2 >= terms.weight && profile.covered_weight > 0;
   }
   const bool report = shows_tests(exhibit);
-  // Without a name of its own, the output of a whole suite is about every task of testing.
+  // If it names no subject, the output of a whole suite is relevant to every task of testing.
   if (report && profile.subject_words <= 2 && is_test_task(terms)) return true;
   const bool long_run = report && profile.subject_words >= subjects_of_long_run;
   if (long_run && profile.covered_by_names_specific >= std::min((terms.specific + 1) / 2, enough_in_report))
     return true;
   if (long_run) return files_of_tests(exhibit.text) >= files_of_whole_suite;
   if (profile.covered_specific > 0) {
-    // Names of files and tests are chosen once, and a long text has words of its own; a short text without them names
+    // Names of files and tests are specific, and a long text has specific words; a short text without either must name
     // more than the surroundings.
     const bool own_words =
         report || exhibit.structured || profile.covered_by_names_specific > 0 || profile.specific >= words_of_long_text;
     return own_words || profile.covered_specific * 5 > terms.specific * 2;
   }
   if (report) return files_of_tests(exhibit.text) >= files_of_whole_suite;
-  // Figures and verdicts without a subject of their own are of no other subject.
+  // Figures and verdicts without a subject do not name another one.
   if (exhibit.structured ? !names_subject(exhibit.flat) : profile.subject_words == 0) return kind_fits(c, exhibit);
   if (names_number_of(exhibit.text, c.task.content, terms, profile)) return true;
-  // The answer to a question names what was found, and need not repeat the question.
+  // The answer to a question names its findings, and need not repeat the question.
   if (terms.names_code && profile.others_in_names > 0) return false;
   return profile.specific >= words_of_long_text && profile.half_facts >= half_facts_of_answer && is_answer(c, exhibit);
 }
@@ -164,15 +164,15 @@ std::string sibling_of(const Case& c, const Exhibit& exhibit) {
   return sibling_or_kin_in(c, exhibit, exhibit.flat + std::string(exhibit.text));
 }
 
-// "tests/test_slug.py", "ring::", "TestRetry": a plain word may be a verb of the program.
+// Whether the word selects a target: "tests/test_slug.py", "ring::", "TestRetry". A plain word may be a subcommand.
 bool is_selection(std::string_view word) {
   return word.find_first_of("/._:") != std::string_view::npos || is_identifier(core_of(word));
 }
 
-// A recorded command proves what it ran; it is another's only where it names its own target and nothing of the task.
+// A recorded command is irrelevant only if it names a target and no term of the task.
 bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
   if (c.terms.specific == 0 || exhibit.profile.covered_specific > 0) return true;
-  // Structure refuses what only prints; a file that is shown is judged by its text.
+  // The check of structure rejects commands that only print; a displayed file is judged by its text.
   const Program program = exhibit.command->program;
   if (program == Program::printer || program == Program::lister) return true;
   if (program == Program::reader)
@@ -182,14 +182,15 @@ bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
        std::span(exhibit.piece->command->argv).subspan(std::min<std::size_t>(1, exhibit.piece->command->argv.size()))) {
     if (word.empty() || word[0] == '-' || word[0] == '/' || word.find(' ') != std::string::npos || !is_selection(word))
       continue;
-    const std::string_view named = std::string_view(word).substr(0, word.find_last_of('.'));  // "z.zip" names nothing
+    const std::string_view named =
+        std::string_view(word).substr(0, word.find_last_of('.'));  // without the extension: "z.zip" names no subject
     each_word(named.empty() ? std::string_view(word) : named,
               [&](std::string_view part) { target = target || (part.size() >= 3 && classes_of(part) == 0); });
   }
   return !target;
 }
 
-// "; it does not name "a", "b""; empty where the task names nothing.
+// "; it does not name "a", "b""; empty if the task has no specific term.
 std::string missing_terms(const Case& c, const Exhibit& exhibit) {
   std::string missing;
   std::size_t named = 0;
@@ -212,15 +213,16 @@ void check_relevance(Case& c, Findings& findings) {
     if (other) {
       findings.add(Code::mismatch, id,
                    "Evidence mismatch: the evidence is not about the task" + missing_terms(c, exhibit) +
-                       ". Record evidence of this task, with the names of its files or tests.");
+                       ". Record evidence of this task that includes the names of its files or tests.");
     } else if (const std::string sibling = sibling_of(c, exhibit); !sibling.empty()) {
       findings.add(Code::mismatch, id,
                    "Evidence mismatch: the evidence names \"" + preview(sibling, 100) +
-                       "\" in the place of what the task names. Record evidence of this task.");
+                       "\" instead of the subject of the task. Record evidence of this task.");
     } else if (!relevant) {
-      findings.add(Code::unnamed, id,
-                   "Weak evidence: it names neither the task's subject nor another. Record it with `muniment exec`, or "
-                   "with the names of its files or tests.");
+      findings.add(
+          Code::unnamed, id,
+          "Weak evidence: it names neither the task's subject nor another one. Record it with `muniment exec`, or "
+          "include the names of its files or tests.");
     }
   }
 }

@@ -1,4 +1,4 @@
-// The shape of a text: its words in order, without numbers, white space and punctuation.
+// Computes the shape of a text: a hash of its words in order, without numbers, white space and punctuation.
 #include <array>
 
 #include "base/crypto/sha256.hpp"

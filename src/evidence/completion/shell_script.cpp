@@ -1,3 +1,4 @@
+// Splits a shell script into simple commands, and decides whether it is one command.
 #include "evidence/completion/shell_script.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class ScriptReader {
       const bool redirected = std::exchange(redirects_, false);
       step(script_[at_], redirected);
     }
-    if (at_ < script_.size()) read_.substitutes = true;  // not read to its end
+    if (at_ < script_.size()) read_.substitutes = true;  // the script was not read to its end
     end_word();
     std::erase_if(read_.commands, [](const ScriptCommand& command) { return command.words.empty(); });
     return std::move(read_);
@@ -29,7 +30,7 @@ class ScriptReader {
  private:
   bool follows(std::string_view text) const { return script_.substr(at_).starts_with(text); }
 
-  // `redirected`: the character in front is the > of a redirection.
+  // `redirected`: the previous character is the > of a redirection.
   void step(char c, bool redirected) {
     if (quote_ != '\'' && (c == '`' || follows("$("))) read_.substitutes = true;
     if (quote_ != 0) return quoted(c);
@@ -47,7 +48,7 @@ class ScriptReader {
       at_ = std::min(script_.find('\n', at_), script_.size()) - 1;
       return;
     }
-    // Shells differ in how they read $'…' and $"…".
+    // Shells differ in their reading of $'…' and $"…".
     if (c == '(' || follows("$'") || follows("$\"") || follows("<<")) read_.substitutes = true;
     if (c == '>' && !redirected) note_redirection();
     if (c == '>') redirects_ = true;
@@ -64,7 +65,7 @@ class ScriptReader {
     }
   }
 
-  // The digits in front of > name what goes elsewhere; without digits it is standard output. 2>&1 only adds to it.
+  // The digits before > name the redirected descriptor; without digits it is standard output. 2>&1 only adds to it.
   void note_redirection() {
     const bool digits = in_word_ && !word_quoted_ && std::all_of(word_.begin(), word_.end(), is_digit);
     const std::string_view number =
@@ -105,11 +106,11 @@ class ScriptReader {
   std::string word_;
   bool redirects_ = false;
   bool in_word_ = false;
-  bool word_quoted_ = false;  // a part of the word is
+  bool word_quoted_ = false;  // a part of the word is quoted
   char quote_ = 0;
 };
 
-// Commands that write nothing and run nothing.
+// Whether the command writes nothing and runs nothing.
 bool only_prepares(const std::vector<std::string>& words) {
   if (words[0] == "cd" || words[0] == "set") return true;
   const bool exports = words[0] == "export";

@@ -1,5 +1,5 @@
-// Structure: how the evidence was made. For a recorded command: what it ran, how it ended, on which tree. For a report:
-// whether its counts add up, whether tests ran, whether they passed.
+// The check of structure. For a recorded command: its program, its outcome and its working tree. For a report: whether
+// its counts add up, whether tests ran, whether they passed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace muniment::evidence::completion {
 namespace {
 
-constexpr std::int64_t skipped_per_run_max = 4;  // tests; beyond it the run shows little
+constexpr std::int64_t skipped_per_run_max = 4;  // skipped tests for each test that ran; above it the run shows little
 constexpr std::size_t test_lines_of_run = 3;
 constexpr std::size_t reason_words_min = 2;
 
@@ -28,7 +28,7 @@ bool is_excuse(std::string_view word) {
   return false;
 }
 
-// A reason names something: "needed", "flaky tests" and "updated the tests" do not.
+// Whether the text is a reason: it names something specific, unlike "needed", "flaky tests" and "updated the tests".
 bool is_reason(std::string_view text) {
   if (blank_kind(text) != Blank::no) return false;
   constexpr std::uint32_t names_nothing = stop_word | work_verb | praise | test_word | preposition | blank |
@@ -41,8 +41,8 @@ bool is_reason(std::string_view text) {
   return words >= reason_words_min && specific > 0;
 }
 
-// A digest of a tree is "git:<commit> [v2 ]sha256:<digest of its files>": a commit changes no file. A digest of another
-// form counts as a whole.
+// The digest of a tree is "git:<commit> [v2 ]sha256:<digest of its files>"; only the second part is compared, because a
+// commit changes no file. A digest in another form is compared as a whole.
 std::string_view files_of_tree(std::string_view digest) {
   constexpr std::string_view mark = " sha256:";
   const std::size_t at = digest.starts_with("git:") ? digest.find(mark) : std::string_view::npos;
@@ -51,7 +51,7 @@ std::string_view files_of_tree(std::string_view digest) {
 
 bool same_tree(std::string_view one, std::string_view other) { return files_of_tree(one) == files_of_tree(other); }
 
-// What to do about tests that changed, where the reason is missing or names nothing.
+// The remedy for changed tests if the reason is missing or names nothing.
 std::string ask_reason(std::string_view reason) {
   if (reason.empty())
     return " Restore them, or record the evidence again with the reason: --tests-changed REASON of `muniment exec` "
@@ -84,7 +84,7 @@ class Structure {
       check_summary();
     }
     if (exhibit_.outcome.failed) {
-      add(Code::tests_failed, "The evidence says that it failed: \"" + exhibit_.outcome.member +
+      add(Code::tests_failed, "The evidence states a failure: \"" + exhibit_.outcome.member +
                                   "\". Correct the fault and run the check again.");
     }
     if (exhibit_.outcome.disagrees) {
@@ -97,7 +97,7 @@ class Structure {
 
  private:
   static constexpr std::string_view no_tests_text =
-      "No test ran: a run of zero tests shows nothing. Correct the selection of tests and run them again.";
+      "No test ran: a run of zero tests proves nothing. Correct the selection of tests and run them again.";
 
   void add(Code code, std::string_view text) { findings_.add(code, id_, std::string(text)); }
 
@@ -129,7 +129,7 @@ class Structure {
       const bool reason = is_reason(command.tests_changed_reason);
       if (reason) {
         findings_.note(Code::tests_changed, id_,
-                       "Noted: " + names + "; reason given: " + preview(command.tests_changed_reason, 300));
+                       "Noted: " + names + "; stated reason: " + preview(command.tests_changed_reason, 300));
       } else {
         add(Code::tests_changed, "The " + names + "." + ask_reason(command.tests_changed_reason));
       }
@@ -158,17 +158,17 @@ class Structure {
       const Summary& summary = exhibit_.summary;
       if (kind.mentions_runner && !exhibit_.report && !summary.passed && !summary.ran && summary.test_lines == 0) {
         add(Code::not_run,
-            fmt::format("`{}` names a test runner and shows no test. Record the command that runs the tests.",
+            fmt::format("`{}` calls a test runner without running a test. Record the command that runs the tests.",
                         preview(shell_word(kind.name), 100)));
         return;
       }
       add(Code::unknown_program,
-          fmt::format("`{}` is not known to run tests{}. Name it in `runners` of the policy, if it does.",
-                      preview(shell_word(kind.name), 100), shown ? "" : ", and its output has no report"));
+          fmt::format("`{}` is not known to run tests{}. If it runs tests, add it to `runners` in the policy.",
+                      preview(shell_word(kind.name), 100), shown ? "" : ", and its output contains no report"));
     }
     if (!command.report && kind.program == Program::runner) {
       add(Code::no_report,
-          "The output has no report of tests that is known. Let the runner write JUnit XML, and record it with --report.");
+          "The output contains no test report in a known format. Configure the runner to write JUnit XML, and record it with --report.");
     }
     if (kind.masked && !exhibit_.has_whole_report()) {
       add(Code::exit_masked,
@@ -180,7 +180,7 @@ class Structure {
     const std::string& wanted = case_.task.tree_digest;
     if (!wanted.empty() && !command.tree_after.empty() && !same_tree(command.tree_after, wanted)) {
       add(Code::tree_changed,
-          "The working tree changed after the command ran: the evidence is stale. Run it again on the present tree.");
+          "The working tree changed after the command ran: the evidence is stale. Run it again on the current tree.");
     } else if (!command.tree_before.empty() && !command.tree_after.empty() &&
                !same_tree(command.tree_before, command.tree_after)) {
       add(Code::tree_changed_in_run, "The command changed the working tree while it ran.");
@@ -198,22 +198,22 @@ class Structure {
     };
     if (now.total < before.total) {
       put(Code::fewer_tests,
-          fmt::format("Fewer tests than in the last accepted run: {}, before {}.", now.total, before.total));
+          fmt::format("Fewer tests than in the last accepted run: {} now, {} before.", now.total, before.total));
     } else if (now.skipped > before.skipped && now.passed < before.passed) {
-      put(Code::more_skipped,
-          fmt::format("Tests that passed are skipped now: {} skipped, before {}.", now.skipped, before.skipped));
+      put(Code::more_skipped, fmt::format("Tests that passed before are now skipped: {} skipped now, {} before.",
+                                          now.skipped, before.skipped));
     }
   }
 
   void check_report(const Report& report) {
     const Counts& counts = report.counts;
     const bool cut = !report.complete && !report.unreadable;
-    if (cut) add(Code::truncated, "The report is truncated: it has no end. Record the whole output.");
+    if (cut) add(Code::truncated, "The report is truncated: its end is missing. Record the whole output.");
     if (report.unreadable) {
-      add(Code::unreadable, "The report cannot be read: " + preview(report.problem, 300) +
-                                ". Record a report that the tool wrote and nothing changed.");
+      add(Code::unreadable,
+          "The report cannot be read: " + preview(report.problem, 300) + ". Record the unmodified report of the tool.");
     } else if (cut && report.problem.find("truncated") != std::string::npos) {
-      // No contradiction: the problem is that the end is missing.
+      // Not a contradiction: the problem is the missing end.
     } else if (!report.problem.empty()) {
       add(Code::counts_disagree, "The report contradicts itself: " + preview(report.problem, 300) +
                                      " Record the output as the tool wrote it.");
@@ -224,7 +224,7 @@ class Structure {
     } else if (report.listed && report.complete && report.summary &&
                (report.summary->failed > counts.failed || report.summary->passed > counts.passed + counts.skipped)) {
       add(Code::counts_disagree,
-          fmt::format("The summary states {} passed and {} failed, listed are {} and {}.", report.summary->passed,
+          fmt::format("The summary states {} passed and {} failed, the report lists {} and {}.", report.summary->passed,
                       report.summary->failed, counts.passed, counts.failed));
     }
     if (report.analysis) {
@@ -238,7 +238,7 @@ class Structure {
     const auto status = exhibit_.recorded() ? exhibit_.piece->command->exit_code : exhibit_.summary.exit_status;
     if (status && *status == 0 && counts.failed > 0) {
       add(Code::exit_contradicts,
-          "The exit status is 0 and the report has failures. Run the tests without what hides their status.");
+          "The exit status is 0, but the report has failures. Run the tests without a command that hides their status.");
     }
     if (!exhibit_.recorded() && status && *status != 0) command_failed(*status);
   }
@@ -251,11 +251,13 @@ class Structure {
       add(Code::zero_tests, no_tests_text);
     } else if (counts.passed == 0) {
       add(Code::all_skipped,
-          fmt::format("All {} tests were skipped: none ran. Run them where they can run.", counts.total));
+          fmt::format("All {} tests were skipped: none ran. Run them in an environment in which they can run.",
+                      counts.total));
     } else if (counts.skipped > counts.passed * skipped_per_run_max) {
       add(Code::mostly_skipped,
-          fmt::format("{} tests were skipped and {} ran: insufficient detail. Run them where they can run.",
-                      counts.skipped, counts.passed));
+          fmt::format(
+              "{} tests were skipped and {} ran: insufficient detail. Run them in an environment in which they can run.",
+              counts.skipped, counts.passed));
     }
   }
 
@@ -264,7 +266,7 @@ class Structure {
         fmt::format("The text states exit status {}. Correct the fault and run the command again.", status));
   }
 
-  // An output that no parser knows: what it says of itself.
+  // Checks an output in an unknown format by its summary lines.
   void check_summary() {
     const Summary& summary = exhibit_.summary;
     const std::int64_t passed = summary.passed.value_or(0), skipped = summary.skipped.value_or(0);
@@ -275,10 +277,11 @@ class Structure {
                (summary.passed == 0 && skipped == 0 && summary.ran.value_or(0) == 0)) {
       add(Code::zero_tests, no_tests_text);
     } else if (skipped > 0 && passed == 0 && (summary.passed || !summary.ran || *summary.ran <= skipped)) {
-      add(Code::all_skipped, "All tests were skipped: none ran. Run them where they can run.");
+      add(Code::all_skipped, "All tests were skipped: none ran. Run them in an environment in which they can run.");
     } else if (skipped > std::max(passed, summary.ran.value_or(0) - skipped) * skipped_per_run_max) {
       add(Code::mostly_skipped,
-          fmt::format("{} tests were skipped: insufficient detail. Run them where they can run.", skipped));
+          fmt::format("{} tests were skipped: insufficient detail. Run them in an environment in which they can run.",
+                      skipped));
     } else if (summary.ran && summary.passed && *summary.ran < passed) {
       add(Code::counts_disagree, fmt::format("The counts do not add up: {} passed of {}.", passed, *summary.ran));
     } else if (summary.disagrees) {
@@ -290,23 +293,22 @@ class Structure {
     }
     if (exhibit_.recorded()) {
       if (summary.exit_status.value_or(0) != 0 && exhibit_.piece->command->exit_code == 0) {
-        add(Code::exit_contradicts,
-            fmt::format("The output states exit status {}, and that of the command is 0. Run the "
-                        "check as the last command.",
-                        *summary.exit_status));
+        add(Code::exit_contradicts, fmt::format("The output states exit status {}, but the command's own is 0. Run the "
+                                                "check as the last command.",
+                                                *summary.exit_status));
       }
       return;
     }
     if (summary.exit_status && *summary.exit_status != 0) command_failed(*summary.exit_status);
     const bool ended = summary.passed || summary.ran || summary.exit_status;
     if ((summary.test_lines >= test_lines_of_run || (summary.test_lines > 0 && summary.open_ended)) && !ended) {
-      add(Code::truncated, "The output is truncated: it lists tests and has no summary. Record the whole output.");
+      add(Code::truncated, "The output is truncated: it lists tests, but has no summary. Record the whole output.");
     } else if (summary.cut) {
-      add(Code::truncated, "The output is truncated, as it says itself. Record the whole output.");
+      add(Code::truncated, "The output states that it is truncated. Record the whole output.");
     }
   }
 
-  // A text of the client.
+  // Checks a text that the client wrote.
   void check_words() {
     const Profile& profile = exhibit_.profile;
     const Summary& summary = exhibit_.summary;
@@ -322,7 +324,7 @@ class Structure {
         exhibit_.report || summary.test_lines > 0 || summary.passed || summary.ran || profile.numbers >= 3;
     if (profile.runner_named && !shows) {
       add(Code::not_run,
-          "insufficient detail: the text names a test runner and shows nothing that it printed. Record its run with `muniment exec`.");
+          "insufficient detail: the text names a test runner, but contains none of its output. Record its run with `muniment exec`.");
     }
     const bool asked = (case_.terms.classes & weakening) != 0 || case_.terms.has("remove") ||
                        case_.terms.has("delete") || case_.terms.has("skip") || case_.terms.has("disable") ||
@@ -330,12 +332,12 @@ class Structure {
     const bool weakened = (profile.weakened && !exhibit_.has_whole_report()) || weakens_tests(exhibit_.text);
     if (weakened && !asked) {
       add(Code::tests_weakened,
-          "The text says that tests or checks were removed, skipped or relaxed. Restore them, or give the reason in a "
+          "The text states that tests or checks were removed, skipped or relaxed. Restore them, or give the reason in a "
           "task of its own.");
     }
   }
 
-  // A runner without a known report, whose last lines count tests that passed and none that failed.
+  // Whether the last lines of a runner without a known report count passed tests and no failed ones.
   bool summary_shows_run() const {
     const Summary& summary = exhibit_.summary;
     return summary.passed.value_or(0) > 0 && summary.failed.value_or(0) == 0 && !summary.says_failed && !summary.cut;
@@ -351,7 +353,7 @@ class Structure {
           exhibit_.command->program == Program::runner && exhibit_.command->direct &&
           (exhibit_.has_whole_report() ? !exhibit_.report->analysis : !exhibit_.report && summary_shows_run());
     } else {
-      // A deployment, a diff or a request is shown by the output of a program.
+      // The output of a program proves a deployment, a diff or a request.
       exhibit_.strong = exhibit_.command->program != Program::printer && exhibit_.command->program != Program::lister;
     }
     if (exhibit_.command->masked) exhibit_.strong = false;

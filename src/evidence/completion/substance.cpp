@@ -1,5 +1,5 @@
-// Substance: evidence states something. It is judged by counting: facts, specific words, blanks, repetition, likeness
-// to words. No text is compared with a list of texts.
+// The check of substance: evidence states something. It counts facts, specific words, blanks, repetition and likeness
+// to words; no text is compared with a list of texts.
 #include <algorithm>
 
 #include "evidence/completion/checks.hpp"
@@ -9,14 +9,15 @@
 namespace muniment::evidence::completion {
 namespace {
 
-constexpr std::size_t half_facts_min = 3;  // of a self-reported text
+constexpr std::size_t half_facts_min = 3;  // for a self-reported text
 constexpr std::size_t half_facts_of_lint_min = 2;
-constexpr std::size_t half_facts_per_blank = 6;  // that outweigh a blank
+constexpr std::size_t half_facts_per_blank = 6;  // half facts that outweigh one blank
 constexpr std::size_t half_facts_per_blank_result = 24;
 constexpr std::size_t pseudo_latin_distinct_min = 4;
-constexpr std::size_t repeated_words_min = 16;  // below, a text is too short to call it repetitive
+constexpr std::size_t repeated_words_min = 16;  // a shorter text is never repetitive
 constexpr std::size_t words_per_distinct_max = 6;
-constexpr std::size_t distinct_of_real_output = 40;  // a text with that many distinct words repeats what tools repeat
+constexpr std::size_t distinct_of_real_output =
+    40;  // in a text with so many distinct words, repetition is normal output of tools
 constexpr std::size_t repeated_lines_min = 5;
 constexpr std::size_t half_facts_of_log_line = 4;
 constexpr std::size_t bare_numbers_min = 5;
@@ -24,7 +25,7 @@ constexpr std::size_t bare_numbers_min = 5;
 bool is_repetitive(const Profile& profile) {
   if (profile.single_letters * 2 > profile.words && profile.words >= repeated_words_min) return true;
   if (profile.distinct >= distinct_of_real_output) return false;
-  // The lines of a log have the same words and data of their own.
+  // The lines of a log repeat words, but each has its own data.
   if (profile.half_facts >= profile.lines * half_facts_of_log_line && profile.lines >= repeated_lines_min) return false;
   if (profile.words >= repeated_words_min && profile.words > profile.distinct * words_per_distinct_max) return true;
   return profile.repeated_lines >= repeated_lines_min && profile.repeated_lines * 2 > profile.lines;
@@ -41,8 +42,8 @@ std::optional<std::pair<Code, std::string>> fault_of_blanks(const Profile& profi
   if ((profile.blanks > 0 && !outweighed) || result_open) {
     return std::pair(
         Code::placeholder,
-        std::string("Weak or placeholder evidence: a place in it is still to be filled (TODO, TBD, [PENDING], ___). "
-                    "Fill it, or record the real output."));
+        std::string("Weak or placeholder evidence: it contains an unfilled placeholder (TODO, TBD, [PENDING], ___). "
+                    "Fill it in, or record the real output."));
   }
   const bool all_open =
       profile.soft_fields > 0 && profile.soft_fields * 2 >= profile.fields && profile.half_facts < half_facts_min * 2;
@@ -61,8 +62,8 @@ std::pair<Code, std::string> thin(const Profile& profile, const Task& task) {
     return {
         Code::generic,
         "Weak or placeholder evidence: insufficient detail. The text claims an outcome and shows nothing that was observed. Record the "
-        "output itself (" +
-            exec_line(task) + "), or name what was looked at and found."};
+        "output (" +
+            exec_line(task) + "), or state what was inspected and found."};
   }
   return {
       Code::insufficient,
@@ -70,7 +71,7 @@ std::pair<Code, std::string> thin(const Profile& profile, const Task& task) {
       "what."};
 }
 
-// A checker that finds nothing prints one line, or none.
+// Whether the evidence is that of a linter, which prints at most one line if it finds nothing.
 bool is_of_lint(const Exhibit& exhibit) {
   const std::string type = lowered(exhibit.piece->type);
   for (const std::string_view kind : {"lint", "format", "static", "typecheck", "type_check", "scan"}) {
@@ -79,7 +80,7 @@ bool is_of_lint(const Exhibit& exhibit) {
   return false;
 }
 
-// A reviewer writes what the work should be, not what the outcome may be.
+// Whether the text is a review, in which "should" states a demand and not an uncertain outcome.
 bool is_review(const Exhibit& exhibit) {
   std::uint32_t classes = 0;
   each_word(exhibit.piece->type, [&](std::string_view word) { classes |= classes_of(word); });
@@ -90,7 +91,7 @@ std::optional<std::pair<Code, std::string>> fault_of(const Case& c, const Exhibi
   const Profile& profile = exhibit.profile;
   const bool empty =
       profile.blank_text || (exhibit.structured && exhibit.outcome.half_facts == 0 && exhibit.flat.empty());
-  if (exhibit.recorded()) return std::nullopt;  // the command and its exit status are the statement
+  if (exhibit.recorded()) return std::nullopt;  // the command and its exit status are the evidence
   if (empty)
     return std::pair(Code::empty,
                      std::string("Empty evidence content: the evidence has no text. Record the real output."));
@@ -104,12 +105,12 @@ std::optional<std::pair<Code, std::string>> fault_of(const Case& c, const Exhibi
     return std::pair(Code::filler,
                      std::string("Weak or placeholder evidence: filler text (lorem ipsum). Record the real output."));
   }
-  // Numbers that count nothing, name nothing and measure nothing.
+  // The text consists of numbers that count, name and measure nothing.
   const bool bare = profile.bare_numbers >= bare_numbers_min && profile.bare_numbers * 2 > profile.numbers &&
                     profile.words * 2 <= profile.bare_numbers;
   if (is_mash(profile.likeness) || bare) {
     return std::pair(Code::keyboard_mash,
-                     std::string("Weak or placeholder evidence: the letters make no words. Record the real output."));
+                     std::string("Weak or placeholder evidence: the letters form no words. Record the real output."));
   }
   if (is_repetitive(profile)) {
     return std::pair(
@@ -124,11 +125,11 @@ std::optional<std::pair<Code, std::string>> fault_of(const Case& c, const Exhibi
     return std::pair(
         Code::unchecked,
         std::string("Weak evidence: insufficient detail. The text expects an outcome (should, will, not yet "
-                    "run) and shows none. Run the check and record its output."));
+                    "run), but shows none. Run the check and record its output."));
   }
   if (profile.edited_after && !is_review(exhibit)) {
     return std::pair(Code::unchecked,
-                     std::string("Weak evidence: the text says that the work went on after the check. Run "
+                     std::string("Weak evidence: the text states that work continued after the check. Run "
                                  "the check again and record its output."));
   }
   if (half_facts < (is_of_lint(exhibit) ? half_facts_of_lint_min : half_facts_min)) return thin(profile, c.task);

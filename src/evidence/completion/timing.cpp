@@ -1,5 +1,5 @@
-// Timing and reuse: a task takes the time that its type needs, evidence completes one task, and its recorder is who the
-// policy asks for.
+// The checks of timing and reuse: a task takes at least the time of its type, evidence completes only one task, and the
+// policy accepts the actor that recorded it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace muniment::evidence::completion {
 namespace {
 
 constexpr std::int64_t second_micros = 1'000'000;
-// An agent may open its task when the work is nearly done; what is older was made for something else.
+// An agent may open its task when the work is nearly done; older evidence was made for another purpose.
 constexpr std::chrono::seconds early_evidence_max{30 * 60};
 
 void check_reuse(const Case& c, const Exhibit& exhibit, Findings& findings) {
@@ -24,12 +24,12 @@ void check_reuse(const Case& c, const Exhibit& exhibit, Findings& findings) {
   } else if (!piece.copied_from.empty()) {
     findings.add(Code::copied, piece.evidence_id,
                  "duplicate: the content is the same as that of evidence " + piece.copied_from +
-                     ", which was recorded before. Run the "
+                     ", which was recorded earlier. Run the "
                      "check again and record its own output.");
   } else if (!piece.resembles.empty()) {
     findings.add(Code::resembles, piece.evidence_id,
                  "duplicate: the content differs from evidence " + piece.resembles +
-                     " in its numbers alone. Run the check again with "
+                     " only in its numbers. Run the check again with "
                      "`muniment exec`.");
   }
   const std::int64_t limit =
@@ -47,27 +47,27 @@ void check_actor(const Case& c, const Exhibit& exhibit, Findings& findings) {
   const Piece& piece = *exhibit.piece;
   if (piece.names_other_actor) {
     findings.add(Code::forged_identity, piece.evidence_id,
-                 "The validator_id \"" + piece.validator_id + "\" is another actor than \"" + piece.actor +
+                 "The validator_id \"" + piece.validator_id + "\" is the name of another actor than \"" + piece.actor +
                      "\", which recorded the evidence. "
                      "The validator must record it itself.");
   }
   if (!exhibit.recorded() && exhibit.outcome.poses && piece.imported) {
     findings.add(Code::imported_command, piece.evidence_id,
-                 "imported: the command of this evidence was not recorded here, and a file can be written by anyone. "
+                 "imported: the command of this evidence was not recorded here, and anyone can write such a file. "
                  "Run the command here: " +
                      exec_line(c.task, piece.type) + ".");
   } else if (!exhibit.recorded() && exhibit.outcome.poses) {
     findings.add(
         Code::forged_record, piece.evidence_id,
-        "The content has members that only the daemon writes (command_id, nonce, tree digests), and no recorded command "
+        "The content contains members that only the daemon writes (command_id, nonce, tree digests), but no recorded command "
         "belongs to it. Record the command with `muniment exec`.");
   }
-  // Without a known actor on either side nobody else is shown to vouch.
+  // If an actor is unknown, the evidence does not count as that of another actor.
   const bool other = !piece.actor.empty() && !c.task.actor.empty() && piece.actor != c.task.actor;
   if (c.policy.other_actor && !other) {
     findings.add(
         Code::same_actor, piece.evidence_id,
-        "The policy requires evidence of another actor than the task's; \"" + piece.actor + "\" recorded this one" +
+        "The policy requires evidence from an actor other than the task's; \"" + piece.actor + "\" recorded this one" +
             (piece.validator_id.empty() || piece.validator_id == piece.actor ? std::string()
                                                                              : ", whatever validator_id says") +
             ". Ask another actor to record it.");

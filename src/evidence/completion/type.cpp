@@ -1,4 +1,4 @@
-// Type: evidence has the type that the task or the policy requires.
+// The check of type: evidence has the type that the task or the policy requires.
 #include "evidence/completion/checks.hpp"
 
 namespace muniment::evidence::completion {
@@ -15,8 +15,8 @@ void check_type(Case& c, Findings& findings) {
     for (const std::string_view wanted : {task_asks, policy_asks}) {
       if (wanted.empty() || piece.type == wanted) continue;
       findings.add(Code::wrong_type, piece.evidence_id,
-                   "Evidence mismatch: the type is \"" + piece.type + "\", required is \"" + std::string(wanted) +
-                       "\". Record evidence of that type.");
+                   "Evidence mismatch: the type is \"" + piece.type + "\", the required type is \"" +
+                       std::string(wanted) + "\". Record evidence of that type.");
       break;
     }
   }

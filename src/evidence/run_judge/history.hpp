@@ -31,10 +31,9 @@ struct FileFact {
   std::string path;
   std::int64_t seq = 0;
   bool deleted = false;
-  bool failed = false;  // the newest attempt to change the file failed
-  bool only_asked =
-      false;               // a command line names the file, and its output shows an error that may be another command's
-  bool made_here = false;  // the run created the file
+  bool failed = false;      // the newest attempt to change the file failed
+  bool only_asked = false;  // a command line names the file, and its output shows an error of some command
+  bool made_here = false;   // the run created the file
 };
 
 class History {

@@ -22,8 +22,7 @@ namespace muniment::evidence::run_judge {
 inline constexpr std::size_t quote_bytes_max = 200;
 inline constexpr std::size_t claims_max = 10'000;         // claims of a run; later ones are counted, not kept
 inline constexpr std::size_t text_bytes_max = 256 << 10;  // of a message; the rest is ignored
-inline constexpr std::size_t output_bytes_max =
-    1 << 20;  // of the output of a tool or a command: its beginning and its end
+inline constexpr std::size_t output_bytes_max = 1 << 20;  // of a tool's or command's output: its beginning and its end
 
 enum class Verdict : std::uint8_t { supported, unsupported, contradicted, inconclusive };
 inline constexpr std::size_t verdicts = 4;
