@@ -145,10 +145,10 @@ void demand_strength(const Case& c, Findings& findings) {
             exec_line(c.task, "test_output") + ".");
     return;
   }
-  findings.add(
-      Code::self_reported, "",
-      "Weak evidence: the strict policy accepts only a recorded command that passed, and no piece is one. Record it with " +
-          exec_line(c.task) + ".");
+  findings.add(Code::self_reported, "",
+               "Weak evidence: the strict policy accepts only a recorded command that passed, and no piece is one. "
+               "Record it with " +
+                   exec_line(c.task) + ".");
 }
 
 std::vector<PieceStatus> statuses_of(const Case& c, const std::vector<Finding>& findings) {

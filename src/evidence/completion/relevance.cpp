@@ -182,8 +182,7 @@ bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
        std::span(exhibit.piece->command->argv).subspan(std::min<std::size_t>(1, exhibit.piece->command->argv.size()))) {
     if (word.empty() || word[0] == '-' || word[0] == '/' || word.find(' ') != std::string::npos || !is_selection(word))
       continue;
-    const std::string_view named =
-        std::string_view(word).substr(0, word.find_last_of('.'));  // without the extension: "z.zip" names no subject
+    const std::string_view named = std::string_view(word).substr(0, word.find_last_of('.'));  // "z.zip" has no subject
     each_word(named.empty() ? std::string_view(word) : named,
               [&](std::string_view part) { target = target || (part.size() >= 3 && classes_of(part) == 0); });
   }

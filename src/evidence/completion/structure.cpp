@@ -168,7 +168,8 @@ class Structure {
     }
     if (!command.report && kind.program == Program::runner) {
       add(Code::no_report,
-          "The output contains no test report in a known format. Configure the runner to write JUnit XML, and record it with --report.");
+          "The output contains no test report in a known format. "
+          "Configure the runner to write JUnit XML, and record it with --report.");
     }
     if (kind.masked && !exhibit_.has_whole_report()) {
       add(Code::exit_masked,
@@ -324,7 +325,8 @@ class Structure {
         exhibit_.report || summary.test_lines > 0 || summary.passed || summary.ran || profile.numbers >= 3;
     if (profile.runner_named && !shows) {
       add(Code::not_run,
-          "insufficient detail: the text names a test runner, but contains none of its output. Record its run with `muniment exec`.");
+          "insufficient detail: the text names a test runner, but contains none of its output. "
+          "Record its run with `muniment exec`.");
     }
     const bool asked = (case_.terms.classes & weakening) != 0 || case_.terms.has("remove") ||
                        case_.terms.has("delete") || case_.terms.has("skip") || case_.terms.has("disable") ||

@@ -16,8 +16,7 @@ constexpr std::size_t half_facts_per_blank_result = 24;
 constexpr std::size_t pseudo_latin_distinct_min = 4;
 constexpr std::size_t repeated_words_min = 16;  // a shorter text is never repetitive
 constexpr std::size_t words_per_distinct_max = 6;
-constexpr std::size_t distinct_of_real_output =
-    40;  // in a text with so many distinct words, repetition is normal output of tools
+constexpr std::size_t distinct_of_real_output = 40;  // with so many distinct words, repetition is normal output
 constexpr std::size_t repeated_lines_min = 5;
 constexpr std::size_t half_facts_of_log_line = 4;
 constexpr std::size_t bare_numbers_min = 5;

@@ -59,7 +59,8 @@ void check_actor(const Case& c, const Exhibit& exhibit, Findings& findings) {
   } else if (!exhibit.recorded() && exhibit.outcome.poses) {
     findings.add(
         Code::forged_record, piece.evidence_id,
-        "The content contains members that only the daemon writes (command_id, nonce, tree digests), but no recorded command "
+        "The content contains members that only the daemon writes (command_id, nonce, tree digests), but no recorded "
+        "command "
         "belongs to it. Record the command with `muniment exec`.");
   }
   // If an actor is unknown, the evidence does not count as that of another actor.

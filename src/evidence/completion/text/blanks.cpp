@@ -1,3 +1,4 @@
+// Recognises unfilled values, slots and words.
 #include "evidence/completion/text/blanks.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::size_t field_name_bytes_max = 40;
 constexpr std::size_t slot_bytes_max = 80;
-constexpr std::size_t blank_bytes_max = 120;  // a longer value states something
+constexpr std::size_t blank_bytes_max = 120;  // a longer value is not blank
 
 bool is_upper_word(std::string_view word) {
   return std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '_' || c == ' '; });
@@ -25,7 +26,7 @@ bool is_rule(std::string_view value) {
          value.find_first_not_of(value[0]) == std::string_view::npos;
 }
 
-// A template's slot: what is between its brackets asks for something.
+// Whether the text between brackets is the slot of a template.
 bool is_slot(std::string_view inside, bool doubled) {
   inside = trimmed(inside);
   if (inside.size() < 2 || inside.size() > slot_bytes_max) return false;
@@ -65,7 +66,7 @@ std::size_t slots_inside(std::string_view line) {
   return found;
 }
 
-// Question marks and underscores stay: they may be all there is.
+// The token without punctuation. Question marks and underscores stay, because a blank can consist of them.
 std::string_view without_punctuation(std::string_view token) {
   const auto is_punctuation = [](char c) {
     return c < '0' ? c != '#' && c != '%' && c != '-'
@@ -76,7 +77,7 @@ std::string_view without_punctuation(std::string_view token) {
   return token;
 }
 
-// N, XX, ## and ?? where a count belongs.
+// Whether the token is a placeholder for a count: N, XX, ##, ??.
 bool stands_for_number(std::string_view token) {
   if (token.empty() || token.size() > 4) return false;
   const char first = token[0];
@@ -103,11 +104,11 @@ std::size_t blank_words_inside(std::string_view line) {
     if (may_be_open && token.size() >= 3 && token.find_first_not_of("_?%") == std::string_view::npos &&
         token.find("%%") == std::string_view::npos)
       ++found;
-    // Most tokens are neither in capitals nor behind such a letter: they cost no look-up.
+    // Skips the look-up for most tokens, which are neither in capitals nor after such a letter.
     if (token[0] >= 'A' && token[0] <= 'Z' && is_upper_word(token) && (classes_of(lowered(token)) & blank) != 0)
       ++found;
     if (!before.empty() && (classes_of(lowered(token)) & count_noun) != 0) ++found;
-    // "1 M rows", "41 M ops": a unit behind a number.
+    // "1 M rows", "41 M ops": after a number such a letter is a unit.
     before = stands_for_number(token) && !behind_number ? token : std::string_view();
     behind_number = is_digit(token.back());
     if ((token[0] == 'Y' && token.starts_with("YYYY-")) || (token.back() == 'X' && token.ends_with("-XX"))) ++found;
@@ -186,7 +187,7 @@ Field field_of(std::string_view line) {
 }
 
 std::size_t blanks_inside(std::string_view line) {
-  // A line without brackets has no slot. A blank word is in capitals, or begins with one of four marks.
+  // Slots need brackets. A blank word is in capitals, or begins with one of four marks.
   bool bracket = false, mark = false;
   char before = ' ';
   for (std::size_t i = 0; i < line.size(); ++i) {

@@ -1,5 +1,5 @@
-// Places of a text that are still to be filled: TODO, TBD, [PENDING], <<REPLACE>>, ___, ???, "XX passed", and what
-// stands for a value in a field "name: value".
+// Finds unfilled places of a text: TODO, TBD, [PENDING], <<REPLACE>>, ___, ???, "XX passed", and placeholders in the
+// value of a field "name: value".
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@ namespace muniment::evidence::completion {
 
 enum class Blank : std::uint8_t {
   no,
-  soft,  // none, null, n/a: many tools print it
+  soft,  // none, null, n/a: values that many tools print
   hard,
 };
 
 // Classifies the value of a field, or a whole text.
 Blank blank_kind(std::string_view value);
 
-// A line's field; `name` is empty where the line has none.
+// The field of a line; `name` is empty if the line has no field.
 struct Field {
   std::string_view name, value;
-  bool promises_result = false;  // the name is one of a result: "Test results"
+  bool promises_result = false;  // the name is that of a result: "Test results"
 };
 Field field_of(std::string_view line);
 
-// Blanks inside a line: words in capitals, template slots, letters where a count belongs.
+// Number of blanks inside a line: words in capitals, template slots, letters in place of a count.
 std::size_t blanks_inside(std::string_view line);
 
 }  // namespace muniment::evidence::completion

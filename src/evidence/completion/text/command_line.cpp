@@ -1,3 +1,4 @@
+// Classifies the program of a command line, after the removal of wrappers.
 #include "evidence/completion/text/command_line.hpp"
 
 #include <algorithm>
@@ -12,17 +13,17 @@
 namespace muniment::evidence::completion {
 namespace {
 
-// A runner by its name alone.
+// Programs that are runners by their name.
 constexpr std::array<std::string_view, 36> runner_programs{
     "pytest",    "py.test", "nosetests",     "nose2", "tox",     "nox",    "ctest",    "jest",        "mocha",
     "vitest",    "ava",     "tap",           "tape",  "jasmine", "karma",  "cypress",  "rspec",       "phpunit",
     "gotestsum", "ginkgo",  "cargo-nextest", "bats",  "prove",   "behat",  "cucumber", "runtests.py", "trial",
     "busted",    "pest",    "testem",        "robot", "behave",  "stestr", "ptw",      "playwright",  "shunit2"};
 
-// A program with the argument that makes it run tests.
+// A program with the arguments that make it run tests.
 struct RunnerCommand {
   std::string_view program;
-  std::string_view arguments;  // one of them, a space between them
+  std::string_view arguments;  // alternatives, separated by spaces
 };
 constexpr std::array runner_commands{RunnerCommand{"cargo", "test nextest t"},
                                      RunnerCommand{"go", "test"},
@@ -72,12 +73,12 @@ constexpr std::array<std::string_view, 18> listing_flags{
     "--show-only", "--no-run",     "--listTests",  "--fixtures",     "--markers",   "--gtest_list_tests",
     "--dry-run",   "--list-tests", "--setup-plan", "--setup-only",   "-DskipTests", "-Dmaven.test.skip"};
 
-// What a wrapper takes before the command that it runs.
+// The syntax of a wrapper before the command that it runs.
 struct Wrapper {
   std::string_view program;
-  std::string_view subcommand;        // must follow; empty: none
-  std::string_view flags_with_value;  // a space between them
-  int operands = 0;                   // before the command: timeout's duration
+  std::string_view subcommand;        // required after the name; empty: none
+  std::string_view flags_with_value;  // separated by spaces
+  int operands = 0;                   // number of operands before the command, such as the duration of timeout
 };
 constexpr std::array wrappers{Wrapper{"env", "", "-u -C --unset --chdir", 0},
                               Wrapper{"timeout", "", "-k -s --kill-after --signal", 1},
@@ -134,7 +135,7 @@ bool holds_word(std::string_view list, std::string_view word) {
 
 bool is_python(std::string_view name) { return name.starts_with("python") || name.starts_with("pypy") || name == "py"; }
 
-// Whether the option hands the wrapper a command line of its own: `env -S LINE`, `npx -c LINE`.
+// Whether the option passes a command line to the wrapper: `env -S LINE`, `npx -c LINE`.
 bool brings_a_command(std::string_view wrapper, std::string_view option) {
   if (wrapper == "env") {
     return option.starts_with("--s") || (!option.starts_with("--") && option.find('S') != std::string_view::npos);
@@ -144,8 +145,8 @@ bool brings_a_command(std::string_view wrapper, std::string_view option) {
   return false;
 }
 
-// The command that a wrapper runs; nullopt: the words begin with no wrapper. Clears `direct` where the wrapper may run
-// another one.
+// The command that a wrapper runs; nullopt: the words do not begin with a wrapper. Clears `direct` if the wrapper may
+// run another command.
 std::optional<std::span<const std::string>> unwrapped(std::span<const std::string> words, bool& direct) {
   const std::string_view name = base_name(words[0]);
   for (const Wrapper& wrapper : wrappers) {
@@ -184,7 +185,7 @@ std::optional<std::span<const std::string>> unwrapped(std::span<const std::strin
 
 CommandKind kind_of_words(std::span<const std::string> words, std::span<const std::string> runners, int depth);
 
-// The kind of the command that counts most: a runner before an unknown program before a printer.
+// The kind of the most significant command: a runner precedes an unknown program, which precedes a printer.
 CommandKind kind_of_script(std::string_view script, std::span<const std::string> runners, int depth) {
   CommandKind kind;
   if (script.size() > script_bytes_max) return kind;
@@ -198,7 +199,7 @@ CommandKind kind_of_script(std::string_view script, std::span<const std::string>
     const bool control =
         holds(std::initializer_list<std::string_view>{"if", "then", "else", "while", "for", "case", "do", "{", "!"},
               std::string_view(simple.words[0]));
-    // After || a command runs only where another failed, and which of two branches ran is not known.
+    // After || a command runs only if the previous one failed, so that it is unknown which branch ran.
     if (one.program == Program::runner && (simple.before == "||" || control)) one.program = Program::unknown;
     const bool last = i + 1 == commands.size();
     one.masked = one.masked || (!last && simple.after != "&&") || (last && simple.after == "&");
@@ -331,7 +332,7 @@ CommandKind kind_of_words(std::span<const std::string> words, std::span<const st
   }
   if (words.empty() || depth == wrappers_max) return kind;
   kind.program = program_of(words, runners, kind.name);
-  // A program of GoogleTest has a name of its own and the library's options.
+  // A GoogleTest program has an arbitrary name and the library's options.
   const bool gtest = std::any_of(words.begin() + 1, words.end(), [](const std::string& word) {
     return word.starts_with("--gtest_output=") || word.starts_with("--gtest_filter=");
   });

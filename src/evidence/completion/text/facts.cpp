@@ -1,3 +1,4 @@
+// Counts the facts in a token by its shape.
 #include "evidence/completion/text/facts.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace muniment::evidence::completion {
 namespace {
 
-// Punctuation that belongs to the sentence around a token.
+// Punctuation of the sentence around a token.
 constexpr auto is_around = [] {
   std::array<bool, 256> table{};
   for (const char c : std::string_view(".,;:!?()[]{}<>\"'`*|=")) table[static_cast<unsigned char>(c)] = true;
@@ -102,11 +103,11 @@ bool is_identifier_of(std::string_view core, const Shape& shape) {
          (shape.dashes > 1 && core.starts_with("--") && shape.letters >= 3);
 }
 
-// Of a token that is no identifier.
+// Half facts of a token that is not an identifier.
 std::size_t half_facts_of_shape(std::string_view core, const Shape& shape, std::string_view next) {
   if (shape.slashes > 1 && core.find("://") != std::string_view::npos && core.size() > 8) return 2;
   if (shape.others > 0 && core.find('@') != std::string_view::npos && shape.letters >= 3) return 2;
-  // "-l", "-race": an option that a command was given.
+  // "-l", "-race": an option of a command.
   if (core.size() >= 2 && core[0] == '-' && is_plain_letter(core[1]) && shape.others + shape.dots == 0) return 1;
   if (shape.digits == 0) return 0;
   const bool time =

@@ -1,4 +1,4 @@
-// Concrete facts in the tokens of a text: numbers that count or measure, paths, identifiers, times, addresses.
+// Finds concrete facts in the tokens of a text: numbers that count or measure, paths, identifiers, times, addresses.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@ namespace muniment::evidence::completion {
 std::string_view core_of(std::string_view token);
 
 // Half facts that the token states: 2 for a path, an identifier, a time or a measured number, 1 for a bare number or an
-// absolute one ("100%", "0 failed"), 0 for anything else. `next` is the word behind it, in any case.
+// absolute one ("100%", "0 failed"), otherwise 0. `next` is the following word, in any case.
 std::size_t half_facts_of(std::string_view core, std::string_view next);
 
-// Both of one token, whose shape is looked at once.
+// Both properties of a token, computed from its shape in one pass.
 struct TokenFacts {
   bool identifier = false;
   std::size_t half_facts = 0;

@@ -1,3 +1,4 @@
+// Measures the likeness of letters to words by a table of letter pairs.
 #include "evidence/completion/text/likeness.hpp"
 
 #include <array>
@@ -37,7 +38,7 @@ constexpr std::array<std::string_view, 26> surprise_of{
     "48971787399767469666989967",  // z
 };
 
-// Neighbours in a row of a QWERTY or QWERTZ keyboard.
+// The rows of QWERTY and QWERTZ keyboards, which define neighbouring keys.
 constexpr std::array<std::string_view, 4> keyboard_rows{"qwertyuiop", "qwertzuiop", "asdfghjkl", "zxcvbnm"};
 
 constexpr auto neighbours = [] {
@@ -52,8 +53,8 @@ constexpr auto neighbours = [] {
   return table;
 }();
 
-// In hundredths of a bit a pair: 99 of 100 words of the source stay below the first, and a word typed with fingers side
-// by side may be more likely than that.
+// In hundredths of a bit for each pair. 99 of 100 words of the source stay below the first limit; the second, lower one
+// applies to words of neighbouring keys.
 constexpr std::size_t mash_surprise_min = 520;
 constexpr std::size_t neighbour_surprise_min = 430;
 constexpr std::size_t text_surprise_min = 465;

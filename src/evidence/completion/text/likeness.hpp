@@ -1,4 +1,4 @@
-// How much a run of letters looks like a word: from the frequency of letter pairs, and from neighbours on a keyboard.
+// Measures the likeness of a run of letters to a word, from the frequency of letter pairs and from neighbouring keys.
 #pragma once
 
 #include <cstddef>
@@ -6,20 +6,20 @@
 
 namespace muniment::evidence::completion {
 
-// Letters that fingers left, of the words of a text.
+// Sums over the words of a text.
 struct Likeness {
-  std::size_t letters = 0;  // of words that could be judged
-  std::size_t mashed = 0;   // of those, in words that look like keyboard mash
+  std::size_t letters = 0;  // letters of the words that were judged
+  std::size_t mashed = 0;   // those in words that look like keyboard mash
   std::size_t pairs = 0;
   std::size_t surprise = 0;  // the sum over pairs of -log2 P(second | first), rounded
 };
 
 inline constexpr std::size_t judged_word_letters_min = 4;
 
-// `word` is in lower case; words with other letters than a-z are skipped.
+// `word` is in lower case; words with letters other than a-z are skipped.
 void add_word(Likeness& likeness, std::string_view word);
 
-// True where the text as a whole is mash.
+// True if the text as a whole is mash.
 bool is_mash(const Likeness& likeness);
 
 }  // namespace muniment::evidence::completion

@@ -1,3 +1,4 @@
+// Recognises kinds of lines by their beginnings and ends.
 #include "evidence/completion/text/line_kinds.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ constexpr std::size_t prompt_bytes_max = 24;
 
 }  // namespace
 
-// "===== FAILURES =====", "-----", "platform linux -- Python 3.11": the frame that a runner prints around any test.
+// Whether the line belongs to a runner's frame: "===== FAILURES =====", "-----", "platform linux -- Python 3.11".
 bool is_frame(std::string_view line) {
   const std::size_t begin = line.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return true;
@@ -23,14 +24,14 @@ bool is_frame(std::string_view line) {
   const bool rule = (c == '=' || c == '-' || c == '_' || c == '~' || c == '*' || c == '#') &&
                     line.size() >= rule_characters_min && line[1] == c && line[2] == c && trimmed(line).back() == c;
   if (rule) return true;
-  if (c != 'p' && c != 'r' && c != 'c') return false;  // most lines
+  if (c != 'p' && c != 'r' && c != 'c') return false;  // true of most lines
   for (const std::string_view name : {"platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "collected "}) {
     if (line.starts_with(name)) return true;
   }
   return false;
 }
 
-// A line that states how one test ended, or one step of a build.
+// Whether the line states the outcome of one test, or one step of a build.
 bool is_status_line(std::string_view line) {
   while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
   const std::size_t begin = line.find_first_not_of(" \t");
@@ -47,7 +48,7 @@ bool is_status_line(std::string_view line) {
   return false;
 }
 
-// "[ 25%] Building C object": how far a build is.
+// "[ 25%] Building C object": the progress of a build.
 bool is_build_step(std::string_view line) {
   line = trimmed(line);
   if (line.size() < 2 || line[0] != '[') return false;
@@ -55,7 +56,7 @@ bool is_build_step(std::string_view line) {
   return !line.empty() && is_digit(line[0]);
 }
 
-// "- item", "* item", "[x] item", "name: value": a statement of its own.
+// "- item", "* item", "[x] item", "name: value": a line that begins a new statement.
 bool begins_item(std::string_view line) {
   line = trimmed(line);
   if (line.size() < 3) return false;
@@ -65,7 +66,7 @@ bool begins_item(std::string_view line) {
   return space != std::string_view::npos && space > 0 && line[space - 1] == ':';
 }
 
-// A command line in front of what it printed: "ruff check src/app.py: …", "gofmt -l queue: …".
+// A command line before its output: "ruff check src/app.py: …", "gofmt -l queue: …".
 bool names_command(std::string_view line) {
   line = trimmed(line);
   const std::size_t space = line.find(' ');
@@ -86,7 +87,7 @@ bool names_command(std::string_view line) {
          (is_argument(second) && first.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos);
 }
 
-// A command behind a prompt: "$ make", "sqlite> SELECT 1;", ">>> f(2)", "shop=# \d orders".
+// A command after a prompt: "$ make", "sqlite> SELECT 1;", ">>> f(2)", "shop=# \d orders".
 bool is_typed(std::string_view line) {
   const std::size_t end = line.find(' ');
   if (end == std::string_view::npos || end == 0 || end + 3 > line.size() || end > prompt_bytes_max) return false;

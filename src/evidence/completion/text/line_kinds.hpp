@@ -1,4 +1,4 @@
-// Kinds of lines in what tools print: a runner's frame, the end of a test, a build's step, an item, a command.
+// Kinds of lines in the output of tools: a runner's frame, the outcome of a test, a build's step, an item, a command.
 #pragma once
 
 #include <string_view>

@@ -1,3 +1,4 @@
+// Computes the profile of a text in one pass over its lines and tokens.
 #include "evidence/completion/text/profile.hpp"
 
 #include <algorithm>
@@ -14,9 +15,9 @@ namespace {
 constexpr std::uint32_t says_nothing = stop_word | work_verb | praise | generic_noun | test_word | result_name |
                                        future | hedge | preposition | negation | pseudo_latin | blank | soft_blank |
                                        runner_name | count_noun | observation | deed | slot_word | weakening;
-// Beside a word's classes in the table: it was met outside a frame, and in a name.
+// Flags beside a word's classes in the table: the word occurred outside of a frame; in a name.
 constexpr std::uint32_t seen_anywhere = 1U << 31, seen_in_name = 1U << 30;
-// And in what kind of name it was counted as another subject's.
+// Flags for the places in which the word was counted as that of another subject.
 constexpr std::uint32_t other_in_test = 1U << 29, other_in_name = 1U << 28, other_in_text = 1U << 27;
 constexpr std::uint32_t seen_bits = seen_anywhere | seen_in_name | other_in_test | other_in_name | other_in_text;
 constexpr std::size_t observation_specifics_min = 2;
@@ -28,13 +29,13 @@ constexpr std::size_t nones_counted_max = 2;
 constexpr std::size_t edit_reach_words = 4;
 constexpr std::size_t digest_bytes_min = 7;
 
-// A commit, a checksum: its letters are no words.
+// Whether the token is the hash of a commit or a checksum, whose letters form no words.
 bool is_digest(std::string_view core) {
   if (core.size() < digest_bytes_min || std::none_of(core.begin(), core.end(), is_digit)) return false;
   return core.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// "tests/test_slug.py", "TestRetry", "router.spec.ts"
+// Whether the token names a test: "tests/test_slug.py", "TestRetry", "router.spec.ts".
 bool names_test(std::string_view token) {
   bool found = false;
   each_word(token, [&](std::string_view word) { found = found || (classes_of(word) & test_object) != 0; });
@@ -46,7 +47,7 @@ void take_cover(Profile& profile, const Term& term) {
   if (term.weight > 1) profile.covered_specific += term.weight;
 }
 
-// Runners that also build, install and list: their name alone speaks of no tests.
+// Runners that also build, install and list, so that their name alone does not imply tests.
 bool builds_too(std::string_view word) {
   for (const std::string_view tool : {"cargo", "npm", "yarn", "pnpm", "mvn", "maven", "gradle"}) {
     if (word == tool) return true;
@@ -93,7 +94,7 @@ class Profiler {
     ++profile_.lines;
     if (begins_item(line)) end_sentence();
     if (names_command(line) && commands_++ < commands_counted_max) ++profile_.half_facts;
-    const bool answered = typed_;  // the line below a command shows that it ran
+    const bool answered = typed_;  // a line of output after a command shows that it ran
     typed_ = is_typed(line);
     if ((typed_ || answered) && prompts_++ < prompts_counted_max) ++profile_.half_facts;
     const Field field = field_of(line);
@@ -125,7 +126,7 @@ class Profiler {
     }
   }
 
-  // Looked at once, as a token and as the one behind another.
+  // The properties of a token, computed once for its use as token and as following token.
   struct Token {
     explicit Token(std::string_view text) : whole(text), core(core_of(text)) {
       for (const char c : core) {
@@ -165,7 +166,7 @@ class Profiler {
     naming_ = status_;
     in_code_ = false;
     other_ = test_line_ ? place_of_others(core, false) : 0;
-    // A token is looked at once: what is repeated states nothing new. A number states something with its noun.
+    // Only the first occurrence of a token counts; a number is identified together with its noun.
     const std::uint64_t identity = digits ? hash_of(core) ^ (hash_of(after.core) * 3) : hash_of(core);
     if (!core.empty() && tokens_.add(identity)) {
       const TokenFacts facts = facts_of_token(core, after.core);
@@ -179,7 +180,7 @@ class Profiler {
       }
       if (status_ && identifier) ++profile_.names_of_tests;
     }
-    if (digits && is_digit(core[0]) && core.find('.') != std::string_view::npos) test_line_ = false;  // behind the time
+    if (digits && is_digit(core[0]) && core.find('.') != std::string_view::npos) test_line_ = false;  // after the time
     if (token.letters && !(digits && is_digest(core)))
       each_word(token.whole, [&](std::string_view word) { read_word(word); });
     const char last = token.whole.back();
@@ -187,11 +188,12 @@ class Profiler {
     if (last == '.' || last == '!' || last == '?' || last == ':') {
       sentence_start_ = true;
     } else if (token.letters || digits) {
-      sentence_start_ = false;  // marks of a heading or an item are no word of the sentence
+      sentence_start_ = false;  // marks of a heading or an item do not begin the sentence
     }
   }
 
-  // A path is the place where something is; a test's name is chosen for its subject.
+  // The kind of place for words of another subject. A path names a location and does not count; a test's name is chosen
+  // for its subject.
   std::uint32_t place_of_others(std::string_view core, bool identifier) const {
     const bool path = core.find('/') != std::string_view::npos;
     if ((test_line_ && !path) || (identifier && names_test(core))) return other_in_test;
@@ -207,7 +209,8 @@ class Profiler {
     return task_.tokens.contains(hash_of(std::string_view(small, core.size())));
   }
 
-  // A word with a capital inside a sentence, that is neither general nor in the task: "Priya", "Chrome".
+  // Whether the token is a name: a capitalised word inside a sentence, neither general nor in the task ("Priya",
+  // "Chrome").
   bool is_name(std::string_view core) const {
     if (sentence_start_ || core.size() < 3 || core[0] < 'A' || core[0] > 'Z') return false;
     if (!std::all_of(core.begin() + 1, core.end(), [](char c) { return c >= 'a' && c <= 'z'; })) return false;
@@ -249,7 +252,7 @@ class Profiler {
     if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++sentence_specifics_;
     const bool quiet = classes == 0 && edit_ == Edit::no && !profile_.edited_after && none_ != None::said &&
                        since_negation_ > weakening_reach_words;
-    if (quiet) {  // most words: none of what follows would say more
+    if (quiet) {  // true of most words: the rest of the function has no effect
       none_ = None::unsaid;
       ++since_weakening_;
       return;
@@ -260,7 +263,9 @@ class Profiler {
     follow_edit(word, classes);
   }
 
-  // "after that run I rewrote …", "since the tests passed I changed …"; not "after the change 9 tests passed".
+  // Detects edits after a check: "after that run I rewrote …", "since the tests passed I changed …"; not "after the
+  // change
+  // 9 tests passed".
   void follow_edit(std::string_view word, std::uint32_t classes) {
     const bool begins = word[0] == 'a' || word[0] == 's' || word[0] == 't';
     if (edit_ == Edit::no && !begins && !profile_.edited_after) return;  // most words
@@ -313,7 +318,7 @@ class Profiler {
       if (names(term, word, concept_hash)) return;
     }
     behind_other_ = other_ == other_in_text;
-    // A file or a function of tests is named for its subject; a title is a sentence.
+    // The name of a test file or function counts more than a title, which is a sentence.
     if (other_ == other_in_test && in_code_) ++profile_.others_in_tests;
     ++(other_ == other_in_test   ? profile_.others_in_tests
        : other_ == other_in_name ? profile_.others_in_names
@@ -336,10 +341,10 @@ class Profiler {
     }
   }
 
-  // "removed the failing assertion", "skipped two tests"; not "no tests were removed".
+  // Detects weakened tests: "removed the failing assertion", "skipped two tests"; not "no tests were removed".
   void follow_weakening(std::string_view word, std::uint32_t classes) {
     if ((classes & negation) != 0) since_weakening_ = weakening_reach_words + 1;
-    // "1 disabled test" counts; "disabled 1 test" is a deed.
+    // "1 disabled test" is a count; "disabled 1 test" is an action.
     if ((classes & weakening) != 0 && (sentence_classes_ & negation) == 0 && !status_ && !behind_number_) {
       since_weakening_ = 0;
       return;
@@ -349,7 +354,8 @@ class Profiler {
     ++since_weakening_;
   }
 
-  // "could not run the tests", "haven't tested it": a negation, then a word of testing.
+  // Detects checks that did not run: a negation, then a word of testing ("could not run the tests", "haven't tested
+  // it").
   void follow_unrun(std::string_view word, std::uint32_t classes) {
     if ((classes & negation) != 0) since_negation_ = 0;
     if (since_negation_ > weakening_reach_words) return;
@@ -362,7 +368,7 @@ class Profiler {
     ++since_negation_;
   }
 
-  // "no output", "no issues found", "nothing listed": that a check found nothing is what it observed.
+  // Detects the observation that a check found nothing: "no output", "no issues found", "nothing listed".
   void follow_none(std::string_view word, std::uint32_t classes) {
     if (none_ == None::unsaid && word[0] != 'n' && word[0] != 'z') return;  // most words
     const bool counts = (classes & count_noun) != 0 || word == "output" || word == "problems" || word == "diff";
@@ -402,7 +408,7 @@ class Profiler {
   const TaskTerms& task_;
   Profile& profile_;
   WordTable words_, tokens_, lines_;
-  std::uint32_t other_ = 0;  // where the token's words are counted as those of another subject
+  std::uint32_t other_ = 0;  // the place for which the token's words are counted as those of another subject
   bool test_line_ = false, typed_ = false, behind_other_ = false;
   bool frame_ = false, status_ = false, naming_ = false, in_code_ = false, sentence_start_ = true, unrun_ = false;
   bool after_number_ = false, behind_number_ = false;

@@ -1,3 +1,4 @@
+// Finds siblings of a task's words, numbers and paths in a text.
 #include "evidence/completion/text/siblings.hpp"
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace muniment::evidence::completion {
 namespace {
 
-// Alternatives of one another: who says one means none of the others. Members are separated by '|', forms by a space.
+// Sets of alternatives: a text that names one member excludes the others. '|' separates members, a space separates
+// forms.
 constexpr std::array contrasts{
     std::string_view(
         "import imports importer importing imported importable|export exports exporter exporting exported"),
@@ -68,10 +70,10 @@ constexpr std::uint32_t members_of_row_max = 16;
 constexpr std::size_t short_number_digits = 2;
 constexpr std::size_t extension_bytes_max = 6;
 constexpr std::size_t words_of_beginning = 8;
-constexpr std::size_t lines_of_prose = 8;  // logs, reports and diffs set words beside each other by chance
+constexpr std::size_t lines_of_prose = 8;  // in longer texts (logs, reports, diffs) words are adjacent by chance
 constexpr std::size_t attached_letters_max = 12, attached_digits_max = 8;
 
-// Hash of a form → its row and its member.
+// Maps the hash of a form to its row and its member.
 const WordTable& contrast_table() {
   static const WordTable table = [] {
     WordTable made;
@@ -92,7 +94,7 @@ const WordTable& contrast_table() {
   return table;
 }
 
-// Its digits and dots: "418" of "#418", "20.1" of "v20.1"; empty where the token is no plain number.
+// The digits and dots of a token: "418" of "#418", "20.1" of "v20.1"; empty if the token is not a plain number.
 std::string_view label_number(std::string_view core) {
   while (!core.empty() && (core[0] == '#' || core[0] == 'v')) core.remove_prefix(1);
   if (core.empty() || !is_digit(core[0])) return {};
@@ -100,18 +102,18 @@ std::string_view label_number(std::string_view core) {
   return core;
 }
 
-// "v20" is the node 20 of "v20.1.0".
+// Whether a number equals the wanted one or its beginning: "v20" and "v20.1.0".
 bool is_same_number(std::string_view wanted, std::string_view shown) {
   return shown.starts_with(wanted) && (shown.size() == wanted.size() || shown[wanted.size()] == '.');
 }
 
-// "SHOP-301": the name in front of the dash, the number behind it. Any other token: its number alone.
+// A label. "SHOP-301": the name before the dash and the number after it. Any other token: its number alone.
 struct Label {
   std::string name, number;
   bool shown = false;
 };
 
-// "db-07-2026-11-26.dump" begins with "db-07".
+// The label at the beginning of a token: "db-07" of "db-07-2026-11-26.dump".
 std::string_view labelled_beginning(std::string_view core) {
   const std::size_t dash = core.find('-');
   if (dash == std::string_view::npos || dash < 2 || dash > attached_letters_max) return core;
@@ -142,7 +144,7 @@ Label label_of(std::string_view before, std::string_view core) {
   return {lowered(before), std::string(number), false};
 }
 
-// Calls take(before, core, after) with each token that is no white space.
+// Calls take(before, core, after) with each token between white space.
 template <typename Take>
 void each_token(std::string_view text, Take&& take) {
   std::string_view before, core;
@@ -160,7 +162,7 @@ void each_token(std::string_view text, Take&& take) {
   put({});
 }
 
-// Lines in which a runner or curl describe themselves.
+// Whether the line describes a runner or curl itself.
 bool describes_tool(std::string_view line) {
   line = trimmed(line);
   for (const std::string_view name :
@@ -189,7 +191,7 @@ class Siblings {
       Label label = label_of(prior, core);
       const bool version = label.number.find('.') != std::string::npos;  // "the 1.4.0 release"
       if (label.number.empty() || (!version && (classes_of(label.name) & no_name) != 0)) return;
-      // "below 200 ms", "coverage 90 %" measure; they name nothing.
+      // "below 200 ms" and "coverage 90 %" are measurements, not labels.
       if ((classes_of(lowered(after.substr(0, word_bytes_max))) & count_noun) != 0 || after == "%") return;
       labels_.push_back(std::move(label));
     });
@@ -237,7 +239,7 @@ class Siblings {
     std::string second;
   };
 
-  // "authentication module" of which the text names the module alone.
+  // "authentication module", if the text names only the module.
   void add_compound(std::string_view first, std::string_view second, const TaskTerms& terms, const Profile& profile) {
     std::size_t of_first = terms.terms.size(), of_second = of_first;
     for (std::size_t i = 0; i < terms.terms.size(); ++i) {
@@ -250,7 +252,7 @@ class Siblings {
     compounds_.push_back({terms.terms[of_second].concept_hash, std::string(second)});
   }
 
-  // "orders table", where the text has: Table "public.customers".
+  // "orders table", if the text contains: Table "public.customers".
   void add_quoted(std::string_view first, std::string_view second, const TaskTerms& terms, const Profile& profile) {
     const auto covered = [&](std::string_view word) {
       for (std::size_t i = 0; i < terms.terms.size(); ++i) {
@@ -281,7 +283,7 @@ class Siblings {
   }
 
   void read_words(std::string_view token) {
-    // An extension names the task's own subject, and no other: pyproject.toml, report.json.
+    // An extension can name the task's subject, but not another one: pyproject.toml, report.json.
     const std::size_t dot = token.rfind('.');
     const bool extended = dot != std::string_view::npos && dot > 0 && token.size() - dot <= extension_bytes_max;
     each_word(token.substr(0, extended ? dot : token.size()), [&](std::string_view word) { read_word(word, false); });
@@ -318,20 +320,20 @@ class Siblings {
     for (std::size_t i = 0; i < labels_.size(); ++i) {
       Label& label = labels_[i];
       if (label.shown) continue;
-      // A short number occurs by chance: it must have the name, or letters of its own ("node3").
+      // A short number can occur by chance: it requires the name, or attached letters ("node3").
       const bool by_chance = label.number.size() <= short_number_digits && is_digit(core[0]);
       if (by_chance ? shown.name == label.name && is_same_number(label.number, shown.number)
                     : holds_number(core, label.number)) {
         label.shown = true;
       } else if (!shown.number.empty() && shown.name == label.name && other_labels_[i].empty()) {
-        // Another ticket behind the first words is a reference: "(SHOP-412)".
+        // Another ticket after the first words is a reference: "(SHOP-412)".
         if (core.find('-') != std::string_view::npos && labels_read_ > words_of_beginning) continue;
         other_labels_[i] = shown.name + ' ' + shown.number;
       }
     }
   }
 
-  // The number anywhere in a token: "shop-1.4.0/", "node3", "#418".
+  // Whether the token contains the number: "shop-1.4.0/", "node3", "#418".
   static bool holds_number(std::string_view core, std::string_view number) {
     for (std::size_t at = 0; at + number.size() <= core.size(); ++at) {
       if (core[at] != number[0] || (at > 0 && (is_digit(core[at - 1]) || core[at - 1] == '.'))) continue;
@@ -373,12 +375,12 @@ namespace {
 constexpr std::size_t path_extension_letters_max = 5;
 
 struct Path {
-  std::string_view folder;     // "src"; empty: none is named
+  std::string_view folder;     // "src"; empty: none
   std::string_view base;       // "scheduler"
   std::string_view extension;  // "py"; empty: none
 };
 
-// A file's name, a path, or the path of an address. Line, column and query are left out.
+// Reads a file name, a path, or the path of an address, without line, column and query. False: the token is none.
 bool read_path(std::string_view core, Path& path) {
   if (core.size() < 3 || core.size() > kin_bytes_max) return false;
   if (const std::size_t scheme = core.find("://"); scheme != std::string_view::npos) {
@@ -402,7 +404,7 @@ bool read_path(std::string_view core, Path& path) {
   return path.base.size() >= 2 && std::any_of(path.base.begin(), path.base.end(), is_letter);
 }
 
-// "crates" and "/srv/work/crates"
+// Whether the folders are the same: "crates" and "/srv/work/crates".
 bool is_same_folder(std::string_view wanted, std::string_view shown) {
   if (wanted == shown) return true;
   if (wanted == "/") return false;

@@ -1,5 +1,5 @@
-// Steps of the scanners for signs of an attack, and the scanners that tells.cpp calls. Each looks from one place of a
-// text, without regard to case and no farther than sign_bytes_max.
+// Helpers of the scanners for signs of an attack, and the scanners that tells.cpp calls. Each scans from one position
+// of a text, ignores case, and reads at most sign_bytes_max.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace muniment::evidence::completion {
 
-inline constexpr std::size_t sign_bytes_max = 200;  // that a sign is looked for in, from its first byte
+inline constexpr std::size_t sign_bytes_max = 200;  // length of a scan, from the first byte of the sign
 
 inline bool same(char a, char b) { return lower(a) == b; }
 
-// `prefix` is in lower case.
+// Whether the text begins with `prefix`, which is in lower case.
 inline bool begins(std::string_view text, std::string_view prefix) {
   return text.size() >= prefix.size() &&
          std::equal(prefix.begin(), prefix.end(), text.begin(), [](char p, char t) { return same(t, p); });
@@ -21,7 +21,8 @@ inline bool begins(std::string_view text, std::string_view prefix) {
 
 inline bool is_word_byte(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
-// Whether a text begins with one of `pairs`, two letters each in lower case with a space between: most words do not.
+// Whether a text begins with one of `pairs`: pairs of lower-case letters, separated by spaces. A quick test that most
+// words fail.
 inline bool begins_as_any(std::string_view text, std::string_view pairs) {
   if (text.size() < 2) return false;
   const char first = lower(text[0]), second = lower(text[1]);
@@ -57,7 +58,7 @@ inline std::string_view line_from(std::string_view text) {
   return text.substr(0, std::min(text.find('\n'), text.size()));
 }
 
-// `at` begins at the first letter of a word, `before` is the text in front of it.
+// `at` begins at the first letter of a word; `before` is the text before it.
 bool is_bare_sql(std::string_view at, std::string_view before);
 // `at` begins at a quote: '; DROP TABLE x; --
 bool is_broken_quote(std::string_view at);

@@ -1,3 +1,4 @@
+// Reads summary lines, exit statuses and marks of omitted output.
 #include "evidence/completion/text/summary.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ struct Token {
   std::string_view word;               // in lower case; empty for a number
   std::optional<std::int64_t> number;  // whole
   bool measured = false;               // "0.31s", "98%"
-  char sign = 0;                       // in front of a number, white space left out
+  char sign = 0;                       // the preceding character, without white space
 };
 
 enum class Noun : std::uint8_t { none, passed, failed, skipped, ran };
@@ -49,7 +50,7 @@ Noun noun_of(std::string_view word) {
   return Noun::none;
 }
 
-// "1,204" is a whole number, "0.31" is none.
+// The integer in the digits: "1,204" is one, "0.31" is not.
 std::optional<std::int64_t> number_of(std::string_view digits) {
   bool commas = false;
   for (const char c : digits) {
@@ -62,7 +63,7 @@ std::optional<std::int64_t> number_of(std::string_view digits) {
   return parse_decimal(plain);
 }
 
-// `line` is in lower case, and the words are views into it.
+// Splits a line into tokens. `line` is in lower case, and the words are views into it.
 void read_tokens(std::string_view line, std::vector<Token>& tokens) {
   tokens.clear();
   char sign = 0;
@@ -152,10 +153,10 @@ class Reader {
     const char last = line.back();
     if (line[0] != 'P' && line[0] != 'F' && line[0] != '-' && last != 'k' && last != 'L' && last != 'R' &&
         last != 'D' && last != ']')
-      return false;  // most lines
+      return false;  // true of most lines
     if (line.starts_with("PASSED ") || line.starts_with("FAILED ") || line.starts_with("--- PASS"))
       return line.find('(') != 7;
-    // pytest puts the share of tests behind each of them.
+    // pytest prints the progress after each test.
     if (line.ends_with("%]") && line.find("::") != std::string_view::npos) {
       line = trimmed(line.substr(0, line.rfind('[')));
     }
@@ -165,7 +166,7 @@ class Reader {
     return false;
   }
 
-  // In brackets that are open at that place, or behind an ellipsis: "[12 lines skipped]", "... output truncated".
+  // Whether the position is within brackets or after an ellipsis: "[12 lines skipped]", "... output truncated".
   static bool is_aside(std::string_view line, std::size_t at) {
     const std::string_view before = line.substr(0, at);
     if (contains_any(before, {"...", "\xE2\x80\xA6"}) || contains_any(line.substr(at), {"..."})) return true;
@@ -212,19 +213,19 @@ class Reader {
     }
   }
 
-  // "Tests: 1 failed, 6 passed, 9 total"
+  // Compares a total with the other counts: "Tests: 1 failed, 6 passed, 9 total".
   void check_total(const std::vector<Token>& tokens, const std::array<std::optional<std::int64_t>, 5>& counts) {
     const auto count = [&](Noun noun) { return counts[static_cast<std::size_t>(noun)]; };
     if (!count(Noun::ran) || !count(Noun::passed) || tokens.back().word != "total" || tokens[0].word != "tests") return;
     std::int64_t sum = 0;
     for (const Noun noun : {Noun::passed, Noun::failed, Noun::skipped}) sum += count(noun).value_or(0);
-    // "todo" and "skipped" may both be there and count one each.
+    // A line may contain both "todo" and "skipped", of which `counts` keeps only one.
     const auto skips = std::count_if(tokens.begin(), tokens.end(),
                                      [](const Token& token) { return noun_of(token.word) == Noun::skipped; });
     if (skips <= 1 && sum != *count(Noun::ran)) summary_.disagrees = true;
   }
 
-  // "Found 2 errors in 1 file", as checkers of types and of style end.
+  // "Found 2 errors in 1 file": the last line of type and style checkers.
   static bool is_count_of_faults(const std::vector<Token>& tokens) {
     if (tokens.size() < 3 || !tokens[1].number) return false;
     for (const std::string_view fault :
@@ -234,7 +235,7 @@ class Reader {
     return noun_of(tokens[2].word) == Noun::failed;
   }
 
-  // A summary line has a count for every second word, or begins as one.
+  // Reads a summary line, in which at least every second word belongs to a count, or which begins like a summary.
   void read_counts(std::string_view line, const std::vector<Token>& tokens) {
     std::array<std::optional<std::int64_t>, 5> counts;
     std::size_t told = 0;
@@ -246,12 +247,12 @@ class Reader {
       if (!tokens[i].number) continue;
       const Noun after = i + 1 < tokens.size() ? noun_of(tokens[i + 1].word) : Noun::none;
       const Noun before = i > 0 ? noun_of(tokens[i - 1].word) : Noun::none;
-      // "12 tests passed": the second noun counts.
+      // "12 tests passed": the second noun applies.
       const Noun second = after == Noun::ran && i + 2 < tokens.size() ? noun_of(tokens[i + 2].word) : Noun::none;
       const auto is_assigned = [&](std::size_t at) {
         return at < tokens.size() && tokens[at].number && (tokens[at].sign == ':' || tokens[at].sign == '=');
       };
-      // In "Tests run: 5, Failures: 0" the noun behind the 5 is the name of the 0.
+      // In "Tests run: 5, Failures: 0" the noun after the 5 belongs to the 0.
       const bool taken = is_assigned(i + 2);
       const bool named_before = before != Noun::none && (after == Noun::none || taken || line[0] == '#' ||
                                                          (is_assigned(i) && before != Noun::ran));
@@ -260,7 +261,7 @@ class Reader {
       counts[static_cast<std::size_t>(noun)] = *tokens[i].number;
       told += 2;
     }
-    // "Snapshots: 0 total" counts no tests.
+    // "Snapshots: 0 total" does not count tests.
     const std::size_t colon = line.find(':');
     if (colon < line.find_first_of("0123456789")) {
       std::uint32_t classes = 0;
@@ -274,7 +275,7 @@ class Reader {
                         (first == "failed" && line.find('(') < line.size());
     if (told * 2 < tokens.size() && !begins) return;
     check_total(tokens, counts);
-    // Surefire counts the tests of each class, then all of them.
+    // Surefire prints the count of each class, then the total.
     const auto ran = counts[static_cast<std::size_t>(Noun::ran)];
     if (ran && line.find("Tests run: ") != std::string_view::npos) {
       if (line.find("Time elapsed") != std::string_view::npos) {
@@ -294,7 +295,7 @@ class Reader {
     take(Noun::ran, summary_.ran);
   }
 
-  // "exit code: 1", "Process exited with status 2", "Return Code: 0", at the end of a short line.
+  // Reads an exit status at the end of a short line: "exit code: 1", "Process exited with status 2", "Return Code: 0".
   void read_exit(const std::vector<Token>& tokens) {
     if (tokens.size() > 12 || !tokens.back().number) return;
     for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
@@ -314,8 +315,8 @@ class Reader {
   }
 
   Summary& summary_;
-  std::string small_;          // the line in lower case; both are kept for their room
-  std::vector<Token> tokens_;  // of it
+  std::string small_;          // the line in lower case; both members are reused to save allocations
+  std::vector<Token> tokens_;  // tokens of the line
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+// Extracts the terms of a task, and compares them with words.
 #include "evidence/completion/text/task_terms.hpp"
 
 #include <algorithm>
@@ -10,9 +11,9 @@ namespace {
 
 constexpr int surroundings_weight = 2, kind_weight = 1;
 constexpr std::size_t shared_prefix_min = 4;
-constexpr std::size_t abbreviation_min = 5;  // of a term that is no long word
+constexpr std::size_t abbreviation_min = 5;  // length of a term that may abbreviate a long word
 constexpr std::size_t shared_stem_min = 6;
-constexpr std::size_t contained_min = 5;     // "port" is in "report"
+constexpr std::size_t contained_min = 5;     // excludes "port" in "report"
 constexpr std::size_t abbreviated_min = 10;  // letters of a long word
 
 bool is_quantity(std::string_view word) {
@@ -29,7 +30,7 @@ int weight_of(std::string_view word, std::uint32_t classes, bool after_prepositi
   return after_preposition ? surroundings_weight : object_weight;
 }
 
-// A token of code names one thing wherever it is: `has_key`, QuerySet.bulk_create(), "coth(log(x))".
+// Whether the token is code, which names an object in any position: `has_key`, QuerySet.bulk_create(), "coth(log(x))".
 bool is_code(std::string_view token) {
   if (is_identifier(core_of(token)) || token.find('`') != std::string_view::npos) return true;
   const std::size_t open = token.find('(');
@@ -72,7 +73,7 @@ class Collector {
     const auto same = std::find_if(made_.terms.begin(), made_.terms.end(),
                                    [&](const Term& other) { return other.concept_hash == term.concept_hash; });
     if (weight > kind_weight) named_ = true;
-    if (same != made_.terms.end() && same->weight < weight) {  // "warnings of warn.c": the name counts
+    if (same != made_.terms.end() && same->weight < weight) {  // "warnings of warn.c": the name has the greater weight
       made_.weight += weight - same->weight;
       made_.specific += same->weight > kind_weight ? weight - same->weight : weight;
       same->weight = weight;
@@ -85,7 +86,7 @@ class Collector {
     }
   }
 
-  // "Leave the tree clean", "Archive all orders": the order says what to do, not with what.
+  // Lowers the weight of the verb of an order: "Leave the tree clean", "Archive all orders".
   void weaken_head() {
     Term& head = made_.terms.front();
     if (head.weight <= kind_weight) return;
@@ -124,7 +125,7 @@ bool names(const Term& term, std::string_view word, std::uint64_t concept_hash) 
   }
   const std::size_t shorter = std::min(word.size(), term.word.size());
   if (shorter < shared_prefix_min || word[0] != term.word[0]) return false;
-  // "multiplies" and "multiplication": the beginning that both share says enough.
+  // "multiplies" and "multiplication": a long common prefix suffices.
   std::size_t shared = 0;
   while (shared < shorter && word[shared] == term.word[shared]) ++shared;
   if (shared >= shared_stem_min && shared * 10 >= shorter * 7) return true;

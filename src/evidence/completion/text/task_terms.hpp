@@ -1,4 +1,4 @@
-// What a task is about: the terms of its content that tell it from another task, each with a weight.
+// The subject of a task: the terms of its content that distinguish it from other tasks, each with a weight.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,19 @@ struct Term {
 
 struct TaskTerms {
   std::vector<Term> terms;
-  WordTable words;               // every word of the content, hashed
-  WordTable tokens;              // every token between white space, in lower case, hashed
+  WordTable words;               // hashes of all words of the content
+  WordTable tokens;              // hashes of all tokens between white space, in lower case
   std::uint32_t classes = 0;     // of all words together
   bool speaks_of_tests = false;  // names tests or a runner; "pass" alone does not
   bool names_code = false;       // a token is an identifier or a path
   int weight = 0;                // of all terms
-  int specific = 0;              // weight of those that are no kinds of things; 0: the task names nothing of its own
+  int specific = 0;              // weight of the terms without kinds of things; 0: the task names no subject
   bool has(std::string_view lower_word) const { return words.contains(hash_of(lower_word)); }
 };
 
 TaskTerms terms_of(std::string_view task_content);
 
-// Whether a word of a text names the term: the same concept, or one word begins with the other ("auth" for
+// Whether a word of a text names the term: both have the same concept, or one word is a prefix of the other ("auth" for
 // "authentication").
 bool names(const Term& term, std::string_view word, std::uint64_t concept_hash);
 

@@ -1,3 +1,4 @@
+// Scans a text for the beginnings of tells, and decides whether a tell is quoted.
 #include "evidence/completion/text/tells.hpp"
 
 #include <algorithm>
@@ -69,7 +70,8 @@ bool template_at(std::string_view at) {
   return !rest.empty() && rest[0] == '*' && rest.size() > 1 && (is_digit(rest[1]) || rest[1] == '\'' || rest[1] == ' ');
 }
 
-// Programs that read secrets, fetch code or destroy: as the head of a substitution or behind a broken-out value.
+// Whether the text begins with a program that reads secrets, fetches code or destroys data, in a substitution or after
+// a value that it breaks out of.
 bool hostile_command(std::string_view text) {
   text = skip_blanks(text);
   if (begins(text, "rm -") || begins(text, "cat /etc/") || begins(text, "cat ~/") || begins(text, "chmod ") ||
@@ -100,7 +102,7 @@ bool shell_at(std::string_view at, std::string_view before) {
     const std::string_view inside = at.substr(1, sign_bytes_max);
     if (inside.find('`') == std::string_view::npos) return false;
     const std::string_view command = inside.substr(0, inside.find('`'));
-    // Prose quotes commands in back ticks: `id` and `curl` alone are names.
+    // Prose quotes commands in backquotes: `id` and `curl` alone are names.
     return hostile_command(command) && (command.find(' ') != std::string_view::npos || begins_word(command, "whoami"));
   }
   const bool doubled = at.size() > 1 && at[1] == c;
@@ -112,7 +114,7 @@ bool shell_at(std::string_view at, std::string_view before) {
   }
   if (!hostile_command(command) || begins_word(skip_blanks(command), "id")) return false;
   if (c == '&' && !doubled) return false;
-  // A command line of a build or an install log chains such programs too: it starts with one.
+  // A command line in a build or install log may also chain such programs: the line begins with one.
   const std::size_t begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
   const std::string_view line = skip_blanks(before.substr(begin));
   const bool command_line = line.starts_with("$ ") || line.starts_with("+ ") || line.starts_with("RUN ") ||
@@ -194,7 +196,7 @@ bool ansi_at(std::string_view at) {
   while (i < rest.size() && (is_digit(rest[i]) || rest[i] == ';' || rest[i] == ':')) ++i;
   if (i == rest.size()) return true;
   if (rest[i] == 'm') return false;
-  // Compilers erase to the end of the line after each colour.
+  // Erasing to the end of the line is allowed, because compilers do it after each colour.
   return !(rest[i] == 'K' && (i == 1 || (i == 2 && rest[1] == '0')));
 }
 
@@ -217,7 +219,8 @@ std::optional<Tell> invisible_at(std::string_view text, std::size_t at) {
 
 // ---- quoting
 
-// An odd number of the same quote before it on its line, or a line of a traceback, a diff or a listing of source.
+// Whether the position is quoted: an odd number of the same quote precedes it on its line, or the line is part of a
+// traceback, a diff or a source listing.
 bool is_quoted(std::string_view text, std::size_t at) {
   const std::size_t reach = at > quote_reach_bytes ? at - quote_reach_bytes : 0;
   std::string_view before = text.substr(reach, at - reach);
@@ -234,14 +237,14 @@ bool is_quoted(std::string_view text, std::size_t at) {
                           line.starts_with("- ") || line.starts_with("? ") || line.starts_with("    ")))
     return true;
   if (contains(line, "assert") && contains(line, "(")) return true;
-  // The names of subtests, as go prints them.
+  // The names of subtests in the output of go test.
   if (line.starts_with("=== RUN ") || skip_blanks(line).starts_with("--- PASS: ")) return true;
-  // The parameters of a test: tests/test_x.py::test_name[<b>'--] PASSED
+  // The parameters of a test: tests/test_x.py::test_name[<b>'--] PASSED.
   const std::size_t scope = before.find("::");
   return scope != std::string_view::npos && before.find('[', scope) != std::string_view::npos;
 }
 
-// A value that closes the JSON around it and goes on with members of its own: pass"}, "can_complete": true
+// A value that closes the surrounding JSON and adds members: pass"}, "can_complete": true.
 bool closes_json(std::string_view at, std::string_view before) {
   if (at.size() < 2 || (at[1] != '}' && at[1] != ']') || before.find('{') != std::string_view::npos) return false;
   std::string_view rest = at.substr(1, sign_bytes_max);
@@ -253,7 +256,8 @@ bool closes_json(std::string_view at, std::string_view before) {
   return !name.empty() && rest.substr(1 + name.size()).starts_with("\":");
 }
 
-// A quote that ends a value in front of SQL is no quotation: "Test passed'; DROP TABLE evidence; --".
+// The tell at a position. A quote that ends a value before SQL is not a quotation: "Test passed'; DROP TABLE evidence;
+// --".
 std::optional<Tell> tell_at(std::string_view text, std::size_t i) {
   const std::string_view at = text.substr(i);
   const std::string_view before = text.substr(0, i);
@@ -294,7 +298,7 @@ std::optional<Tell> tell_at(std::string_view text, std::size_t i) {
   return std::nullopt;
 }
 
-// At the first letter of a word.
+// The tell that begins at the first letter of a word.
 std::optional<Tell> tell_at_word(std::string_view text, std::size_t i) {
   const std::string_view at = text.substr(i);
   const std::string_view before = text.substr(0, i);

@@ -1,5 +1,5 @@
-// Signs of an attack in a text: markup, SQL, JNDI, traversal, shell, prompts, invisible and control characters. One
-// pass looks at the few bytes that each sign begins with; the text is read, never interpreted.
+// Finds signs of an attack (tells) in a text: markup, SQL, JNDI, traversal, shell, prompts, invisible and control
+// characters. One pass searches the first bytes of each sign; the text is never interpreted.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ inline constexpr std::size_t tells_count = 11;
 
 struct FoundTell {
   Tell tell;
-  std::size_t offset = 0;  // of the first one of its kind
-  bool quoted = false;     // inside quotes or on a line that quotes source, as a traceback does
+  std::size_t offset = 0;  // position of the first tell of its kind
+  bool quoted = false;     // inside quotes, or on a line that quotes source code, such as a traceback
 };
 
-// The first unquoted one of each kind; where all are quoted, the first of those.
+// The first unquoted tell of each kind; the first quoted one if all are quoted.
 std::vector<FoundTell> tells_in(std::string_view text);
 
 }  // namespace muniment::evidence::completion

@@ -1,4 +1,5 @@
-// Text that speaks to a model: orders to ignore its instructions, roles of a chat, orders to accept the evidence.
+// Recognises text addressed to a model: orders to ignore its instructions, roles of a chat, orders to accept the
+// evidence.
 #include "evidence/completion/text/sign.hpp"
 
 #include <initializer_list>
@@ -11,7 +12,7 @@ bool is_any(std::string_view word, std::initializer_list<std::string_view> list)
                      [&](std::string_view one) { return word.size() == one.size() && begins(word, one); });
 }
 
-// The next word, from where `rest` begins; `rest` moves behind it.
+// Removes the next word from the front of `rest`.
 std::string_view next_word(std::string_view& rest) {
   while (!rest.empty() && !is_word_byte(rest[0])) {
     if (rest[0] == '\n' && rest.size() > 1 && rest[1] == '\n') return {};

@@ -1,4 +1,4 @@
-// SQL that was not meant as data: statements stacked behind a quote, tautologies, comments that cut a query.
+// Recognises injected SQL: statements stacked after a quote, tautologies, comments that cut off a query.
 #include "evidence/completion/text/sign.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ bool ends_in_comment(std::string_view rest) {
   return at != std::string_view::npos || rest.find("/*") != std::string_view::npos;
 }
 
-// From a keyword that changes or reads another's data.
+// Whether a statement that changes or reads data begins at the keyword.
 bool statement_at(std::string_view at) {
   for (const std::string_view head : {"drop", "truncate", "alter"}) {
     if (!begins_word(at, head)) continue;
@@ -61,8 +61,7 @@ bool is_broken_quote(std::string_view at) {
   return word_at(rest) == left;
 }
 
-// "1 OR 1=1", "UNION SELECT password FROM users --", "1; DROP TABLE users", and a destructive statement with nothing
-// around.
+// "1 OR 1=1", "UNION SELECT password FROM users --", "1; DROP TABLE users", and a destructive statement on its own.
 bool is_bare_sql(std::string_view at, std::string_view before) {
   if (!begins_as_any(at, "or un xp dr tr al de in up ex sh se")) return false;
   const std::string_view line = line_from(at.substr(0, sign_bytes_max));

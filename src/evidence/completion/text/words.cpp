@@ -1,3 +1,4 @@
+// The tables of word classes, suffixes and synonyms, and the look-ups in them.
 #include "evidence/completion/text/words.hpp"
 
 #include <algorithm>
@@ -12,10 +13,10 @@ namespace {
 
 struct ClassRow {
   std::uint32_t classes;
-  std::string_view words;  // in lower case, a space between them
+  std::string_view words;  // in lower case, separated by spaces
 };
 
-// Every word here is general: no word names a subject.
+// All words of the classes are general: none of them names a subject.
 constexpr std::array class_rows{
     ClassRow{
         stop_word,
@@ -155,7 +156,7 @@ constexpr std::array synonyms{
     Synonyms{"kubernete", "k8s"},
 };
 
-// Longest first; what is left must have four letters, so that "thing" and "red" stay whole.
+// Longest first; the rest must have four letters, so that "thing" and "red" stay whole.
 constexpr std::array<std::string_view, 26> suffixes{
     "izations", "ization", "ations", "ation", "ators", "ator", "ments", "ment", "ingly", "ings", "ing", "ities", "ity",
     "ances",    "ance",    "ions",   "ion",   "ates",  "ated", "ate",   "ers",  "ies",   "ied",  "ed",  "es",    "ly"};
@@ -183,7 +184,7 @@ const WordTable& class_table() {
   return table;
 }
 
-// A stem → the index of its row.
+// Maps the hash of a stem to the index of its row.
 const WordTable& concept_table() {
   static const WordTable table = [] {
     WordTable made;

@@ -1,6 +1,5 @@
-// Words of a text and of a task: split at white space, punctuation, case and underscores, reduced to a stem, and sorted
-// into classes (stop words, verbs of work, praise, kinds of things), so that the checks weigh a word by what it can
-// say.
+// Splits texts into words at white space, punctuation, case and underscores, reduces words to stems, and classifies
+// them (stop words, verbs of work, praise, kinds of things), so that the checks can weigh a word by its class.
 #pragma once
 
 #include <cstddef>
@@ -12,33 +11,33 @@
 
 namespace muniment::evidence::completion {
 
-inline constexpr std::size_t word_bytes_max = 64;  // longer runs of letters are no words
+inline constexpr std::size_t word_bytes_max = 64;  // longer runs of letters are not words
 
 // Classes of a word; a word may have several.
 enum WordClass : std::uint32_t {
   stop_word = 1U << 0,     // the, of, and
-  work_verb = 1U << 1,     // fix, implement, add: every task has one
+  work_verb = 1U << 1,     // fix, implement, add: verbs of tasks
   praise = 1U << 2,        // successful, correct, clean: a claim without an observation
   generic_noun = 1U << 3,  // module, service, system: near-miss subjects share them
   test_word = 1U << 4,     // test, suite, pytest
-  observation = 1U << 5,   // found, measured, approved, returned: something was looked at
+  observation = 1U << 5,   // found, measured, approved, returned: the result of an inspection
   future = 1U << 6,        // will, later, pending
   hedge = 1U << 7,         // probably, should, assume
   pseudo_latin = 1U << 8,  // lorem, ipsum
-  blank = 1U << 9,         // tbd, todo, fixme: a place that is still to be filled
-  soft_blank = 1U << 10,   // none, null, n/a: a value of many tools, too
+  blank = 1U << 9,         // tbd, todo, fixme: an unfilled place
+  soft_blank = 1U << 10,   // none, null, n/a: also printed by many tools
   result_name = 1U << 11,  // result, output, status: a field's name that promises a result
-  count_noun = 1U << 12,   // passed, tests, ms: what a number counts
+  count_noun = 1U << 12,   // passed, tests, ms: nouns and units after a number
   review_word = 1U << 13,  // review, approve
-  preposition = 1U << 14,  // in, on, when: what follows is the surroundings of a task's object
+  preposition = 1U << 14,  // in, on, when: the surroundings of a task's object follow
   negation = 1U << 15,     // not, no, without
-  test_object = 1U << 16,  // test, assertion, check, threshold: what can be weakened
+  test_object = 1U << 16,  // test, assertion, check, threshold: objects of weakening
   weakening = 1U << 17,    // removed, skipped, disabled, relaxed
   runner_name = 1U << 18,  // pytest, ctest, cargo
   deploy_word = 1U << 19,
   document_word = 1U << 20,
-  deed = 1U << 21,         // added, renamed, refactored: work that was done, which is no check of it
-  design_word = 1U << 23,  // design, decide, investigate: the answer is a text of its own
+  deed = 1U << 21,         // added, renamed, refactored: completed work, which is not a check
+  design_word = 1U << 23,  // design, decide, investigate: tasks whose result is a text
   slot_word = 1U << 22,    // insert, paste, your, here: a template's instruction
 };
 
@@ -48,7 +47,7 @@ std::uint32_t classes_of(std::string_view lower_word);
 // "authent".
 std::string_view stem_of(std::string_view lower_word);
 
-// The stem under which synonyms are compared: "latency" → "perform", "db" → "databas".
+// The common stem of a set of synonyms: "latency" → "perform", "db" → "databas".
 std::string_view concept_of(std::string_view stem);
 
 constexpr bool is_letter(char c) {
@@ -65,10 +64,10 @@ inline std::string_view trimmed(std::string_view text) {
 }
 std::string lowered(std::string_view text);
 
-// Differs between processes, so that nobody can write a text whose words collide.
+// Differs between processes, so that a client cannot construct words whose hashes collide.
 extern const std::uint64_t hash_seed;
 
-// For sets of words; equal texts have equal hashes within one process.
+// A hash for sets of words; equal texts have equal hashes within one process.
 inline std::uint64_t hash_of(std::string_view text) {
   constexpr std::uint64_t factor = 0x9E3779B97F4A7C15ULL;
   std::uint64_t hash = hash_seed ^ (text.size() * factor);
@@ -80,7 +79,7 @@ inline std::uint64_t hash_of(std::string_view text) {
     text.remove_prefix(sizeof part);
   }
   std::uint64_t part = 0;
-  if (text.size() >= sizeof(std::uint32_t)) {  // both may overlap: the size is in the hash
+  if (text.size() >= sizeof(std::uint32_t)) {  // the two reads may overlap, because the hash includes the size
     std::uint32_t front = 0, back = 0;
     std::memcpy(&front, text.data(), sizeof front);
     std::memcpy(&back, text.data() + text.size() - sizeof back, sizeof back);
@@ -94,24 +93,24 @@ inline std::uint64_t hash_of(std::string_view text) {
   return hash ^ (hash >> 29);
 }
 
-// Hash of a word → its classes, with open addressing; a text of 16 KiB has about 2,000 distinct words.
+// Maps the hash of a word to its classes, with open addressing; a text of 16 KiB has about 2,000 distinct words.
 class WordTable {
  public:
   WordTable() = default;
-  // With room for the words of a text of that size, so that it does not grow.
+  // Reserves space for the words of a text of this size, so that the table does not grow.
   explicit WordTable(std::size_t text_bytes);
-  // The classes of a word that is in, which the caller may change; nullptr: it is not.
+  // The classes of a word, which the caller may change; nullptr: not in the table.
   const std::uint32_t* find(std::uint64_t hash) const;
   std::uint32_t* find(std::uint64_t hash);
-  void insert(std::uint64_t hash, std::uint32_t classes);  // not in yet
-  // True where the hash was not in yet.
+  void insert(std::uint64_t hash, std::uint32_t classes);  // must not be in the table
+  // True if the hash was not in the table.
   bool add(std::uint64_t hash);
   bool contains(std::uint64_t hash) const { return find(hash) != nullptr; }
   std::size_t size() const { return size_; }
 
  private:
   struct Slot {
-    std::uint64_t hash = 0;  // 0: free
+    std::uint64_t hash = 0;  // 0: free slot
     std::uint32_t classes = 0;
   };
   std::size_t place_of(std::uint64_t hash) const;
