@@ -1,7 +1,7 @@
-"""A real daemon for a test: started in a folder of its own, stopped, killed, frozen, looked into.
+"""Runs a real daemon for a test in a folder of its own, and can stop, kill, freeze and inspect it.
 
-The tests speak to it through clients/python/muniment, or through a raw socket where it is the framing
-that is tested. Every test class has its own daemon and folder, so that files can run side by side.
+The tests use clients/python/muniment, or a raw socket in tests of the framing. Each test class has its own
+daemon and folder, so that files can run in parallel.
 """
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ import muniment  # noqa: E402  (found through the path above)
 BUILD = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test"))
 GOLDEN = ROOT / "tests" / "golden" / "errors"
 SANITIZER_REPORT = re.compile(r"(Address|Leak|Thread)Sanitizer:|: runtime error: ")
-START_S = 60.0   # two cores may be running three other daemons
+START_S = 60.0   # two cores may be shared with three other daemons
 
 
 def shared_data() -> pathlib.Path:
-    """The traces and collections that are kept beside the checkout."""
+    """Returns the folder of the traces and collections beside the checkout."""
     return pathlib.Path(os.environ.get("MUNIMENT_SHARED", ROOT.parent / "shared")) / "data"
 
 
 def remove_in_use(folder: pathlib.Path) -> None:
-    """All that is in a folder, where somebody goes on making and removing files meanwhile."""
+    """Removes a folder in which another process creates and removes files meanwhile."""
     for _ in range(100):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
@@ -54,12 +54,12 @@ def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 60.0)
 
 
 class Daemon:
-    """munimentd --data DIR, with failpoints that `failpoint` of a start arms."""
+    """munimentd --data DIR; the argument `failpoint` of a start arms failpoints."""
 
     def __init__(self, *, arguments: tuple[str, ...] = (), config: str = "",
                  env: Optional[dict[str, str]] = None, build: Optional[pathlib.Path] = None):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
-        self.folder.chmod(0o755)   # the private Postgres runs as another user when we are root
+        self.folder.chmod(0o755)   # if the test runs as root, the private Postgres runs as another user
         self.data = self.folder / "data"
         self.log = self.folder / "daemon.log"
         self.failpoint_log = self.folder / "failpoints"
@@ -88,7 +88,7 @@ class Daemon:
         return self
 
     def refused_start(self) -> tuple[int, str]:
-        """It must not come up: its exit status, and what it said."""
+        """Starts the daemon, which must fail to start. Returns its exit status and its output."""
         self.process = self.spawn()
         return self.process.wait(START_S), self.log_tail()
 
@@ -100,7 +100,7 @@ class Daemon:
                 raise AssertionError(f"munimentd exited with {self.process.returncode}:\n{self.log_tail()}")
             try:
                 with muniment.connect(self.socket, deadline_s=5) as client:
-                    if client.call("server.health")["database"] == "up":   # one that refuses appends has started, too
+                    if client.call("server.health")["database"] == "up":   # a daemon that refuses appends has also started
                         return
             except muniment.MunimentError:
                 pass
@@ -112,13 +112,13 @@ class Daemon:
         return muniment.connect(self.socket, **options)
 
     def let_others_in(self) -> None:
-        """Opens the way to the socket to other users of the machine; who is served, allowed_uids says."""
+        """Makes the socket accessible to other users of the machine; allowed_uids selects the users that are served."""
         for folder in [self.data, *self.data.parents]:
             if folder.stat().st_mode & 0o001 == 0:
                 folder.chmod(folder.stat().st_mode | 0o011)
 
     def raw_as(self, uid: int) -> "Raw":
-        """A connection of another user of the machine; only root can make it."""
+        """Returns a connection of another user of the machine; requires root."""
         self.let_others_in()
         os.setegid(uid)
         os.seteuid(uid)
@@ -129,13 +129,13 @@ class Daemon:
             os.setegid(0)
 
     def stop(self, timeout_s: float = 60.0) -> int:
-        """SIGTERM; the exit status."""
+        """Sends SIGTERM. Returns the exit status."""
         assert self.process is not None
         self.process.terminate()
         return self.process.wait(timeout_s)
 
     def kill(self) -> None:
-        """SIGKILL to the daemon alone: its Postgres is orphaned, as after a crash."""
+        """Sends SIGKILL to the daemon alone: its Postgres is orphaned, as after a crash."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
@@ -144,7 +144,7 @@ class Daemon:
         return self.start(failpoint=failpoint)
 
     def postgres_pid(self) -> Optional[int]:
-        """The private Postgres, if it is alive."""
+        """Returns the process id of the private Postgres if it is alive."""
         for path in self.data.glob("*/postmaster.pid"):
             with contextlib.suppress(OSError, ValueError, IndexError):
                 pid = int(path.read_text().split()[0])
@@ -161,12 +161,12 @@ class Daemon:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
 
     def sanitized(self) -> bool:
-        """Whether its memory is mostly a sanitizer's."""
+        """Whether the daemon is built with a sanitizer, which uses most of its memory."""
         assert self.process is not None
         return re.search("lib[at]san", pathlib.Path(f"/proc/{self.process.pid}/maps").read_text()) is not None
 
     def destroy(self) -> None:
-        """Ends whatever is left, quickly, and removes the folder. What a sanitizer has found fails the test."""
+        """Ends the remaining processes quickly, and removes the folder. A sanitizer's report fails the test."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
             self.process.terminate()
@@ -185,7 +185,7 @@ class Daemon:
             raise AssertionError(log[max(0, found.start() - 200):][:20_000])
 
     def sql(self, query: str, *, check: bool = True) -> list[list[str]]:
-        """Rows of a query, as text, past the daemon: as the database's superuser."""
+        """Runs a query as the database's superuser, without the daemon. Returns the rows as text."""
         with self.client() as client:
             uri = client.call("server.status")["database"]
         return self.sql_at(uri, query, check=check)
@@ -205,7 +205,7 @@ def children(pid: int) -> list[int]:
 
 
 def alive(pid: int) -> bool:
-    """Running, and not a zombie that nobody has waited for yet."""
+    """Whether the process runs and is not a zombie."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
@@ -213,7 +213,7 @@ def alive(pid: int) -> bool:
 
 
 class Raw:
-    """A bare connection: bytes out, lines in."""
+    """A raw connection: sends bytes, receives lines."""
 
     def __init__(self, path: str, timeout_s: float = 60.0):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -235,7 +235,7 @@ class Raw:
                               "params": params}).encode() + b"\n")
 
     def line(self) -> Optional[dict[str, Any]]:
-        """The next message; None when the daemon has closed the connection."""
+        """Returns the next message; None if the daemon has closed the connection."""
         while b"\n" not in self.buffer:
             try:
                 chunk = self.socket.recv(1 << 16)
@@ -266,10 +266,10 @@ class Raw:
 
 
 class DaemonCase(unittest.TestCase):
-    """One client and one open run for each test, and a daemon for the class.
+    """A test case with one client and one open run for each test, and a daemon for the class.
 
-    `shared = True`: all classes of the file that say so, with the same `config`, have one daemon together. It is for
-    classes that neither stop, restart or damage their daemon nor count on being alone with it.
+    `shared = True`: all such classes of the file with the same `config` share one daemon. A shared daemon must not be
+    stopped, restarted or damaged, and a test must not rely on being its only client.
     """
 
     config = ""
@@ -297,7 +297,7 @@ class DaemonCase(unittest.TestCase):
         self.run_id = self.new_run()
 
     def new_run(self, name: str = "", **more: Any) -> str:
-        """A run named after the test, so that messages are the same each time."""
+        """Starts a run named after the test, so that messages are reproducible."""
         run_id = re.sub(r"[^A-Za-z0-9._-]", "-", self._testMethodName)[:100] + (f".{name}" if name else "")
         return self.client.again(lambda: self.client.call("run.start", run_id=run_id, agent={"name": "test"}, **more))["run_id"]
 
@@ -305,7 +305,7 @@ class DaemonCase(unittest.TestCase):
         return self.client.call(method, **params)
 
     def followed(self) -> dict[str, Any]:
-        """The status, once the followers have seen all of the log as it is now."""
+        """Returns the status after the followers have read the present log."""
         size = self.call("server.status")["log"]["size"]
 
         def caught_up() -> Optional[dict[str, Any]]:
@@ -316,7 +316,7 @@ class DaemonCase(unittest.TestCase):
 
     def restart(self) -> None:
         self.daemon.start()
-        self.client.close()   # the next call connects anew
+        self.client.close()   # the next call reconnects
 
     def note(self, run_id: Optional[str] = None, **body: Any) -> dict[str, Any]:
         return self.client.append(run_id or self.run_id, "x.test.noted", body)
@@ -334,7 +334,7 @@ class DaemonCase(unittest.TestCase):
 
     @contextlib.contextmanager
     def refused(self, code: str, golden: str = "", **data: Any) -> Iterator[list[muniment.MunimentError]]:
-        """What is inside must be refused with `code`, these members in `data`, and the golden message."""
+        """Expects the block to fail with `code`, these members in `data`, and the golden message."""
         caught: list[muniment.MunimentError] = []
         try:
             yield caught
@@ -350,7 +350,7 @@ class DaemonCase(unittest.TestCase):
             self.golden(golden, f"{error}\n")
 
     def golden(self, name: str, text: str) -> None:
-        """`text`, but for what differs from run to run, is what tests/golden/errors/<name> holds."""
+        """Checks that `text`, with its variable parts masked, equals tests/golden/errors/<name>."""
         for pattern, stand_in in ((r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uuid>"),
                                   (r"\b\d\d:\d\d:\d\dZ", "<time>"), (r"\(seq \d+\)", "(seq <n>)")):
             text = re.sub(pattern, stand_in, text)
@@ -367,10 +367,10 @@ class DaemonCase(unittest.TestCase):
         return raw
 
     def assert_alive(self) -> None:
-        """Nothing was lost and nothing halted: the daemon and this test's run still take events."""
+        """Checks that nothing was lost or halted: the daemon and this test's run still accept events."""
         self.note(still="here")
 
 
 def main() -> None:
-    """For `python3 tests/functional/test_x.py`; scripts/test runs files through tests/support/run_python.py."""
+    """Runs the tests of `python3 tests/functional/test_x.py`; scripts/test uses tests/support/run_python.py."""
     unittest.main(verbosity=2)

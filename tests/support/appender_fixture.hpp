@@ -1,4 +1,4 @@
-// A log with an append thread, and the ways to make its Postgres refuse, block and break under it.
+// A log with an append thread, and methods that make its Postgres reject, block or disconnect.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class AppenderTest : public LogFixture {
  protected:
   void SetUp() override {
     LogFixture::SetUp();
-    admin_ = empty_database();  // of the same server, for what the log's own database does not let one do
+    admin_ = empty_database();  // for commands that the log's own database does not allow
     name_ = ask_sql(uri, "SELECT current_database()");
     run_ = runs->find(log_run_id);
   }
@@ -40,7 +40,7 @@ class AppenderTest : public LogFixture {
     return made;
   }
 
-  // One that Postgres refuses for a row beside its event.
+  // A request that Postgres rejects because of a row beside its event.
   store::AppendRequest dangling() {
     store::AppendRequest made = request("x.test.dangling");
     made.rows.push_back(
@@ -58,7 +58,7 @@ class AppenderTest : public LogFixture {
     return answer;
   }
 
-  // `action` in the insert of an event of this type, the second time that one comes: its batch was refused by then.
+  // Runs `action` in the second insert of an event of this type, which follows the rejection of its batch.
   void at_second_pass(const std::string& type, const std::string& action) {
     run_sql(uri,
             "CREATE SEQUENCE passes; GRANT ALL ON SEQUENCE passes TO PUBLIC;"
@@ -70,7 +70,7 @@ class AppenderTest : public LogFixture {
                 type + "') EXECUTE FUNCTION at_second_pass()");
   }
 
-  // All of these in one batch: submitted while the one before it waits for a lock.
+  // Appends the requests as one batch: submits them while the previous batch waits for a lock.
   std::vector<std::future<Answer>> in_one_batch(std::vector<store::AppendRequest> requests) {
     pqxx::connection other(uri);
     pqxx::work holding(other);
@@ -107,7 +107,7 @@ class AppenderTest : public LogFixture {
     await_sql("SHOW " + setting, value);
   }
 
-  // The append thread's connection breaks, and there is no other until `lets_connect`.
+  // Breaks the append thread's connection, and prevents a new one until `lets_connect`.
   void cut(
       const std::string& which =
           "EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.locktype = 'advisory' AND l.classid = 1836412521)") {
@@ -116,7 +116,7 @@ class AppenderTest : public LogFixture {
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity a WHERE datname = '" + name_ + "' AND " + which);
   }
 
-  // What waits for the lock that a test holds on the log's table.
+  // The condition for a backend that waits for the test's lock on the log's table.
   static constexpr const char* waits_for_lock = "wait_event_type = 'Lock'";
   void await_lock_waiter() {
     await_sql("SELECT count(*) FROM pg_stat_activity WHERE datname = '" + name_ + "' AND " + waits_for_lock, "1");
@@ -126,11 +126,11 @@ class AppenderTest : public LogFixture {
     run_sql(admin_, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = '" + name_ + "' AND " +
                         waits_for_lock);
   }
-  // One that ends after one request was refused, while the log's table is locked; the answer to what was sent when it
-  // began.
+  // An outage that ends after one request was rejected, while the log's table is locked. Returns the answer to the
+  // request that was sent when the outage began.
   std::future<Answer> outage_of_one(pqxx::work& holding) {
     EXPECT_TRUE(submit(request("x.test.a")).get());
-    holding.exec("LOCK TABLE event_1_0 IN SHARE MODE");  // which a connection does not need that is only opened
+    holding.exec("LOCK TABLE event_1_0 IN SHARE MODE");  // opening a connection does not need this lock
     cut();
     auto in_doubt = submit(request("x.test.b"));
     await([&] { return !appender->status().away.empty(); }, "Postgres is away");
@@ -148,7 +148,7 @@ class AppenderTest : public LogFixture {
     run_sql(admin_, "ALTER DATABASE " + name_ + " ALLOW_CONNECTIONS " + (allowed ? "true" : "false"));
   }
 
-  // Every seq from 0 to the last is there, in the table and in what the daemon thinks.
+  // Expects each seq from 0 to the last in the table and in the daemon's memory.
   void expect_no_gap() {
     EXPECT_EQ(ask_sql(uri, "SELECT count(*) = max(seq) + 1 FROM event"), "t")
         << ask_sql(uri, "SELECT string_agg(seq::text, ' ' ORDER BY seq) FROM event");

@@ -1,6 +1,6 @@
-"""A signed log in a private Postgres and a data folder, for tests that attack it as a superuser and put it back.
+"""A signed log in a private Postgres and a data folder, for tests that attack it as a superuser and restore it.
 
-Made by signed_log.py, so that every table has rows, a key was rotated, a tile is full, and three events are not signed yet.
+signed_log.py makes it, so that each table has rows, a key was rotated, a tile is full, and three events are unsigned.
 """
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from signed_log import SignedLogMaker, signed_sample
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test")) / "muniment-verify"
-AS_SUPERUSER = "SET session_replication_role = replica;\n"   # no trigger and no foreign key stands in the way
+AS_SUPERUSER = "SET session_replication_role = replica;\n"   # disables triggers and foreign keys
 KEPT = [*TABLES, "checkpoint_note"]
-# No CHECK either, and its definition is there as it was: Postgres reads none of a table that is said to have none.
+# Disables CHECK constraints and keeps their definitions: Postgres skips those of a table with relchecks = 0.
 NO_CHECKS = "UPDATE pg_class SET relchecks = 0 WHERE relnamespace = 'public'::regnamespace;"
 
 
 class Session:
-    """One psql that stays: a statement takes a millisecond in place of the start of a process."""
+    """A psql process for many statements: a statement takes a millisecond instead of the start of a process."""
 
     END = "-- end of answer"
 
@@ -38,7 +38,7 @@ class Session:
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def run(self, sql: str) -> str:
-        """What it prints. RuntimeError: the server refused it."""
+        """Returns the output of psql. RuntimeError: the server rejected the statement."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(f"{sql};\n\\echo {self.END}\n")
         self.process.stdin.flush()
@@ -48,7 +48,7 @@ class Session:
                 raise RuntimeError("psql is gone")
             lines.append(line)
         text = "".join(lines).rstrip("\n")
-        if any(line.startswith(("ERROR:", "psql:")) for line in lines):   # a body may hold the word
+        if any(line.startswith(("ERROR:", "psql:")) for line in lines):   # a body may contain the word
             raise RuntimeError(text)
         return text
 
@@ -77,10 +77,10 @@ class AttackedLog(unittest.TestCase):
         cls.log.write_files(cls.clean)
         (cls.clean / "database.uri").write_text(cls.uri + "\n")
         shutil.copytree(cls.clean, cls.data)
-        cls.key = cls.folder / "auditor.pub"       # taken away when the log began
+        cls.key = cls.folder / "auditor.pub"       # exported when the log began
         cls.key.write_text(cls.log.signers[0].vkey + "\n")
         cls.signed = max(cls.log.notes)
-        cls.kept = cls.folder / "kept"             # a checkpoint that the auditor was given
+        cls.kept = cls.folder / "kept"             # a checkpoint that the auditor received
         cls.kept.write_text(cls.log.notes[cls.signed])
         cls.session = Session(cls.uri)
         cls.addClassCleanup(cls.session.close)
@@ -105,10 +105,10 @@ class AttackedLog(unittest.TestCase):
                               stdout=subprocess.PIPE, timeout=60, check=False)
         return done.returncode, json.loads(done.stdout)
 
-    # A rewrite by someone who knows the format
+    # A rewrite by an attacker who knows the format
 
     def rewritten(self, seq: int, change: Callable[[dict[str, Any]], None]) -> SignedLogMaker:
-        """The log with the event `seq` changed and every hash after it recomputed; nothing is written yet."""
+        """Returns the log with the event `seq` changed and all later hashes recomputed; writes nothing."""
         log = copy.deepcopy(self.log)
         names = {run["run_no"]: run_id for run_id, run in log.runs.items()}
         last: dict[int, bytes] = {}
@@ -128,7 +128,7 @@ class AttackedLog(unittest.TestCase):
         return log
 
     def put(self, log: SignedLogMaker, *, tiles_too: bool = True) -> None:
-        """Replaces events and checkpoints (and tiles) by those of another log."""
+        """Replaces events and checkpoints (and tiles) with those of another log."""
         def literal(data: bytes) -> str:
             return f"'\\x{data.hex()}'"
 

@@ -1,4 +1,4 @@
-"""A run's bundle as docs/format.md says, made from a SignedLogMaker; every part can be changed before it is written."""
+"""A run's bundle according to docs/format.md, from a SignedLogMaker; a test can change each part before writing it."""
 import base64
 import hashlib
 import io
@@ -22,7 +22,7 @@ COLUMNS = {
 
 
 def tar_of(members, format=tarfile.USTAR_FORMAT):
-    """The members, by name, in their order."""
+    """Returns a tar of the members, a dictionary by name, in their order."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=format) as tar:
         for name, data in members.items():
@@ -43,7 +43,7 @@ def _lines(rows):
 
 
 def nodes_of(leaves, mine, size):
-    """The maximal perfect subtrees without one of our leaves: (level, index, hash)."""
+    """Returns the maximal perfect subtrees without any of the leaves `mine`: (level, index, hash)."""
     def walk(begin, end):
         count = end - begin
         held = any(begin <= seq < end for seq in mine)
@@ -57,7 +57,7 @@ def nodes_of(leaves, mine, size):
 
 
 class Bundle:
-    """`members` are the texts and artifacts by their names, in their order; `index` is bundle.json."""
+    """A bundle: `members` are the texts and artifacts by name, in their order; `index` is bundle.json."""
 
     def __init__(self, log, run_id, size=None):
         size = size or max(log.notes)
@@ -81,7 +81,7 @@ class Bundle:
         self.index = {"format": "muniment-bundle", "version": 1, "log_id": log.log_id, "origin": log.origin, "run_id": run_id,
                       "run_no": log.runs[run_id]["run_no"], "size": size, "events": len(events), "exported_at": format_time(log.now),
                       "tool": "tests"}
-        self.replaced = {}     # members whose bytes are others than bundle.json says
+        self.replaced = {}     # members whose bytes differ from bundle.json
 
     def members(self):
         nodes = "".join(f"{level} {index} {base64.b64encode(digest).decode()}\n" for level, index, digest in self.nodes)

@@ -1,4 +1,4 @@
-// An HTTP server that answers what a test tells it to, byte by byte, right or wrong; one connection at a time.
+// An HTTP server that writes the bytes that a test specifies, valid or not; one connection at a time.
 #pragma once
 
 #include <arpa/inet.h>
@@ -29,7 +29,7 @@ inline std::string http_answer(const std::string& body, const std::string& statu
 
 class CannedServer {
  public:
-  // `answer` writes to the socket; what it does not write is not answered.
+  // `answer` writes the complete reply to the socket; the server adds nothing.
   using Answer = std::function<void(const SeenRequest&, int socket)>;
 
   explicit CannedServer(Answer answer) : answer_(std::move(answer)) {

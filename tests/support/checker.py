@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The independent checker: reads a log and its files and says what does not fit docs/format.md.
+"""The independent checker: reads a log and its files and reports deviations from docs/format.md.
 
-Standard library only, reading through `psql`; it shares nothing with the daemon or with muniment-verify.
-A consistent rewrite of everything (events, chain, checkpoints) cannot be seen without signatures.
+It uses only the standard library and `psql`, and shares no code with the daemon or with muniment-verify.
+It cannot detect a consistent rewrite of everything (events, chain, checkpoints) without signatures.
 
     checker.py --uri URI --artifacts DIR [--json] [--history FILE]        exit 0: nothing found, 1: findings
 """
@@ -31,19 +31,19 @@ Finding = collections.namedtuple("Finding", "check seq run_id detail")
 
 
 class Run:
-    """Where a run stands after the events seen so far."""
+    """The state of a run after the events read so far."""
 
     def __init__(self, run_id):
         self.run_id = run_id
         self.next_run_seq = 0
         self.run_hash = ZERO_HASH
         self.status = "open" if run_id == "_log" else None
-        self.promised = None       # the artifact_id that the next snapshot.taken must name, and its seq
+        self.promised = None       # the artifact_id that the next snapshot.taken must name, and the artifact's seq
         self.fold = Fold()
         self.foldable = run_id != "_log"
         self.ended_at = None
         self.external_id = None
-        self.row = None            # what the table `run` must say; None: the follower has not seen it
+        self.row = None            # expected row of the table `run`; None: the follower has not reached it
         self.row_json = {}
         self.started = None        # the run.started event
         self.run_seq_of = {}       # seq → run_seq, for the snapshots' rows
@@ -56,8 +56,8 @@ class Checker:
         self.findings = []
         self.counts = collections.Counter()
         self.redacted = set()
-        self.announced = set()          # seqs that event.redacted names
-        self.redacted_files = set()     # artifact_ids that artifact.redacted names
+        self.announced = set()          # seqs named by event.redacted
+        self.redacted_files = set()     # artifact_ids named by artifact.redacted
         self.runs = {}
         self.receipts = {}              # (run_id, event_id) → [event without its body]
 
@@ -137,7 +137,7 @@ class Checker:
         self.receipts.setdefault((run.run_id, event["event_id"]), []).append(receipt)
 
     def _check_body(self, event):
-        """The parsed body; {} when it is redacted or not what was hashed: nothing more is then concluded from it."""
+        """Returns the parsed body; {} if it is redacted or does not match its hash, so that it causes no further findings."""
         seq, body, salt = event["seq"], event["body"], event["salt"]
         if (body is None) != (salt is None):
             self.found("body_hash", "only one of salt and body is there", seq)
@@ -169,7 +169,7 @@ class Checker:
     # The life of a run
 
     def _check_promise(self, run, event):
-        """An artifact of a run that is not open must be the state that its next event, a snapshot, names."""
+        """Checks that an artifact of a run that is not open is the state that the run's next event, a snapshot, names."""
         promised, run.promised = run.promised, None
         if promised is None:
             return
@@ -213,7 +213,7 @@ class Checker:
             spilled_id = needs_artifact(event)
             spilled = self.rows.artifact_bytes(spilled_id) if spilled_id else None
         except (OSError, ValueError):
-            run.foldable = False     # the missing file, or the body that does not parse, is a finding of its own
+            run.foldable = False     # the missing file or the invalid body is a separate finding
             return
         run.fold.apply(event, run.run_id, spilled)
         self.rows.check_snapshot_state(event, run)
@@ -235,7 +235,7 @@ class Checker:
                     continue
                 if not self._is_staged(path, os.path.join("staging", name.split(".")[0])):
                     unknown.append(path)
-        # Without a staging name its event is committed by now, perhaps after the snapshot that was read above.
+        # Without a staging name the event of the file is committed, perhaps after the snapshot that was read above.
         with pgcopy.Snapshot(self.uri) as later:
             since = {path for path, in later.rows("SELECT path FROM artifact", [text_of])} if unknown else set()
             since |= {path + ".pieces" for path in since}
@@ -244,7 +244,7 @@ class Checker:
                 self.found("unknown_file", f"{path}: no event names it")
 
     def _is_staged(self, path, staged):
-        """A second name of the file, or that of the artifact whose pieces it holds."""
+        """Whether the file has a second name, or contains pieces of an artifact that has one."""
         try:
             one, other = (os.lstat(os.path.join(self.artifacts, name)) for name in (path, staged))
         except FileNotFoundError:
@@ -274,7 +274,7 @@ class Checker:
 
 
 def client_history(history, checker):
-    """What a client was acked must be in the log exactly once, with the same receipt.
+    """Checks that each event that was acknowledged to a client is in the log exactly once, with the same receipt.
 
     `history` yields dictionaries with run_id and event_id, and any of seq, run_seq, recorded_at, body_hash, salt,
     run_hash, leaf_hash (as on the socket) and body_sha256 (of the bytes sent, hexadecimal). Returns findings.
@@ -298,7 +298,7 @@ def client_history(history, checker):
 def read_history(path):
     with open(path, encoding="utf-8") as lines:
         for line in lines:
-            if line.endswith("\n"):       # a line cut by a crash of the harness was never relied on
+            if line.endswith("\n"):       # the harness does not rely on a line that its crash cut
                 yield json.loads(line)
 
 

@@ -20,7 +20,7 @@ namespace reports = evidence::reports;
 
 constexpr std::string_view default_actor = "agent-7";
 constexpr std::string_view daemon_name = "munimentd";
-constexpr std::size_t output_tail_max = 16 * 1024;  // of a recorded command's output, in its evidence
+constexpr std::size_t output_tail_max = 16 * 1024;  // of the output of a recorded command in its evidence
 
 Time before_now(std::int64_t seconds) { return Time{completion_now.micros - seconds * 1'000'000}; }
 
@@ -76,7 +76,8 @@ std::string tail_of(std::string text) {
   return text;
 }
 
-// As the gateway fills a piece: the text of a command is the end of its output, that of an object its canonical JSON.
+// Fills a piece like the gateway: the text of a command is the end of its output, the text of an object its canonical
+// JSON.
 void read_content(const json::Value& value, completion::Piece& piece) {
   if (const auto encoded = value["text_base64"].as_string()) {
     piece.text = from_base64(*encoded).value_or("");
@@ -114,7 +115,7 @@ completion::Piece piece_of(const json::Value& value, const completion::Task& tas
   piece.copied_from = value["copied_from"].string_or("");
   piece.recorded_before_task = task.opened_at && piece.recorded_at < *task.opened_at;
   read_content(value, piece);
-  // The text of evidence that completed another task of the run. Recorded commands may resemble each other.
+  // The text of evidence that completed another task of the run. Recorded commands are exempt from resemblance.
   if (const auto accepted = value["accepted_text"].as_string(); accepted && !piece.command) {
     const std::string shape = completion::shape_of(piece.text);
     if (!shape.empty() && shape == completion::shape_of(*accepted)) piece.resembles = "ev-accepted";
@@ -164,7 +165,7 @@ std::string_view between(std::string_view text, std::string_view from, std::stri
   return rest.substr(0, rest.find(to));
 }
 
-// One command of a log: "Command: …", "Std. Output:" and the output, "Return Code: N".
+// A command of a log: "Command: …", "Std. Output:" and the output, "Return Code: N".
 struct LoggedTests {
   std::string instance, patched;  // "django__django-11039", the first file that the patch changes
   std::vector<std::string> argv;
@@ -172,7 +173,7 @@ struct LoggedTests {
   int exit_code = 0;
 };
 
-// The last command of a log is the run of its tests.
+// Reads the last command of a log, which runs the tests.
 std::optional<LoggedTests> logged_tests(std::string_view log) {
   const auto command = log.rfind("] Command: ");
   if (command == std::string_view::npos || log.find("Test Script:") > command) return std::nullopt;
@@ -201,7 +202,7 @@ CompletionCase swe_case(const LoggedTests& tests, bool passed, bool recorded) {
   one.task.actor = default_actor;
   one.task.opened_at = before_now(3600);
   one.policy.strict = recorded;
-  one.policy.runners = {"bin/test", "./tests/runtests.py"};  // of sympy and Django, as their policy would name them
+  one.policy.runners = {"bin/test", "./tests/runtests.py"};  // as in a policy for sympy and Django
   completion::Piece piece;
   piece.evidence_id = "ev-1";
   piece.found = true;

@@ -1,4 +1,4 @@
-// The cases of tests/data/completion, as `judge` takes them. The README of that folder describes the format.
+// Reads the cases of tests/data/completion as input of `judge`. The README of that folder describes the format.
 #pragma once
 
 #include <filesystem>
@@ -11,20 +11,20 @@
 
 namespace muniment::test {
 
-// The moment of every judgement: ages of a case count from here.
+// The time of every judgement, from which the ages in a case count.
 inline constexpr Time completion_now{1'795'730'400'000'000};
 
 struct CompletionCase {
   std::string name;       // "class/name"
   std::string kind;       // the class
   std::string half;       // "tuning", "held_out", or "logs"
-  bool complete = false;  // what `judge` must answer
+  bool complete = false;  // expected answer of `judge`
   evidence::completion::Task task;
   std::vector<evidence::completion::Piece> pieces;
   evidence::completion::Policy policy;
 };
 
-// What became of the cases of one class. A case is blocked where `judge` refuses to complete it.
+// The results of the cases of one class. A case is blocked if `judge` refuses to complete the task.
 struct CompletionScore {
   int honest = 0, honest_blocked = 0;
   int cheats = 0, cheats_blocked = 0;
@@ -36,12 +36,12 @@ struct CompletionScore {
 
 evidence::completion::Judgement judge_case(const CompletionCase& one);
 
-// All cases below `folder`, both halves, in order of file and line. Throws std::runtime_error for a case that it cannot
-// read, with its file and line.
+// All cases below `folder`, both halves, in order of file and line. Throws std::runtime_error with file and line for an
+// invalid case.
 std::vector<CompletionCase> read_completion_cases(const std::filesystem::path& folder);
 
-// The logs of evaluated patches (SWE-bench): each once as a recorded command under the strict policy and once as text.
-// `complete` is what the log itself says of its tests. Empty where the folder is missing.
+// The logs of evaluated patches (SWE-bench): each as a recorded command under the strict policy, and again as text.
+// `complete` follows from the log's own result of its tests. Empty if the folder is missing.
 std::vector<CompletionCase> read_swe_logs(const std::filesystem::path& folder);
 
 }  // namespace muniment::test

@@ -1,11 +1,11 @@
-// Changes the search indexes of a folder past the log, as somebody would who may write there: for tests of the
-// verifier.
+// Modifies the search indexes of a folder independently of the log, as a process with write access could, for tests of
+// the verifier.
 //
 //   edit_index FOLDER lexical|vector remove CHUNK
-//   edit_index FOLDER lexical|vector add CHUNK SEQ TEXT      a passage that is current, without labels
-//   edit_index FOLDER lexical|vector at NEXT_SEQ             says that the log was indexed up to there
+//   edit_index FOLDER lexical|vector add CHUNK SEQ TEXT      a current passage without labels
+//   edit_index FOLDER lexical|vector at NEXT_SEQ             sets the position up to which the log was indexed
 //
-// In the vector shard the change is made in every space with an @.
+// In the vector shard the change applies to each space with an @.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

@@ -1,4 +1,4 @@
-"""The state of a run, folded as docs/format.md (State) says. Written from that text alone."""
+"""Folds the state of a run according to docs/format.md (State). Written from that text alone."""
 import datetime
 import re
 
@@ -34,7 +34,7 @@ def natural(body, name):
 
 
 def scalar(value):
-    return value if isinstance(value, (str, bool)) else None  # a Number is a str
+    return value if isinstance(value, (str, bool)) else None  # Number is a subclass of str
 
 
 def child(body, name):
@@ -47,7 +47,7 @@ def plus(a, b):
 
 
 def open_item(items, keys, item):
-    """Returns how many items were dropped."""
+    """Adds an item. Returns the number of dropped items."""
     if any(item[key] is None for key in keys):
         return 0
     close_item(items, {key: item[key] for key in keys})
@@ -66,7 +66,7 @@ def close_item(items, wanted):
 
 
 def needs_artifact(event):
-    """The artifact that holds the patch of this event, or None."""
+    """Returns the artifact that contains the patch of this event, or None."""
     if event["type"] != "state.patched" or event["body"] is None:
         return None
     body = parse(event["body"])
@@ -75,7 +75,7 @@ def needs_artifact(event):
 
 
 class Fold:
-    """`apply` the events of one run in order; `document` is the canonical text."""
+    """The fold of a run: `apply` takes its events in order; `document` is the canonical text of the state."""
 
     def __init__(self):
         self.state = {
@@ -100,7 +100,7 @@ class Fold:
         return canonical(self.state)
 
     def apply(self, event, run_id, spilled=None):
-        """`event` has the columns' names; `body` is text or None. `spilled`: the bytes needs_artifact asked for."""
+        """Applies an event with the columns' names as keys; `body` is text or None. `spilled`: bytes of needs_artifact."""
         body = parse(event["body"]) if event["body"] is not None else {}
         kind = event["type"]
         if event["seq"] <= self.state["at"]["seq"] or kind == "snapshot.taken":
@@ -171,7 +171,7 @@ class Fold:
         else:
             self.state["refused"]["labels"] = plus(self.state["refused"]["labels"], 1)
 
-    # Steps and what is pending
+    # Steps and pending calls
 
     def _step(self):
         return self.event["step_id"] if self.event["step_id"] is not None else "main"

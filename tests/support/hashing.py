@@ -1,4 +1,4 @@
-"""The hashed bytes of docs/format.md, recomputed with the standard library alone: entry, chain, tree, canonical JSON."""
+"""Recomputes the hashed bytes of docs/format.md with the standard library alone: entry, chain, tree, canonical JSON."""
 import hashlib
 import json
 import re
@@ -21,7 +21,7 @@ def _text(value):
 
 
 def encode_entry(log_id, run_id, event, previous):
-    """`event` is a dictionary with the columns' names; `log_id` and `event_id` are UUID texts, times microseconds."""
+    """Encodes `event`, a dictionary by column name; `log_id` and `event_id` are UUID texts, times are in microseconds."""
     occurred = event["occurred_at"]
     step = event["step_id"]
     return b"".join((
@@ -47,7 +47,7 @@ def node_hash(left, right):
 
 
 class Tree:
-    """An RFC 6962 tree that grows by leaves; it keeps the roots of its perfect subtrees, the largest first."""
+    """An RFC 6962 tree that grows by leaves; it stores the roots of its perfect subtrees, the largest first."""
 
     def __init__(self):
         self.size = 0
@@ -74,11 +74,11 @@ class Tree:
 
 
 class Number(str):
-    """A number's token as it was written."""
+    """The original token of a number."""
 
 
 def parse(text):
-    """JSON with its numbers as `Number` tokens; raises ValueError for duplicate keys and non-finite numbers."""
+    """Parses JSON, with numbers as `Number` tokens; raises ValueError for duplicate keys and non-finite numbers."""
     def members(pairs):
         result = dict(pairs)
         if len(result) != len(pairs):
@@ -102,7 +102,7 @@ def _quoted(text):
 
 
 def canonical(value):
-    """The text that is hashed for a state (docs/format.md, Canonical JSON). Python's ints are written in decimal."""
+    """Returns the hashed text of a state (docs/format.md, Canonical JSON). Python's ints are written in decimal."""
     if value is None:
         return "null"
     if value is True:

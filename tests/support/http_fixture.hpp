@@ -1,4 +1,5 @@
-// A libuv loop that a test runs until something is true, and clients that speak bytes over real sockets, in one thread.
+// A libuv loop that a test runs until a condition is true, and clients that exchange bytes over real sockets, in one
+// thread.
 #pragma once
 
 #include <arpa/inet.h>
@@ -33,7 +34,7 @@ class HttpLoop {
   }
   ~HttpLoop() {
     uv_close(reinterpret_cast<uv_handle_t*>(&tick_), nullptr);
-    uv_run(&loop_, UV_RUN_DEFAULT);  // returns when a server has closed every handle of its own
+    uv_run(&loop_, UV_RUN_DEFAULT);  // returns when the server has closed all its handles
     if (uv_loop_close(&loop_) != 0) std::abort();
   }
   HttpLoop(const HttpLoop&) = delete;
@@ -42,7 +43,7 @@ class HttpLoop {
   void until(const std::function<bool()>& holds) {
     while (!holds()) uv_run(&loop_, UV_RUN_ONCE);
   }
-  // The loop has nothing left to do at once. What a test expects not to happen has had its chance.
+  // Runs the loop until it has no immediate work, so that a test can assert that something did not happen.
   void settle() {
     for (int turn = 0; turn < 32; ++turn) uv_run(&loop_, UV_RUN_NOWAIT);
   }
@@ -52,10 +53,10 @@ class HttpLoop {
   uv_timer_t tick_{};
 };
 
-// Sends and receives without blocking; the loop runs meanwhile.
+// A client that sends and receives without blocking, so that the loop can run.
 class HttpClient {
  public:
-  // A receive buffer of `buffer_bytes`, where it is given: a client that reads nothing fills it soon.
+  // `buffer_bytes`: size of the receive buffer (0: default); a small one is soon full if the client reads nothing.
   HttpClient(HttpLoop& loop, std::uint16_t port, int buffer_bytes = 0) : loop_(loop) {
     socket_ = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (buffer_bytes > 0) ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);
@@ -67,7 +68,7 @@ class HttpClient {
     if (connected != 0 && errno != EINPROGRESS) throw std::runtime_error("a test client cannot connect");
   }
 
-  // All of it, or as much as a server takes that closes the connection.
+  // Sends all bytes, or as many as the server accepts before it closes the connection.
   void send(std::string_view bytes) {
     loop_.until([&] {
       const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -75,7 +76,7 @@ class HttpClient {
       return bytes.empty() || (sent < 0 && errno != EAGAIN);
     });
   }
-  // One try. False: the server takes no more for now, or has closed.
+  // One attempt to send. False: the server currently accepts no more, or has closed the connection.
   bool send_now(std::string_view bytes) {
     return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
@@ -96,7 +97,7 @@ class HttpClient {
     receive();
     return closed_;
   }
-  // Waits for `text`, and returns what came up to its end. What came without it, if the server closes.
+  // Waits for `text`, and returns the bytes up to its end; all received bytes if the server closes first.
   std::string read_to(std::string_view text) {
     std::size_t at = std::string::npos;
     loop_.until([&] {
@@ -113,7 +114,7 @@ class HttpClient {
     loop_.until([&] { return closed(); });
     return std::exchange(received_, {});
   }
-  // A reply with a Content-Length: its head and its body.
+  // Reads a reply with a Content-Length. Returns its head and its body.
   std::pair<std::string, std::string> read_reply() {
     const std::string head = read_to("\r\n\r\n");
     const std::size_t at = head.find("Content-Length: ");

@@ -1,5 +1,4 @@
-// What tests of importers share: what the daemon would check of an imported event, and how an action looks in a golden
-// file.
+// Helpers for tests of importers: the daemon's checks of an imported event, and the text of an action in a golden file.
 #pragma once
 
 #include <gtest/gtest.h>

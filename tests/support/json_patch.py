@@ -1,4 +1,4 @@
-"""Merge patch (RFC 7386) and JSON patch (RFC 6902) as docs/format.md (Working) bounds them.
+"""Applies merge patches (RFC 7386) and JSON patches (RFC 6902) within the limits of docs/format.md (Working).
 
 Values are those of hashing.parse: dictionaries, lists, strings, Number tokens, booleans and None.
 """
@@ -11,7 +11,7 @@ LEVELS_MAX = 60
 
 
 class Refused(Exception):
-    """The patch does not apply: nothing of it does."""
+    """The patch does not apply; the state is unchanged."""
 
 
 def levels(value):
@@ -27,7 +27,7 @@ def size_of(value):
 
 
 def check_accepted(value, depth=0):
-    """What docs/format.md (JSON that is accepted) asks beyond what `parse` refuses."""
+    """Checks the rules of docs/format.md (JSON that is accepted) that `parse` does not check."""
     if isinstance(value, Number):
         check_number(value)
     elif isinstance(value, str):
@@ -52,7 +52,7 @@ def check_number(token):
 
 
 def parse_patch(data):
-    """The bytes of a spilled patch, as a value."""
+    """Returns the value of a spilled patch."""
     if len(data) > BYTES_MAX:
         raise Refused("over the limit")
     try:
@@ -91,7 +91,7 @@ def tokens_of(pointer):
 
 
 def index_of(token, end):
-    """A position in 0 … end."""
+    """Returns the position of the token, from 0 to `end`."""
     if not (token.isascii() and token.isdigit()) or (token[0] == "0" and token != "0"):
         raise Refused("not an array index")
     if len(token) > 18 or int(token) > end:
@@ -111,7 +111,7 @@ def find(document, tokens):
 
 
 def put(document, tokens, value):
-    """`add`: the new document."""
+    """Performs `add`. Returns the new document."""
     if len(tokens) + levels(value) > LEVELS_MAX:
         raise Refused("too deep")
     if not tokens:
@@ -128,7 +128,7 @@ def put(document, tokens, value):
 
 
 def take(document, tokens):
-    """Removes and returns the value at a place below the root."""
+    """Removes and returns the value at a path below the root."""
     if not tokens:
         raise Refused("the whole document cannot be taken out")
     value = find(document, tokens)
@@ -141,7 +141,7 @@ def take(document, tokens):
 
 
 def apply_operation(document, operation, copied):
-    """Returns the new document and the bytes copied so far."""
+    """Applies one operation. Returns the new document and the number of bytes copied so far."""
     if not isinstance(operation, dict):
         raise Refused("an operation that is not an object")
     op = operation.get("op")
@@ -182,7 +182,7 @@ def apply_operation(document, operation, copied):
 
 
 def apply_patch(working, format_name, patch):
-    """The new working state; raises Refused. `working` is left as it was."""
+    """Returns the new working state, and leaves `working` unchanged. Raises Refused."""
     if format_name == "merge" and isinstance(patch, dict):
         result = merge(working, patch)
     elif format_name == "json_patch" and isinstance(patch, list):

@@ -1,4 +1,4 @@
-"""LangGraph and the conformance suite of its checkpointers, as tests/langgraph/requirements.txt pins them by hash.
+"""Installs LangGraph and its checkpointers' conformance suite; tests/langgraph/requirements.txt pins them by hash.
 
 pip installs them once into the folder that the MCP clients share (mcp_packages.py); later uses need no network.
 """
@@ -14,13 +14,13 @@ PINNED = pathlib.Path(__file__).resolve().parents[1] / "langgraph"
 
 
 def installed() -> pathlib.Path:
-    """A folder for PYTHONPATH. Errors: mcp_packages.Unavailable."""
+    """Returns a folder for PYTHONPATH. Errors: mcp_packages.Unavailable."""
     name = f"langgraph-python{sys.version_info[0]}.{sys.version_info[1]}"
     return mcp_packages.installed_once(name, [PINNED / "requirements.txt"], mcp_packages.pip_command) / "python"
 
 
 def imported() -> pathlib.Path:
-    """The same, now importable here, with the programs of tests/langgraph. Where it is missing, the test is skipped; in CI it fails."""
+    """Makes the folder and the programs of tests/langgraph importable. Skips the test if it is missing; in CI, fails."""
     try:
         packages = installed()
     except mcp_packages.Unavailable as error:

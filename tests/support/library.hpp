@@ -1,4 +1,4 @@
-// A small library of chunks about three subjects, the same every time, as the engine is given them.
+// A small, deterministic library of chunks about three subjects, in the form of the engine's input.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ inline EngineChunk chunk(ChunkId id, const std::string& corpus, const std::strin
   return one;
 }
 
-// `count` chunks, one an event from seq 1 on; the first subject's are those whose id leaves 1 when divided by three.
+// `count` chunks, one for each event from seq 1; chunks whose id modulo 3 is 1 are about the first subject.
 inline std::vector<EngineChunk> library(std::size_t count, const std::string& corpus = "notes", ChunkId first = 1) {
   std::mt19937 random(42);
   std::vector<EngineChunk> chunks;

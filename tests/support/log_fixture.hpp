@@ -1,5 +1,5 @@
-// A log with everything that writes to it but the socket: a fresh database, the appender, the
-// artifact files, and short ways to start runs and append to them.
+// A log with all its writers except for the socket: a fresh database, the appender, the artifact
+// files, and helpers that start runs and append to them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,17 +21,17 @@ class LogFixture : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  // Takes the log as a daemon's start does, and lets go of it.
+  // Acquire the log like a daemon's start, and release it.
   void open_log();
   void close_log();
 
   Result<std::vector<events::Receipt>> append(store::AppendRequest request);
-  // One event of the daemon's making. A refusal fails the test.
+  // Appends an event as the daemon. A rejection fails the test.
   events::Receipt append(const std::shared_ptr<store::Run>& run, std::string_view type, const std::string& body,
                          std::vector<store::Row> rows = {});
   std::shared_ptr<store::Run> start_run(const std::string& run_id, const std::string& parent = {});
 
-  // An artifact of the run with its event and row; the staging name is gone.
+  // Stores an artifact of the run with its event and row, and removes its staging name.
   store::ArtifactRow put(const std::shared_ptr<store::Run>& run, const std::string& bytes);
   std::string file_of(const store::ArtifactRow& row) const { return folder.path() + "/artifacts/" + row.path; }
   std::string pointer_to(const store::ArtifactRow& row) const {
@@ -41,7 +41,7 @@ class LogFixture : public ::testing::Test {
   std::vector<events::Event> events_of(const std::shared_ptr<store::Run>& run);
   std::vector<std::string> types_of(const std::shared_ptr<store::Run>& run);
 
-  std::int64_t partition_bits = limits::partition_bits_max;  // set in a constructor
+  std::int64_t partition_bits = limits::partition_bits_max;  // to be set in a constructor
   TemporaryFolder folder;
   std::string uri;
   Clock clock;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a small, valid log without the daemon: the input of the verifiers' own tests.
+"""Writes a small, valid log without the daemon, as input of the verifiers' tests.
 
     make_log.py --uri URI --artifacts DIR [--events N]      the sample log, or N plain events in a few runs
 """
@@ -52,7 +52,7 @@ def copy_field(column, value):
 
 
 class LogMaker:
-    """Numbers, hashes and collects events and rows; `write` puts them into the database."""
+    """Numbers, hashes and collects events and rows; `write` inserts them into the database."""
 
     def __init__(self, artifacts, log_no=1, seed="sample"):
         self.artifacts = artifacts
@@ -190,7 +190,7 @@ class LogMaker:
                                         "edge": self.tree.edge(), "recorded_at": self.now})
 
     def follow(self):
-        """The rows of the follower `run`, up to now."""
+        """Adds the rows of the follower `run` for the present events."""
         self.rows["run"] = [self._run_row(run_id, run) for run_id, run in self.runs.items() if run_id != "_log"]
         self.rows["follower"] = [{"log_no": self.log_no, "name": "run", "next_seq": self.size}]
 
@@ -226,7 +226,7 @@ class LogMaker:
 
 
 def sample(log):
-    """One of everything: the kinds of event that the verifiers look into, in runs that interleave."""
+    """Adds an event of each kind that the verifiers check, in interleaved runs."""
     log.append("_log", "log.started", {"version": "test"}, origin=1, actor="munimentd")
     for run_id in ("solve-1", "review.2"):
         log.append(run_id, "run.started", {"run_id": run_id, "agent": {"name": "tester", "version": "1.0"},
@@ -270,7 +270,7 @@ def sample(log):
     log.append("review.2", "run.resumed", {"kind": "recovered", "why": "the file is back"})
     secret = log.append("review.2", "message.added", {"message_id": "s", "role": "user", "content": "a secret"})
     log.redact(secret)
-    # The daemon folds what it has when it has it; a redacted event folds as {} from then on.
+    # The daemon folds a body as long as it exists; after a redaction the event folds as {}.
     review = log.runs["review.2"]
     review["fold"] = Fold()
     for event in review["events"]:
@@ -288,7 +288,7 @@ def sample(log):
 
 
 def tasks(log, run_id):
-    """A task that two pieces of evidence completed, and an open one."""
+    """Adds a task completed with two pieces of evidence, and an open task."""
     log.open_task(run_id, "parser", "Write the parser")
     log.open_task(run_id, "docs", "Describe the parser")
     run = log.evidence(run_id, "test_output", content={"text": "12 passed", "command": {"suite": "make test"}}, task_id="parser",
@@ -300,7 +300,7 @@ def tasks(log, run_id):
 
 
 def bulk(log, events, runs=8, bytes_a_body=400, snapshot_every=1_000):
-    """Plain events of about the given size, for measuring."""
+    """Adds plain events of about the given size, for measurements."""
     names = [f"bulk-{n}" for n in range(runs)]
     log.append("_log", "log.started", {}, origin=1)
     for name in names:

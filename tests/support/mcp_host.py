@@ -1,4 +1,4 @@
-"""An MCP host for a test: starts a server that speaks on its standard input and output, sends lines and reads lines."""
+"""An MCP host for a test: starts a server with the stdio transport, writes lines to it and reads its lines."""
 from __future__ import annotations
 
 import json
@@ -40,7 +40,7 @@ class Host:
         self.stdin.flush()
 
     def raw_line(self) -> Optional[bytes]:
-        """The next line with its line feed; None at the end of the output."""
+        """Returns the next line with its line feed; None at the end of the output."""
         end = time.monotonic() + ANSWER_S
         searched = 0
         while (found := self.buffer.find(b"\n", searched)) < 0:
@@ -63,7 +63,7 @@ class Host:
         return message
 
     def ask(self, method: str, request_id: Any, **params: Any) -> dict[str, Any]:
-        """Sends a request; the next line has to be its answer."""
+        """Sends a request and returns its answer, which must be the next line."""
         self.send(request(method, request_id, **params))
         answer = self.line()
         assert answer.get("id") == request_id, answer
@@ -82,7 +82,7 @@ class Host:
             return file.read()
 
     def end(self) -> int:
-        """Closes its input; the exit code."""
+        """Closes the server's input. Returns its exit code."""
         self.stdin.close()
         return self.process.wait(ANSWER_S)
 

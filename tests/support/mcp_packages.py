@@ -1,7 +1,7 @@
-"""Node 22, the MCP conformance suite and MCP clients, as tests/mcp/package-lock.json and requirements.txt pin them by hash.
+"""Installs Node 22, the MCP conformance suite and MCP clients; tests/mcp/package-lock.json and requirements.txt pin them.
 
-npm and pip install them once into a folder outside the tree, named after the hash of those files; later uses need no
-network. No script of a package runs on installation.
+npm and pip install them once, checked by hash, into a folder outside the tree that is named after the hash of those
+files; later uses need no network. No script of a package runs on installation.
 """
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import tempfile
 from typing import Callable, Iterator, NamedTuple
 
 PINNED = pathlib.Path(__file__).resolve().parents[1] / "mcp"
-WRONG_BYTES = ("EINTEGRITY", "DO NOT MATCH THE HASHES", "EUSAGE")   # never the network's fault
+WRONG_BYTES = ("EINTEGRITY", "DO NOT MATCH THE HASHES", "EUSAGE")   # errors that are not caused by the network
 INSTALL_S_MAX = 600
 CommandOf = Callable[[pathlib.Path], list[str]]
 
 
 class Unavailable(Exception):
-    """The packages are not in the cache, and could not be fetched."""
+    """The packages are not in the cache, and cannot be downloaded."""
 
 
 class Packages(NamedTuple):
@@ -40,7 +40,7 @@ def cache_folder() -> pathlib.Path:
 
 
 def required() -> bool:
-    """Whether a test without the packages fails instead of being skipped."""
+    """Whether a test fails without the packages instead of being skipped."""
     return os.environ.get("CI") == "true"
 
 
@@ -62,7 +62,7 @@ def pip_command(folder: pathlib.Path) -> list[str]:
 
 
 def installed_once(name: str, pins: list[pathlib.Path], command_of: CommandOf) -> pathlib.Path:
-    """The folder with what the pins name; installed first where it is missing."""
+    """Returns the folder with the pinned packages, and installs them if it is missing."""
     key = hashlib.sha256(b"".join(pin.read_bytes() for pin in pins)).hexdigest()[:16]
     folder = cache_folder() / f"{name}-{key}"
     if folder.exists():
@@ -74,7 +74,7 @@ def installed_once(name: str, pins: list[pathlib.Path], command_of: CommandOf) -
 
 
 def install(folder: pathlib.Path, pins: list[pathlib.Path], command_of: CommandOf) -> None:
-    """All or nothing: the folder gets its name when it is complete."""
+    """Installs atomically: the folder is renamed to its name when it is complete."""
     with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent, ignore_cleanup_errors=True) as made:
         work = pathlib.Path(made) / "work"
         work.mkdir()

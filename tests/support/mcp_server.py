@@ -1,4 +1,4 @@
-"""An MCP server for tests, on standard input and output. What a tool does, its name says; --log FILE keeps what it read."""
+"""An MCP server for tests, on standard input and output. Tools are named after their behaviour; --log FILE logs the input."""
 from __future__ import annotations
 
 import json
@@ -29,7 +29,7 @@ def text(*texts: str, **more: Any) -> dict[str, Any]:
 
 
 def call(request: dict[str, Any]) -> Any:
-    """The answer, or None where there is none."""
+    """Returns the answer, or None if the tool does not answer."""
     name, arguments = request["params"].get("name"), request["params"].get("arguments", {})
     identity = request["id"]
     if name == "echo":
@@ -42,7 +42,7 @@ def call(request: dict[str, Any]) -> Any:
         return reply(request, text(arguments["text"]))
     if name == "result":
         return reply(request, arguments["result"])
-    if name == "raw":   # the bytes of a result that no JSON library would write
+    if name == "raw":   # a result in bytes that no JSON library would write
         write(b'{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (json.dumps(identity).encode(), arguments["json"].encode()))
     if name == "write":
         write(arguments["text"].encode() + b"\n")

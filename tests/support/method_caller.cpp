@@ -79,7 +79,7 @@ void MethodCaller::open() {
                                                 clock_, *appender_, *runs_, *tail_, *files_, *archive_, *snapshots_);
   archiver_ = std::make_unique<audit::Archiver>(store::LogPlace{uri_, log_no, folder_.path() + "/archive"}, clock_,
                                                 *appender_, *runs_, *tail_, *publisher_, *archive_);
-  // No test of the methods searches: that needs the daemon, whose program the search child is.
+  // The tests of the methods do not search, because the search child is the daemon's program.
   retrieval::ServiceOptions searching;
   searching.place = {uri_, log_no};
   searching.search.engine.folder = folder_.path() + "/index";
@@ -146,7 +146,7 @@ Outcome MethodCaller::outcome_of(std::string_view method, const Result<gateway::
   auto text = std::make_shared<std::string>(reply->result);
   auto parsed = json::parse(*text);
   EXPECT_TRUE(parsed.ok()) << *text;
-  // The document points into its text: they are kept together.
+  // The document contains views of its text, so that both are stored together.
   outcome.document = std::shared_ptr<Result<json::Document>>(new Result<json::Document>(std::move(parsed)),
                                                              [text](auto* held) { delete held; });
   const Status fits = schemas().find("rpc/" + std::string(method) + "#result")->validate((*outcome.document)->root());

@@ -1,5 +1,5 @@
-// Methods against a real log without a socket: what the dispatcher does for one request, done in
-// order, and every result held against its schema.
+// Calls methods on a real log without a socket: performs the steps of the dispatcher for one request
+// in order, and checks each result against its schema.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@
 
 namespace muniment::test {
 
-// What a request came to: `text` is the result, or the error's message.
+// The outcome of a request: `text` is the result or the error's message.
 struct Outcome {
   std::string text;
   std::string code;  // of the error; empty for a result
@@ -32,18 +32,18 @@ struct Outcome {
 
 class MethodCaller {
  public:
-  MethodCaller();  // a log of its own, in a fresh database
+  MethodCaller();  // creates a log in a fresh database
   ~MethodCaller();
 
   // `key` is _meta.idempotency_key.
   Outcome call(std::string_view method, const std::string& params, std::string_view key = {});
 
-  // The two halves of `call`, for what happens in between.
+  // The two halves of `call`, for tests that act between them.
   Result<gateway::Answer> ask(std::string_view method, const std::string& params, std::string_view key = {},
                               bool check_ids = false);
   Result<gateway::Reply> append(gateway::PendingAppend pending);
 
-  void restart();  // the daemon's memory is gone, the log is not
+  void restart();  // discards the daemon's memory and keeps the log
   const std::string& uri() const { return uri_; }
   store::Reader& reader() { return *reader_; }
   gateway::Services& services() { return *services_; }
@@ -62,7 +62,7 @@ class MethodCaller {
   std::unique_ptr<store::Tail> tail_;
   std::unique_ptr<store::Appender> appender_;
   std::unique_ptr<store::ArtifactFiles> files_;
-  std::unique_ptr<snapshot::Snapshotter> snapshots_;  // asked, but not following
+  std::unique_ptr<snapshot::Snapshotter> snapshots_;  // answers requests, but does not follow the log
   std::unique_ptr<evidence::HaltJournal> halts_;
   std::unique_ptr<audit::Publisher> publisher_;
   std::unique_ptr<audit::Submitter> submitter_;
@@ -72,7 +72,7 @@ class MethodCaller {
   std::unique_ptr<retrieval::Service> retrieval_;
   std::unique_ptr<gateway::Services> services_;
   std::unique_ptr<store::Reader> reader_;
-  std::vector<std::string> texts_;  // parameters must outlive the answers that point into them
+  std::vector<std::string> texts_;  // parameters must outlive the answers, which contain views of them
   std::vector<std::unique_ptr<json::Document>> documents_;
 };
 

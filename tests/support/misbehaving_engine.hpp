@@ -1,5 +1,5 @@
-// An engine that does what its queries tell it: answers, dawdles, crashes, hangs, or writes nonsense to
-// the daemon. For tests of what stands around the engine.
+// An engine that is controlled by its queries: it answers, delays, crashes, hangs, or writes invalid
+// data to the daemon. For tests of the code around the engine.
 #pragma once
 
 #include <fcntl.h>
@@ -67,7 +67,7 @@ class MisbehavingEngine : public Engine {
 
  private:
   bool there(const char* name) const { return std::filesystem::exists(folder_ + "/" + name); }
-  // True the first time, in whichever child.
+  // True for the first call in any child.
   bool first(const std::string& name) const {
     const int made = ::open((folder_ + "/" + name).c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (made >= 0) ::close(made);

@@ -1,4 +1,4 @@
-"""C2SP signed notes with the standard library alone: Ed25519 of RFC 8032 (slow, for tests), vkeys, checkpoints."""
+"""Signs C2SP notes with the standard library alone: Ed25519 of RFC 8032 (slow, for tests), vkeys, checkpoints."""
 import base64
 import hashlib
 

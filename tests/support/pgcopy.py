@@ -1,12 +1,12 @@
 """Reads Postgres through `psql` alone: binary COPY on one repeatable-read snapshot.
 
-Nothing here is shared with the daemon or with muniment-verify, so that a mistake in their reading cannot hide.
+It shares no code with the daemon or with muniment-verify, so that an error in their readers cannot be masked.
 """
 import struct
 import subprocess
 import tempfile
 
-EPOCH_MICROS = 946_684_800_000_000  # Postgres counts from 2000-01-01, we from 1970-01-01
+EPOCH_MICROS = 946_684_800_000_000  # Postgres counts from 2000-01-01, Muniment from 1970-01-01
 COPY_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 
 
@@ -34,7 +34,7 @@ def bytes_of(value):
 
 
 def jsonb_of(value):
-    """The text of a jsonb: its binary form is a version byte and that text."""
+    """Returns the text of a jsonb, whose binary form is a version byte and the text."""
     if value is None:
         return None
     assert value[0] == 1, "an unknown version of binary jsonb"
@@ -42,11 +42,11 @@ def jsonb_of(value):
 
 
 class ReadError(Exception):
-    """Postgres could not be read; the text is psql's."""
+    """Reading from Postgres failed; the text is that of psql."""
 
 
 class Snapshot:
-    """One psql in one read-only, repeatable-read transaction. `rows` may be called again and again."""
+    """One psql in one read-only, repeatable-read transaction. `rows` can be called repeatedly."""
 
     def __init__(self, uri):
         self._errors = tempfile.TemporaryFile()
@@ -83,7 +83,7 @@ class Snapshot:
         return data
 
     def rows(self, query, decoders):
-        """Yields a tuple a row, each column through its decoder. Must be read to its end."""
+        """Yields a tuple for each row, with decoded columns. The caller must read all rows."""
         self._send(f"COPY ({query}) TO STDOUT (FORMAT binary);")
         head = self._read(len(COPY_SIGNATURE) + 8)
         assert head.startswith(COPY_SIGNATURE), "not a binary COPY"
@@ -100,14 +100,14 @@ class Snapshot:
             yield tuple(row)
 
     def dicts(self, relation, columns, where="true", order="1"):
-        """Rows of a table as dictionaries; `columns` maps a name to its decoder."""
+        """Yields the rows of a table as dictionaries; `columns` maps a name to its decoder."""
         query = f"SELECT {', '.join(columns)} FROM {relation} WHERE {where} ORDER BY {order}"
         for row in self.rows(query, list(columns.values())):
             yield dict(zip(columns, row))
 
 
 def oversized(uri, limit=65_536):
-    """[(table, column, bytes)] of every column of every table that holds a value over `limit` bytes."""
+    """Returns [(table, column, bytes)] for each column with a value over `limit` bytes."""
     found = []
     with Snapshot(uri) as snapshot:
         columns = list(snapshot.rows(

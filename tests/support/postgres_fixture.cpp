@@ -27,8 +27,8 @@ struct Server {
   }
 };
 
-// The template database is the server's own `muniment`: nobody stays connected to it, as a
-// template must be.
+// The template is the server's database `muniment`, to which no client stays connected, as Postgres
+// requires of a template.
 Server& server() {
   static Server instance;
   if (!instance.postgres) {

@@ -1,5 +1,5 @@
-// A private Postgres for tests: one server for each test program, started when a test first asks, and
-// a fresh database for each test, copied from a template that has the migrations.
+// A private Postgres for tests: one server for each test program, started at its first use, and a
+// fresh database for each test, copied from a template with the migrations.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,16 +10,16 @@
 
 namespace muniment::test {
 
-// The server's data folder, for tests that look at the server itself.
+// The server's data folder, for tests of the server itself.
 std::string shared_data_dir();
 
-// A new database with the migrations applied (or empty), dropped by the process's end.
+// Creates a database with the migrations applied (or empty), which is dropped at the end of the process.
 std::string fresh_database();
 std::string empty_database();
 
-// Runs statements, each call a transaction; a failure throws. As the cluster's superuser.
+// Runs statements as the cluster's superuser, in one transaction for each call. Throws on failure.
 void run_sql(const std::string& uri, const std::string& sql);
-// The first column of the first row; "" for NULL or no row.
+// Returns the first column of the first row; "" for NULL or no row.
 std::string ask_sql(const std::string& uri, const std::string& sql);
 
 }  // namespace muniment::test

@@ -1,4 +1,4 @@
-"""A private Postgres server for one test: Unix socket only, in a folder of its own, gone afterwards."""
+"""A private Postgres server for one test: on a Unix socket, in a folder of its own that is removed afterwards."""
 import glob
 import hashlib
 import os
@@ -15,7 +15,7 @@ def _bin(name):
 
 
 def migrations():
-    """Applied and listed as the daemon does it (src/store/postgres/migrations.cpp), which makes the list first."""
+    """Applies and lists the migrations like the daemon (src/store/postgres/migrations.cpp), which creates the list first."""
     texts = ["CREATE TABLE schema_migration (number integer PRIMARY KEY CHECK (number > 0), name text NOT NULL CHECK (octet_length(name) <= 256),"
              " sha256 text NOT NULL CHECK (sha256 ~ '^[0-9a-f]{64}$'), applied_at timestamptz NOT NULL DEFAULT now());"]
     for path in sorted(glob.glob(os.path.join(ROOT, "migrations", "*.sql"))):
@@ -28,7 +28,7 @@ def migrations():
 
 
 class PrivatePostgres:
-    """`uri(database)` after `start`; every database is made from migrations/*.sql."""
+    """The server: after `start`, `uri(database)` connects to a database; each one is made from migrations/*.sql."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="muniment-pg-", dir="/tmp")
@@ -53,7 +53,7 @@ class PrivatePostgres:
         return self
 
     def standby(self, name):
-        """A copy of it that follows it, as the standby `name`; for as long as nobody stops it."""
+        """Starts a replica as the standby `name`; the caller stops it."""
         made = PrivatePostgres.__new__(PrivatePostgres)
         made.folder, made._as_user = tempfile.mkdtemp(prefix="muniment-pg-", dir="/tmp"), self._as_user
         made._data = os.path.join(made.folder, "data")
@@ -67,7 +67,7 @@ class PrivatePostgres:
 
     @classmethod
     def for_class(cls, case):
-        """One for all tests of a unittest class, gone with it."""
+        """Starts a server for all tests of a unittest class, and stops it at the end of the class."""
         server = cls().start()
         case.addClassCleanup(server.stop)
         return server
@@ -84,7 +84,7 @@ class PrivatePostgres:
         return f"postgresql:///{database}?host={self.folder}&user=muniment"
 
     def sql(self, text, database="postgres"):
-        """Runs SQL as the superuser; what it prints."""
+        """Runs SQL as the superuser. Returns the output."""
         done = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", self.uri(database), "-f", "-"],
                               input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         if done.returncode != 0:
@@ -97,5 +97,5 @@ class PrivatePostgres:
         return self.uri(database)
 
     def reset(self, database):
-        """Empties it by starting its schema anew: dropping a database waits for a checkpoint."""
+        """Empties the database by recreating its schema, because dropping a database waits for a checkpoint."""
         self.sql("SET client_min_messages = error; DROP SCHEMA IF EXISTS report CASCADE; DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n" + migrations(), database)

@@ -1,5 +1,6 @@
-"""Holds a text against Prometheus' text format and what `promtool check metrics` asks of it, without promtool: Debian has it
-only together with all of Prometheus. Where promtool is on the PATH it is asked, too.
+"""Checks a text against Prometheus' text format and the rules of `promtool check metrics`.
+
+Debian packages promtool only together with Prometheus; if promtool is on the PATH, promtool_problems runs it as well.
 """
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class Sample(NamedTuple):
 
 
 def samples(text: str) -> list[Sample]:
-    """Each sample; ValueError for a line that is none."""
+    """Returns the samples; ValueError for an invalid line."""
     found: list[Sample] = []
     if not text.endswith("\n"):
         raise ValueError("the text does not end with a line feed")
@@ -40,7 +41,7 @@ def samples(text: str) -> list[Sample]:
 
 
 def problems(text: str) -> list[str]:
-    """What is wrong with it; empty: nothing."""
+    """Returns the problems of the text."""
     found: list[str] = []
     kinds: dict[str, str] = {}
     helped: set[str] = set()
@@ -125,7 +126,7 @@ def histogram_problems(text: str, kinds: dict[str, str]) -> list[str]:
 
 
 def promtool_problems(text: str) -> Optional[str]:
-    """What promtool says; None: it is not here."""
+    """Returns the output of promtool; None if it is not installed."""
     if not (promtool := shutil.which("promtool")):
         return None
     done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=60, check=False)

@@ -1,6 +1,6 @@
-"""What the daemon publishes of a log, made without it: keys, notes, tiles, proofs and bundles (docs/format.md).
+"""Makes the published files of a log without the daemon: keys, notes, tiles, proofs and bundles (docs/format.md).
 
-The input of the verifiers' own tests: they must accept what is made here, and refuse it once a byte has changed.
+They are the input of the verifiers' tests: a verifier must accept them, and reject them after a byte has changed.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def b64(data: bytes) -> str:
 
 
 class Key:
-    """An Ed25519 key of a log (algorithm 1) or of a witness (4); its seed follows from `seed`, so that files are the same each time."""
+    """An Ed25519 key of a log (algorithm 1) or of a witness (4); derived from `seed`, so that files are reproducible."""
 
     def __init__(self, name: str, seed: str = "log", algorithm: int = 1):
         self.name, self.algorithm = name, algorithm
@@ -59,7 +59,7 @@ def note(origin: str, size: int, root: bytes, keys: Iterable[Key]) -> str:
     return text + "\n" + "".join(key.sign(text) for key in keys)
 
 
-# The tree, by RFC 6962's own recursions
+# The tree, by the recursions of RFC 6962
 
 def root_of(leaves: list[bytes]) -> bytes:
     if len(leaves) < 2:
@@ -87,7 +87,7 @@ def consistency(leaves: list[bytes], first: int, whole: bool = True) -> list[byt
 
 
 def nodes_beside(leaves: list[bytes], own: set[int]) -> list[tuple[int, int, bytes]]:
-    """The maximal perfect subtrees that hold none of `own`: what a bundle needs of the rest of the tree."""
+    """Returns the maximal perfect subtrees without any of `own`, which a bundle needs from the rest of the tree."""
     found = []
 
     def walk(level: int, index: int) -> None:
@@ -170,7 +170,7 @@ class PublishedLog:
     # Bundles
 
     def bundle_members(self, run_id: str, size: Optional[int] = None, text: Optional[str] = None) -> dict[str, bytes]:
-        """Every member but bundle.json, in order."""
+        """Returns all members except for bundle.json, in order."""
         size = len(self.leaves) if size is None else size
         run = self.log.runs[run_id]
         events = [event for event in run["events"] if event["seq"] < size]
@@ -210,7 +210,7 @@ def files_of(members: dict[str, bytes]) -> list[dict[str, Any]]:
 
 
 def write_tar(path: pathlib.Path, members: dict[str, bytes]) -> None:
-    """A tar in one frame, compressed where the name ends in .zst."""
+    """Writes a tar, compressed as one frame if the name ends in .zst."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, data in members.items():
@@ -239,7 +239,7 @@ def lines_of(rows: Iterable[dict[str, Any]]) -> bytes:
 
 
 def audited_run(log: LogMaker, run_id: str = "audited") -> LogMaker:
-    """A run with a row of every kind, erasures among them, and other runs' events between its own."""
+    """Adds a run with a row of each kind, including erasures, interleaved with events of other runs."""
     def between() -> None:
         log.append("other", "message.added", {"message_id": f"o{log.size}", "role": "user", "content": "elsewhere"})
 

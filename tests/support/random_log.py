@@ -1,4 +1,4 @@
-"""A log of random events whose bodies are mostly right and often not: what two folds must agree on."""
+"""Makes a log of random events with mostly valid and some invalid bodies, to compare two folds."""
 import json
 import random
 
@@ -79,7 +79,7 @@ class RandomLog:
         return "{" + ", ".join(f'"{name}" : {self.member(name)}' for name in names) + "}"
 
     def fill(self, log, run_id, events):
-        """One run with a snapshot at about every eighth event."""
+        """Adds a run with a snapshot at about every eighth event."""
         log.append(run_id, "run.started", {"run_id": run_id, "agent": {"name": "random"}, "labels": {"n": 1, "list": [1]}})
         for _ in range(events):
             kind = self.random.choice(list(BODIES) + ["state.patched"] * 6)

@@ -1,4 +1,4 @@
-// What the tests of the Reader share: a log whose events are written as plain SQL.
+// The fixture of the Reader's tests: a log whose events are inserted by plain SQL.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using events::Event;
 inline constexpr std::int64_t start_micros = 1'700'000'000'000'000;
 inline constexpr std::int64_t second = 1'000'000;
 
-// A database with log 1, its first partitions, and a reader of it.
+// A database with log 1, its first partitions, and a reader of the log.
 class ReaderTest : public ::testing::Test {
  protected:
   ReaderTest() : uri_(test::fresh_database()), reader_({uri_, 1}) {
@@ -28,7 +28,7 @@ class ReaderTest : public ::testing::Test {
 
   void run(const std::string& sql) { test::run_sql(uri_, sql); }
 
-  // Event number next_seq_, recorded so many seconds after the start.
+  // Adds the event with seq next_seq_, recorded next_seq_ seconds after the start.
   void add(std::int64_t run_no, std::int64_t run_seq, const std::string& type, const std::string& body = "{}",
            std::int64_t at_second = -1) {
     const std::int64_t seq = next_seq_++;
@@ -65,7 +65,7 @@ class ReaderTest : public ::testing::Test {
 
 using Seqs = std::vector<std::int64_t>;
 
-// Two interleaved runs and the log's own: seq 0 is of _log, odd ones of r1, even ones of r2.
+// Two interleaved runs and the run _log: seq 0 belongs to _log, odd seqs to r1, even ones to r2.
 class TwoRuns : public ReaderTest {
  protected:
   TwoRuns() {

@@ -1,4 +1,4 @@
-// What tests of documents share.
+// Helpers for tests of documents.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-"""The tables beside `event`, held against what the events say (docs/format.md, Rows). Part of the checker."""
+"""Checks the tables beside `event` against the events (docs/format.md, Rows). Part of the checker."""
 import json
 import os
 
@@ -31,11 +31,11 @@ TABLE_OF = {"artifact.stored": "artifact", "manifest.recorded": "manifest", "sna
             "task.opened": "task_change", "task.completed": "task_change"}
 CHECK_OF = {"artifact": "artifact_row", "manifest": "manifest", "snapshot": "snapshot", "claim": "claim",
             "evidence": "evidence", "evidence_link": "evidence_link", "task_change": "task_change"}
-PIECES = {"run_id": text_of, "task_id": text_of, "evidence_id": uuid_of, "evidence_seq": int_of, "seq": int_of}   # of task_evidence
+PIECES = {"run_id": text_of, "task_id": text_of, "evidence_id": uuid_of, "evidence_seq": int_of, "seq": int_of}   # columns of task_evidence
 
 
 def same_value(a, b):
-    """Equal as JSON values, numbers by their decimal value."""
+    """Whether JSON values are equal; numbers compare by their decimal value."""
     if isinstance(a, Number) and isinstance(b, Number):
         return decimal_of(a) == decimal_of(b)
     if isinstance(a, Number) or isinstance(b, Number) or type(a) is not type(b):
@@ -48,7 +48,7 @@ def same_value(a, b):
 
 
 def decimal_of(token):
-    """(sign, digits, exponent) of a number's token: equal for 1.50, 15e-1 and 1.5."""
+    """Returns (sign, digits, exponent) of a number's token: equal for 1.50, 15e-1 and 1.5."""
     mantissa, _, exponent = token.lower().partition("e")
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = (whole + fraction).lstrip("0")
@@ -60,7 +60,7 @@ def decimal_of(token):
 
 
 def source_of_member(text, wanted):
-    """The bytes of a member of the object `text`, as they are written there."""
+    """Returns the original bytes of a member of the object `text`."""
     decoder, at = json.JSONDecoder(), 1
     while True:
         while text[at] in " \t\r\n,":
@@ -77,14 +77,14 @@ def source_of_member(text, wanted):
 
 
 def stored_labels(labels):
-    """The table holds no labels where jsonb might print more than 65,000 bytes of them."""
+    """Returns the labels in the table, which has none if jsonb might print more than 65,000 bytes of them."""
     size = 2 + sum(len(canonical(name).encode()) + len(canonical(value).encode()) + 4
                    + 308 * (isinstance(value, Number) and "e" in value.lower()) for name, value in labels.items())
     return canonical(labels) if size <= 65_000 else "{}"
 
 
 def equal(column, value):
-    """A column's value against a body's, whose numbers are tokens."""
+    """Whether a column's value equals that of a body, whose numbers are tokens."""
     return str(column) == value if isinstance(value, Number) else column == value
 
 
@@ -101,7 +101,7 @@ class RowChecks:
     def __init__(self, checker, where, follower):
         self.checker = checker
         self.where = where
-        self.follower = follower        # what the follower `run` has not yet seen is not in its rows
+        self.follower = follower        # position of the follower `run`, whose rows exclude later events
         self.rows = {}                  # table → {seq of the event: row}
         self.decided = {}               # claim_id → status
         self.claims = []
@@ -114,7 +114,7 @@ class RowChecks:
                 self.rows[table][row[key]] = row
         self.artifact_rows = dict(self.rows["artifact"])
         self.evidence_ids = {seq: row["evidence_id"] for seq, row in self.rows["evidence"].items()}
-        self.pieces = {}                # seq of the event: its rows of task_evidence
+        self.pieces = {}                # seq of the event → its rows of task_evidence
         for row in checker.snapshot.dicts("task_evidence", PIECES, where):
             self.pieces.setdefault(row["seq"], []).append(row)
         self.by_artifact_id = {row["artifact_id"]: row for row in self.artifact_rows.values()}
@@ -122,7 +122,7 @@ class RowChecks:
         checker.counts["snapshots"] += len(self.states)
 
     def artifact_bytes(self, artifact_id):
-        """The bytes of an artifact. OSError: it is missing, or is not what its row says."""
+        """Returns the bytes of an artifact. OSError: it is missing, or does not match its row."""
         row = self.by_artifact_id.get(artifact_id)
         if row is None:
             raise OSError(f"no row of artifact {artifact_id}")
@@ -132,7 +132,7 @@ class RowChecks:
             raise OSError(f"{row['path']} is not what its row says")
         return data
 
-    # Rows that are written with their event
+    # Rows written with their event
 
     def see(self, event, body, run):
         kind = event["type"]
@@ -225,7 +225,7 @@ class RowChecks:
         try:
             return self.artifact_bytes(row["artifact_id"])
         except OSError:
-            return None                  # a finding of its own
+            return None                  # a separate finding
 
     def check_snapshot_state(self, event, run):
         row = self.states.get((event["run_no"], event["seq"]))
@@ -237,7 +237,7 @@ class RowChecks:
     # The table `run`
 
     def see_run(self, event, body, run):
-        """Call after the fold: notes what the run's row must say once the follower has seen this event."""
+        """Call after the fold: computes the run's expected row after the follower has read this event."""
         if event["seq"] >= self.follower or not event["type"].startswith("run."):
             return
         state, first = run.fold.state, run.started or event
@@ -248,7 +248,7 @@ class RowChecks:
                    "agent": (state["run"]["agent"] or {}).get("name") or "", "external_id": run.external_id,
                    "parent": (state["run"]["parent"] or {}).get("run_id"), "started_at": first["recorded_at"],
                    "ended_at": run.ended_at}
-        # Through text and back: the fold counts with integers, a parsed jsonb has tokens.
+        # Converts through text: the fold counts with integers, a parsed jsonb has tokens.
         run.row_json = {"labels": parse(stored_labels(state["run"]["labels"])), "halt": parse(canonical(state["halt"]))}
 
     def _check_runs(self, runs):

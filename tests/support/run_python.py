@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs one file of Python tests and writes what became of each test.
+"""Runs one file of Python tests and writes the result of each test.
 
     run_python.py FILE --json RESULTS [-k FILTER]
 
@@ -26,7 +26,7 @@ class Recorder(unittest.TestResult):
         self.started = time.monotonic()
 
     def record(self, test: object, status: str, text: str = "") -> None:
-        text = text.split("During handling of the above exception")[-1]   # the refusal that was expected is no news
+        text = text.split("During handling of the above exception")[-1]   # omits the expected exception
         name = f"{self.file}:{test.id().split('.', 1)[-1] if isinstance(test, unittest.TestCase) else test}"
         seconds = round(time.monotonic() - self.started, 3)
         self.results.append({"name": name, "status": status, "seconds": seconds, "text": text})

@@ -1,4 +1,4 @@
-"""A sample log with keys, signed checkpoints and tiles, made without the daemon."""
+"""Makes a sample log with keys, signed checkpoints and tiles without the daemon."""
 import pathlib
 
 import notes
@@ -8,7 +8,7 @@ from make_log import LogMaker, bulk, sample
 
 
 class SignedLogMaker(LogMaker):
-    """Keeps every entry, and the notes that were signed."""
+    """A log maker that keeps all entries and signed notes."""
 
     def __init__(self, artifacts, **named):
         super().__init__(artifacts, **named)
@@ -46,25 +46,25 @@ class SignedLogMaker(LogMaker):
         return self.notes[size]
 
     def note_rows(self):
-        """SQL that keeps the notes in the table where the daemon keeps them."""
+        """Returns SQL that inserts the notes into the daemon's table."""
         rows = ", ".join(f"({self.log_no}, {size}, '{note}', now())" for size, note in sorted(self.notes.items()))
         return ("CREATE TABLE IF NOT EXISTS checkpoint_note (log_no smallint, size bigint, note text, recorded_at timestamptz);"
                 f" INSERT INTO checkpoint_note VALUES {rows}" if rows else "SELECT 1")
 
     def write_files(self, data):
-        """<data>/keys and <data>/tiles as the daemon leaves them."""
+        """Writes <data>/keys and <data>/tiles like the daemon."""
         data = pathlib.Path(data)
         (data / "keys").mkdir(parents=True)
         newest = self.notes[max(self.notes)]
         (data / "keys" / "log.pub").write_text("# keys of the log\n" + "".join(s.vkey + "\n" for s in self.signers))
         (data / "keys" / "last_signed").write_text(newest)
-        for size in (max(self.notes), self.size):      # what was signed, and what is newer
+        for size in (max(self.notes), self.size):      # the signed size, and the present one
             tiles.write_tiles(data / "tiles", self.entries[:size])
         (data / "tiles" / "checkpoint").write_text(newest)
 
 
 def signed_sample(artifacts, events=700):
-    """The sample log; the first key; plain events; the second key; a few events that are not signed yet."""
+    """Makes the sample log, the first key, plain events, the second key, and a few unsigned events."""
     log = sample(SignedLogMaker(artifacts))
     log.rotate(log.signer(1))
     bulk(log, events // 2)

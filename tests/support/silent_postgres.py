@@ -1,4 +1,4 @@
-"""A way to a Postgres server that can fall silent: connections are still taken and greeted, and then nothing is answered."""
+"""A proxy of a Postgres server that can fall silent: it still accepts and greets connections, but answers no query."""
 import contextlib
 import os
 import shutil
@@ -8,11 +8,11 @@ import tempfile
 import threading
 
 CHUNK_BYTES = 1 << 16
-READY = b"Z"     # ReadyForQuery: the greeting is over
+READY = b"Z"     # ReadyForQuery, which ends the greeting
 
 
 class SilentPostgres:
-    """Stands before `server` (a PrivatePostgres), in a folder of its own."""
+    """The proxy of `server` (a PrivatePostgres), with a socket in a folder of its own."""
 
     def __init__(self, server):
         self.server, self.folder = server, tempfile.mkdtemp(prefix="muniment-way-", dir="/tmp")
@@ -22,14 +22,14 @@ class SilentPostgres:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(os.path.join(self.folder, ".s.PGSQL.5432"))
         self._listener.listen(100)
-        self.greeted = 0                 # connections since it fell silent
+        self.greeted = 0                 # connections since the proxy fell silent
         threading.Thread(target=self._accept, daemon=True).start()
 
     def uri(self, database="postgres"):
         return f"postgresql:///{database}?host={self.folder}&user=muniment"
 
     def fall_silent(self, cut=False):
-        """`cut`: those who are connected lose their connection, and open another."""
+        """Stops answering. `cut`: also closes the existing connections, so that clients reconnect."""
         self._speaks.clear()
         self.greeted = 0
         for end in self._links if cut else ():
@@ -64,7 +64,7 @@ class SilentPostgres:
             server.shutdown(socket.SHUT_RDWR)
 
     def _answer(self, server, client):
-        """Message by message, so that the greeting is passed on whole, and nothing behind it."""
+        """Forwards single messages, so that the whole greeting is passed on, and nothing after it."""
         waiting, ready = bytearray(), False
         with contextlib.suppress(OSError):
             while data := server.recv(CHUNK_BYTES):

@@ -1,4 +1,4 @@
-// A folder of a test's own, gone with it.
+// A folder for one test, removed by the destructor.
 #pragma once
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     char name[] = "/tmp/muniment-test-XXXXXX";
-    // Postgres does not run as root: it must be let through.
+    // Postgres runs as another user if the test runs as root, and must be able to enter the folder.
     if (::mkdtemp(name) == nullptr || ::chmod(name, 0711) != 0) throw std::runtime_error("mkdtemp failed");
     path_ = name;
   }

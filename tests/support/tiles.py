@@ -1,4 +1,4 @@
-"""Tile files of a log (C2SP tlog-tiles), written from its entries."""
+"""Writes the tile files of a log (C2SP tlog-tiles) from its entries."""
 import pathlib
 import struct
 
@@ -8,7 +8,7 @@ WIDTH = 256
 
 
 def root_of(hashes):
-    """RFC 6962's definition."""
+    """Returns the Merkle root by the definition of RFC 6962."""
     if not hashes:
         return sha256()
     if len(hashes) == 1:
@@ -27,7 +27,7 @@ def path_of(level, index, width=WIDTH):
 
 
 def write_tiles(folder, entries):
-    """All full tiles of a log of these entries and the partial ones of its size."""
+    """Writes all full tiles of a log of these entries, and the partial tiles of its size."""
     def write(path, data):
         place = pathlib.Path(folder) / path
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Builds and runs tests/support/tlog_reference: Go's own transparency log library reads what we publish."""
+"""Builds and runs tests/support/tlog_reference, which reads published files with Go's transparency log library."""
 from __future__ import annotations
 
 import atexit
@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "tlog_reference" / "main.go"
-GOPATH = "/usr/share/gocode"   # where Debian's golang-golang-x-mod-dev puts it
+GOPATH = "/usr/share/gocode"   # the path of Debian's golang-golang-x-mod-dev
 
 
 @functools.lru_cache(maxsize=1)
@@ -23,7 +23,7 @@ def binary() -> str:
 
 
 def reference(*arguments: object) -> str:
-    """What it prints. AssertionError: it does not accept it."""
+    """Returns the program's output. AssertionError: it rejected the input."""
     done = subprocess.run([binary(), *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
     if done.returncode != 0:
         raise AssertionError(f"tlog_reference {arguments[0]}: {done.stderr}")

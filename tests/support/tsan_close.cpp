@@ -1,6 +1,6 @@
-// For the thread sanitizer alone, linked into munimentd there: libuv closes a socket by a bare system call, which the
-// sanitizer does not see. To it the descriptor would stay the one that accept4 made, and whoever opens the next file
-// under that number would seem to race with it. Here that call becomes the close that the sanitizer knows.
+// Replaces a system call of libuv by close(), in munimentd under the thread sanitizer. libuv closes a socket by a
+// direct system call, which the sanitizer does not intercept: the descriptor would still seem to be that of accept4,
+// and the next file with the same number would seem to race with it.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a program under what a systemd unit forbids, as far as the kernel can be told without systemd.
+"""Runs a program under the restrictions of a systemd unit, as far as they can be applied without systemd.
 
     under_unit.py UNIT [--user UID] -- PROGRAM ARGUMENT…
 
@@ -21,7 +21,7 @@ import sys
 ALLOW = 0x7FFF0000
 EQ, MASKED_EQ = 4, 7
 PROT_WRITE, PROT_EXEC, SHM_EXEC = 2, 4, 0o100000
-# Those that RestrictNamespaces= knows: cgroup, ipc, net, mnt, pid, user, uts.
+# The namespaces of RestrictNamespaces=: cgroup, ipc, net, mnt, pid, user, uts.
 NAMESPACES = (0x02000000, 0x08000000, 0x40000000, 0x00020000, 0x20000000, 0x10000000, 0x04000000)
 PR_SET_NO_NEW_PRIVS = 38
 
@@ -31,7 +31,7 @@ class Compare(ctypes.Structure):
 
 
 class Filter:
-    """A seccomp filter; the first one that refuses wins, so that each rule of the unit is a filter of its own."""
+    """A seccomp filter. The first filter that refuses a call wins, so that each rule of the unit is a separate filter."""
 
     def __init__(self, otherwise: int) -> None:
         self.library = ctypes.CDLL("libseccomp.so.2", use_errno=True)
@@ -45,10 +45,10 @@ class Filter:
     def rule(self, action: int, call: str, *compares: Compare) -> None:
         number = self.library.seccomp_syscall_resolve_name(call.encode())
         if number < 0:
-            return   # of another architecture
+            return   # a call of another architecture
         array = (Compare * max(1, len(compares)))(*compares)
         failed = self.library.seccomp_rule_add_array(self.context, action, number, len(compares), array)
-        if failed not in (0, -errno.EACCES):   # EACCES: it says what happens anyway
+        if failed not in (0, -errno.EACCES):   # EACCES: the rule equals the default action
             raise OSError(-failed, f"{call}: {os.strerror(-failed)}")
 
     def load(self) -> None:
@@ -61,7 +61,7 @@ def refuse(number: int) -> int:
 
 
 def calls_of(group: str) -> set[str]:
-    """What systemd-analyze says is in @group."""
+    """Returns the calls in @group according to systemd-analyze."""
     found: set[str] = set()
     text = subprocess.run(["systemd-analyze", "syscall-filter", group], check=True, capture_output=True, text=True).stdout
     for line in text.splitlines()[1:]:
@@ -113,7 +113,7 @@ def family_filter(families: list[str]) -> Filter:
 
 def namespace_filter() -> Filter:
     filter = Filter(ALLOW)
-    filter.rule(refuse(errno.ENOSYS), "clone3")   # its flags cannot be seen
+    filter.rule(refuse(errno.ENOSYS), "clone3")   # a filter cannot read its flags
     for flag in NAMESPACES:
         filter.rule(refuse(errno.EPERM), "clone", Compare(0, MASKED_EQ, flag, flag))
         filter.rule(refuse(errno.EPERM), "unshare", Compare(0, MASKED_EQ, flag, flag))
@@ -131,7 +131,7 @@ def main() -> None:
     words = " ".join(settings["SystemCallFilter"]).split()
     families = " ".join(settings["RestrictAddressFamilies"]).split()
     filters = [memory_filter(), family_filter(families), namespace_filter(), call_filter(words)]
-    # A container may not be allowed as many.
+    # The limit of a container may be lower.
     files = min(int(settings["LimitNOFILE"][-1]), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     os.umask(int(settings["UMask"][-1], 8))

@@ -1,5 +1,5 @@
-// The vector shard as a list: what docs/format.md says a code and a score are, written down once more, and
-// a search that looks at everything. The shard's exact search must give the same, to the last bit.
+// A model of the vector shard as a list: an independent implementation of the codes and scores of
+// docs/format.md, with an exhaustive search. The shard's exact search must give identical results, to the last bit.
 #pragma once
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ namespace muniment::retrieval::test {
 
 using FloatVector = std::vector<float>;
 
-// Points around `centres`, of unit length: what embeddings look like, roughly.
+// Unit vectors around `centres`, similar to the distribution of embeddings.
 class Clusters {
  public:
   Clusters(std::size_t dimension, std::size_t centres, std::uint32_t seed) : random_(seed) {
@@ -101,7 +101,7 @@ class VectorModel {
     Facts facts;
   };
 
-  // Components in steps of the largest / `steps`, and 1 / the length of that.
+  // The components in steps of the largest component / `steps`, and the reciprocal of the rounded vector's length.
   static std::pair<std::vector<std::int64_t>, float> rounded(const FloatVector& vector, double steps) {
     double largest = 0, squares = 0;
     for (const float value : vector) largest = std::max(largest, std::abs(double{value}));
@@ -147,7 +147,7 @@ inline double recall(const std::vector<Hit>& found, const std::vector<Hit>& exac
   return exact.empty() ? 1 : static_cast<double>(right) / static_cast<double>(exact.size());
 }
 
-// Hundreds of synced writes do not have to wait for a disk: a folder in memory, where the system has that.
+// A folder in memory, if the system has one, so that hundreds of synced writes do not wait for a disk.
 class QuickFolder {
  public:
   QuickFolder() {
@@ -188,7 +188,7 @@ inline std::vector<Hit> found(const VectorShard& shard, const std::string& space
 inline constexpr VectorSearch exactly{.k = 10, .exact = true};
 inline constexpr VectorSearch by_graph{.k = 10};
 
-// A batch and the vectors that it only points to.
+// A batch with the vectors to which it points.
 struct Batch : VectorBatch {
   Batch(const std::string& name, std::size_t size, std::int64_t seq) {
     space = name;
@@ -206,7 +206,7 @@ inline void write(VectorShard& shard, const VectorBatch& batch) {
   if (const Status written = shard.write(batch); !written) throw std::runtime_error(written.error().message);
 }
 
-// What filters and facts are made of, by what a test is about.
+// Builders of filters and facts by the property under test.
 inline Filter as_of(std::optional<std::int64_t> seq) {
   Filter filter;
   filter.as_of = seq;

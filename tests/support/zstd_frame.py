@@ -1,4 +1,4 @@
-"""A Zstandard frame (RFC 8878) without compression: what a test needs of a bundle's file, without a process for each."""
+"""Makes an uncompressed Zstandard frame (RFC 8878), so that tests of bundles need no process for each file."""
 BLOCK_BYTES = 1 << 17
 
 

@@ -1,11 +1,11 @@
-// Reads what Muniment publishes with golang.org/x/mod/sumdb, the code that the C2SP formats come from: Go's own
-// checksum database is verified by it. Nothing of it is ours, so what it accepts is not our misunderstanding.
+// Reads the files that Muniment publishes with golang.org/x/mod/sumdb, the library that verifies Go's checksum database
+// and from which the C2SP formats originate. It shares no code with Muniment, and so no misreading of the formats.
 //
-//	tlog_reference note KEYS NOTE                      the text, once a key of KEYS has signed it
-//	tlog_reference sign SIGNER TEXT                    the note of a text, signed with a private key file
-//	tlog_reference inclusion KEYS PROOF                a tlog-proof file
-//	tlog_reference consistency KEYS OLD NEW HASHES     two notes, and a file of hexadecimal hashes, one a line
-//	tlog_reference tiles KEYS DIR                      every leaf of every entry bundle, through the tiles, to the root
+//	tlog_reference note KEYS NOTE                      prints the text if a key of KEYS signed it
+//	tlog_reference sign SIGNER TEXT                    prints the note of a text, signed with a private key file
+//	tlog_reference inclusion KEYS PROOF                checks a tlog-proof file
+//	tlog_reference consistency KEYS OLD NEW HASHES     checks two notes with a file of hexadecimal hashes, one on each line
+//	tlog_reference tiles KEYS DIR                      checks each leaf of each entry bundle through the tiles to the root
 package main
 
 import (
@@ -36,7 +36,7 @@ func read(path string) []byte {
 	return data
 }
 
-// open verifies a note with the keys of a file and reads the tree out of its text.
+// open verifies a note with the keys of a file, and parses the tree in its text.
 func open(keys string, message []byte) (tlog.Tree, string) {
 	var verifiers []note.Verifier
 	for _, line := range strings.Split(string(read(keys)), "\n") {
@@ -95,7 +95,7 @@ func consistency(keys, older, newer, path string) {
 	fmt.Println(first.N, second.N)
 }
 
-// files is the tile reader that the library asks; its own paths name the height, C2SP's do not.
+// files is the tile reader of the library, whose paths include the height; those of C2SP do not.
 type files struct{ folder string }
 
 func (f files) Height() int { return 8 }
