@@ -1,8 +1,8 @@
-"""The clients of the fault harness: they write with ids of their own and keep a history outside the daemon.
+"""The clients of the fault harness: they write with their own ids and keep a history outside of the daemon.
 
-Every operation ends in one of three ways. ok: its receipts are in the history, synced before the next operation
-of that client. unknown: it is asked again, with the same ids, after the daemon is back. refused: a finding, since
-nothing here asks for what may be refused.
+Each operation has one of three outcomes. ok: its receipts are in the history, which is synced before the next
+operation of the client. unknown: the client repeats it with the same ids after the daemon's restart. refused: a
+finding, because the clients send no request that the daemon may refuse.
 """
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Json = dict[str, Any]
 
 
 class History:
-    """What was acked, as lines that tests/support/checker.py reads; synced, since it is the evidence."""
+    """The acknowledged operations, as lines for tests/support/checker.py; synced, because they are the evidence."""
 
     def __init__(self, path: pathlib.Path):
         self._file = open(path, "a", encoding="utf-8")
         self._lock = threading.Lock()
         self.acked: list[Json] = []
-        self.artifacts: list[Json] = []     # what artifact.put acked, with its run
+        self.artifacts: list[Json] = []     # acknowledged results of artifact.put, with their run
         self.snapshots: list[Json] = []
         self.halted: list[Json] = []
-        self.sent: set[str] = set()         # every event id that any client ever made
+        self.sent: set[str] = set()         # all event ids of all clients
         self.findings: list[str] = []
 
     def note(self, kept: list[Json], *entries: Json) -> None:
@@ -49,7 +49,7 @@ class History:
 
 @dataclasses.dataclass
 class Operation:
-    """Everything that is needed to ask again."""
+    """An operation with all data for a repetition."""
 
     kind: str
     run_id: str
@@ -74,7 +74,7 @@ class Operation:
             history.note(history.halted, {"run_id": self.params["run_id"]})
 
     def _halt(self, client: muniment.Client) -> None:
-        """A run of its own, which stops since a pointer that it needs resolves to nothing."""
+        """Starts a run that halts because a pointer that it needs does not resolve."""
         run_id = self.params["run_id"]
         try:
             client.call("run.start", run_id=run_id, agent={"name": "sim"})
@@ -82,22 +82,22 @@ class Operation:
             if [halt["run_id"] for halt in answer["halted"]] != [run_id]:
                 raise muniment.MunimentError(f"{self.params['pointer']} should have halted {run_id}: {answer}", "not_halted")
         except muniment.MunimentError as error:
-            if error.code != "run_halted":   # it was halted before, and nobody heard of it
+            if error.code != "run_halted":   # an earlier attempt halted it, and its reply was lost
                 raise
 
 
 def sha256(body: Json) -> str:
-    """Of the body's bytes as muniment.py sends them."""
+    """Returns the SHA-256 of the body's bytes as muniment.py sends them."""
     return hashlib.sha256(json.dumps(body, ensure_ascii=False).encode()).hexdigest()
 
 
 class Worker(threading.Thread):
-    """One client with one run, for one life of the daemon."""
+    """A client with one run, for one life of the daemon."""
 
     def __init__(self, number: int, seed: str, socket: str, history: History, pending: list[Operation], run_id: str,
                  halts: float = 0.01):
         super().__init__(daemon=True)
-        self.halts = halts          # how likely an operation is a halt
+        self.halts = halts          # probability that an operation is a halt
         self.number, self.socket, self.history, self.pending, self.run_id = number, socket, history, pending, run_id
         self.random = random.Random(f"{seed}/{number}")
         self.stopped = threading.Event()
@@ -121,7 +121,7 @@ class Worker(threading.Thread):
                 self.history.found(f"{self.run_id}: {error.code}: {error}")
 
     def attempt(self, client: muniment.Client, operation: Operation) -> bool:
-        """False: its outcome is unknown and this connection is of no more use."""
+        """Attempts the operation. False: its outcome is unknown and the connection is unusable."""
         while not self.stopped.is_set():
             try:
                 operation.perform(client, self.history)
@@ -130,9 +130,9 @@ class Worker(threading.Thread):
             except muniment.ConnectionLost:
                 return False
             except muniment.MunimentError as error:
-                # A failed fsync of bytes that are no longer in memory: refused, and nothing of it is there.
+                # The fsync of bytes that are no longer in memory failed: the request is refused, and nothing is stored.
                 disk = operation.kind == "put" and error.code == "system_error" and "Input/output error" in str(error)
-                lost = error.code == "corrupt"   # what was stored before is damaged: asking again does not mend it
+                lost = error.code == "corrupt"   # stored data is damaged, which a repetition does not repair
                 if lost or (not error.retryable and not disk):
                     self.history.found(f"{operation.kind} in {self.run_id}: {error.code}: {error}")
                     return True
@@ -159,7 +159,7 @@ class Worker(threading.Thread):
     def event(self) -> Json:
         event_id = self.new_id()
         self.history.sent.add(event_id)
-        if self.number == 0 and self.random.random() < 0.02:   # a state that is too large for a row
+        if self.number == 0 and self.random.random() < 0.02:   # a state above the size limit of a row
             return {"type": "state.patched", "event_id": event_id,
                     "body": {"format": "merge", "patch": {f"large{self.random.randrange(3)}": "l" * 40_000}}}
         if self.random.random() < 0.3:
@@ -171,7 +171,7 @@ class Worker(threading.Thread):
 
 
 def settle(socket: str, history: History, pending: dict[int, list[Operation]], runs: dict[int, str]) -> None:
-    """Asks everything unknown again, on a daemon that is well, until nothing is unknown."""
+    """Repeats the operations with unknown outcome on a healthy daemon until all outcomes are known."""
     for number, operations in pending.items():
         worker = Worker(number, "settle", socket, history, operations, runs[number])
         with muniment.connect(socket, deadline_s=30, retry_for_s=30) as client:

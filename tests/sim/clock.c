@@ -1,5 +1,5 @@
-/* A wall clock that can be stepped: LD_PRELOAD for a daemon under test. The file $MUNIMENT_CLOCK holds one 64-bit number,
- * the seconds by which it is off. The other clocks run as they do. */
+/* Shifts the wall clock of a daemon under test, by LD_PRELOAD. The file $MUNIMENT_CLOCK contains one 64-bit number, the
+ * shift in seconds. The other clocks are unchanged. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ __attribute__((constructor)) static void begin(void) {
     if (shared != MAP_FAILED) off = shared;
     close(file);
   }
-  unsetenv("LD_PRELOAD");   /* Postgres has the machine's clock */
+  unsetenv("LD_PRELOAD");   /* Postgres uses the machine's clock */
 }
 
 int clock_gettime(clockid_t which, struct timespec* now) {

@@ -1,4 +1,4 @@
-"""One epoch of the fault harness: a data folder that lives through a number of kills, and what must hold after them."""
+"""An epoch of the fault harness: a data folder that survives a number of kills, and the checks after them."""
 from __future__ import annotations
 
 import collections
@@ -23,32 +23,33 @@ from support import Daemon, wait_until  # noqa: E402
 
 CLIENTS = 4
 CHECK_EVERY_KILLS = 10
-UNFIRED_S_MAX = 8.0         # then the daemon is killed where it is
+UNFIRED_S_MAX = 8.0         # after this time the daemon is killed at any place
 AGAIN_MAX = 2
-PASSES_OF_A_START = 6       # a disk that is full while the daemon starts: it refuses to, which is no finding
+PASSES_OF_A_START = 6       # a full disk makes the daemon refuse to start, which is not a finding
 
-# What must be arranged for a failpoint to be passed at all, and how often it is passed in a second of load.
+# Conditions under which a failpoint is passed, and how often it is passed in a second of load.
 ARRANGEMENT = {
     "artifact.second_file": "artifact.fsync_eio=error@{n}",
     "append.before_resend": "append.cut_before_send=error@{n}",
-    # The halt journal takes what Postgres cannot: for good, or now and then.
+    # The halt journal takes the halts that Postgres rejects: all of them, or some.
     "halt.before_journal": "append.disk_full=error@{n}+",
     "halt.after_journal": "append.disk_full=error@{n}+",
     "halt.before_unlink": ",".join(f"append.disk_full=error@{{n}}{k}" for k in range(9)),
 }
-# Faults that do not kill: a connection cut before a statement, or after a commit that nobody heard of, and a disk that
+# Faults that do not kill: a connection cut before a statement, or after a commit before its reply, and a disk that
 # fails once. Each is armed in a third of the lives.
 SIDE_FAULTS = {"append.cut_before_send": 150, "append.cut_after_commit": 150, "append.disk_full": 150, "artifact.fsync_eio": 12}
 RARE = re.compile(r"artifact\.|checkpoint\.|snapshot\.|halt\.|pointer\.|append\.before_resend")
 
 
-# Passed once in the life of a key or of an erasure, or for a state of over 512 KiB, and not under load: tests/functional
-# stops there (test_archive, test_audit, test_closed_logs, test_documents_at_once, test_redact, test_usable, test_written_before); and where only the oracle's programs come by.
+# Failpoints that the load does not pass: once in the life of a key or of an erasure, for a state of over 512 KiB, or in
+# the oracle's programs alone. tests/functional covers them (test_archive, test_audit, test_closed_logs,
+# test_documents_at_once, test_redact, test_usable, test_written_before).
 ELSEWHERE = re.compile(r"archive\.|closed_tree\.|documents\.|keys\.|redact\.|rebuild\.|start\.|put\.|manifest\.|append\.(spilled|asks_ids)|snapshot\.before_store")
 
 
 def failpoints() -> list[str]:
-    """The names in the source at which the daemon may be killed: a new one is in the harness at once."""
+    """Returns the names of all failpoints in the source, so that the harness includes new ones."""
     names: set[str] = set()
     for path in (ROOT / "src").rglob("*.cpp"):
         names.update(re.findall(r'\bFAILPOINT\("([a-z_.]+)"\)', path.read_text()))
@@ -71,11 +72,11 @@ class Epoch:
         self.counts: collections.Counter[str] = collections.Counter()
 
     def run(self, kills: int) -> list[str]:
-        """Findings; none means that everything held."""
+        """Runs the epoch. Returns the findings."""
         try:
             self.make_key()
             names = random.Random(self.seed).sample(self.names, len(self.names))
-            first = self.number * kills   # epochs go on where the one before ended: each name gets its share
+            first = self.number * kills   # each epoch continues after the previous one, so that all names get their share
             queue = collections.deque(names[(first + i) % len(names)] for i in range(kills))
             again: collections.Counter[str] = collections.Counter()
             number = 0
@@ -84,7 +85,7 @@ class Epoch:
                 number += 1
                 before = self.kills[name]
                 self.live(number, name)
-                if self.kills[name] == before and again[name] < AGAIN_MAX:   # a slow machine: it gets another life
+                if self.kills[name] == before and again[name] < AGAIN_MAX:   # a slow machine: the name gets another life
                     again[name] += 1
                     queue.append(name)
                 if number % CHECK_EVERY_KILLS == 0 or not queue:
@@ -97,7 +98,7 @@ class Epoch:
             self.daemon.destroy()
 
     def make_key(self) -> None:
-        """Without one nothing is signed, and nobody can be killed while he signs."""
+        """Makes a key, without which the daemon does not sign and cannot be killed while it signs."""
         self.daemon.start()
         with self.daemon.client() as client:
             client.call("audit.key", action="init")
@@ -106,7 +107,7 @@ class Epoch:
     # ---- a life
 
     def live(self, number: int, name: str) -> None:
-        """The daemon works until the failpoint kills it."""
+        """Runs the daemon under load until the failpoint kills it."""
         at = self.random.randrange(1, 12 if RARE.match(name) else 150)
         plan = f"{name}=kill@{at}"
         if name in ARRANGEMENT:
@@ -133,7 +134,7 @@ class Epoch:
         self.counts["names lost with the power"] += len(lost)
 
     def come_up(self, plan: str) -> bool:
-        """False: it was killed at its start, which is a kill like any other."""
+        """Starts the daemon. False: it was killed during its start, which counts as a kill."""
         self.daemon.process = self.daemon.spawn(failpoint=plan)
         try:
             self.daemon.wait_healthy()
@@ -159,14 +160,14 @@ class Epoch:
             self.kills[name] += 1
 
     def fired(self) -> collections.Counter[str]:
-        """How often each failpoint did something, in all lives so far."""
+        """Returns how often each failpoint fired, in all lives so far."""
         path = self.daemon.failpoint_log
         return collections.Counter(path.read_text().split() if path.exists() else [])
 
-    # ---- what must hold
+    # ---- checks
 
     def check(self) -> None:
-        """Heal, ask what is unknown again, and let those judge who share no code with the daemon."""
+        """Removes the faults, repeats the operations with unknown outcome, and runs the independent checkers."""
         self.daemon.start()
         settle(self.daemon.socket, self.history, self.pending, self.runs)
         with self.daemon.client() as client:

@@ -1,4 +1,4 @@
-"""An epoch of the oracle: one data folder, some rounds of load and faults, and what must hold after each."""
+"""An epoch of the oracle: one data folder, several rounds of load and faults, and the checks after each."""
 from __future__ import annotations
 
 import dataclasses
@@ -35,7 +35,7 @@ FAULTS: dict[str, float] = {"kill_daemon": 2, "end_daemon": 1, "kill_postgres": 
 
 @dataclasses.dataclass
 class Profile:
-    """What a round is made of. `programs`: name → weight, in place of all; `always`: failpoints that are armed at every start."""
+    """The load of a round. `programs`: name → weight, instead of all programs; `always`: failpoints armed at each start."""
 
     programs: Optional[dict[str, float]] = None
     faults: dict[str, float] = dataclasses.field(default_factory=lambda: dict(FAULTS))
@@ -69,7 +69,7 @@ class Epoch:
         self.daemon.destroy()
 
     def begin(self) -> None:
-        """A key, without which nothing is signed, and the runs that stay open."""
+        """Makes a key, without which the daemon does not sign, and the runs that stay open."""
         self.daemon.start()
         with self.daemon.client() as client:
             client.call("audit.key", action="init")
@@ -79,7 +79,7 @@ class Epoch:
         self.daemon.stop()
 
     def round(self, number: int) -> list[Finding]:
-        """Load under faults, then peace; findings, none when everything held."""
+        """Runs load under faults, then removes the faults. Returns the findings."""
         seed = f"{self.seed}/{number}"
         faults = Faults(self.daemon, self.uri, seed, self.record, self.world, self.profile.faults, self.profile.failpoints, self.profile.pause_s,
                         self.profile.always)
@@ -108,7 +108,7 @@ class Epoch:
         for name, times in more.items():
             self.counts[name] = self.counts.get(name, 0) + times
 
-    # ---- what must hold
+    # ---- checks
 
     def peace(self, clients: list[Client]) -> None:
         set_clock(self.daemon, 0)
@@ -161,7 +161,7 @@ class Epoch:
                 self.record.found("not_equal", f"the table {table['name']} is not what the log says: {table}")
 
     def check_backup(self) -> None:
-        """A backup that was made under load comes back, and what comes back verifies."""
+        """Restores a backup that was made under load, and verifies the result."""
         made = [one for one in self.record.operations if one.method == "muniment backup" and any(again.result["code"] == 0 for again in one.oks())]
         if not made:
             return
@@ -188,7 +188,7 @@ class Epoch:
             self.record.found("verdict", f"muniment-verify says {report['verdict']} ({done.returncode}): {json.dumps(first)[:800]}")
 
     def keep(self) -> pathlib.Path:
-        """The daemon's log, all findings and every operation, for whoever looks into one."""
+        """Saves the daemon's log, the findings and the operations for an investigation."""
         kept = pathlib.Path(f"/tmp/muniment-oracle-{os.getpid()}-{self.seed.replace('/', '-')}")
         kept.mkdir(exist_ok=True)
         (kept / "daemon.log").write_text(self.daemon.log_tail(5000))

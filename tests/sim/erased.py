@@ -1,6 +1,6 @@
-"""Where erased words still are: all columns of all tables, all files, the replies. Nowhere, or it is a finding.
+"""Searches erased words in all columns of all tables, in all files and in the replies. Each occurrence is a finding.
 
-Not looked at: Postgres' own files. Its free space and write-ahead log hold what was deleted until vacuum and recycling.
+Postgres' own files are excluded: its free space and write-ahead log contain deleted data until vacuum and recycling.
 """
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 WORD = re.compile(rb"tk[0-9a-f]{16}")
 HEX_WORD = re.compile(rb"746b(?:3[0-9]|6[1-6]){16}")
-KEPT_BESIDE = ("postgres",)        # of the data folder
+KEPT_BESIDE = ("postgres",)        # excluded from the data folder
 
 
 def erased_words(judge: Judge) -> set[bytes]:
-    """The tokens of erased events, and the words of the bytes of erased artifacts."""
+    """Returns the tokens of erased events and the words in erased artifacts."""
     words: set[str] = set()
     gone = {str(event.parsed.get("artifact_id")) for event in judge.log.events.values() if event.type == "artifact.redacted"}
     for operation in judge.record.operations:
@@ -64,4 +64,4 @@ def places(uri: str, data: pathlib.Path) -> Iterator[tuple[str, bytes]]:
                 try:
                     yield str(path.relative_to(data)), path.read_bytes()
                 except OSError:
-                    continue   # a file of an index that was merged away meanwhile
+                    continue   # an index file that a merge removed meanwhile

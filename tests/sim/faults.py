@@ -1,4 +1,4 @@
-"""What is done to the daemon and its Postgres while the oracle's clients are at work."""
+"""Injects faults into the daemon and its Postgres during the load of the oracle's clients."""
 from __future__ import annotations
 
 import contextlib
@@ -17,11 +17,11 @@ from model import Record, World
 from support import Daemon, alive
 
 HERE = pathlib.Path(__file__).resolve().parent
-END_S_MAX = 60.0             # within which SIGTERM must have ended the daemon
-LATE_S_MAX = 25.0            # the daemon gives a backend up after 10 s
+END_S_MAX = 60.0             # limit for the daemon's end after SIGTERM
+LATE_S_MAX = 25.0            # above the 10 s after which the daemon abandons a backend
 CLOCK_STEPS_S = (-86_400, -3_600, -61, -3, 3, 61, 3_600, 86_400)
 
-# What fails or dawdles inside the daemon: name → (action, within so many passes of the place).
+# Faults and delays inside the daemon: name → (action, within this number of passes of the failpoint).
 FAILPOINTS = {
     "append.cut_before_send": ("error", 150), "append.cut_after_commit": ("error", 150), "append.disk_full": ("error", 150),
     "artifact.fsync_eio": ("error", 12), "append.before_send": ("sleep:300", 100), "append.before_ack": ("sleep:200", 100),
@@ -38,7 +38,7 @@ def build_clock(folder: pathlib.Path) -> pathlib.Path:
 
 
 class Faults(threading.Thread):
-    """Does one thing after another to one daemon, until it is told to stop; then everything is as it was."""
+    """Injects faults into one daemon, one after another, until `stop`; then restores the normal state."""
 
     def __init__(self, daemon: Daemon, uri: str, seed: str, record: Record, world: World, kinds: dict[str, float],
                  failpoints: dict[str, tuple[str, int]], pause_s: tuple[float, float] = (0.3, 2.5), always: str = ""):
@@ -74,7 +74,7 @@ class Faults(threading.Thread):
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
-        """The daemon answers nobody meanwhile."""
+        """Marks a period in which the daemon answers no client."""
         begin = time.monotonic()
         try:
             yield
@@ -91,7 +91,7 @@ class Faults(threading.Thread):
             self.start_daemon()
 
     def end_daemon(self, frozen: Optional[bool] = None) -> None:
-        """SIGTERM; sometimes while Postgres is frozen."""
+        """Sends SIGTERM, sometimes while Postgres is frozen."""
         frozen = self.random.random() < 0.4 if frozen is None else frozen
         with self.away():
             processes = self.postgres() if frozen else []
@@ -134,7 +134,7 @@ class Faults(threading.Thread):
         send(processes, signal.SIGCONT)
 
     def stop_backend(self) -> None:
-        """One of Postgres' processes sleeps, and says what it had to say when nobody listens any more."""
+        """Suspends a Postgres process, which replies only after the daemon has abandoned it."""
         backends = self.postgres()[1:]
         if backends:
             process = [self.random.choice(backends)]
@@ -143,7 +143,7 @@ class Faults(threading.Thread):
             send(process, signal.SIGCONT)
 
     def late_epoch(self) -> None:
-        """The backend that raises the epoch sleeps (append.take_over holds the daemon meanwhile) until another one has raised it."""
+        """Suspends the backend that raises the epoch until another one has raised it; append.take_over holds the daemon."""
         before = self.fired("append.take_over")
         if not self.wait(lambda: self.fired("append.take_over") > before, 10.0):
             return
@@ -157,7 +157,7 @@ class Faults(threading.Thread):
         send(process, signal.SIGCONT)
 
     def end_in_doubt(self) -> None:
-        """SIGTERM while the daemon does not know whether its last append is in, and Postgres does not answer."""
+        """Sends SIGTERM while the outcome of the last append is unknown and Postgres does not answer."""
         before = self.fired("append.connect")
         if not self.wait(lambda: self.fired("append.connect") > before, 10.0):
             return
@@ -176,11 +176,11 @@ class Faults(threading.Thread):
         return True
 
     def postgres(self) -> list[int]:
-        """The postmaster and its children."""
+        """Returns the process ids of the postmaster and its children."""
         pid = self.target.postgres_pid()
         return [] if pid is None else [pid, *children(pid)]
 
-    # ---- what Postgres is told
+    # ---- Postgres settings
 
     def cancel(self) -> None:
         self.psql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' "
@@ -191,13 +191,13 @@ class Faults(threading.Thread):
                   f"AND pid <> pg_backend_pid() AND random() < {self.random.choice((0.2, 1))}")
 
     def no_standby(self) -> None:
-        """Commits wait for a standby that is not there, until somebody cancels the wait: none of them may be acked."""
+        """Makes commits wait for a missing standby until the wait is cancelled: none of them may be acknowledged."""
         if not self.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()"):
             return
         waits = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
         end, begin = time.monotonic() + 10.0, None
         while time.monotonic() < end:
-            if begin is None and self.psql(f"SELECT 1 / count(*) {waits}"):   # from the first that waits on, all do
+            if begin is None and self.psql(f"SELECT 1 / count(*) {waits}"):   # after the first waiting commit, all commits wait
                 begin = time.monotonic()
                 end = begin + self.random.uniform(0.5, 2.0)
             if begin is not None:
@@ -221,7 +221,7 @@ class Faults(threading.Thread):
     # ---- the files
 
     def damage(self) -> None:
-        """For a while a file that nothing depends on holds other bytes of the same length."""
+        """Replaces, for some time, the bytes of a file on which nothing depends; the length is unchanged."""
         known = self.world.pick("artifact", self.random)
         path = self.target.data / "artifacts" / known["path"] if known else None
         if path is None or not path.exists():
@@ -241,7 +241,7 @@ class Faults(threading.Thread):
     def clock_step(self) -> None:
         set_clock(self.target, self.random.choice(CLOCK_STEPS_S))
 
-    # ---- the end of it
+    # ---- the end
 
     def heal(self) -> None:
         self.stopped.set()
@@ -255,7 +255,7 @@ class Faults(threading.Thread):
 
 
 def set_clock(daemon: Daemon, seconds: int) -> None:
-    """How far the daemon's clock is off; clock.c reads it."""
+    """Sets the shift of the daemon's clock, which clock.c reads."""
     with open(daemon.env["MUNIMENT_CLOCK"], "r+b") as file, mmap.mmap(file.fileno(), 8) as shared:
         shared[:8] = struct.pack("<q", seconds)
 

@@ -1,4 +1,4 @@
-"""Holds every statement of a round against the log, the tables and the files."""
+"""Checks each statement of a round against the log, the tables and the files."""
 from __future__ import annotations
 
 import collections
@@ -36,14 +36,14 @@ class Judge:
         self.moments = Moments(self._placed_in_time(), self.log.size)
         self.document_changes = [(attempt.got, attempt.result["seq"]) for operation in record.operations if operation.method in CHANGES_OF_DOCUMENTS
                                  for attempt in operation.oks() if attempt.got is not None and "seq" in attempt.result]
-        self.erased_of: dict[int, int] = {}     # erased seq → the seq that announces it
+        self.erased_of: dict[int, int] = {}     # erased seq → seq of the event that announces the erasure
         for event in self.log.events.values():
             if event.type == "event.redacted":
                 self.erased_of.setdefault(int(event.parsed.get("seq", -1)), event.seq)
         self.erased_artifacts = {event.parsed.get("artifact_id") for event in self.log.events.values() if event.type == "artifact.redacted"}
 
     def place(self, operation: Operation) -> list[list[Event]]:
-        """For each token the events that carry it; one that was erased since is found by what was answered."""
+        """Returns the events of each token; an event that was erased since is found by the reply."""
         found = [list(self.log.by_token.get(token, ())) for token in operation.tokens]
         for index, events in enumerate(found):
             for attempt in operation.oks() if not events else ():
@@ -79,7 +79,7 @@ class Judge:
         yield from self.standbys()
         yield from self.deadlines()
 
-    # ---- what was written
+    # ---- writes
 
     def writes(self, operation: Operation) -> Iterator[Finding]:
         there = [len(events) for events in self.placed.get(id(operation), [])]
@@ -97,7 +97,7 @@ class Judge:
             yield Finding("torn", f"{operation}: of its events some are in the log and some are not: {there}")
 
     def wants_all(self, operation: Operation) -> bool:
-        """Whether an ok says that each token is there."""
+        """Whether an ok reply states that each token is in the log."""
         answer = operation.oks()[0].result
         if operation.method == "corpus.ingest":
             return not answer.get("errors") and not any(one.get("unchanged") for one in answer["documents"])
@@ -127,7 +127,7 @@ class Judge:
     # ---- across replies
 
     def order(self) -> Iterator[Finding]:
-        """What one connection sent in order to one run is in order, where it was sent once."""
+        """Checks that requests of one connection to one run are in order, if each was sent once."""
         sent: dict[tuple[int, str], list[tuple[int, Operation, Event]]] = collections.defaultdict(list)
         for operation in self.record.operations:
             if operation.method == "event.append" and len(operation.attempts) == 1:

@@ -1,4 +1,4 @@
-"""The log as the independent checker reads it, kept so that statements can be held against it."""
+"""Keeps the log that the independent checker reads, to check statements against it."""
 from __future__ import annotations
 
 import collections
@@ -16,7 +16,7 @@ OF_DOCUMENTS = ("document.revised", "document.retracted", "source.revoked", "eve
 
 
 class Event:
-    """One event without its hashing; `body` is None when it is erased."""
+    """An event without its hashes; `body` is None if it is erased."""
 
     __slots__ = ("seq", "run_id", "run_seq", "type", "event_id", "step_id", "recorded_at", "body", "body_hash", "salt", "run_hash", "leaf_hash",
                  "_parsed")
@@ -40,7 +40,7 @@ class Event:
 
 
 class LogReading(Checker):
-    """`wanted_states`: of which runs, at which seq, the state's hash is asked for; `wanted_roots`: at which sizes the tree's root."""
+    """The log. `wanted_states`: the (run, seq) whose state hash is computed; `wanted_roots`: the sizes whose root is computed."""
 
     def __init__(self, uri: str, artifacts: str, wanted_states: dict[str, set[int]], wanted_roots: set[int]):
         super().__init__(uri, artifacts)
@@ -51,7 +51,7 @@ class LogReading(Checker):
         self.by_id: dict[tuple[str, str], list[Event]] = collections.defaultdict(list)
         self.states: dict[tuple[str, int], str] = {}
         self.roots: dict[int, str] = {}
-        self.documents: list[Event] = []      # what may begin or end a revision, in order
+        self.documents: list[Event] = []      # events that may begin or end a revision, in order
         self.life: dict[str, list[tuple[int, str]]] = collections.defaultdict(list)   # run → [(from seq, its status)]
 
     def read(self) -> "LogReading":
@@ -69,7 +69,7 @@ class LogReading(Checker):
         return len(self.events)
 
     def run_at(self, run_id: str, size: int) -> int:
-        """How many events of the run are among the first `size` of the log."""
+        """Returns the number of events of the run among the first `size` of the log."""
         low, high, events = 0, len(self.of_run[run_id]), self.of_run[run_id]
         while low < high:
             middle = (low + high) // 2
@@ -77,7 +77,7 @@ class LogReading(Checker):
         return low
 
     def statuses(self, run_id: str, least: int, most: int) -> set[Optional[str]]:
-        """Every status that the run had while the log grew from `least` to `most` events."""
+        """Returns each status of the run while the log grew from `least` to `most` events."""
         before, found = None, set()
         for seq, status in self.life[run_id]:
             if seq < least:

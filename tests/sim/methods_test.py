@@ -1,4 +1,4 @@
-"""Every method of the contract has a row in the oracle's table: its programs, or why it has none."""
+"""Tests that each method of the contract has a row in the oracle's table: its programs, or the reason for none."""
 import pathlib
 import sys
 import unittest
@@ -38,7 +38,7 @@ class Table(unittest.TestCase):
 
 
 class Proofs(unittest.TestCase):
-    """The judge follows proofs by another way than they are made."""
+    """Tests of the judge's proof checks, whose algorithm differs from that of the proofs' generation."""
 
     def test_inclusion_and_growth(self) -> None:
         for size in range(1, 20):

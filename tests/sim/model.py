@@ -1,10 +1,10 @@
-"""What was asked and what was answered: the oracle's record of a round.
+"""The oracle's record of a round: requests and replies.
 
-An operation is what a client wants; it may be sent more than once, and at the same time on two connections. Each attempt
-ended in one of three ways, and each is a statement about the log:
+An operation is the intent of a client; it may be sent several times, even simultaneously on two connections. Each
+attempt has one of three outcomes, each of which is a statement about the log:
 
-    ok        what the operation writes is there, once, where the reply says
-    unknown   it may be there or not (`outcome: "unknown"`, or no reply at all)
+    ok        the data of the operation is in the log, once, at the place in the reply
+    unknown   the data may be in the log or not (`outcome: "unknown"`, or no reply)
     refused   this attempt wrote nothing
 """
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any, Iterable, Optional
 
 Json = dict[str, Any]
 
-# What may be answered to any request while faults are injected; none of them says that the request was wrong.
+# Errors that any request may get while faults are injected; none of them means that the request was invalid.
 TRANSIENT = frozenset({"unavailable", "deadline_exceeded", "over_budget"})
 
 
 @dataclasses.dataclass
 class Attempt:
     client: int
-    connection: int             # of the whole round
-    place: int                  # among the requests of that connection
-    sent: float                 # monotonic
+    connection: int             # number within the round
+    place: int                  # position among the requests of the connection
+    sent: float                 # monotonic time
     got: Optional[float] = None
     result: Optional[Json] = None
     error: Optional[Json] = None
@@ -55,17 +55,17 @@ class Attempt:
 
 @dataclasses.dataclass
 class Operation:
-    """`tokens`: words that stand nowhere else, one for each thing that it writes, in order; none for a read."""
+    """An operation. `tokens`: unique words, one for each item that it writes, in order; empty for a read."""
 
     method: str
     params: Json
     body: bytes = b""
     tokens: list[str] = dataclasses.field(default_factory=list)
     run_id: str = ""
-    secrets: list[str] = dataclasses.field(default_factory=list)   # words of the bytes of the artifact that it stores
-    repeatable: bool = False        # sent again, it is the same operation
-    may: frozenset[str] = frozenset()   # codes that are a fair answer to it
-    about: Json = dataclasses.field(default_factory=dict)   # what the statement needs beside the parameters
+    secrets: list[str] = dataclasses.field(default_factory=list)   # words in the artifact that it stores
+    repeatable: bool = False        # a repetition is the same operation
+    may: frozenset[str] = frozenset()   # error codes that are allowed for it
+    about: Json = dataclasses.field(default_factory=dict)   # data of the statement beside the parameters
     attempts: list[Attempt] = dataclasses.field(default_factory=list)
 
     def __str__(self) -> str:
@@ -87,7 +87,7 @@ class Operation:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    check: str      # a word that tells one kind of finding from another
+    check: str      # the kind of the finding
     text: str
 
     def __str__(self) -> str:
@@ -95,16 +95,16 @@ class Finding:
 
 
 class Record:
-    """Everything that the clients of an epoch asked, and what other parts of the harness found."""
+    """All operations of the clients of an epoch, and the findings of other parts of the harness."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.operations: list[Operation] = []
         self.findings: list[Finding] = []
-        self.no_standby: list[tuple[float, float]] = []   # while these lasted no commit could reach a standby
-        self.late: list[tuple[float, float, str]] = []    # sent, given up, what: no answer long after its deadline
-        self.stops: list[tuple[float, float]] = []        # while these lasted the daemon was stopped or away
-        self.damaged: set[str] = set()                    # artifacts whose file held other bytes for a while
+        self.no_standby: list[tuple[float, float]] = []   # periods in which no commit could reach a standby
+        self.late: list[tuple[float, float, str]] = []    # (sent, given up, request) without an answer long after the deadline
+        self.stops: list[tuple[float, float]] = []        # periods in which the daemon was stopped or absent
+        self.damaged: set[str] = set()                    # artifacts whose file was damaged for some time
         self._connections = 0
 
     def add(self, operation: Operation) -> None:
@@ -122,13 +122,13 @@ class Record:
 
 
 class World:
-    """What the clients know of each other's doings: what was acked and can be pointed at, read, erased."""
+    """The knowledge that clients share: acknowledged items that can be referenced, read or erased."""
 
     def __init__(self, seed: str, runs: list[str]):
         self._lock = threading.Lock()
         self.seed = seed
-        self.runs = list(runs)                   # that stay open
-        self.known: dict[str, list[Any]] = {}    # kind → the newest things of it
+        self.runs = list(runs)                   # runs that stay open
+        self.known: dict[str, list[Any]] = {}    # kind → its newest items
 
     def note(self, kind: str, *things: Any) -> None:
         with self._lock:
@@ -142,17 +142,17 @@ class World:
             return chance.choice(kept) if kept else None
 
     def take(self, kind: str, chance: random.Random) -> Any:
-        """One that nobody picks any more."""
+        """Removes and returns an item, which no other client can pick afterwards."""
         with self._lock:
             kept = self.known.get(kind)
             return kept.pop(chance.randrange(len(kept))) if kept else None
 
 
 class Moments:
-    """Between which sizes the log was at a time: what was acked before it is in, what was sent after it is not."""
+    """Bounds of the log's size at a time: events acknowledged before it are included, events sent after it are not."""
 
     def __init__(self, placed: Iterable[tuple[float, Optional[float], int]], size: int):
-        """`placed`: (first sent, first ok reply, seq) of what is in the log; `size`: the log's at the end."""
+        """`placed`: (first sent, first ok reply, seq) of events in the log; `size`: the final size of the log."""
         acked = sorted((got, seq + 1) for _, got, seq in placed if got is not None)
         self._acked_at = [got for got, _ in acked]
         self._lower: list[int] = []
@@ -174,5 +174,5 @@ class Moments:
         return min(self._size, self._upper[place]) if place < len(self._upper) else self._size
 
     def during(self, attempt: Attempt) -> tuple[int, int]:
-        """The least and the most that the log can have held at some moment while this was answered."""
+        """Returns the least and the greatest possible size of the log while the attempt was answered."""
         return self.least(attempt.sent), self.most(attempt.got if attempt.got is not None else float("inf"))

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The oracle: random programs of every method beside faults; every reply, every error too, is held against the log.
+"""The oracle: runs random programs of all methods under faults, and checks each reply, including errors, against the log.
 
     tests/sim/oracle.py [--seconds N | --soak] [--seed N] [--clients N] [--only PROGRAM,…] [--planted-bug NAME] [--json RESULTS]
 
-150 seconds; --soak: an hour with 8 clients, and then every planted bug. --planted-bug: the daemon has that bug, and must be
-found out within ten minutes. The seed is printed; --seed replays its choices, though not how the threads meet.
+It runs for 150 seconds. --soak: an hour with 8 clients, then each planted bug. --planted-bug: builds the daemon with the
+bug, which the oracle must find within ten minutes. The seed is printed; --seed replays its choices, but not the
+interleaving of the threads.
 """
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ from planted_build import planted_build  # noqa: E402
 
 CI_S, SOAK_S, PLANTED_S_MAX = 60, 3_600, 600
 CLIENTS, SOAK_CLIENTS = 4, 8
-ROUNDS_OF_AN_EPOCH = 3          # a younger log is judged sooner
+ROUNDS_OF_AN_EPOCH = 3          # a short log is judged faster
 SHOWN_MAX = 6
 
 Result = dict[str, object]
 
 
 def run(profile: Profile, seed: int, seconds: float, bug: str, build: Optional[pathlib.Path]) -> tuple[list[Finding], collections.Counter[str]]:
-    """Until the time is over or something is found."""
+    """Runs epochs until the time is over or a finding occurs."""
     counts: collections.Counter[str] = collections.Counter()
     end, epoch_number = time.monotonic() + seconds, 0
     while time.monotonic() < end:
@@ -78,7 +79,7 @@ def hold(profile: Profile, seed: int, seconds: float, build: Optional[pathlib.Pa
 
 
 def find_out(bug: str, seed: int | None) -> Result:
-    """The daemon has the bug, and the oracle must see what this bug does."""
+    """Runs a daemon with the bug, which the oracle must find by one of the bug's checks."""
     began, planted = time.monotonic(), PLANTED[bug]
     with planted_build(bug) as build:
         findings, counts = run(planted.profile, planted.seed if seed is None else seed, PLANTED_S_MAX, bug, build)
@@ -88,7 +89,7 @@ def find_out(bug: str, seed: int | None) -> Result:
 
 
 def turn() -> list[str]:
-    """Three of the planted bugs, others each day."""
+    """Returns three of the planted bugs, different ones each day."""
     names, day = list(PLANTED), int(time.time() // 86_400)
     return [names[(3 * day + place) % len(names)] for place in range(3)]
 

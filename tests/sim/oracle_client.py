@@ -1,4 +1,4 @@
-"""A client of the oracle: runs random programs on two wires, and records every attempt."""
+"""A client of the oracle: runs random programs on two wires, and records each attempt."""
 from __future__ import annotations
 
 import os
@@ -16,9 +16,9 @@ from wire import Lost, Wire
 DEADLINE_MS = 15_000
 GRACE_S = 5.0
 COMMAND_S_MAX = 60.0
-AGAIN_S_MAX = 60.0           # a daemon that is well must answer what is sent again within this time
+AGAIN_S_MAX = 60.0           # limit for the answers of a healthy daemon to repetitions
 SUBSCRIPTION_S_MAX = 15.0
-CUT_CHANCE = 0.15            # of a wire: how likely it is cut at some byte
+CUT_CHANCE = 0.15            # probability that a wire is cut at some byte
 
 
 class Client(threading.Thread):
@@ -31,7 +31,7 @@ class Client(threading.Thread):
         self._wires: dict[int, Wire] = {}
         self._places: dict[int, int] = {}
         self.stopped = threading.Event()
-        self.unknown: list[Operation] = []    # repeatable, and its outcome is not known
+        self.unknown: list[Operation] = []    # repeatable operations with unknown outcome
         self.done = 0
 
     def run(self) -> None:
@@ -40,7 +40,7 @@ class Client(threading.Thread):
                 program = self.pen.random.choices(self._programs, self._weights)[0]
                 self.play(program)
                 self.repeat_some()
-        except Exception as error:   # a client that breaks has not shown that anything holds
+        except Exception as error:   # a failed client is a finding
             self.record.found("oracle", f"client {self.number}: {type(error).__name__}: {error}")
             raise
         finally:
@@ -63,7 +63,7 @@ class Client(threading.Thread):
             self.send([(self.pen.random.randrange(2), operation)])
 
     def send(self, burst: Burst) -> None:
-        """All of it, then all answers; what is lost stays an attempt without an answer."""
+        """Sends the burst, then reads all answers; a lost answer leaves an attempt without one."""
         waiting: dict[int, dict[int, tuple[Operation, Attempt]]] = {0: {}, 1: {}}
         patience = 0.0
         for number, operation in burst:
@@ -76,7 +76,7 @@ class Client(threading.Thread):
             patience = max(patience, meta["deadline_ms"] / 1000 + GRACE_S)
             try:
                 wire = self.wire(number)
-            except Lost:   # nothing was sent: no statement was made
+            except Lost:   # nothing was sent, so that there is no statement
                 self.stopped.wait(0.05)
                 continue
             place = self._places[wire.number] = self._places.get(wire.number, -1) + 1
@@ -86,7 +86,7 @@ class Client(threading.Thread):
                 waiting[number][wire.send(operation.method, {**operation.params, "_meta": meta}, operation.body)] = (operation, attempt)
             except Lost:
                 self._wires.pop(number, None)
-                waiting[number].clear()   # the next of the burst goes over another connection, which answers none of these
+                waiting[number].clear()   # the rest of the burst uses a new connection, which does not answer these requests
         for number, sent in waiting.items():
             if sent and number in self._wires:
                 self.collect(number, sent, patience)
@@ -101,7 +101,7 @@ class Client(threading.Thread):
             while sent:
                 message, raw = wire.next(end - time.monotonic())
                 if message.get("id") not in sent:
-                    continue    # a notification of a subscription that is ended
+                    continue    # a notification of an ended subscription
                 operation, attempt = sent.pop(message["id"])
                 attempt.got, attempt.raw = time.monotonic(), raw
                 attempt.result, attempt.error = message.get("result"), message.get("error")
@@ -124,7 +124,7 @@ class Client(threading.Thread):
                 return
 
     def command(self, operation: Operation) -> None:
-        """What `muniment` is told; only what it did is a statement, not what it said."""
+        """Runs a command of `muniment`; only its effects are a statement, not its output."""
         data = pathlib.Path(self.socket).parent
         mark, backups = data.parent / f"mark-{self.pen.id()}", data.parent / "backups"
         words = [word.replace("$BACKUPS", str(backups)) for word in operation.params["words"]]
@@ -147,10 +147,10 @@ class Client(threading.Thread):
             self._wires[number] = Wire(self.socket, self.record.new_connection(), **cuts)
         return self._wires[number]
 
-    # ---- once nothing is done to the daemon any more
+    # ---- after the faults
 
     def settle(self) -> None:
-        """Asks again what is not known, of a daemon that is well: it must answer."""
+        """Repeats the operations with unknown outcome on a healthy daemon, which must answer."""
         self.stopped.clear()
         self.cuts = 0.0
         self.close()
@@ -161,7 +161,7 @@ class Client(threading.Thread):
                 self.send([(0, operation)])
                 last = operation.attempts[-1]
                 if last.outcome == "ok" or last.code and last.code not in ("unavailable", "deadline_exceeded", "over_budget"):
-                    break    # refused for good: judge.py says whether that is fair
+                    break    # a permanent refusal, which judge.py checks
                 if time.monotonic() > end:
                     self.record.found("no_answer", f"{operation} has no answer for {AGAIN_S_MAX:g} s while nothing is done to the daemon: "
                                       f"{last.code} {last.message}")

@@ -1,7 +1,7 @@
-"""The planted bugs (planted/, planted_build.py) that the oracle must find: with which programs, faults and seed, and by what.
+"""The planted bugs (planted/, planted_build.py) that the oracle must find, with the programs, faults, seed and checks.
 
-A profile shows its bug soonest; the oracle's own mixture of everything finds most of them too, later. `seed` is one that
-was seen to find it. `checks`: the findings that can be this bug's; any other is another fault, and a failure.
+A profile finds its bug soonest; the oracle's default load finds most of the bugs later. `seed` has been seen to find the
+bug. `checks`: the findings that the bug can cause; any other finding is a failure.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def profile(programs: dict[str, float], faults: dict[str, float] | None = None, 
 
 
 PLANTED: dict[str, Planted] = {
-    "b1_seq_hole": Planted(   # Postgres is away for as long as the daemon waits for its clients at its end, and comes back at once
+    "b1_seq_hole": Planted(   # Postgres is absent while the daemon waits for its clients at its end, and then returns
         profile({"append_again": 1}, {"end_in_doubt": 1}, clients=6, cuts=0.0, pause_s=(0.0, 0.1), load_s=40.0,
                 always=",".join(["append.cut_before_send=error@80", *(f"append.connect=error@{n}" for n in range(2, 12))])),
         frozenset({"seq", "verdict", "does_not_start"}), 1),

@@ -1,7 +1,7 @@
-"""A munimentd with a planted bug: a patch of planted/ on a copy of the source tree, built there.
+"""Builds a munimentd with a planted bug: applies a patch of planted/ to a copy of the source tree.
 
-A planted bug is a defect that was found once, or one that the harness has to see. Its patch begins with a sentence that says
-what the bug does. ccache has all of the program but the files that the patch changes.
+A planted bug is a defect that was once found, or that the harness must find. Its patch begins with a sentence that
+describes the bug. ccache contains all of the program except for the files that the patch changes.
 """
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def patch_of(bug: str) -> pathlib.Path:
 
 
 def must(command: list[str], folder: pathlib.Path, **env: str) -> None:
-    """Runs it. Errors: RuntimeError with the end of what it printed."""
-    clean = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX")}   # with which meson finds no ccache
+    """Runs a command. Errors: RuntimeError with the end of its output."""
+    clean = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX")}   # which hide ccache from meson
     done = subprocess.run(command, cwd=folder, env={**clean, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {done.stdout[-3000:]}")
@@ -32,7 +32,7 @@ def must(command: list[str], folder: pathlib.Path, **env: str) -> None:
 
 @contextlib.contextmanager
 def planted_build(bug: str) -> Iterator[pathlib.Path]:
-    """The build folder, for as long as the context."""
+    """Yields the build folder, which exists during the context."""
     with tempfile.TemporaryDirectory(prefix="muniment-planted-") as folder:
         source = pathlib.Path(folder) / "source"
         shutil.copytree(ROOT, source, symlinks=True, ignore=lambda where, names: {name for name in names if where == str(ROOT) and name.startswith(("build", ".git"))})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The planted bugs can be planted in today's source: what builds and finds them is scripts/test --kinds control."""
+"""Tests that the patches of the planted bugs apply to the source; scripts/test --kinds control builds and finds the bugs."""
 from __future__ import annotations
 
 import pathlib

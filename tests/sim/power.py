@@ -1,4 +1,4 @@
-"""Cuts the power under the artifact root: what was not synced is gone (see unsynced.c)."""
+"""Simulates a power cut of the artifact root: removes the data that was not synced (see unsynced.c)."""
 from __future__ import annotations
 
 import os
@@ -14,7 +14,7 @@ def build_shim(folder: pathlib.Path) -> pathlib.Path:
 
 
 def cut(journal: pathlib.Path, root: pathlib.Path) -> list[str]:
-    """Takes away, below `root`, what the journal says was not durable; starts a new journal. Returns what went."""
+    """Removes, below `root`, the data that was not durable by the journal; starts a new journal. Returns the removed paths."""
     unsynced_names: dict[str, tuple[int, str]] = {}   # inode of the folder → …, by path
     unsynced_data: dict[int, str] = {}
     synced: set[int] = set()
@@ -32,7 +32,7 @@ def cut(journal: pathlib.Path, root: pathlib.Path) -> list[str]:
             if inode not in synced and not os.path.isdir(path):
                 unsynced_data[inode] = path
     lost = []
-    for path in sorted(unsynced_names, reverse=True):   # what is deeper first
+    for path in sorted(unsynced_names, reverse=True):   # deeper paths first
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
         elif os.path.lexists(path):

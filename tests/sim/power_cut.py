@@ -1,7 +1,8 @@
-"""Cuts the power under a whole data folder: ext4 or xfs in a file, with the file system's own shutdown ioctl, which drops what
-was not on the disk. What was acked is there afterwards, the log verifies, and the tiles are whole again.
+"""Simulates a power cut of a whole data folder: on ext4 or xfs in a file, by the file system's shutdown ioctl.
 
-scripts/test --kinds power_cut runs it, with 21 cuts; CUTS=n tries so many. Where no file system can be mounted or cut, it says so and tries none."""
+The ioctl drops the data that is not on the disk. Afterwards all acknowledged events must exist, the log must verify, and
+the tiles must be repaired. scripts/test --kinds power_cut runs 21 cuts; CUTS=n sets their number. If no file system can
+be mounted or cut, the program reports it and runs none."""
 from __future__ import annotations
 
 import contextlib
@@ -26,7 +27,7 @@ from support import BUILD, Daemon, alive, wait_until  # noqa: E402
 
 CUTS = int(os.environ.get("CUTS") or 21)
 SEED = int(os.environ.get("SEED") or random.randrange(10**9))
-GOING_DOWN = 0x8004587D          # _IOR('X', 125, __u32), of xfs and ext4
+GOING_DOWN = 0x8004587D          # _IOR('X', 125, __u32) of xfs and ext4
 WITHOUT_THE_JOURNAL = struct.pack("I", 2)
 MAKERS = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"]}
 
@@ -71,7 +72,7 @@ def disk_of(kind: str) -> Iterator[Disk]:
 
 
 def kinds_here() -> list[str]:
-    """Those that can be made, mounted and cut on this machine."""
+    """Returns the file systems that can be made, mounted and cut on this machine."""
     found = []
     for kind, maker in MAKERS.items():
         if shutil.which(maker[0]) is None:
@@ -129,14 +130,14 @@ class PowerCut(unittest.TestCase):
             return done.returncode == 0
 
         wait_until(verified, "it verifies", 60)
-        # The record may be older than the log; the log is never older than what was acked.
+        # The record may be older than the log; the log is never older than the acknowledged events.
         for adoption in self.report["adopted"]:
             self.assertGreater(adoption["to_seq"], adoption["from_seq"] - 1)
         self.assertEqual(daemon.stop(), 0)
         return emptied, made_again
 
     def append(self, daemon: Daemon, rng: random.Random) -> dict[int, tuple[str, str]]:
-        """Some hundred events with pauses, so that there are partial tiles of several sizes, on the disk and not."""
+        """Appends several hundred events with pauses, so that partial tiles of several sizes exist, some of them not on disk."""
         acked: dict[int, tuple[str, str]] = {}
         with daemon.client() as client:
             client.call("run.start", run_id="cut", agent={"name": "test"})

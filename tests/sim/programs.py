@@ -1,8 +1,8 @@
-"""Random programs of the writing methods: what the oracle's clients do. Those that read are in programs_reads.py.
+"""Random programs of the writing methods, which the oracle's clients run. Reading programs are in programs_reads.py.
 
-A program is a generator of bursts. A burst is a list of (wire, operation): everything in it is sent before the first answer
-is awaited, so requests of one wire overlap, and those of the two wires of a client race. Behind the `yield` every operation
-has its attempts. Whatever a program writes carries a token, a word that stands nowhere else, by which judge.py finds it.
+A program is a generator of bursts. A burst is a list of (wire, operation): the client sends all of it before it waits for
+the first answer, so that requests of one wire overlap, and those of the two wires of a client race. After the `yield`
+each operation has its attempts. All written data contains a token, a unique word by which judge.py finds it.
 """
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Burst = list[tuple[int, Operation]]
 Program = Iterator[Burst]
 NOTE = "x.sim.noted"
 STOPS = frozenset({"run_halted"})
-CLOSED = frozenset({"conflict", "run_halted"})   # of runs that others end and stop meanwhile; the conflict is looked at
+CLOSED = frozenset({"conflict", "run_halted"})   # for runs that other clients end and halt meanwhile; the judge checks the conflict
 
 
 class Pen:
-    """What a program writes with: its own chance, tokens and ids, and what is known of the world."""
+    """The resources of a program: a random generator, tokens, ids, and the shared knowledge."""
 
     def __init__(self, seed: str, number: int, world: World):
         self.random = random.Random(f"{seed}/{number}")
@@ -41,7 +41,7 @@ class Pen:
         return "".join(self.random.choice("abcdefgh \u00e9\n") for _ in range(min(size, 64))) * (size // 64 + 1)
 
     def use(self) -> tuple[Json, dict[str, Any]]:
-        """What a read is for: parameters, and what its operation says of them. Some are for no run."""
+        """Returns the parameters of a use, and their part of the operation. Some reads are not uses of a run."""
         if self.random.random() < 0.4:
             return {}, {}
         run_id, token = self.run(), self.token()
@@ -51,7 +51,7 @@ class Pen:
         return {} if self.random.random() < 0.5 else {"step_id": self.random.choice(("s1", "s2", "s3"))}
 
     def event(self, token: str, spilled: bool = False, patch: bool = False, known: bool = True) -> Json:
-        """One event; `spilled`: its text is too long for a row, `patch`: it changes the run's state."""
+        """Returns an event. `spilled`: its text is too long for a row; `patch`: it changes the run's state."""
         event: Json = {"type": NOTE, "body": {"token": token, "n": self.random.randrange(1000)}, **self.step()}
         if patch:
             key = f"k{self.random.randrange(8)}"
@@ -90,7 +90,7 @@ def append_spilled(me: Pen) -> Program:
 
 
 def append_pipelined(me: Pen) -> Program:
-    """Spilled, plain and patches mixed, to one run on one connection: what is sent in order must be in order."""
+    """Appends spilled events, plain events and patches to one run on one connection, whose order must be kept."""
     run_id, burst = me.run(), []
     for _ in range(me.random.choice((4, 9, 16))):
         kind, token = me.random.random(), me.token()
@@ -102,7 +102,7 @@ def append_pipelined(me: Pen) -> Program:
 
 
 def append_twins(me: Pen) -> Program:
-    """The same events at the same time on two connections."""
+    """Appends the same events simultaneously on two connections."""
     spilled = me.random.random() < 0.6
     burst = []
     for _ in range(me.random.choice((1, 4))):
@@ -113,7 +113,7 @@ def append_twins(me: Pen) -> Program:
 
 
 def append_hasty(me: Pen) -> Program:
-    """With a deadline that is too short for some of it."""
+    """Appends with a deadline that is too short for some requests."""
     burst = []
     for _ in range(6):
         token, spilled = me.token(), me.random.random() < 0.7
@@ -124,7 +124,7 @@ def append_hasty(me: Pen) -> Program:
 
 
 def append_again(me: Pen) -> Program:
-    """What is in the log already is sent again, among others: Postgres refuses the whole batch for its data."""
+    """Repeats an event of the log among new ones: Postgres rejects the whole batch because of it."""
     first = [me.append(me.run(), [me.event(token)], [token]) for token in (me.token() for _ in range(8))]
     yield [(0, operation) for operation in first]
     fresh = [me.append(me.run(), [me.event(token)], [token]) for token in (me.token() for _ in range(16))]
@@ -132,7 +132,7 @@ def append_again(me: Pen) -> Program:
 
 
 def append_other_body(me: Pen) -> Program:
-    """The id of another event: a conflict, which is there."""
+    """Reuses the id of another event, which is a genuine conflict."""
     known = me.world.pick("event", me.random)
     if known is None or "event_id" not in known:
         return
@@ -144,7 +144,7 @@ def append_other_body(me: Pen) -> Program:
 
 
 def append_at(me: Pen) -> Program:
-    """At a position that it must get, right or not."""
+    """Appends with an expected position, correct or not."""
     run_id, token = me.run(), me.token()
     look = Operation("run.get", {"run_id": run_id}, run_id=run_id)
     yield [(0, look)]
@@ -187,14 +187,14 @@ def put(me: Pen) -> Program:
 
 
 def put_twins(me: Pen) -> Program:
-    """Sent again at once: stored once."""
+    """Puts the same bytes twice simultaneously; they must be stored once."""
     operation = put_operation(me, me.run())
     yield [(0, operation), (1, operation), (0, operation)]
     remember_artifact(me, operation)
 
 
 def put_pieces(me: Pen) -> Program:
-    """An upload that goes on where it stopped, whatever happened between."""
+    """Uploads in pieces, and resumes the upload after any fault."""
     whole = put_operation(me, me.run())
     data, upload = whole.about["bytes"], f"up-{me.id()}"
     base = {k: v for k, v in whole.params.items() if k not in ("text", "base64", "body_bytes")}
@@ -211,7 +211,7 @@ def put_pieces(me: Pen) -> Program:
 
 
 def remember_artifact(me: Pen, operation: Operation) -> None:
-    """Some are pointed at from then on, and stay; the others may be erased and damaged."""
+    """Adds the artifact to the shared knowledge: some artifacts are referenced and stay, others may be erased and damaged."""
     for attempt in operation.oks()[:1]:
         kind = "kept artifact" if me.random.random() < 0.3 else "artifact"
         me.world.note(kind, {"artifact_id": attempt.result["artifact_id"], "path": attempt.result["path"], "run_id": operation.run_id,
@@ -241,7 +241,7 @@ def evidence_operation(me: Pen, run_id: str, meta: Json) -> Operation:
     if artifact and artifact["run_id"] == run_id and me.random.random() < 0.5:
         del params["content"]
         params.update(pointer=f"artifact://{run_id}/{artifact['artifact_id']}", validator_id=token)
-        may = CLOSED   # its run may have recorded it, by another validator
+        may = CLOSED   # its run may have recorded it with another validator
     return Operation("evidence.record", params, tokens=[token], run_id=run_id, repeatable=bool(meta), may=may)
 
 
@@ -254,7 +254,7 @@ def ledger(me: Pen) -> Program:
 
 
 def ledger_one_key(me: Pen) -> Program:
-    """One key in two runs names two things."""
+    """Uses one idempotency key in two runs, where it names two items."""
     make = me.random.choice((claim_operation, evidence_operation))
     meta, (one, other) = keyed(me, 1.0), me.random.sample(me.world.runs, 2)
     burst = [(0, make(me, one, meta)), (1, make(me, other, meta))]
@@ -272,7 +272,7 @@ def remember_entry(me: Pen, operation: Operation) -> None:
 
 
 def about_claim(me: Pen) -> Program:
-    """What became of a claim, or evidence for it: of its own run or, wrongly, of another."""
+    """Resolves a claim or links evidence to it, in the claim's run or, wrongly, in another one."""
     claim, evidence, meta = me.world.pick("claim", me.random), me.world.pick("evidence", me.random), keyed(me)
     if claim is None:
         return
@@ -281,7 +281,7 @@ def about_claim(me: Pen) -> Program:
         operation = Operation("claim.decide", {"claim_id": claim["id"], "status": me.random.choice(("supported", "refuted", "withdrawn")),
                                                "reason": token, **meta}, tokens=[token], run_id=claim["run_id"], repeatable=bool(meta), may=STOPS)
     else:
-        # What was erased cannot be linked any more.
+        # Erased evidence cannot be linked.
         may = STOPS if evidence["run_id"] == claim["run_id"] else frozenset({"not_found", "run_halted"})
         operation = Operation("evidence.link", {"claim_id": claim["id"], "evidence_id": evidence["id"], "relation": "supports", **meta},
                               run_id=claim["run_id"], repeatable=bool(meta), may=may)
@@ -308,7 +308,7 @@ def start_operation(me: Pen, run_id: str, **more: Any) -> Operation:
 
 
 def run_life(me: Pen) -> Program:
-    """A run of its own: started (twice at once), written to, ended, reopened or erased."""
+    """Starts a run (twice simultaneously), writes to it, and ends, reopens or erases it."""
     run_id = f"life-{me.token()}"
     parent = {"parent": {"run_id": me.run()}} if me.random.random() < 0.3 else {}
     start = start_operation(me, run_id, indexed=me.random.random() < 0.3, **parent)
@@ -321,7 +321,7 @@ def run_life(me: Pen) -> Program:
     end = Operation("run.end", {"run_id": run_id, "outcome": "success", "summary": ended}, tokens=[ended], run_id=run_id, may=CLOSED)
     yield [(0, work), (0, end)]
     token = me.token()
-    late = me.event(token)   # taken, where the end was cut off on its way
+    late = me.event(token)   # accepted if the request to end the run was lost
     yield [(0, Operation("event.append", {"run_id": run_id, **late}, tokens=[token], run_id=run_id, may=CLOSED, about={"events": [late]}))]
     if me.random.random() < 0.5:
         me.world.note("erasable run", run_id)
@@ -348,7 +348,7 @@ def command(me: Pen) -> Program:
 
 
 def halt(me: Pen) -> Program:
-    """A run of its own stops at a pointer that names nothing, and may be taken up again."""
+    """Starts a run that halts at an unresolvable pointer, and may recover."""
     run_id = f"halt-{me.token()}"
     start = start_operation(me, run_id)
     yield [(0, start)]
@@ -381,7 +381,7 @@ def ingest(me: Pen) -> Program:
         words.append(word)
         name = me.random.choice((f"d{me.random.randrange(6)}.md", f"n{token}.md"))
         documents.append({"id": name, "title": token, "text": f"# About {word}\n\n{token} is what it says.\n",
-                          "source": f"https://sim.example/{token}"})   # one of its own: a revoked source brings nothing more
+                          "source": f"https://sim.example/{token}"})   # unique: a revoked source accepts no more documents
     names = {document["id"]: document for document in documents}
     if len(names) < len(documents):
         return
@@ -420,10 +420,10 @@ def context(me: Pen) -> Program:
                                                "budget_tokens": 500}, tokens=[token], run_id=run_id, may=frozenset({"run_halted", "not_found"})))]
 
 
-# ---- what the daemon's owner does
+# ---- actions of the daemon's owner
 
 def redact(me: Pen) -> Program:
-    """Erases an event, an artifact or a run; sometimes only asks what would go."""
+    """Erases an event, an artifact or a run; sometimes as a dry run."""
     kind, token = me.random.choice(("event", "entry", "entry", "artifact", "manifest", "erasable run")), me.token()
     known = me.world.take(kind, me.random)
     if known is None:
@@ -440,7 +440,7 @@ def rebuild(me: Pen) -> Program:
 
 
 def redact_while_rebuilt(me: Pen) -> Program:
-    """An entry of the ledger is erased while the tables are made anew."""
+    """Erases an entry of the ledger during a rebuild of the tables."""
     entry = claim_operation(me, me.run(), {})
     yield [(0, entry)]
     remember_entry(me, entry)

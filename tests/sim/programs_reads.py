@@ -1,4 +1,4 @@
-"""Random programs of the methods that only read, the table of all methods, and the programs that go through `muniment`."""
+"""Random programs of the read-only methods, the table of all methods, and the programs that run `muniment`."""
 from __future__ import annotations
 
 from typing import Callable, Union
@@ -31,7 +31,7 @@ def event_list(me: Pen) -> Program:
 
 
 def subscribe(me: Pen) -> Program:
-    """From some position on until it has caught up: no event is left out and none comes twice."""
+    """Subscribes from a position until it has caught up: no event may be missing or duplicated."""
     known = me.world.pick("event", me.random)
     start = max(0, known["seq"] - 500) if known else 0
     params: dict = {"from_seq": start}
@@ -65,13 +65,13 @@ def artifact_get(me: Pen) -> Program:
     if me.random.random() < 0.5:
         params["offset"] = me.random.randrange(len(known["bytes"]))
         params["length"] = me.random.choice((1, 1000, 100_000))
-    may = READ_MAY | {"invalid_argument"} if params["encoding"] == "text" and "length" in params else READ_MAY   # half a character
+    may = READ_MAY | {"invalid_argument"} if params["encoding"] == "text" and "length" in params else READ_MAY   # a cut character
     use, said = me.use()
     yield [(0, Operation("artifact.get", {**params, **use}, may=may, about={"bytes": known["bytes"]}, **said))]
 
 
 def artifact_pieces(me: Pen) -> Program:
-    """One reading for a run, all its pieces asked for at once."""
+    """Reads an artifact for a run, with all pieces requested at once."""
     known, run_id, branch = me.world.pick("artifact", me.random), me.run(), me.token()
     if known is None:
         return
@@ -103,7 +103,7 @@ def resolve(me: Pen) -> Program:
         yield [(0, Operation(method, {"draft": " ".join(f"It is so [ref:{pointer}]." for pointer in pointers), **use}, may=READ_MAY,
                              about={"artifact": known}, **said))]
     else:
-        # A pack may have cited the document, which makes it critical; it may be withdrawn, and no run is named that would stop.
+        # A pack may have cited the document, which makes it critical; it may be withdrawn, and the request names no run to halt.
         may = frozenset() if use else frozenset({"invalid_argument"})
         yield [(0, Operation(method, {"pointers": pointers, **use}, may=may, about={"artifact": known, "document": document}, **said))]
 
@@ -153,7 +153,7 @@ def documents(me: Pen) -> Program:
 
 
 def query(me: Pen) -> Program:
-    """A word that stands in one document alone, from the moment on at which it must be found."""
+    """Queries a word of a single document, after the time from which it must be found."""
     known = me.world.pick("document", me.random)
     if known is not None:
         use, said = me.use()
@@ -172,7 +172,7 @@ def proofs(me: Pen) -> Program:
 
 
 def bundle(me: Pen) -> Program:
-    """A page of a bundle of what is signed, and that it was exported."""
+    """Reads a page of a bundle of signed events, and records the export."""
     checkpoint, run_id = Operation("audit.checkpoint", {}), me.run()
     yield [(0, checkpoint)]
     size = checkpoint.attempts[0].result["size"] if checkpoint.must() else 0
@@ -187,23 +187,23 @@ def server(me: Pen) -> Program:
     return one(me.random.choice(("server.health", "server.status", "server.metrics")), {})
 
 
-# ---- what goes through `muniment`
+# ---- programs that run `muniment`
 
 def execute(me: Pen) -> Program:
-    """A command that leaves a mark: if it ran, the log says that it was started."""
+    """Executes a command that leaves a mark: if it ran, the log contains its start."""
     token, run_id = me.token(), me.run()
     script = f'touch "$MARK"; echo {token}; exit 3'
     yield [(0, Operation("muniment exec", {"words": ["exec", "--run", run_id, "--", "sh", "-c", script]}, tokens=[token], run_id=run_id))]
 
 
 def backup(me: Pen) -> Program:
-    """Of the log as it grows; once all is quiet it must come back."""
+    """Backs up the growing log; the backup must be restorable after the load."""
     yield [(0, Operation("muniment backup", {"words": ["--json", "backup", "$BACKUPS"]}))]
 
 
 Programs = tuple[Callable[[Pen], Program], ...]
 
-# Every method of schema/rpc: its programs, or why it has none. tests/unit holds the table against the schema.
+# Each method of schema/rpc: its programs, or the reason for none. methods_test.py compares the table with the schema.
 METHODS: dict[str, Union[Programs, str]] = {
     **WRITES,
     "artifact.get": (artifact_get, artifact_pieces),
@@ -249,7 +249,7 @@ METHODS: dict[str, Union[Programs, str]] = {
 
 COMMANDS: dict[str, Programs] = {"muniment backup": (backup,), "muniment exec": (execute,)}
 
-# How often a program is chosen against the others, where that is not once.
+# The weight of a program in the random choice, if it is not 1.
 WEIGHTS = {"append_plain": 12, "append_spilled": 5, "append_pipelined": 8, "append_twins": 5, "append_hasty": 4, "append_at": 2, "put": 6,
            "put_twins": 4, "ledger": 6, "ledger_one_key": 2, "manifest": 3, "redact": 4, "rebuild": 0.5, "redact_while_rebuilt": 1, "rotate": 0.1,
            "verified": 0.3, "execute": 0.5, "backup": 0.1, "event_list": 3, "rehydrate": 2, "query": 2, "ingest": 3}

@@ -1,4 +1,4 @@
-"""Random programs of the gate: a task is opened, evidence is recorded for it, and several clients complete it at once."""
+"""Random programs of the gate: open a task, record evidence for it, and complete it from two connections at once."""
 from __future__ import annotations
 
 import hashlib
@@ -8,11 +8,11 @@ from typing import Iterator
 from model import Json, Operation
 
 STOPS = frozenset({"run_halted"})
-GONE = frozenset({"run_halted", "not_found"})   # what it is about may be erased meanwhile
+GONE = frozenset({"run_halted", "not_found"})   # the run or the evidence may be erased meanwhile
 
 
 def gate(me) -> Iterator[list[tuple[int, Operation]]]:
-    """One task and one piece of evidence, which two wires complete it with."""
+    """Opens a task, which two wires complete with the same piece of evidence."""
     run_id, meta = me.run(), {"_meta": {"idempotency_key": me.id()}}
     word, seen = me.token(), me.token()
     opened = Operation("task.open", {"run_id": run_id, "content": f"Review the login module {word}", **meta}, tokens=[word], run_id=run_id,

@@ -1,4 +1,4 @@
-"""What a refusal says about the log: a conflict names a conflict that is there, what is not found was not there."""
+"""Checks refusals against the log: a conflict must exist, and an item that is not found must not have existed."""
 from __future__ import annotations
 
 import re
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Wrong = Iterator[tuple[str, str]]
 
-# Conflicts with what other clients do at that moment, of which the log keeps nothing to hold them against.
+# Conflicts with simultaneous requests of other clients, which the log does not record and which cannot be checked.
 FAIR = (r"(artifact|run) \S+ (is|was) erased", "is open already", "the log has a key", "a new key is being made", "the upload holds",
         "writing to this upload", "VERSION_MISMATCH")
 
@@ -29,7 +29,7 @@ def check_refusal(judge: Judge, operation: Operation, attempt: Attempt, least: i
     elif code == "corrupt" and operation.params.get("artifact_id") in judge.record.damaged:
         return
     elif code == "system_error" and "Input/output error" in attempt.message:
-        return    # a failed fsync of bytes that are no longer in memory
+        return    # the fsync of bytes that are no longer in memory failed
     elif code not in operation.may:
         yield "refused_for_nothing", "nothing is wrong with it"
 
@@ -59,7 +59,7 @@ def conflict(judge: Judge, operation: Operation, attempt: Attempt, least: int, m
 
 
 def known_id(judge: Judge, operation: Operation, event_id: str, run_id: str, message: str) -> Wrong:
-    """Another event has the id: whoever sent it sent another one than this."""
+    """Checks that the event with this id in the log differs from the one of the operation."""
     events = judge.log.by_id.get((run_id, event_id), [])
     if not events:
         yield "false_conflict", f"the log has no event {event_id} in {run_id}"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The fault harness: kills the real daemon at every named failpoint, and lets an independent checker judge.
+"""The fault harness: kills the real daemon at each named failpoint, and runs an independent checker.
 
     tests/sim/run.py [--soak] [--kills N] [--only REGEX] [--planted-bug NAME] [--json RESULTS]
 
-10 kills, at other failpoints for each seed; --soak: 1,000, each failpoint at least 20 times. SEED=n replays the choices of
-an earlier run. --planted-bug: the daemon has that bug, and must be found out.
+It runs 10 kills, at failpoints that depend on the seed; --soak: 1,000 kills, each failpoint at least 20 times. SEED=n
+replays the choices of an earlier run. --planted-bug: builds the daemon with the bug, which the harness must find.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from epoch import Epoch, failpoints  # noqa: E402
 from planted_build import planted_build  # noqa: E402
 
 KILLS, SOAK_KILLS = 10, 1000
-EPOCH_KILLS = 25   # then a new epoch: a younger log is checked sooner
+EPOCH_KILLS = 25   # kills of an epoch: a short log is checked faster
 SOAK_FIRED_MIN = 20
 
 
@@ -32,7 +32,7 @@ def run_epoch(number: int, seed: int, kills: int, only: str, build: Optional[pat
     epoch = Epoch(number, seed, build, only)
     try:
         findings = epoch.run(kills)
-    except Exception as error:   # a harness that breaks has not shown that anything holds
+    except Exception as error:   # a failure of the harness is a finding
         findings = [f"epoch {number}: {type(error).__name__}: {error}", *epoch.history.findings]
     return findings, dict(epoch.kills), dict(epoch.counts)
 
@@ -68,7 +68,7 @@ def check(arguments: argparse.Namespace, build: Optional[pathlib.Path]) -> int:
         for job in concurrent.futures.as_completed(jobs):
             found, epoch_fired, epoch_counts = job.result()
             findings += found
-            for finding in found:   # at once: a soak is long
+            for finding in found:   # printed immediately, because a soak is long
                 print(f"  {finding}", flush=True)
             fired.update(epoch_fired)
             counts.update(epoch_counts)
@@ -84,7 +84,7 @@ def check(arguments: argparse.Namespace, build: Optional[pathlib.Path]) -> int:
 
 def judge(arguments: argparse.Namespace, findings: list[str], fired: collections.Counter[str], counts: collections.Counter[str],
           fired_min: int) -> list[dict[str, object]]:
-    """One result a failpoint (did it fire often enough), where each must, and one for what was found."""
+    """Returns a result for each failpoint that must fire (with --soak), and one for the findings."""
     def result(name: str, good: bool, text: str = "") -> dict[str, object]:
         print(f"  {'ok ' if good else 'BAD'} {name}{': ' + text if text else ''}")
         return {"name": f"sim:{name}", "status": "passed" if good else "failed", "seconds": 0, "text": "" if good else text}

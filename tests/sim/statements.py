@@ -1,4 +1,4 @@
-"""What an ok reply says about the log, method by method. Each function yields (check, what is wrong)."""
+"""Checks the statements of ok replies about the log, by method. Each function yields (check, problem)."""
 from __future__ import annotations
 
 import base64
@@ -58,7 +58,7 @@ def append(judge: Judge, operation: Operation, attempt: Attempt, least: int, mos
 
 
 def written(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
-    """Of methods that answer the seq of what they wrote."""
+    """Checks a reply with the seq of the written event."""
     answer = attempt.result
     if "receipt" in answer:
         yield from receipt(judge, operation.run_id or "_log", answer["receipt"])
@@ -91,7 +91,7 @@ def put(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: 
 # ---- reads
 
 def shown(judge: Judge, event: Json, fresh: bool = True) -> Wrong:
-    """An event in a reply is the event of the log; its body may have been erased since, and never comes back."""
+    """Checks that an event in a reply equals that of the log; its body may have been erased, and never reappears."""
     there = judge.log.events.get(event["seq"])
     if there is None:
         yield "other_event", f"seq {event['seq']} is not in the log"
@@ -156,7 +156,7 @@ def run_get(judge: Judge, operation: Operation, attempt: Attempt, least: int, mo
 
 
 def run_judge(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
-    """Whatever is claimed: a claim and what decides it are events of the run, and every claim that is shown is counted."""
+    """Checks that claims and the events that decide them are events of the run, and that the counts include all claims."""
     answer = attempt.result
     for claim in answer["claims"]:
         for seq in (claim["seq"], claim.get("evidence_seq", claim["seq"])):
@@ -196,7 +196,7 @@ def artifact_stat(judge: Judge, operation: Operation, attempt: Attempt, least: i
 
 
 def rows(kind: str, key: str) -> Callable[..., Wrong]:
-    """A list of what a run holds: all that was there when it was asked, and nothing that came after it was answered."""
+    """Checks a list of a run's items: it includes all items from before the request, and none from after the reply."""
 
     def check(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
         listed = {row["seq"] for row in attempt.result[key]}
@@ -220,7 +220,7 @@ def state(judge: Judge, operation: Operation, attempt: Attempt, least: int, most
     found = attempt.result.get("snapshot", attempt.result)
     run_id, seq = operation.run_id, found["seq"]
     if any(event.body is None for event in judge.log.of_run[run_id] if event.seq <= seq):
-        return   # it was folded from what is erased by now
+        return   # it was folded from events that are now erased
     wanted = judge.log.states.get((run_id, seq))
     if wanted is not None and found["state_hash"] != wanted:
         yield "other_state", f"the events fold to {wanted}"
@@ -257,7 +257,7 @@ def resolved(judge: Judge, operation: Operation, attempt: Attempt, least: int, m
 
 
 def log_page(judge: Judge, found: Json, least: int, most: int) -> Wrong:
-    """The first page of what a log:// pointer holds: whole, unless it says that it goes on."""
+    """Checks the first page of a log:// pointer: it is complete, unless it states that more follow."""
     run_id = found["pointer"].removeprefix("log://runs/").removesuffix("/events")
     events = [json.loads(line) for line in found["text"].splitlines()]
     for event in events:
@@ -285,7 +285,7 @@ def rebuilt(judge: Judge, operation: Operation, attempt: Attempt, least: int, mo
 
 
 def executed(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
-    """Whoever reads the log may believe that what is not in it was not run."""
+    """Checks that a command that ran is in the log."""
     there = judge.log.by_token.get(operation.tokens[0], [])
     started = [event for event in there if event.type == "command.started"]
     if attempt.result["ran"] and not started:
@@ -331,7 +331,7 @@ def evidence_exported(judge: Judge, operation: Operation, attempt: Attempt, leas
 
 
 def completed(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
-    """A task that is said to be completed is, by one event, which the reply names."""
+    """Checks that a completed task was completed by exactly one event, that of the reply."""
     if not attempt.result["completed"]:
         return
     event = judge.log.events.get(attempt.result["seq"])
@@ -365,7 +365,7 @@ STATEMENTS: dict[str, Callable[..., Wrong]] = {
 for _method in USES:
     STATEMENTS[_method] = with_trace(STATEMENTS[_method])
 
-# Of these a reply says nothing about the log that could be held against it.
+# Methods whose replies contain no verifiable statement about the log.
 SAY_NOTHING = {
     "audit.key": "which key signs: the verdict shows whether it does", "corpus.ingest": "its events are held against its tokens",
     "event.unsubscribe": "nothing but that it is over", "muniment backup": "what comes back is verified once all is quiet",
@@ -373,7 +373,7 @@ SAY_NOTHING = {
     "run.recover": "its event is held against its token", "server.health": "how Postgres is at that moment",
 }
 
-# The type of event that carries an operation's tokens; of those that are not here, any may.
+# The event type that contains the tokens of an operation; for other methods, any type.
 HOME = {**USES, "artifact.put": "artifact.stored", "audit.key": "key.rotated", "audit.verified": "log.verified",
         "claim.decide": "claim.decided", "claim.record": "claim.recorded", "command.end": "command.ended", "command.start": "command.started",
         "corpus.ingest": "document.revised", "document.retract": "document.retracted", "evidence.record": "evidence.recorded",

@@ -1,4 +1,4 @@
-"""What replies about documents say of the log: each revision is the one that its event tells of, from that event on until another ends it."""
+"""Checks replies about documents against the log: a revision is valid from its event until another event ends it."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterator
@@ -15,7 +15,7 @@ TOLD = ("corpus", "document", "revision", "hash", "artifact_id", "size_bytes", "
 
 
 def retrieved(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
-    """A document is found from its seq on, until something ends it, and not after that."""
+    """Checks that a document is found from its seq until an event ends it, and not afterwards."""
     wanted, (found,) = operation.about, attempt.result["results"]
     cards = [card for card in found["cards"] if card["document"] == wanted["document"] and card["revision"] == wanted["revision"]]
     surely, perhaps = ends_of(judge, wanted)
@@ -26,7 +26,7 @@ def retrieved(judge: Judge, operation: Operation, attempt: Attempt, least: int, 
 
 
 def ends_of(judge: Judge, document: Json) -> tuple[int, int]:
-    """The first event that ended this revision, and the first that may have."""
+    """Returns the seqs of the first event that ended this revision, and of the first that may have ended it."""
     surely, perhaps = judge.log.size, judge.log.size
     for event in judge.log.documents:
         if event.seq <= document["seq"]:
@@ -41,12 +41,12 @@ def ends_of(judge: Judge, document: Json) -> tuple[int, int]:
 
 
 def told(judge: Judge, attempt: Attempt) -> int:
-    """Up to where somebody had been told of a change of documents before this was asked: so far the tables are read by everybody."""
+    """Returns the seq of the last acknowledged change of documents before the request, up to which all reads are current."""
     return max((seq + 1 for got, seq in judge.document_changes if got <= attempt.sent), default=0)
 
 
 def revision(judge: Judge, row: Json, least: int, most: int) -> Wrong:
-    """One row: its event tells the same of it, and it is current unless something in the log ended it."""
+    """Checks a row: it agrees with its event, and is current unless an event in the log ended it."""
     event = judge.log.events.get(row["seq"])
     if event is None or event.type != "document.revised" or event.seq >= most:
         yield "other_event", f"seq {row['seq']} is {event}, and no revision of {row['document']} that was there"
@@ -67,7 +67,7 @@ def revision(judge: Judge, row: Json, least: int, most: int) -> Wrong:
 
 
 def revisions(judge: Judge, corpus: str, document: str | None = None) -> list["Event"]:
-    """Those in the log, in order. Of an erased one nothing but its place is known."""
+    """Returns the revisions in the log, in order. Only the position of an erased one is known."""
     return [event for event in judge.log.documents if event.type == "document.revised" and event.parsed.get("corpus") == corpus
             and document in (None, event.parsed.get("document"))]
 
@@ -80,7 +80,7 @@ def document_get(judge: Judge, operation: Operation, attempt: Attempt, least: in
 
 
 def document_list(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
-    """The current ones, each once, by name: none that was there and stayed is left out."""
+    """Checks a list of current documents, by name, without duplicates: it includes all documents that existed throughout."""
     rows, least = attempt.result["documents"], told(judge, attempt)
     names = [row["document"] for row in rows]
     if names != sorted(set(names)):
@@ -97,7 +97,7 @@ def document_list(judge: Judge, operation: Operation, attempt: Attempt, least: i
 
 
 def document_history(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
-    """Every revision, the newest first."""
+    """Checks a list of all revisions, the newest first."""
     rows, least = attempt.result["revisions"], told(judge, attempt)
     seqs = [row["seq"] for row in rows]
     if seqs != sorted(set(seqs), reverse=True):
@@ -138,7 +138,7 @@ def corpus_list(judge: Judge, operation: Operation, attempt: Attempt, least: int
 
 
 def context_built(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
-    """A pack is recorded, and its passages are of revisions that were there and had not been withdrawn."""
+    """Checks that a pack is recorded, and that its passages belong to revisions that existed and were not withdrawn."""
     answer = attempt.result
     seq = answer.get("seq")
     event = judge.log.events.get(seq) if seq is not None else None

@@ -1,4 +1,4 @@
-"""What proofs, bundles, lists of snapshots, rendered drafts and the server's own numbers say of the log."""
+"""Checks proofs, bundles, lists of snapshots, rendered drafts and the server's own numbers against the log."""
 from __future__ import annotations
 
 import hashlib
@@ -17,7 +17,7 @@ HEX_OF_LINE = ("body_hash", "run_hash", "salt")
 
 
 def inclusion_root(leaf: bytes, index: int, size: int, path: list[bytes]) -> bytes:
-    """The root that this path leads to (RFC 9162, 2.1.3.2); empty if it has the wrong length."""
+    """Returns the root to which the path leads (RFC 9162, 2.1.3.2); empty if its length is wrong."""
     last, node = size - 1, leaf
     for sibling in path:
         if last == 0:
@@ -33,7 +33,7 @@ def inclusion_root(leaf: bytes, index: int, size: int, path: list[bytes]) -> byt
 
 
 def consistency_roots(first: int, second: int, path: list[bytes]) -> tuple[bytes, bytes]:
-    """The roots of both sizes that this path leads to, where the smaller is no power of two (RFC 9162, 2.1.4.2)."""
+    """Returns the roots of both sizes to which the path leads, if the smaller is not a power of two (RFC 9162, 2.1.4.2)."""
     index, last, nodes = first - 1, second - 1, list(path)
     while index & 1:
         index, last = index >> 1, last >> 1
@@ -78,7 +78,7 @@ def proven(judge: Judge, operation: Operation, attempt: Attempt, least: int, mos
 
 
 def bundle_read(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
-    """A page: all lines of the run from a place on, of events before the size that was asked for."""
+    """Checks a page: all lines of the run from a position, of events below the requested size."""
     params, answer = operation.params, attempt.result
     lines = [json.loads(line) for line in attempt.raw.decode().splitlines()]
     if len(lines) != answer["rows"]:
@@ -127,7 +127,7 @@ def snapshot_list(judge: Judge, operation: Operation, attempt: Attempt, least: i
 
 
 def rendered(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
-    """What is cited is there, with the hash of its bytes; what is bad is not there, or not what it was."""
+    """Checks that valid citations exist with the hash of their bytes, and that invalid ones are missing or changed."""
     answer, artifact = attempt.result, operation.about.get("artifact")
     for cited in answer.get("citations", ()):
         if artifact and artifact["artifact_id"] in cited["pointer"] and cited.get("hash") not in (None, hashlib.sha256(artifact["bytes"]).hexdigest()):

@@ -1,5 +1,6 @@
-"""What a use leaves: the event that a reply with `run_seq` speaks of is the one of this use, in the run that was named; without it,
-the run took no more. The branch of a use is its token."""
+"""Checks the event of a use: `run_seq` in a reply names the event of this use in the given run.
+
+Without `run_seq`, the run accepted no more events. The branch of a use is its token."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, Iterator
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 Wrong = Iterator[tuple[str, str]]
 
-# The event that a use leaves in its run.
+# The event type that a use adds to its run.
 USES = {"artifact.get": "artifact.read", "context.build": "context.built", "evidence.retrieve": "retrieval.answered", "pointer.render": "pointer.rendered",
         "pointer.resolve": "pointer.resolved", "pointer.validate": "pointer.validated"}
 
@@ -23,7 +24,7 @@ def trace(judge: Judge, operation: Operation, attempt: Attempt, least: int, most
             yield "other_event", f"it names no run, and is answered the run_seq {place}"
         return
     if place is None:
-        # A halt that is kept in the journal is in the log a while later.
+        # A halt in the journal is appended to the log later.
         if judge.log.statuses(run_id, least, most) == {"open"} and "halted" not in judge.log.statuses(run_id, least, judge.log.size):
             yield "no_trace", f"{run_id} was open, and has no event of it"
         return
@@ -40,7 +41,7 @@ def trace(judge: Judge, operation: Operation, attempt: Attempt, least: int, most
 
 
 def looked_at(operation: Operation, attempt: Attempt, body: dict) -> Wrong:
-    """The event says of each pointer what the reply says."""
+    """Checks that the event agrees with the reply about each pointer."""
     told: dict[str, int] = {}
     for found in attempt.result.get("results", attempt.result.get("bad", ())):
         if "reason" in found:
@@ -60,7 +61,7 @@ def with_trace(check: Callable[..., Wrong]) -> Callable[..., Wrong]:
 
 
 def one_reading(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
-    """Pieces of one artifact that one connection reads are one event, unless it is not known what became of the first."""
+    """Checks that reads of one artifact's pieces on one connection are one event, unless the first has an unknown outcome."""
     branch = operation.about.get("reading")
     pieces = [one for one in judge.record.operations if branch and one.about.get("reading") == branch]
     if not pieces or pieces[0] is not operation:

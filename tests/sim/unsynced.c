@@ -1,11 +1,11 @@
-/* Remembers what a power cut could take away: LD_PRELOAD for a daemon under test.
+/* Records the data that a power cut could lose, by LD_PRELOAD for a daemon under test.
  *
- * SIGKILL alone cannot show a missing fsync, since the kernel still has everything. So this writes a journal
- * ($MUNIMENT_UNSYNCED), one line an act, with O_APPEND so that it survives the process:
- *   entry <inode of the folder> <inode of the file> <path>     a name was made
- *   sync <inode>                                               a file or a folder was made durable
- * tests/sim/power.py then removes every name whose folder was not synced afterwards, and empties every file
- * that was not. That is the worst that ext4 or xfs may do at that moment. */
+ * SIGKILL alone cannot show a missing fsync, because the kernel keeps the data. This library therefore writes a
+ * journal ($MUNIMENT_UNSYNCED), one line for each operation, with O_APPEND so that it survives the process:
+ *   entry <inode of the folder> <inode of the file> <path>     a name was created
+ *   sync <inode>                                               a file or a folder was synced
+ * tests/sim/power.py then removes each name whose folder was not synced afterwards, and empties each file that was
+ * not synced. This is the worst result that ext4 or xfs permits. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static int journal = -1;
 __attribute__((constructor)) static void begin(void) {
   const char* path = getenv("MUNIMENT_UNSYNCED");
   if (path) journal = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  unsetenv("LD_PRELOAD");   /* the children (Postgres) are not under test here */
+  unsetenv("LD_PRELOAD");   /* child processes (Postgres) are not under test */
 }
 
 static void note(const char* format, ...) {
@@ -31,7 +31,7 @@ static void note(const char* format, ...) {
   va_start(arguments, format);
   const int size = vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
-  if (size > 0 && write(journal, line, (size_t)size) < 0) abort();   /* a journal with a hole proves nothing */
+  if (size > 0 && write(journal, line, (size_t)size) < 0) abort();   /* an incomplete journal proves nothing */
 }
 
 static void note_entry(int folder, const char* name) {

@@ -1,4 +1,4 @@
-"""A connection of the oracle's clients: requests overlap, and it can be cut at any byte, sent or received."""
+"""A connection of the oracle's clients with overlapping requests, which can be cut at any sent or received byte."""
 from __future__ import annotations
 
 import json
@@ -10,15 +10,15 @@ from muniment.client import read_message
 
 Json = dict[str, Any]
 CHUNK_BYTES = 1 << 16
-SEND_S_MAX = 30.0   # a stopped daemon reads nothing
+SEND_S_MAX = 30.0   # a suspended daemon reads nothing
 
 
 class Lost(Exception):
-    """The connection is gone; what was sent may have happened."""
+    """The connection is lost; the requests that were sent may have taken effect."""
 
 
 class Wire:
-    """`cut_sent`, `cut_received`: after so many bytes this side closes, in the middle of whatever it is."""
+    """A connection. `cut_sent`, `cut_received`: number of bytes after which this side closes it, at any place."""
 
     def __init__(self, path: str, number: int, cut_sent: Optional[int] = None, cut_received: Optional[int] = None):
         self.number = number
@@ -37,7 +37,7 @@ class Wire:
         self._socket.close()
 
     def send(self, method: str, params: Json, body: bytes = b"") -> int:
-        """The request's id; its bytes may be on their way even if this raises Lost."""
+        """Sends a request. Returns its id; some bytes may have been sent even if this raises Lost."""
         self._next_id += 1
         line = json.dumps({"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params}, ensure_ascii=False)
         data = line.encode() + b"\n" + body
@@ -55,7 +55,7 @@ class Wire:
         return self._next_id
 
     def next(self, timeout_s: float) -> tuple[Json, bytes]:
-        """The next message and the raw bytes behind it."""
+        """Returns the next message and the raw bytes after it."""
         end = time.monotonic() + timeout_s
         return read_message(self._buffer, lambda: self._receive(end))
 
