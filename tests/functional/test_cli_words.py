@@ -151,7 +151,7 @@ class Lists(DaemonCase):
 
     def test_advice_is_of_the_command_line(self) -> None:
         found = self.muniment("pointer", "resolve", "--critical", "manifest://01900000-0000-4000-8000-000000000001", code=1)
-        self.assertIn("say with --run which run stops", found.stderr)
+        self.assertIn("set --run to the run that halts", found.stderr)
         found = self.muniment("source", "revoke", "https://hoax.example/", "--reason", "a hoax", code=1)
         self.assertIn("muniment document get CORPUS DOCUMENT", found.stderr)
         found = self.muniment("event", "append", "task.created", "{}", "--run", self.run_id, code=1)

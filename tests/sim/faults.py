@@ -38,7 +38,7 @@ def build_clock(folder: pathlib.Path) -> pathlib.Path:
 
 
 class Faults(threading.Thread):
-    """Injects faults into one daemon, one after another, until `stop`; then restores the normal state."""
+    """Injects faults into one daemon, one after another, until `heal` restores the normal state."""
 
     def __init__(self, daemon: Daemon, uri: str, seed: str, record: Record, world: World, kinds: dict[str, float],
                  failpoints: dict[str, tuple[str, int]], pause_s: tuple[float, float] = (0.3, 2.5), always: str = ""):

@@ -82,7 +82,7 @@ TEST(Policy, NumbersHaveLimits) {
 
 TEST(Policy, OnlyCodesThatExistAndAreNoTamperingCanBeAllowed) {
   EXPECT_EQ(error_of("[task.default]\nallow = [\"sql\", \"mismatch\"]"), "");
-  EXPECT_NE(error_of("[task.default]\nallow = [\"sqll\"]").find("not a code"), std::string::npos);
+  EXPECT_NE(error_of("[task.default]\nallow = [\"sqll\"]").find("not the code"), std::string::npos);
   for (const char* code : {"damaged", "forged_identity", "no_evidence", "self_reported"}) {
     EXPECT_NE(error_of("[task.default]\nallow = [\"" + std::string(code) + "\"]").find("cannot be allowed"),
               std::string::npos)

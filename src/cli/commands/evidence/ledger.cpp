@@ -323,9 +323,9 @@ void print_resolved(const Output& out, const json::Value& item) {
 
 // What takes a parameter in a request takes an option here.
 Error as_said_here(Error error) {
-  constexpr std::string_view parameter = "say with run_id which run";
+  constexpr std::string_view parameter = "set run_id to the run that halts";
   const std::size_t at = error.message.find(parameter);
-  if (at != std::string::npos) error.message.replace(at, parameter.size(), "say with --run which run");
+  if (at != std::string::npos) error.message.replace(at, parameter.size(), "set --run to the run that halts");
   return error;
 }
 
