@@ -1,3 +1,4 @@
+// Builds tasks and evidence from JSON lines and logs, and counts the answers of `judge`.
 #include "support/completion_cases.hpp"
 
 #include <algorithm>

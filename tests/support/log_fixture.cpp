@@ -1,3 +1,4 @@
+// Creates the log, and appends events and artifacts for tests.
 #include "support/log_fixture.hpp"
 
 #include "base/json/json.hpp"

@@ -1,3 +1,4 @@
+// Starts the components of a daemon without its socket, and performs the steps of a request.
 #include "support/method_caller.hpp"
 
 #include "store/postgres/partitions.hpp"

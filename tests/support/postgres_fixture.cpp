@@ -1,3 +1,4 @@
+// Starts the shared server and copies its template database.
 #include "support/postgres_fixture.hpp"
 
 #include <sys/stat.h>
