@@ -45,7 +45,7 @@ bool enter_session(int terminal, int reports) {
   if (command < 0) return false;
   if (command > 0) monitor(command, reports);
   ::setpgid(0, 0);
-  // The signal of a terminal's background writer is blocked: this process is in the background until the call.
+  // Blocks SIGTTOU, since this process is in the background of the terminal until the call.
   sigset_t background;
   ::sigemptyset(&background);
   ::sigaddset(&background, SIGTTOU);
