@@ -120,7 +120,7 @@ class Running(DoctorCase, DaemonCase):
     def test_space(self) -> None:
         self.finds("broken", "disk", "artifacts are refused", "du -x", "disk", config='disk_reserve_bytes = "1000 TiB"\n')
         free = os.statvfs(self.daemon.data).f_bavail * os.statvfs(self.daemon.data).f_frsize
-        self.finds("warning", "disk", "kept back", "du -x", "disk", config=f"disk_reserve_bytes = {free * 3 // 4}\ndisk_reserve_percent = 0\n")
+        self.finds("warning", "disk", "reserved", "du -x", "disk", config=f"disk_reserve_bytes = {free * 3 // 4}\ndisk_reserve_percent = 0\n")
 
     def test_settings(self) -> None:
         self.finds("broken", "config", 'unknown key "wokers".*Did you mean "workers"', "muniment config check", "configuration", config="wokers = 3\n")
@@ -141,19 +141,19 @@ class Running(DoctorCase, DaemonCase):
         key.write_text("not really one")
         self.addCleanup(key.unlink)
         key.chmod(0o640)
-        self.finds("broken", "secrets", "the private key .* may be read by others", f"chmod 600 {key}", "checkpoints")
+        self.finds("broken", "secrets", "the private key .* is readable by other users", f"chmod 600 {key}", "checkpoints")
 
     def test_a_key_that_is_gone(self) -> None:
         public = self.daemon.data / "keys" / "log.pub"
         public.write_text("")
         self.addCleanup(public.unlink)
-        self.finds("broken", "key", "log.key is not here: nothing newer is signed", f"bring back {public.with_name('log.key')}", "checkpoints")
+        self.finds("broken", "key", "log.key is missing: nothing newer is signed", f"restore {public.with_name('log.key')}", "checkpoints")
 
     def test_files_with_passwords(self) -> None:
         secret = self.daemon.folder / "password"
         secret.write_text("x")
         secret.chmod(0o644)
-        self.finds("broken", "secrets", "redis_password_file .* may be read by others", f"chmod 600 {secret}", "configuration",
+        self.finds("broken", "secrets", "redis_password_file .* is readable by other users", f"chmod 600 {secret}", "configuration",
                    config=f'redis_password_file = "{secret}"\n')
         secret.chmod(0o600)
         self.assertNotIn("secrets", self.subjects("broken", config=f'redis_password_file = "{secret}"\n'))
@@ -169,7 +169,7 @@ class Running(DoctorCase, DaemonCase):
         self.assertNotIn("artifacts", self.subjects("warning"), "one that is just being put is none")
         for path in (stranger, self.daemon.data / "artifacts" / stored["path"]):
             os.utime(path, (time.time() - 120, time.time() - 120))
-        self.finds("warning", "artifacts", r"1 of \d+ files are named by no event: runs/.*/stranger\\x1b\[2J", "muniment-verify", "unknown_file")
+        self.finds("warning", "artifacts", r"1 of \d+ files are not named by an event: runs/.*/stranger\\x1b\[2J", "muniment-verify", "unknown_file")
 
     def test_strangers_among_the_staged(self) -> None:
         stranger = self.daemon.data / "artifacts" / "staging" / "readme"
@@ -184,7 +184,7 @@ class Running(DoctorCase, DaemonCase):
         self.addCleanup(left.unlink)
         self.assertNotIn("unfinished", self.subjects("note"))   # it may be under way
         later = {**self.shim(), "SHIM_CLOCK_S": "61"}
-        self.finds("note", "unfinished", "1 files were not finished: .*last_signed", f"rm {left}", "unfinished", env=later)
+        self.finds("note", "unfinished", "incomplete files left behind: .*last_signed", f"rm {left}", "unfinished", env=later)
 
     def test_a_follower_that_does_not_move(self) -> None:
         self.followed()
@@ -192,7 +192,7 @@ class Running(DoctorCase, DaemonCase):
             self.note()
             wait_until(lambda: self.psql("SELECT count(*) FROM pg_locks WHERE relation = 'report_run'::regclass AND NOT granted") != [["0"]],
                        "the follower waits for the table", 60)
-            self.finds("warning", "follower", "report is .* events behind and does not move", "muniment status", "follower")
+            self.finds("warning", "follower", "report is .* events behind and does not advance", "muniment status", "follower")
         self.followed()
         self.assertNotIn("follower", self.subjects("warning"))
 
@@ -230,7 +230,7 @@ class Running(DoctorCase, DaemonCase):
             self.psql(f"INSERT INTO schema_migration SELECT * FROM json_populate_record(null::schema_migration, $json${kept}$json$)")
         self.psql("UPDATE schema_migration SET sha256 = reverse(sha256) WHERE number = 9")
         try:
-            self.finds("broken", "schema", "0009.* is not what was applied", "git checkout", "version")
+            self.finds("broken", "schema", "0009.* differs from the applied version", "git checkout", "version")
         finally:
             self.psql("UPDATE schema_migration SET sha256 = reverse(sha256) WHERE number = 9")
 
@@ -274,14 +274,14 @@ class Running(DoctorCase, DaemonCase):
         note.write_text(json.dumps({**said, "made_at": "2020-01-01T00:00:00Z"}))
         self.finds("warning", "backup", "the newest is .* old", f"muniment backup {backups}", "backup")
         note.write_text(json.dumps({**said, "path": f"{backups}/generations/gone"}))
-        self.finds("warning", "backup", "the newest is .* old: .*/gone, which is not there now", "muniment backup DIR", "backup")
+        self.finds("warning", "backup", "the newest is .* old: .*/gone, which is now missing", "muniment backup DIR", "backup")
 
     def test_a_log_that_nobody_keeps_small(self) -> None:
         log = self.daemon.data / "munimentd.log"
         self.addCleanup(log.unlink)
         with open(log, "wb") as file:
             file.truncate(129 << 20)
-        self.finds("warning", "log", "129.0 MiB.*nobody keeps it small", "truncate", "daemon_log")
+        self.finds("warning", "log", "129.0 MiB.*it is not rotated", "truncate", "daemon_log")
         with open(log, "wb") as file:
             file.truncate(128 << 20)
         self.assertNotIn("log", self.subjects("warning"))
@@ -382,7 +382,7 @@ class Down(DoctorCase):
         before = version.read_text()
         version.write_text("9\n")
         self.addCleanup(version.write_text, before)
-        self.finds("broken", "cluster", "made by Postgres 9, which is not installed", "postgresql-9", "version")
+        self.finds("broken", "cluster", "created by Postgres 9, which is not installed", "postgresql-9", "version")
 
     def test_a_server_whose_program_was_replaced(self) -> None:
         cluster = self.daemon.data / "postgres"
@@ -446,7 +446,7 @@ class Down(DoctorCase):
         disk.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,nr_inodes=500,mode=0700", "tmpfs", str(disk)], check=True)
         self.addCleanup(lambda: subprocess.run(["umount", str(disk)], check=True))
-        self.finds("broken", "inodes", "no file can be made soon", "du --inodes", "disk", "--data", str(disk))
+        self.finds("broken", "inodes", "file creation will fail soon", "du --inodes", "disk", "--data", str(disk))
 
 
 class Anchors(unittest.TestCase):

@@ -72,7 +72,7 @@ class Help(unittest.TestCase):
                             (("run", "list", "--sicne=1h"), 'muniment run list: there is no option "--sicne". Did you mean "--since"?'),
                             (("--jsno", "run", "list"), 'there is no option "--jsno". Did you mean "--json"?'),
                             (("ingest", "docs", "--corups", "notes"), 'muniment ingest: there is no option "--corups". Did you mean "--corpus"?'),
-                            (("run", "show", "a", "b"), 'muniment run show: the argument "b" is one too many.'),
+                            (("run", "show", "a", "b"), 'muniment run show: unexpected argument "b".'),
                             (("query",), "muniment query: TEXT is required. Example: muniment query "),
                             (("run", "list", "--xyzzyx"), 'muniment run list: there is no option "--xyzzyx". See: muniment run list --help')):
             with self.subTest(words=words):

@@ -87,12 +87,12 @@ class AfterKill(StartCase):
         self.call("event.append", run_id=self.run_id, type="step.started", step_id="turn-2b", body={"name": "turn 2", "kind": "turn"})
         shown = self.cli("run", "show", self.run_id)
         self.assertIn("interrupted", shown)
-        self.assertEqual([line.split("turn 2", 1)[1].strip() for line in shown.splitlines() if "turn 2" in line], ["", "goes on after the interruption"])
+        self.assertEqual([line.split("turn 2", 1)[1].strip() for line in shown.splitlines() if "turn 2" in line], ["", "continues after the interruption"])
         self.assertEqual(self.call("run.start", run_id=self.run_id, agent={"name": "test"})["resumed"], True)
         report = self.daemon.folder / "report.md"
         self.cli("audit", "report", self.run_id, "-o", report)
         self.assertIn("run.interrupted", report.read_text())
-        self.assertIn("goes on after the interruption", report.read_text())
+        self.assertIn("continues after the interruption", report.read_text())
 
     def cli(self, *words: object) -> str:
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--no-autostart", *map(str, words)], capture_output=True, text=True, timeout=120)

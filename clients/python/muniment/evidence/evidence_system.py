@@ -243,7 +243,7 @@ class EvidenceStore:
         record, path = evidence.as_dict(), self.path_of(evidence.id)
         if checksum_of(record) != evidence.checksum:   # a number that Python formats differently would look edited
             raise FileNotWritten(f"evidence {evidence.id} is recorded, but Python would format its numbers differently than they were "
-            f"recorded. Write its file with: muniment evidence export {evidence.id} --into DIR", evidence)
+                                 f"recorded. Write its file with: muniment evidence export {evidence.id} --into DIR", evidence)
         try:
             folder = _open_folder(self.base_path)
             try:
