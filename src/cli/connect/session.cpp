@@ -212,7 +212,7 @@ Advice Session::advice() const {
 
 namespace {
 
-// The code and the message. The daemon's messages on a halt, and those of its schemas, begin with the code already.
+// Returns the code and the message. The daemon's messages about a halt or a schema error already begin with the code.
 std::string coded(const Error& error) {
   const bool named = error.message.rfind(name_of(error.code), 0) == 0;
   return (named ? "" : std::string(name_of(error.code)) + ": ") + escape_for_terminal(error.message);

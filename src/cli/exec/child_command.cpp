@@ -142,7 +142,7 @@ class Runner {
     RETURN_IF_ERROR(pty_ ? make_terminal() : make_pipe(out_.source, out_write_));
     RETURN_IF_ERROR(make_pipe(failure_read_, failure_write_));
     if (pty_) RETURN_IF_ERROR(make_pipe(reports_read_, reports_write_));
-    pipe_before_ = ::signal(SIGPIPE, SIG_IGN);  // write() reports a reader that has gone away
+    pipe_before_ = ::signal(SIGPIPE, SIG_IGN);  // write() reports a closed pipe instead
     const sigset_t watched = watched_signals();
     if (::sigprocmask(SIG_BLOCK, &watched, &mask_before_) != 0) return no_way("cannot block signals");
     signals_blocked_ = true;
@@ -271,7 +271,7 @@ class Runner {
     }
   }
 
-  // Writes the copy that is kept first, so that a reader that goes away costs no record.
+  // Writes the recorded copy first, so that a closed output loses no record.
   void copy(Stream& stream) {
     char piece[32 * 1024];
     const ssize_t got = ::read(stream.source, piece, sizeof piece);

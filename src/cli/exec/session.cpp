@@ -16,7 +16,7 @@ void report(pid_t command, int status) {
   while (::write(STDIN_FILENO, &message, sizeof message) < 0 && errno == EINTR) continue;
 }
 
-// Reports each stop of the command, then its end. Ends with SIGHUP when the terminal goes away.
+// Reports each stop of the command and then its end. SIGHUP ends it when the terminal closes.
 [[noreturn]] void monitor(pid_t command, int reports) {
   for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE})
     ::signal(number, SIG_IGN);

@@ -55,7 +55,7 @@ std::string line_of(const std::string& top, const std::string& name) {
   return fmt::format("{} {} {}", mode, to_hex(*hash), name);
 }
 
-// The files of EvidenceStore and of `muniment evidence export`, in any folder. They are copies of the ledger.
+// Returns whether the path is a file of EvidenceStore or `muniment evidence export`, a copy of the ledger.
 bool is_evidence_file(std::string_view name) {
   constexpr std::string_view folder = ".beads/evidence/";
   const std::size_t end = name.rfind('/') + 1;  // 0: in the top folder

@@ -75,7 +75,7 @@ void declare_file_import(CLI::App& command, FileImportOptions& options) {
   command.add_option("--run", options.run, "Run (default: MUNIMENT_RUN, otherwise none)");
   command.footer(
       "muniment evidence import .beads/evidence/*.json\n"
-      "Exits with 1 if a file was edited, which is recorded as a violation, or is no record.");
+      "Exits with 1 if a file was edited, which is recorded as a violation, or is not a record.");
 }
 
 Status import_evidence_file(Session& session, const std::string& file, const std::string& run_id) {
