@@ -237,7 +237,7 @@ class BackedUp(OneFile):
         first = self.backup()
         files = len([path for path in (self.daemon.data / "archive/bodies").rglob("*") if path.is_file()])
         self.assertEqual((first["archive_files"], first["damaged"]), (files, []))
-        self.assertRegex(self.muniment("backup", self.backups, "--keep", 1).stdout, rf"archive +{files} files of archived bodies, held against")
+        self.assertRegex(self.muniment("backup", self.backups, "--keep", 1).stdout, rf"archive +{files} files of archived bodies, checked against")
         self.assertNotIn(first["generation"], self.generations())
         self.assertEqual([finding["level"] for finding in self.doctor("archive")], ["ok"])
 

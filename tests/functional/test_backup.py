@@ -267,7 +267,7 @@ class Backups(OneSource):
     def test_a_folder_of_something_else_is_left_alone(self) -> None:
         self.backups.mkdir()
         (self.backups / "letters").write_text("dear")
-        self.assertIn("no folder of backups", self.cli("backup", self.backups, code=1))
+        self.assertIn("not a folder of backups", self.cli("backup", self.backups, code=1))
         self.assertEqual([path.name for path in self.backups.iterdir()], ["letters"])
 
 

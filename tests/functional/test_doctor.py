@@ -158,7 +158,7 @@ class Running(DoctorCase, DaemonCase):
         secret.chmod(0o600)
         self.assertNotIn("secrets", self.subjects("broken", config=f'redis_password_file = "{secret}"\n'))
         self.finds("broken", "secrets", "embed_key_file .* cannot be read", "ls -l", "configuration", config='embed_key_file = "/nowhere/key"\n')
-        self.finds("broken", "secrets", "which holds a password, .* may be read", "chmod 600", "configuration",
+        self.finds("broken", "secrets", "which contains a password, .* is readable", "chmod 600", "configuration",
                    config='database = "postgresql://user:secret@127.0.0.1:1/none"\n')
 
     def test_a_file_that_no_event_names(self) -> None:
@@ -225,7 +225,7 @@ class Running(DoctorCase, DaemonCase):
             self.psql("DELETE FROM schema_migration WHERE number = 9999")
         [[kept]] = self.psql("WITH gone AS (DELETE FROM schema_migration WHERE number = 9 RETURNING *) SELECT row_to_json(gone) FROM gone")
         try:
-            self.finds("warning", "schema", "1 migrations are not applied", "muniment up", "version")
+            self.finds("warning", "schema", "1 migrations are pending", "muniment up", "version")
         finally:
             self.psql(f"INSERT INTO schema_migration SELECT * FROM json_populate_record(null::schema_migration, $json${kept}$json$)")
         self.psql("UPDATE schema_migration SET sha256 = reverse(sha256) WHERE number = 9")
@@ -256,10 +256,10 @@ class Running(DoctorCase, DaemonCase):
         spools = list((self.doctor.home / ".local/state/muniment/spool").glob("*"))
         self.assertEqual(len(spools), 1, recorded.stderr)
         self.addCleanup(shutil.rmtree, spools[0])
-        self.finds("warning", "spool", "1 events of recorders wait", "--flush", "spool", "--socket", str(nobody))
+        self.finds("warning", "spool", "1 events of recorders are pending", "--flush", "spool", "--socket", str(nobody))
         waiting = next(spools[0].glob("*.json"))
         waiting.rename(f"{waiting}.refused")
-        self.finds("warning", "spool", "1 events of recorders were refused", "ls ", "spool", "--socket", str(nobody))
+        self.finds("warning", "spool", "1 events of recorders were permanently refused", "ls ", "spool", "--socket", str(nobody))
 
     def test_the_age_of_the_newest_backup(self) -> None:
         self.finds("warning", "backup", "none was made", "muniment backup DIR", "backup")
@@ -296,7 +296,7 @@ class Running(DoctorCase, DaemonCase):
     def test_a_clock_that_was_set_back(self) -> None:
         self.note()
         env = {**self.shim(), "SHIM_CLOCK_S": "-86400"}
-        self.finds("warning", "clock", r"(23 h 59 min|1 d 0 h) behind the log's last event", "timedatectl", "clock", env=env)
+        self.finds("warning", "clock", r"(23 h 59 min|1 d 0 h) behind the last event of the log", "timedatectl", "clock", env=env)
         self.finds("warning", "clock", r"(23 h 59 min|1 d 0 h) behind the clock of Postgres", "timedatectl", "clock", env=env)
         self.finds("warning", "clock", r"(59 min|1 h 0 min) .*ahead of the clock of Postgres", "timedatectl", "clock", env={**self.shim(), "SHIM_CLOCK_S": "3600"})
 
@@ -405,7 +405,7 @@ class Down(DoctorCase):
         staged = self.daemon.data / "artifacts" / "staging" / "01900000-0000-4000-8000-000000000001"
         staged.write_bytes(b"half")
         self.addCleanup(staged.unlink)
-        self.finds("warning", "staged", "1 puts were under way", "muniment up", "staged_file")
+        self.finds("warning", "staged", "1 uploads were interrupted", "muniment up", "staged_file")
         for folder, subject, anchor in (("redactions", "erasure", "erasure"), ("halts", "halts", "run_halted")):
             journal = self.daemon.data / folder / "1"
             journal.parent.mkdir(exist_ok=True)
@@ -431,7 +431,7 @@ class Down(DoctorCase):
         self.addCleanup(mark.unlink)
         keys = self.daemon.data / "keys"   # a finding of its own, which nothing mends before the folder is made anew
         keys.mkdir(exist_ok=True)
-        self.finds("broken", "restore", "did not end well.*wants an empty folder", f"mv {self.daemon.data} {self.daemon.data}.broken && muniment restore DIR", "backup")
+        self.finds("broken", "restore", "failed.*needs an empty folder", f"mv {self.daemon.data} {self.daemon.data}.broken && muniment restore DIR", "backup")
         self.assertEqual(self.subjects("broken") - {"disk", "inodes"}, {"restore"})
         self.assertLessEqual({finding["subject"] for finding in self.doctor.run()[1]}, {"config", "data", "disk", "inodes", "restore"})
 

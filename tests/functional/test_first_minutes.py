@@ -291,7 +291,7 @@ class Late(DaemonCase):
             said = lambda: ran("--data", self.daemon.data, "status").stdout
             wait_until(lambda: "behind     report by " in said(), "the follower is late", 60)
             self.assertRegex(said(), r"behind     report by \d+ events? since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ \(\S+ \S+.*\): the views of schema report "
-                                     r"and the times in run list are old\. It catches up by itself; if the number does not fall: muniment --data \S+ doctor")
+                                     r"and the times in run list are outdated\. It catches up by itself; if the number does not fall: muniment --data \S+ doctor")
             self.assertGreaterEqual(time.time() - began, 4, "one that is only busy is not said to be late")
             top = json.loads(ran("--data", self.daemon.data, "--json", "top", "--once", "--interval", "0.2").stdout)
             [late] = [one for one in top["followers_late"] if one["follower"] == "report"]

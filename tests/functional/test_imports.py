@@ -258,7 +258,7 @@ class Otlp(Importing):
         self.assertEqual([run["added"] for run in runs], [True, True, True])
         runs = [run for run in runs if "parent" not in run]
         self.assertEqual(len(runs), 2)
-        self.assertIn("1 spans stand there twice", self.said)
+        self.assertIn("1 duplicate spans are recorded once", self.said)
         events = [event for run in runs for event in self.tree(run["run_id"])]
         self.assertEqual({event["origin"] for event in events if not event["type"].startswith("snapshot.")}, {"imported"})
         held = json.dumps([event["body"] for event in events], ensure_ascii=False) + "\0".join(text for event in events for text in strings(event["body"]))

@@ -222,7 +222,7 @@ class SignedEnd(StartCase):
         code, report = self.verify()
         self.assertEqual(code, 1)   # as long as nobody has started the daemon
         doctor = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "doctor"], capture_output=True, text=True, timeout=120).stdout
-        self.assertIn("do not have their length", doctor)
+        self.assertIn("have a wrong length", doctor)
         self.again()
         self.verified()
         for path, data in whole.items():
@@ -230,7 +230,7 @@ class SignedEnd(StartCase):
                 self.assertEqual(path.read_bytes(), data, path)
         self.assertGreater(self.call("server.status")["checkpoint"]["files_made_again"], 0)
         doctor = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "doctor"], capture_output=True, text=True, timeout=120).stdout
-        self.assertNotIn("do not have their length", doctor)
+        self.assertNotIn("have a wrong length", doctor)
 
     def published_findings(self) -> list[dict[str, Any]]:
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "doctor"], capture_output=True, text=True, timeout=120)

@@ -98,7 +98,7 @@ class Unclear(RecordCase):
         host.end()
         bodies = [body for kind, body in self.tools() if kind == "tool.returned"]
         self.assertEqual([body["status"] for body in bodies], ["unknown", "unknown"])
-        self.assertIn("cannot be told apart", bodies[0]["error"]["message"])
+        self.assertIn("cannot be distinguished", bodies[0]["error"]["message"])
 
 
 if __name__ == "__main__":

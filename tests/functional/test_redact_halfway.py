@@ -139,7 +139,7 @@ class Halfway(HalfwayCase):
         seq = self.client.append(self.run_id, "x.test.said", {"secret": SECRET})["seq"]
         self.fail_halfway(seq=seq)
         doctor = [BUILD / "muniment", "--data", self.daemon.data, "doctor"]
-        self.assertNotIn("were begun and not finished", subprocess.run(doctor, capture_output=True, text=True, timeout=60).stdout)
+        self.assertNotIn("are unfinished", subprocess.run(doctor, capture_output=True, text=True, timeout=60).stdout)
         (journal,) = self.journals()
         os.utime(journal, (time.time() - 600, time.time() - 600))
         self.assertIn("1 erasures are unfinished", subprocess.run(doctor, capture_output=True, text=True, timeout=60).stdout)
