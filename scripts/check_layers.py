@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the code against docs/architecture.md: which folder may include which, who owns which third-party
-header, no include cycles, files of at most 500 lines, functions of at most 70, folders of at most 25 source files.
+"""Checks the code against docs/architecture.md: includes between folders, owners of third-party headers, no include
+cycles, files of at most 500 lines, functions of at most 70, folders of at most 25 source files.
 
-    scripts/check_layers.py [ROOT]       prints each violation as path:line: text; exit 1 when there is one
-    scripts/check_layers.py --self-test  plants one violation of each kind and expects it to be found
+    scripts/check_layers.py [ROOT]       prints each violation as path:line: text; exits with 1 if there is one
+    scripts/check_layers.py --self-test  creates one violation of each kind and expects it to be found
 
-A header that no table below knows is a violation too: new dependencies are decided, not slipped in.
+A header in none of the tables below is a violation, so that every new dependency is a decision.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FUNCTION_LINES_MAX = 70
 FOLDER_FILES_MAX = 25
 DAEMON_MAIN_LINES_MAX = 70
 
-# Folder → the folders it may include. "and what those may" is worked out below.
+# Folder → folders it may include; transitive includes are computed below.
 FOLDERS = {
     "base": [],
     "http": ["base"],
@@ -41,10 +41,10 @@ FOLDERS = {
     "verify": ["base"],
 }
 
-# The append connection: libpq itself, with its own deadlines; one class, and a file for each of its two ways of writing.
+# The append connection uses libpq directly, with its own deadlines: one class and a file for each of its two write paths.
 APPEND_CONNECTION = ["store/append/append_connection.cpp", "store/append/append_copy.cpp", "store/append/append_pipeline.cpp"]
 
-# Third-party header (its beginning) → the files below src/ that may include it; * crosses folders.
+# Prefix of a third-party header → files below src/ that may include it; * matches across folders.
 OWNERS = {
     "simdjson": ["base/json/json.cpp"],
     "openssl/": ["base/*.cpp"],
@@ -76,10 +76,10 @@ OWNERS = {
     "expat.h": ["evidence/reports/xml.cpp"],
     "iconv.h": ["retrieval/text/formats/pdf.cpp"],
 }
-# In verify/, each of these is the business of one file.
+# In verify/, only one file may include each of these.
 ONE_FILE_OF_VERIFY = ["libpq-fe.h", "xapian", "rocksdb/"]
 
-# The C library and the kernel, by name; C++'s own headers have no extension.
+# Headers of the C library and the kernel; headers of the C++ library have no extension.
 SYSTEM_FOLDERS = ("sys/", "linux/", "netinet/", "arpa/")
 SYSTEM_HEADERS = {
     "dirent.h", "endian.h", "fcntl.h", "fnmatch.h", "ftw.h", "getopt.h", "glob.h", "grp.h", "netdb.h", "poll.h",
@@ -110,7 +110,7 @@ def source_files(root: pathlib.Path, *folders: str, suffixes: tuple[str, ...]) -
 
 
 def includes(path: pathlib.Path) -> Iterator[tuple[int, bool, str]]:
-    """(line, is it ours, header)"""
+    """Yields (line, whether the header is of this project, header)."""
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if match := INCLUDE.match(line):
             yield number, match[1] == '"', match[2]
@@ -119,7 +119,7 @@ def includes(path: pathlib.Path) -> Iterator[tuple[int, bool, str]]:
 # ---- includes
 
 def check_include(path: pathlib.Path, inside: pathlib.PurePath, ours: bool, header: str) -> str | None:
-    """What is wrong with `header` in the file `inside` src/, if anything."""
+    """Returns the problem of including `header` in the file `inside` src/, if any."""
     folder = inside.parts[0]
     if ours:
         if "/" not in header or header.startswith("."):
@@ -136,7 +136,7 @@ def check_include(path: pathlib.Path, inside: pathlib.PurePath, ours: bool, head
             return None if allowed else f"<{header}> belongs to {', '.join(patterns)}"
     if "." not in header or header in SYSTEM_HEADERS or header.startswith(SYSTEM_FOLDERS):
         return None
-    return f"<{header}> is in no table of scripts/check_layers.py: whose is it?"
+    return f"<{header}> is in no table of scripts/check_layers.py: add its owner"
 
 
 def check_includes(root: pathlib.Path) -> Iterator[Violation]:
@@ -157,7 +157,7 @@ def check_includes(root: pathlib.Path) -> Iterator[Violation]:
                     users[name].add(path)
     for name, paths in users.items():
         for path in sorted(paths)[1:]:
-            yield Violation(path, 1, f"<{name}> has its one file in verify/ already: {min(paths).name}")
+            yield Violation(path, 1, f"<{name}> already has its one file in verify/: {min(paths).name}")
     for cycle in cycles(graph):
         yield Violation(root / "src" / cycle[0], 1, "include cycle: " + " → ".join(cycle))
 
@@ -180,16 +180,16 @@ def cycles(graph: dict[str, list[str]]) -> Iterator[list[str]]:
 # ---- sizes
 
 def blank_out(text: str) -> str:
-    """The code with comments and literals replaced by spaces, line for line."""
+    """Returns the code with comments and literals replaced by spaces, with the same lines."""
     pattern = re.compile(r'//[^\n]*|/\*.*?\*/|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'
                          r"(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'", re.S)
     return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def functions(text: str) -> Iterator[tuple[int, int]]:
-    """(first line, number of lines) of each function body: a heuristic over braces that clang-format has laid out."""
+    """Yields (first line, number of lines) of each function body: a heuristic based on braces formatted by clang-format."""
     code = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: "\n" * m[0].count("\n"), blank_out(text), flags=re.M)
-    scopes: list[tuple[str, int]] = []   # (kind, line of the opening)
+    scopes: list[tuple[str, int]] = []   # (kind, line of the opening brace)
     head_start, line = 0, 1
     for position, char in enumerate(code):
         if char == "\n":
@@ -203,7 +203,7 @@ def functions(text: str) -> Iterator[tuple[int, int]]:
                     re.search(r"\b(class|struct|union|enum)\b[^()=]*$", re.sub(r"alignas\([^)]*\)", "", head)):
                 kind = "scope"
             elif re.search(r"\)\s*(noexcept\s*)?:[^:].*\w$", head, re.S):
-                kind = "inner"   # member_{…} in a constructor's list: its body is still to come
+                kind = "inner"   # member_{…} in a constructor's list: its body follows
             else:
                 kind = "function" if ")" in head and not head.endswith("=") else "inner"
             scopes.append((kind, line - code[head_start:position].lstrip().count("\n")))
@@ -229,7 +229,7 @@ def check_sizes(root: pathlib.Path) -> Iterator[Violation]:
         for start, count in functions(path.read_text()):
             if count > FUNCTION_LINES_MAX:
                 yield Violation(path, start, f"a function of {count} lines, limit {FUNCTION_LINES_MAX}: "
-                                             "it should fit a screen")
+                "split it")
     folders = collections.Counter(path.parent for path in source_files(root, "src", suffixes=(".hpp", ".cpp")))
     for folder, count in sorted(folders.items()):
         if count > FOLDER_FILES_MAX:
@@ -242,9 +242,9 @@ def check_sizes(root: pathlib.Path) -> Iterator[Violation]:
 # ---- one append, one tools/call
 
 class Path(NamedTuple):
-    section: str          # of docs/architecture.md
+    section: str          # heading in docs/architecture.md
     files: int
-    calls: dict[str, str]   # a file of the path → how it hands on to the next
+    calls: dict[str, str]   # file of the path → its call to the next file
 
 
 PATHS = (
@@ -264,7 +264,7 @@ PATHS = (
 
 
 def check_paths(root: pathlib.Path) -> Iterator[Violation]:
-    """docs/architecture.md names the files that an append and a tools/call pass through: they exist, hold what it says, and hand on."""
+    """Checks the files that docs/architecture.md names for an append and a tools/call: they exist and contain the named calls."""
     document = root / "docs" / "architecture.md"
     if not document.exists():
         return
@@ -288,7 +288,7 @@ def problems_of(root: pathlib.Path, item: str, calls: dict[str, str]) -> Iterato
         if called not in ("params",) and f"{called}(" not in texts:
             yield f"{name[1]} has no {called}()"
     if name[1] in calls and calls[name[1]] not in texts:
-        yield f"{name[1]} does not hand on by {calls[name[1]]}"
+        yield f"{name[1]} does not call {calls[name[1]]}"
 
 
 # ---- the command
@@ -297,7 +297,7 @@ def check(root: pathlib.Path) -> list[Violation]:
     return [*check_includes(root), *check_sizes(root), *check_paths(root)]
 
 
-PLANTED: dict[str, tuple[str | None, str | None]] = {   # file or folder → (its text, what must be said about it)
+PLANTED: dict[str, tuple[str | None, str | None]] = {   # file or folder → (text, expected violation)
     "src/base/back.cpp": ('#include "store/append/appender.hpp"\n', "base/ may not include store/"),
     "src/verify/reach.cpp": ('#include "events/entry.hpp"\n', "verify/ may not include events/"),
     "src/cli/reach.cpp": ('#include "gateway/call.hpp"\n', "cli/ may not include gateway/"),
@@ -305,7 +305,7 @@ PLANTED: dict[str, tuple[str | None, str | None]] = {   # file or folder → (it
     "src/store/append/rows.hpp": ("#include <pqxx/pqxx>\n", "<pqxx/pqxx> belongs to store/*.cpp"),
     "src/base/other.cpp": ("#include <simdjson.h>\n", "<simdjson.h> belongs to base/json/json.cpp"),
     "src/verify/a.cpp": ("#include <libpq-fe.h>\n", None),
-    "src/verify/b.cpp": ("#include <libpq-fe.h>\n", "has its one file in verify/"),
+    "src/verify/b.cpp": ("#include <libpq-fe.h>\n", "already has its one file in verify/"),
     "src/base/new.cpp": ("#include <boost/asio.hpp>\n", "is in no table"),
     "src/base/near.cpp": ('#include "near.hpp"\n', "includes are from src/"),
     "src/misc/a.cpp": ("\n", "is not a folder of the architecture"),
@@ -331,7 +331,7 @@ def self_test() -> int:
     with tempfile.TemporaryDirectory(prefix="muniment-layers-") as folder:
         root = pathlib.Path(folder)
         for name, (text, _) in PLANTED.items():
-            if text is None:   # a folder, of the files above it
+            if text is None:   # the folder of the files above
                 continue
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
@@ -345,7 +345,7 @@ def self_test() -> int:
         if not good:
             failures += 1
             print(f"{name}: expected {wanted or 'nothing'}, found {texts or 'nothing'}")
-    print(f"self-test: {len(PLANTED) - failures} of {len(PLANTED)} planted files were judged right")
+    print(f"self-test: {len(PLANTED) - failures} of {len(PLANTED)} planted files were judged correctly")
     return 1 if failures else 0
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Installs the Debian package on a clean Debian 12, in a chroot, and uses it: the daemon as its user, the command line as a
-member of the group, the manual, completion, removal and purging. Needs root, debootstrap and the mirror that apt has.
+"""Installs the Debian package on a clean Debian 12 in a chroot and tests it: the daemon as its user, the command line as a
+member of the group, the manual, completion, removal and purging. Requires root, debootstrap and the mirror of apt.
 
-    scripts/check_package.py DEB [ROOT]     ROOT: the clean root is kept there, and used again
+    scripts/check_package.py DEB [ROOT]     ROOT: folder that keeps the clean root for later runs
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import Iterator
 SUITE = "bookworm"
 SOCKET = "/run/muniment/munimentd.sock"
 STARTED = time.monotonic()
-# munimentd.socket and munimentd.service in a few lines: the socket is root's and of the group, the daemon is its user's.
+# Equivalent of munimentd.socket and munimentd.service: root and the group own the socket, the daemon runs as its own user.
 AS_SYSTEMD = f"""
 import grp, os, pwd, socket
 os.makedirs("/run/muniment", 0o755, exist_ok=True)
@@ -54,7 +54,7 @@ class Root:
         return done.stdout
 
     def apt(self, *words: str) -> str:
-        # What a crash leaves of this root is of no interest.
+        # The root need not survive a crash.
         return self.run("apt-get", "-qq", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0", "-o", "Dpkg::Options::=--force-unsafe-io", *words)
 
     def make(self) -> None:
@@ -67,7 +67,7 @@ class Root:
         for file in ("/etc/resolv.conf", *map(str, pathlib.Path("/etc/apt/apt.conf.d").glob("*proxy*"))):
             if pathlib.Path(file).exists():
                 shutil.copy(file, f"{self.folder}{file}")
-        # Nothing is started: a chroot has no init, and what runs in it is this script's.
+        # No service is started, since a chroot has no init; this script starts the processes itself.
         policy = self.folder / "usr/sbin/policy-rc.d"
         policy.write_text("#!/bin/sh\nexit 101\n")
         policy.chmod(0o755)
@@ -92,7 +92,7 @@ def expect(what: str, text: str, wanted: str) -> None:
 
 
 def use(root: Root) -> None:
-    """What people do with it; `ann` is in the group, `bob` is not."""
+    """Uses the package as different users; `ann` is a member of the group, `bob` is not."""
     for user in ("ann", "bob"):
         root.run("sh", "-c", f"getent passwd {user} || adduser --quiet --disabled-password --gecos {user} {user}")
     root.run("adduser", "--quiet", "ann", "muniment")
@@ -110,7 +110,7 @@ def use(root: Root) -> None:
         uid = next(line.split(":")[2] for line in (root.folder / "etc/passwd").read_text().splitlines() if line.startswith("muniment:"))
         expect("the daemon's user", pathlib.Path(f"/proc/{daemon.pid}/status").read_text(), f"\nUid:\t{uid}\t{uid}\t{uid}")
         expect("root sees it", root.run("muniment", "status"), f"socket     {SOCKET}")
-        expect("who is not in the group", root.run(*as_bob, "env", f"MUNIMENT_SOCKET={SOCKET}", "muniment", "run", "list", status=1),
+        expect("a user outside the group", root.run(*as_bob, "env", f"MUNIMENT_SOCKET={SOCKET}", "muniment", "run", "list", status=1),
                "adduser USER muniment")
         expect("the verifier", root.run("muniment-verify", "--unsigned-ok"), "CONSISTENT")
         expect("Python", root.run(*as_ann, "python3", "-c", "import muniment\nwith muniment.connect('" + SOCKET +
@@ -121,17 +121,17 @@ def use(root: Root) -> None:
     finally:
         daemon.terminate()
         if daemon.wait(60) != 0:
-            sys.exit((root.folder / "tmp/daemon.log").read_text() + "\ncheck_package: munimentd did not stop in order")
-    say("it stopped in order")
+            sys.exit((root.folder / "tmp/daemon.log").read_text() + "\ncheck_package: munimentd did not stop cleanly")
+    say("it stopped cleanly")
 
 
 def check(root: Root, deb: pathlib.Path) -> None:
     shutil.copy(deb, root.folder / "tmp")
-    root.run("sh", "-c", "dpkg --purge muniment && rm -rf /var/lib/muniment")   # of a check before, in a root that is kept
+    root.run("sh", "-c", "dpkg --purge muniment && rm -rf /var/lib/muniment")   # left by an earlier check in a kept root
     root.apt("update")
-    say("apt knows its lists")
+    say("apt lists are up to date")
     root.run("debconf-set-selections", text_in="man-db man-db/auto-update boolean false\n")
-    # Without these Debian makes a cluster of its own, which nothing here needs.
+    # Without these, Debian creates an unneeded cluster.
     clusters = root.folder / "etc/postgresql-common/createcluster.d"
     clusters.mkdir(parents=True, exist_ok=True)
     (clusters / "none.conf").write_text("create_main_cluster = false\n")
@@ -144,13 +144,13 @@ def check(root: Root, deb: pathlib.Path) -> None:
     root.apt("remove", "muniment")
     expect("removed; the log stays", " ".join(path.name for path in (root.folder / "var/lib/muniment").iterdir()), "postgres")
     expect("and its configuration", root.run("ls", "/etc/muniment"), "muniment.toml")
-    expect("purged without a word", root.run("dpkg", "--purge", "muniment"), "the log stays in /var/lib/muniment")
+    expect("purged without consent", root.run("dpkg", "--purge", "muniment"), "the log stays in /var/lib/muniment")
     root.apt("install", f"/tmp/{deb.name}")
     root.run("debconf-set-selections", text_in="muniment muniment/purge-data boolean true\n")
     root.run("dpkg", "--purge", "muniment")
     if (root.folder / "var/lib/muniment").exists() or (root.folder / "etc/muniment").exists():
-        sys.exit("check_package: purged with consent, and something is left")
-    say("purged with consent: nothing is left")
+        sys.exit("check_package: purged with consent, but files are left")
+    say("purged with consent: no files are left")
 
 
 def main() -> None:

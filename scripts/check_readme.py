@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the commands of README.md and docs/tour.md, in order, as a reader would: the lines that start with "$ " in
-```console blocks.
+"""Runs the commands of README.md and docs/tour.md in order, like a reader: the lines that begin with "$ " in ```console
+blocks.
 
     scripts/check_readme.py [FILE …]
 
-The commands of a file share a shell, a fresh data folder (MUNIMENT_DATA) and build/ in the PATH. Commands that .ci/run has
-run already are left out. A command that is expected to fail has a line "[exit N]" in its output. Last line: "N passed, N failed".
+The commands of a file share a shell, a new data folder (MUNIMENT_DATA) and build/ in the PATH. Commands that .ci/run executes
+are skipped. A command that is expected to fail has a line "[exit N]" in its output. Last line: "N passed, N failed".
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def commands(readme: str) -> list[Command]:
 
 
 def check(path: pathlib.Path) -> tuple[int, int]:
-    """Runs the commands of one file; the number that passed and that failed."""
+    """Runs the commands of one file; returns the numbers of passed and failed commands."""
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="muniment-readme-") as folder:
         os.chmod(folder, 0o755)

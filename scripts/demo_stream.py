@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""For scripts/demo: four clients append until the daemon is gone, and write down what was acknowledged; then, with
---check, what is in the log is held against that.
+"""Helper of scripts/demo: four clients append until the daemon is killed and save the acknowledgements; with --check,
+compares them with the log.
 
     demo_stream.py DATA FILE [--check]
 """
@@ -19,7 +19,7 @@ def stream(data: str, acked: "list[str]") -> None:
                 receipt = client.append("demo", "x.demo.counted", {"number": number})
                 acked.append(f"{receipt['seq']} {receipt['event_id']} {receipt['run_hash']}")
         except muniment.MunimentError:
-            return   # the daemon is gone: what was not acknowledged is not counted
+            return   # the daemon was killed; unacknowledged events do not count
 
 
 def check(data: str, lines: "list[str]") -> None:

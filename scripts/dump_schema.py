@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Prints the schema of a database as the reference dump in schema/sql/ has it, or the hashes of its definitions.
+"""Prints the schema of a database in the form of the reference dump in schema/sql/, or the hashes of its definitions.
 
 usage: dump_schema.py [--definitions] URI
 
-pg_dump's output without what differs from one machine or minor version to the next: comments,
-session settings, owners, privileges, blank lines. --definitions: what muniment-verify compares
-(schema/sql/definitions.sql), in each wording that Postgres has for it, and the hashes of migrations/.
+The dump is the output of pg_dump without parts that depend on the machine or minor version: comments,
+session settings, owners, privileges, blank lines. --definitions: the definitions that muniment-verify compares
+(schema/sql/definitions.sql) in each of Postgres' spellings, and the hashes of migrations/.
 """
 import glob
 import hashlib
@@ -42,7 +42,7 @@ def rows(uri: str, query: str) -> list[list[str]]:
 
 
 def restored(uri: str, query: str) -> list[list[str]]:
-    """The same of a copy that was made with pg_dump: Postgres words some conditions otherwise once they were read again."""
+    """Returns the definitions of a copy made with pg_dump, since Postgres prints some conditions differently after a restore."""
     name = rows(uri, "SELECT current_database() || '_restored'")[0][0]
     rows(uri, f'CREATE DATABASE "{name}"')
     try:
@@ -73,7 +73,7 @@ def main() -> int:
     dump = subprocess.run(
         [pg_dump(), "--schema-only", "--no-owner", "--no-privileges", "--schema=public", "--schema=report", sys.argv[1]],
         check=True, capture_output=True, text=True).stdout
-    # CREATE SCHEMA public is left out by some minor versions.
+    # Some minor versions omit CREATE SCHEMA public.
     lines = [line for line in dump.splitlines()
              if not DROPPED.match(line) and " SCHEMA public" not in line]
     print(HEAD + "\n".join(lines))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the texts of a folder as one C++ file, so that every binary carries its schema, its contract and its samples.
+"""Writes the texts of a folder to one C++ file, so that every binary contains its migrations, schemas and samples.
 
 usage: embed_texts.py migrations|schemas|samples|definitions DIR OUT.cpp DEPFILE
 
-The depfile names the folders too: a text that is added makes ninja run this again.
+The depfile also names the folders, so that ninja runs this again when a text is added.
 """
 import dataclasses
 import pathlib
@@ -13,7 +13,7 @@ from typing import Callable
 
 
 def migration(root: pathlib.Path, file: pathlib.Path, number: int) -> str:
-    """NNNN_what.sql, numbered from 0001 without a gap."""
+    """Entry for NNNN_what.sql; the files are numbered from 0001 without gaps."""
     named = re.fullmatch(r"(\d{4})_[a-z0-9_]+\.sql", file.name)
     if not named or int(named.group(1)) != number:
         sys.exit(f"{file}: expected {number:04}_what.sql here")
@@ -34,7 +34,7 @@ class Kind:
     include: str
     namespace: str
     head: str
-    entry: Callable[[pathlib.Path, pathlib.Path, int], str]   # with %s where the text goes
+    entry: Callable[[pathlib.Path, pathlib.Path, int], str]   # with %s in place of the text
     tail: str
 
 
@@ -53,7 +53,7 @@ KINDS = {
 def raw_string(file: pathlib.Path) -> str:
     content = file.read_text(encoding="utf-8")
     if ')text"' in content:
-        sys.exit(f"{file}: contains the raw string's end")
+        sys.exit(f"{file}: contains the terminator of the raw string")
     return f'R"text({content})text"'
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Manual pages and shell completion, from the definitions of the command line that the programs themselves print.
+"""Generates manual pages and shell completion from the command line definitions that the programs print.
 
-    scripts/manual.py man PROGRAM PROSE VERSION       a page: PROSE with its @options@ and @commands@ filled in
+    scripts/manual.py man PROGRAM PROSE VERSION       a page: PROSE with @options@ and @commands@ replaced
     scripts/manual.py config MUNIMENT PROSE VERSION   likewise with @keys@, from `muniment config print`
     scripts/manual.py bash|zsh|fish PROGRAM…          a completion script
 
-PROGRAM is run with --command-tree; a .json file stands for what it would print. The build calls this (meson.build).
+PROGRAM is run with --command-tree; a .json file replaces its output. The build calls this script (meson.build).
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def printed(program: str, *arguments: str) -> Any:
 
 
 def walk(command: Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
-    """Every command below the program's name, and the program itself as ()."""
+    """Yields every command below the program's name, and the program itself as ()."""
     yield path, command
     for below in command["commands"]:
         yield from walk(below, path + (below["name"],))
@@ -42,7 +42,7 @@ def roff(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Texts of options have no full stop; after one more sentence they need one."""
+    """Returns the help text of an option with a full stop and generated sentences appended."""
     return text if not text or text[-1] in ".!?:" else text + "."
 
 
@@ -113,14 +113,14 @@ def page(prose: str, version: str, filled: dict[str, list[str]]) -> str:
     lines = []
     for line in pathlib.Path(prose).read_text().splitlines():
         lines += filled[line] if line in filled else [line.replace("@version@", version)]
-    # groff by itself reads no UTF-8.
+    # groff does not read UTF-8 without a preprocessor.
     return "".join(char if ord(char) < 128 else f"\\[u{ord(char):04X}]" for char in "\n".join(lines) + "\n")
 
 
-# ---- what a shell completes
+# ---- shell completion
 
 def kind_of(option: Command) -> str:
-    """What its value is: words …, run, dir, file, or nothing that could be known."""
+    """Returns the kind of an option's value: words …, run, dir, file, or empty if unknown."""
     if option["choices"]:
         return "words " + " ".join(option["choices"])
     names = {option["value"], option["positional"], *(name.lstrip("-").upper() for name in option["names"])}
@@ -135,7 +135,7 @@ def kind_of(option: Command) -> str:
 
 
 def positionals(command: Command) -> list[str]:
-    """Kinds, in order; a last "*" means that the one before it repeats."""
+    """Returns the kinds of the arguments in order; a last "*" means that the previous one repeats."""
     kinds: list[str] = []
     for one in command["options"]:
         if one["names"] or not one["positional"]:
@@ -157,7 +157,7 @@ def table(name: str, rows: Iterator[tuple[str, str]] | list[tuple[str, str]]) ->
 
 
 def tables(tree: Command) -> list[str]:
-    """Shell functions of a command's path, as bash and zsh understand them alike: one line a word, "word<TAB>meaning"."""
+    """Returns shell functions of a command's path that work in bash and zsh: one line per word, "word<TAB>meaning"."""
     start, everything = f"_{tree['name'].replace('-', '_')}", list(walk(tree))
     commands = [(" ".join(path), "\n".join(f"{one['name']}\t{one['text']}" for one in command["commands"])) for path, command in everything]
     options = [(" ".join(path), "\n".join(f"{name}\t{one['text']}" for one in command["options"] for name in one["names"])
@@ -168,11 +168,11 @@ def tables(tree: Command) -> list[str]:
             table(start + "_places", places))
 
 
-# What bash and zsh share. $words_: the words before the one that is completed, without the program.
-WALK = r"""# The program's own options are understood everywhere.
+# Shared by bash and zsh. $words_: the words before the completed one, without the program.
+WALK = r"""# The options of the program itself are accepted everywhere.
 @_kind() { local own; own=$(@_value "${at:+$at }$1"); if [ -n "$own" ] || [ -z "$at" ]; then printf '%s' "$own"; else @_value "$1"; fi; }
 @_offered() { @_options "$at"; [ -z "$at" ] || @_options ''; }
-# Sets: at (the command so far), wanted (the kind of the word that is completed), and place (--data DIR and the like).
+# Sets at (the command so far), wanted (the kind of the completed word) and place (--data DIR and similar options).
 @_walk() {
   at='' wanted='' place=()
   local word kind='' option='' count=0 IFS=$'\n'
@@ -195,7 +195,7 @@ WALK = r"""# The program's own options are understood everywhere.
   [ -z "$option" ] || return 0
   wanted=$(@_places "$at" | awk -v n="$count" '$0 != "*" { last = $0; if (NR == n + 1) { print; done = 1; exit } } END { if (!done && $0 == "*") print last }')
 }
-# Asks a daemon that runs, and never starts one. bash expands what it completes from: only plain ids are offered.
+# Asks a running daemon and never starts one. bash expands the candidates, so only plain ids are offered.
 @_runs() {
   timeout 2 muniment "${place[@]}" --no-autostart --json run list --limit 100 2>/dev/null | sed -n 's/^{"run_id":"\([A-Za-z0-9._:-]*\)".*/\1/p'
 }
@@ -204,7 +204,7 @@ WALK = r"""# The program's own options are understood everywhere.
 BASH = r"""@_complete() {
   local cur=${COMP_WORDS[COMP_CWORD]} before=() i at wanted place offered=''
   COMPREPLY=()
-  # bash takes "=" for a word of its own: --data=DIR is three.
+  # bash treats "=" as a separate word: --data=DIR is three words.
   for ((i = 1; i < COMP_CWORD; i++)); do
     [ "${COMP_WORDS[i]}" = '=' ] || before+=("${COMP_WORDS[i]}")
   done
@@ -257,8 +257,8 @@ ZSH = r"""@_zsh() {
 
 
 def posix_completion(shell: str, trees: list[Command]) -> str:
-    """For bash, or zsh."""
-    made = "made by scripts/manual.py from the command line's definitions"
+    """Returns the completion script for bash or zsh."""
+    made = "generated by scripts/manual.py from the command line definitions"
     lines = [f"#compdef {trees[0]['name']}" if shell == "zsh" else f"# Completion for bash: {made}."]
     for tree in trees:
         own = "_" + tree["name"].replace("-", "_")
@@ -277,7 +277,7 @@ FISH = r"""function @at --description 'Whether the command so far is $argv'
   end
   test "$so_far" = "$argv"
 end
-function @runs --description 'Asks a daemon that runs, and never starts one'
+function @runs --description 'Ask a running daemon; never start one'
   timeout 2 muniment --no-autostart --json run list --limit 100 2>/dev/null | string replace -rf '^\{"run_id":"([^"]*)".*' '$1'
 end"""
 
@@ -298,7 +298,7 @@ def fish_quoted(text: str) -> str:
 
 
 def fish_completion(trees: list[Command]) -> str:
-    lines = ["# Completion for fish: made by scripts/manual.py from the command line's definitions."]
+    lines = ["# Completion for fish: generated by scripts/manual.py from the command line definitions."]
     for tree in trees:
         name, own = tree["name"], f"__{tree['name'].replace('-', '_')}_"
         paths = [" ".join(path) for path, _ in walk(tree) if path]

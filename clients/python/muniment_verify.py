@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Verifies what Muniment has signed, without Muniment: written from docs/format.md alone, sharing code with nothing.
+"""Verifies proofs, bundles and tiles of Muniment independently: written from docs/format.md alone, without shared code.
 
     muniment_verify.py --proof FILE  --key FILE [--receipt FILE]        one event is in the signed log
     muniment_verify.py --bundle FILE --key FILE                         one run, its rows and files (.muniment.tar.zst)
-    muniment_verify.py --tiles DIR   --key FILE [--checkpoint OLD]      the whole log; OLD: a note that you kept
+    muniment_verify.py --tiles DIR   --key FILE [--checkpoint OLD]      the whole log; OLD: a note kept from before
 
---key: the verifier keys that you trust, one a line. Needs the package `cryptography`, and for .zst the program `zstd`.
+--key: trusted verifier keys, one per line. Requires the package `cryptography` and, for .zst, the program `zstd`.
 Exit status: 0 verified, 1 tampered, 2 consistent but unsigned or signed by none of the keys, 3 usage, 4 unreadable.
 """
 import argparse
@@ -33,14 +33,14 @@ TILE = re.compile(r"tile/(entries|[0-7])/((?:(?!x000)x[0-9]{3}/(?:x[0-9]{3}/)*)?
 ENTRY = (("version", "B"), ("log_id", "16s"), ("seq", "Q"), ("run_no", "Q"), ("run_id", "text"), ("run_seq", "Q"),
          ("recorded_at", "q"), ("occurred_at", "?q"), ("origin", "B"), ("type", "text"), ("schema_version", "H"),
          ("step_id", "?text"), ("actor", "text"), ("event_id", "16s"), ("previous", "32s"), ("body_hash", "32s"))
-FOR_PEOPLE = ["README.md", "report.html"]   # which a bundle of version 1 has not
+FOR_PEOPLE = ["README.md", "report.html"]   # absent in a bundle of version 1
 NO_HASH = "0" * 64
-ERASED = {   # what is left of a row whose event is erased, beside names, sizes and what the event's own columns say
+ERASED = {   # columns that remain in the row of an erased event, besides names, sizes and the event's own columns
     "artifact.stored": {"hash": NO_HASH, "metadata": {}}, "manifest.recorded": {"salt": None, "manifest": None}, "snapshot.taken": {},
     "claim.recorded": {"text": "", "pointers": []},
     "evidence.recorded": {"type": "", "content": {}, "pointer": None, "hash": NO_HASH, "validator_id": None, "corpus_id": None, "index_id": None,
                           "chunk_id": None, "span": None, "task_id": None, "command_id": None}}
-ROWS = {   # member of a bundle → the event of each of its rows, the check, columns that follow from the event, text
+ROWS = {   # member of a bundle → event type of its rows, check, columns derived from the event, text column
     "artifacts.jsonl": ("artifact.stored", "artifact_row", "artifact_id run_id step_id path hash mime_type size_bytes created_at metadata", None),
     "manifests.jsonl": ("manifest.recorded", "manifest", "manifest_id run_id base_id hash size_bytes created_at", "manifest"),
     "snapshots.jsonl": ("snapshot.taken", "snapshot", "run_no seq run_seq hash state_hash size_bytes reason artifact_id created_at", "state"),
@@ -66,7 +66,7 @@ def unbase64(text):
     need("canonical base64", text, base64.b64encode(data).decode())
     return data
 
-def unhex(text):   # of a hash or a salt
+def unhex(text):   # decodes a hash or a salt
     need("64 lower-case hexadecimal digits", bool(re.fullmatch("[0-9a-f]{64}", text)), True)
     return bytes.fromhex(text)
 
@@ -89,12 +89,12 @@ def lines_of(data):
     need("a line feed at the end of every line", data[-1:] in (b"", b"\n"), True)
     return data.split(b"\n")[:-1]
 
-def frame_end(data):   # of the Zstandard frame (RFC 8878) that data begins with
+def frame_end(data):   # end of the Zstandard frame (RFC 8878) at the start of data
     descriptor, last = data[4], False
     single, checksum, content = descriptor & 32, descriptor & 4, (0, 2, 4, 8)[descriptor >> 6]
     at = 5 + (not single) + (0, 1, 2, 4)[descriptor & 3] + (content or (1 if single else 0))
     while not last:
-        header = int.from_bytes(data[at:at + 3].ljust(3, b"\6"), "little")   # what ends early is of no known type
+        header = int.from_bytes(data[at:at + 3].ljust(3, b"\6"), "little")   # truncated data gives an unknown type
         last, kind, size = header & 1, header >> 1 & 3, header >> 3
         if kind == 3:
             return -1
@@ -121,7 +121,7 @@ def decode_entry(data):
     need("the entry, of version 1 and encoded again", encode_entry({**entry, "version": 1}), data)
     return entry
 
-def root_of(leaves, nodes, start, end):   # what `nodes` has by (level, index), is taken out of there
+def root_of(leaves, nodes, start, end):   # removes the nodes it uses from `nodes`, keyed by (level, index)
     level = (end - start).bit_length() - 1
     if end - start == 1 << level and (level, start >> level) in nodes:
         return nodes.pop((level, start >> level))
@@ -130,11 +130,11 @@ def root_of(leaves, nodes, start, end):   # what `nodes` has by (level, index), 
     split = start + (1 << ((end - start - 1).bit_length() - 1))
     return sha256(b"\1", root_of(leaves, nodes, start, split), root_of(leaves, nodes, split, end))
 
-def tile_files(folder, level, index):   # [(width, path)], the widest first
+def tile_files(folder, level, index):   # [(width, path)], widest first
     path = folder / "tile" / str(level) / re.sub("(...)(?=.)", r"x\1/", str(index).zfill((len(str(index)) + 2) // 3 * 3))
     return [(256, path)] * path.is_file() + sorted(((int(part.name), part) for part in path.parent.glob(f"{path.name}.p/*")), reverse=True)
 
-def tile_of(name):   # (level, hashes or entries up to its end); None: no tile has this name
+def tile_of(name):   # (level, hashes or entries up to its end); None: not the name of a tile
     match = TILE.fullmatch(name)
     if match:
         index, width = int(match[2].replace("x", "").replace("/", "")), int(match[3] or 256)
@@ -156,11 +156,11 @@ class Verifier:
                        "not_checked": [], "first_bad": None, "tool": "muniment_verify.py 1"}
 
     def checking(self, check, seq=None, run_id=None):
-        """What fails from here on, or has not the form that docs/format.md gives it, fails this check."""
+        """Sets the check to which later failures and format errors are attributed."""
         self.at = {"seq": seq, "run_id": run_id, "check": check}
 
     def note(self, data, check="checkpoint", whole=False):
-        """A note's checkpoint. Every signature by a trusted key verifies; whether one of the log's is among them is said at the end."""
+        """Parses a note. Every signature by a trusted key must verify; a missing signature by the log's key is reported at the end."""
         self.checking(check)
         match = NOTE.fullmatch(data.decode())
         origin, text, signed = match[1], match[0][:match.end(3) + 1].encode(), {1: [], 4: [], None: []}
@@ -175,9 +175,9 @@ class Verifier:
                 signed[algorithm if algorithm == 4 or name == origin else None].append(f"{name}+{value[:4].hex()}")
         self.report.update(signed_by=signed[1], witnesses=signed[4])
         own = any(algorithm == 1 and name[-37:] == "/" + str(uuid.UUID(bytes=point["log_id"])) for (name, _), (algorithm, _) in self.keys.items())
-        need("a signature", bool(lines) or not own or not whole, True)   # a part may be from before the log had a key; another log's key says nothing of this one
+        need("a signature", bool(lines) or not own or not whole, True)   # a partial note may predate the log's key; keys of other logs are irrelevant
         if self.report.get("wrong_key", {}).get("signed by") == []:
-            del self.report["wrong_key"]   # nobody promised anything with an older note that nobody signed
+            del self.report["wrong_key"]   # an unsigned older note proves nothing
         if self.keys and not signed[1]:
             self.report["wrong_key"] = {"needed": [origin], "signed by": [f"{name}+{value[:4].hex()}" for name, value in lines],
                                         "given": [f"{name}+{key_id.hex()}" for name, key_id in self.keys]}
@@ -204,7 +204,7 @@ class Verifier:
             need("receipt", {**{name: given[name] for name in proven}, "recorded_at": micros(given["recorded_at"])}, proven)
         self.report.update(upto=index, counts={"events": 1}, event={**proven, **{name: entry[name] for name in ("run_id", "type", "actor", "step_id")}})
 
-    def names(self, folder, size):   # of everything that lies beside the tiles
+    def names(self, folder, size):   # names of all files in the tile folder
         self.checking("tile")
         ahead = 0
         for path in folder.rglob("*"):
@@ -216,7 +216,7 @@ class Verifier:
                 level, end = tile_of(name)
                 ahead += end > size >> 8 * level
         if ahead:
-            self.report["not_checked"].append(f"{ahead} tiles that reach beyond the checkpoint, and so beyond what is signed here")
+            self.report["not_checked"].append(f"{ahead} tiles that extend beyond the signed checkpoint")
 
     def tiles(self, folder, old):
         before = old and self.note(old.read_bytes())
@@ -244,7 +244,7 @@ class Verifier:
                 self.checking("tile", start)
                 files = tile_files(folder, level, start // 256)
                 need(f"width of tile {level}/{start // 256}", files[0][0] >= min(256, len(known) - start), True)
-                for width, path in files:   # a file may be ahead of the checkpoint
+                for width, path in files:   # a file may extend beyond the checkpoint
                     part, data = b"".join(known[start:start + width]), path.read_bytes()
                     need(f"{path} as the entries give it", data[:len(part)] == part and (data == part or start + width > len(known)), True)
         self.report.update(upto=size - 1, counts={"events": size, "runs": len(runs)})
@@ -253,7 +253,7 @@ class Verifier:
             need("origin, no smaller size", [point["origin"], size >= before["size"]], [before["origin"], True])
             need(f"root of the first {before['size']}", root_of(levels[0], {}, 0, before["size"]).hex(), before["root"].hex())
 
-    def unpack(self, path):   # names and contents of the members; one frame, one archive, and nothing behind either
+    def unpack(self, path):   # names and contents of the members; exactly one frame and one archive, without trailing data
         self.checking("archive")
         data = path.read_bytes()
         need("one Zstandard frame", [data[:4], len(data) > 5 and frame_end(data)], [b"\x28\xb5\x2f\xfd", len(data)])
@@ -294,7 +294,7 @@ class Verifier:
         self.report.update(upto=events[-1]["seq"], counts={"events": len(events), "files": len(names) - len(texts)},
                            not_checked=["later events of this run", "the life of the run", "states against the fold of the events"])
 
-    def chain(self, events, head, log_id):   # seq → leaf hash
+    def chain(self, events, head, log_id):   # returns seq → leaf hash
         previous, leaves, last = bytes(32), {}, -1
         for run_seq, event in enumerate(events):
             where = event["seq"], head["run_id"]
@@ -340,7 +340,7 @@ class Verifier:
                 need(f"row of {kind}", shown, {c: wanted.get(c) for c in shown})
                 need("evidence_id", row.get("evidence_id"), evidence_id(shown) if shown.get("chunk_id") else row.get("evidence_id"))
                 data = row[text] if text and check != "evidence" else None
-                if check == "evidence" and shown[text] and set(shown[text]) <= {"text", "metadata"}:   # other content is hashed as canonical JSON
+                if check == "evidence" and shown[text] and set(shown[text]) <= {"text", "metadata"}:   # all other content is hashed as canonical JSON
                     data = shown[text].get("text") if isinstance(shown[text].get("text"), str) else None
                 data = files.get(f"artifacts/{row.get('artifact_id')}") if data is None else data.encode()
                 if data is None and text in ("manifest", "state"):
@@ -371,7 +371,7 @@ def main(arguments=None):
     except (OSError, tarfile.TarError, subprocess.CalledProcessError) as error:
         verifier.report.update(verdict="unreadable", problem=str(error))
     except MALFORMED as error:
-        expected, actual = error.args if isinstance(error, Tampered) else ("what docs/format.md says", repr(error))
+        expected, actual = error.args if isinstance(error, Tampered) else ("the form in docs/format.md", repr(error))
         verdict = "unreadable" if verifier.at["check"] in ("key", "proof", "checkpoint", "archive") else "tampered"
         verifier.report.update(verdict=verdict, first_bad={**verifier.at, "expected": expected, "actual": actual})
     print(json.dumps(verifier.report) if given.json else "\n".join(f"{name}: {value}" for name, value in verifier.report.items() if value))

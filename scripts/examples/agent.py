@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""An agent that records itself: `agent.py RUN [--careful]`. Its model is a list of answers; everything else is as it would be.
+"""An agent that records its run: `agent.py RUN [--careful]`. Its model is a list of answers; everything else is real.
 
-Needs a daemon (muniment up); MUNIMENT_DATA says which.
+Requires a running daemon (muniment up), selected by MUNIMENT_DATA.
 """
 import os
 import pathlib

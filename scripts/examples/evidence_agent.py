@@ -3,7 +3,7 @@
 
     MUNIMENT_DATA=DIR python3 scripts/examples/evidence_agent.py
 
-Needs a running daemon (muniment up), `muniment` in the PATH, and clients/python in PYTHONPATH or beside this file.
+Requires a running daemon (muniment up), `muniment` in the PATH, and clients/python in PYTHONPATH or in this source tree.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Parse(unittest.TestCase):
 
 
 def run_tests(run_id: str, task: str, folder: pathlib.Path) -> None:
-    """Runs the tests under `muniment exec`, which records them as evidence and says what it thinks of them."""
+    """Runs the tests under `muniment exec`, which records them as evidence and prints its verdict."""
     words = ["muniment", "exec", "--run", run_id, "--evidence", "test_output", "--task", task, "--", "python3", "-m", "unittest"]
     done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     print(f"exec        exit {done.returncode}  {done.stderr.strip().splitlines()[-1]}")

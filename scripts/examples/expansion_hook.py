@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""An expansion hook (docs/retrieval.md, "Hooks"): what a query is also asked as, from a table of synonyms.
+"""An expansion hook (docs/retrieval.md, "Hooks"): adds variants of a query from a table of synonyms.
 
     expansion_hook = ["/usr/bin/python3", "/opt/muniment/expansion_hook.py", "/etc/muniment/synonyms.json"]
 
-The table is {"word": ["another", …], …}, lower case.
+The table has the form {"word": ["another", …], …} in lower case.
 """
 import json
 import re

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""An agent that knows Muniment only as an MCP server. Its model is a list of tool calls; everything else is real.
+"""An agent that uses Muniment only as an MCP server. Its model is a list of tool calls; everything else is real.
 
     MUNIMENT_DATA=FOLDER mcp_agent.py
 
-It needs the official SDK (`pip install mcp==2.3.0`) and `muniment` in the PATH. `muniment mcp` starts the daemon. In the
-middle the artifact behind a claim is deleted: the run stops, and the operator's `muniment recover` resumes it.
+Requires the official SDK (`pip install mcp==2.3.0`) and `muniment` in the PATH. `muniment mcp` starts the daemon. Halfway
+through, the artifact behind a claim is deleted: the run is halted, and the operator's `muniment recover` resumes it.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SURVEY = "The lamp of Skerryvore was lit in 1844. It burned sperm oil behind eig
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> Any:
-    """Calls a tool and prints the first line of what the model reads; returns the structure that programs read."""
+    """Calls a tool and prints the first line of the text for the model; returns the structured result."""
     result = await client.call_tool(tool, arguments)
     print(f"{tool:21}{result.content[0].text.splitlines()[0]}", flush=True)
     return result.structured_content

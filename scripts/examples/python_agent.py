@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""An agent that charges an order once, although it dies half-way, and that remembers what it was told.
+"""An agent that charges an order exactly once although it crashes, and that uses a memory.
 
-    MUNIMENT_DATA=DIR python3 scripts/examples/python_agent.py [crash]     crash: die after the charge
+    MUNIMENT_DATA=DIR python3 scripts/examples/python_agent.py [crash]     crash: exit after the charge
 
-Needs `muniment` in the PATH, which starts the daemon, and clients/python installed, in PYTHONPATH or beside this file.
+Requires `muniment` in the PATH, which starts the daemon, and clients/python installed, in PYTHONPATH or in this source tree.
 """
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def charge(order: str) -> dict[str, int]:
 
 def main() -> int:
     with muniment.run(agent="shop", goal="sell", run_id="order-17") as run:
-        paid = run.step("charge", charge, "order-17")   # once in this run, whoever asks again
+        paid = run.step("charge", charge, "order-17")   # once per run, also after a restart
         if sys.argv[1:] == ["crash"]:
-            os._exit(os.EX_SOFTWARE)                    # as if killed: nothing is closed, nothing is ended
+            os._exit(os.EX_SOFTWARE)                    # like a kill: nothing is closed or ended
         print("receipt", paid["receipt"])
         muniment.remember("home", "Kim lives in Porto.", source=f"run://{run.run_id}")
         found = muniment.recall("where does Kim live", budget=500)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A rerank hook (docs/retrieval.md, "Hooks"): the share of the query's words that a passage holds, rare ones counting
-more, and the sentence that holds most of them.
+"""A rerank hook (docs/retrieval.md, "Hooks"): scores a passage by its share of the query's words, weighted by rarity, and
+returns the sentence with most of them.
 
     rerank_hook = ["/usr/bin/python3", "/opt/muniment/rerank_hook.py"]
 """

@@ -11,7 +11,7 @@
 namespace muniment::cli {
 
 Result<std::string> json_line(std::string_view text) {
-  // A line feed inside a string is not JSON, so that the ones that remain stand between tokens.
+  // JSON does not allow a raw line feed inside a string, so every line feed is blank space between tokens.
   RETURN_IF_ERROR(json::parse(text));
   std::string line(text);
   std::replace_if(
@@ -25,7 +25,7 @@ Result<std::string> labels_json(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return Error(Errc::invalid_argument, fmt::format("a label is k=v, not \"{}\"", word));
+      return Error(Errc::invalid_argument, fmt::format("a label has the form k=v, not \"{}\"", word));
     }
     writer.member(word.substr(0, equals), word.substr(equals + 1));
   }

@@ -1,4 +1,4 @@
-// What people type, as what a request holds.
+// Converts command line arguments to members of a request.
 #pragma once
 
 #include <string>
@@ -10,20 +10,19 @@
 
 namespace muniment::cli {
 
-// JSON text on one line: the line feeds between its tokens are blanks. Errors: invalid_argument.
+// Returns the JSON text on one line, with line feeds between tokens as blanks. Errors: invalid_argument.
 Result<std::string> json_line(std::string_view text);
 
-// {"k":"v", …} of words k=v.
+// Returns {"k":"v", …} for words of the form k=v.
 Result<std::string> labels_json(const std::vector<std::string>& words);
 
-// The member asof, unless there is nothing to add: digits are an event's seq, the rest is a time.
+// Adds the member asof unless the option is empty: digits are the seq of an event, other text is a time.
 void add_asof(json::Writer& params, const std::string& asof);
 
-// On standard error, where a list ends at its limit and not at its end: "the newest 20 runs; there are more: -n 0 shows
-// all".
+// Prints to standard error that a list was cut at its limit: "the newest 20 runs; there are more: -n 0 shows all".
 void say_there_are_more(std::string_view which, std::size_t limit, std::string_view things);
 
-// The daemon has another working folder.
+// Returns an absolute path, since the daemon has a different working directory.
 Result<std::string> absolute_path(const std::string& path);
 
 }  // namespace muniment::cli

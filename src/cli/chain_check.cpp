@@ -8,7 +8,7 @@
 namespace muniment::cli {
 namespace {
 
-// nullopt: the answer lacks something, or it is not of its form.
+// Returns nullopt if a member is missing or malformed.
 std::optional<events::Event> event_of_answer(const json::Value& answer, std::int64_t run_no) {
   events::Event event;
   event.run_no = run_no;
@@ -42,7 +42,7 @@ void ChainCheck::add(const json::Value& answer) {
   if (broken_) return;
   const auto event = event_of_answer(answer, run_no_);
   if (!event) {
-    broken_ = fmt::format("an event of the daemon's answer is not whole: {}", answer["seq"].source());
+    broken_ = fmt::format("an event in the daemon's reply is incomplete: {}", answer["seq"].source());
     return;
   }
   const auto say = [&](std::string_view what) {
@@ -51,9 +51,9 @@ void ChainCheck::add(const json::Value& answer) {
   if (event->run_seq != next_run_seq_) return say(fmt::format("run_seq {} was expected", next_run_seq_));
   if (event->seq <= last_seq_) return say("seq does not rise");
   if (event->body && sha256({view(*event->salt), *event->body}) != event->body_hash)
-    return say("the body is not what was hashed");
+    return say("the body does not match its hash");
   const events::EntryHashes hashes = events::hash_entry(log_id_, *event, run_hash_);
-  if (hashes.run_hash != event->run_hash) return say("the entry does not give its run_hash");
+  if (hashes.run_hash != event->run_hash) return say("the entry does not match its run_hash");
   ++next_run_seq_;
   last_seq_ = event->seq;
   run_hash_ = hashes.run_hash;

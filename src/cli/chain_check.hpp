@@ -1,5 +1,5 @@
-// A run's chain, recomputed from what the daemon says of each event: the body against its hash, the
-// entry against the run's hash. Whoever writes a report of a run has checked it first.
+// Recomputes the hash chain of a run from the daemon's replies: compares each body with its hash and each entry
+// with the run's hash. A report of a run is written only after this check.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ class ChainCheck {
  public:
   ChainCheck(const Uuid& log_id, std::int64_t run_no) : log_id_(log_id), run_no_(run_no) {}
 
-  // An event as event.list answers it, in order of run_seq.
+  // Takes an event as event.list returns it; the events must arrive in order of run_seq.
   void add(const json::Value& event);
 
   std::int64_t events() const { return next_run_seq_; }
   std::int64_t last_seq() const { return last_seq_; }
   const Hash& run_hash() const { return run_hash_; }
   const Hash& leaf_hash() const { return leaf_hash_; }  // of the last event
-  // The first thing that is wrong, in words.
+  // Description of the first mismatch; nullopt if there is none.
   const std::optional<std::string>& broken() const { return broken_; }
 
  private:

@@ -9,7 +9,7 @@ namespace muniment::cli {
 CLI::App& add_word(Session& session, CLI::App& parent, const std::string& name, const std::string& text,
                    std::function<Status()> run) {
   CLI::App* word = parent.add_subcommand(name, text);
-  word->footer("");  // the program's own is not said again
+  word->footer("");  // a command does not repeat the footer of the program
   word->callback([&session, run = std::move(run)] { session.finish(run()); });
   return *word;
 }

@@ -1,5 +1,5 @@
-// The commands of `muniment`, one file a family. A command is a struct of options, a function that
-// declares them and one that runs; `add_command` joins the three.
+// Declares the commands of `muniment`, one file per family. A command consists of a struct of options, a function
+// that declares them and a function that runs; `add_command` joins the three.
 #pragma once
 
 #include <functional>
@@ -17,10 +17,10 @@ namespace muniment::cli {
 
 struct NoOptions {};
 
-// A word under `parent` that runs `run`, whose outcome the session reports.
+// Adds a subcommand of `parent` that calls `run`; the session reports its result.
 CLI::App& add_word(Session& session, CLI::App& parent, const std::string& name, const std::string& text,
                    std::function<Status()> run);
-// A word that only has further words under it: "run", "event", ….
+// Adds a subcommand that only groups other subcommands: "run", "event", ….
 CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string& text);
 
 template <typename Options>
@@ -65,10 +65,10 @@ void add_backup_commands(CLI::App& app, Session& session);    // backup, restore
 void add_exec_command(CLI::App& app, Session& session);       // exec
 void add_mcp_command(CLI::App& app, Session& session);        // mcp
 
-// record. What follows a file is told to it: the program that is only a hook command does without.
+// record. `follow` implements --follow; the hook program, which does not follow files, passes none.
 using FollowFile = Status (*)(Session& session, const std::string& file);
 void add_record_command(CLI::App& app, Session& session, FollowFile follow);
-void make_record_command(CLI::App& app, Session& session);  // as a program of its own
+void make_record_command(CLI::App& app, Session& session);  // as a separate program
 Status follow_file(Session& session, const std::string& file);
 
 }  // namespace muniment::cli

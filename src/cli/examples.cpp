@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view example_head = "Example:\n  ";
 
-// The path of a command → its example.
+// Path of a command → example.
 constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"up", "muniment up --data /srv/muniment"},
     {"down", "muniment down"},

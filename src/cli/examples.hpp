@@ -1,4 +1,4 @@
-// One example of each command, for its help and for a command line that is wrong.
+// Holds one example per command, which its help and its usage errors show.
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,10 @@ class App;
 
 namespace muniment::cli {
 
-// An example of the command with this path, "run list"; empty where there is no such command.
+// Returns the example of the command with this path, such as "run list"; empty if there is no such command.
 std::string_view example_of(std::string_view path);
 
-// Ends the help of every command below `app` with its example.
+// Appends the example of every command below `app` to its help.
 void add_examples(CLI::App& app);
 
 }  // namespace muniment::cli

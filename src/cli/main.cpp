@@ -1,4 +1,4 @@
-// muniment: the command line. Every command is declared in commands_*.cpp; this joins them.
+// Entry point of `muniment`: declares the global options and the commands of src/cli/commands and runs one command.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -24,34 +24,35 @@ constexpr const char* footer =
   muniment exec -- make test                           run a command and record it
   muniment run list --since 1d                         the runs of the last day
   muniment run show @last                              what happened in the newest run
-  muniment query "how is a run recovered" --full       ask the documents
+  muniment query "how is a run recovered" --full       search the documents
 
-A run is named by its id, @last, @last~1, @17 (its number) or a label k=v, if one run has it;
+RUN is a run's id, @last, @last~1, @17 (its number) or a label k=v that only one run has;
 MUNIMENT_RUN is the default of RUN and --run.
 
 Exit codes
   0    done
   1    refused: not found, conflict, denied, wrong arguments, or a check that failed
-  2    halted, SYSTEM_ERROR (see: muniment recover RUN); or damaged: what a file, a log, a
-       backup or what was restored from it holds is not what was recorded
-  3    the command line is wrong
-  4    no daemon or database, or no answer in time; the same command may work later
-  125  exec: could not record, and the command was not started (else: its own code)
-audit verify has muniment-verify's: 0 verified, 1 tampered or corrupt, 2 nothing is damaged,
-but not all is signed by a key that is trusted, 3 as above, 4 unreadable, 5 incomplete.
-record has its agent's: 1 not recorded, 2 the tool call is blocked.)";
+  2    halted, SYSTEM_ERROR (see: muniment recover RUN); or damaged: the contents of a file,
+       a log, a backup or a restored log differ from what was recorded
+  3    invalid command line
+  4    the daemon or database is unreachable or timed out; retry later
+  125  exec: recording failed and the command was not started (otherwise its own exit code)
+audit verify uses the codes of muniment-verify: 0 verified, 1 tampered or corrupt, 2 undamaged
+but not fully signed by a trusted key, 3 as above, 4 unreadable, 5 incomplete.
+record uses the codes of its agent: 1 not recorded, 2 the tool call is blocked.)";
 
 void declare_common(CLI::App& app, CommonOptions& options) {
-  app.add_option("--data", options.data, "The data folder (MUNIMENT_DATA)")->type_name("DIR");
-  app.add_option("--config", options.config, "The configuration file")->type_name("FILE");
-  app.add_option("--socket", options.socket, "The daemon's socket (MUNIMENT_SOCKET)")->type_name("PATH");
-  app.add_option("--database", options.database, "For a daemon that is started (MUNIMENT_DATABASE)")->type_name("URI");
+  app.add_option("--data", options.data, "Data folder (default: MUNIMENT_DATA)")->type_name("DIR");
+  app.add_option("--config", options.config, "Configuration file")->type_name("FILE");
+  app.add_option("--socket", options.socket, "Socket of the daemon (default: MUNIMENT_SOCKET)")->type_name("PATH");
+  app.add_option("--database", options.database, "Database for a daemon to start (default: MUNIMENT_DATABASE)")
+      ->type_name("URI");
   app.add_flag("--json", options.json, "Print JSON");
-  app.add_flag("--raw", options.raw, "Print text as it is; not on a terminal");
+  app.add_flag("--raw", options.raw, "Print text unescaped; not allowed on a terminal");
   app.add_flag("--no-autostart", options.no_autostart, "Never start a daemon");
 }
 
-// What stands after "--" is a command to run, not for us to read.
+// The words after "--" are the command to run and are not parsed here.
 int cut_command(int argc, char** argv, std::vector<std::string>& command) {
   int end = 1;
   while (end < argc && std::strcmp(argv[end], "--") != 0) ++end;
@@ -59,7 +60,7 @@ int cut_command(int argc, char** argv, std::vector<std::string>& command) {
   return end;
 }
 
-// The words in CLI11's order, the last first; "help run show" is "run show --help".
+// Returns the words in the order of CLI11, last first; "help run show" becomes "run show --help".
 std::vector<std::string> words_of(int count, char** argv) {
   std::vector<std::string> words(argv + 1, argv + count);
   if (!words.empty() && words.front() == "help") {
@@ -70,7 +71,7 @@ std::vector<std::string> words_of(int count, char** argv) {
   return words;
 }
 
-// The command whose words were parsed last, and its path: "muniment run list".
+// Returns the command that was parsed last and its path, such as "muniment run list".
 const CLI::App& deepest(const CLI::App& app, std::string& path) {
   const CLI::App* command = &app;
   path = app.get_name();
@@ -88,7 +89,7 @@ std::vector<std::string> names_below(const CLI::App& command) {
   return names;
 }
 
-// The options of the command and, since they fall through, those of the commands above it.
+// Returns the options of the command and of its parents, since options fall through.
 std::vector<std::string> option_names(const CLI::App* command) {
   std::vector<std::string> names;
   for (; command != nullptr; command = command->get_parent()) {
@@ -104,7 +105,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return near.empty() ? "" : fmt::format(" Did you mean \"{}\"?", near);
 }
 
-// CLI11 does not name a word that it does not know. An option comes before the words around it, which may be its value.
+// CLI11 does not name an unknown word. An unknown option is reported first, since the words around it may be its value.
 bool named_unknown_word(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining(true);
   if (unknown.empty()) return false;
@@ -124,12 +125,12 @@ bool named_unknown_word(const CLI::App& app) {
     fmt::print(stderr, "{}: there is no command \"{}\".{} See: {} --help\n", path, shown, did_you_mean(word, commands),
                path);
   } else {
-    fmt::print(stderr, "{}: the argument \"{}\" is one too many. See: {} --help\n", path, shown, path);
+    fmt::print(stderr, "{}: unexpected argument \"{}\". See: {} --help\n", path, shown, path);
   }
   return true;
 }
 
-// A group of commands without one of them prints its help. Any other mistake is named, with an example.
+// Prints the help of a command group that was called without a command; reports any other error with an example.
 void print_mistake(const CLI::App& app, const CLI::ParseError& error) {
   std::string path;
   const CLI::App& command = deepest(app, path);
@@ -144,18 +145,18 @@ void print_mistake(const CLI::App& app, const CLI::ParseError& error) {
              example.empty() ? "" : fmt::format("Example: {}. ", example), path);
 }
 
-// All of what was printed is out, or it is said that it is not. What a command does beside printing is done by now.
+// Flushes standard output and reports a failed write. The command has finished its other work by now.
 int flushed_exit_code(int exit_code) {
   const bool flushed = std::fflush(stdout) == 0;
   const std::string why = flushed ? "" : fmt::format(": {}", std::strerror(errno));
   if (flushed && std::ferror(stdout) == 0) return exit_code;
-  fmt::print(stderr, "muniment: the output could not be written{}. What the command does beside printing is {}\n", why,
-             exit_code == exit_done ? "done" : "told by its exit code");
+  fmt::print(stderr, "muniment: the output could not be written{}. The rest of the command is {}\n", why,
+             exit_code == exit_done ? "done" : "reported by its exit code");
   return exit_code == exit_done ? exit_refused : exit_code;
 }
 
-// A standard stream that was closed by the caller stays unusable: the next file that is opened must not take its
-// number.
+// Reserves the descriptors of standard streams that the caller closed, so that no file opened later gets their
+// numbers.
 void open_standard_streams() {
   int opened = 0;
   while (opened >= 0 && opened <= STDERR_FILENO) opened = ::open("/dev/null", O_RDONLY);
@@ -196,11 +197,11 @@ int run(int argc, char** argv) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     session.commands.push_back(command->get_name());
   offer_command_tree(app);
-  app.add_subcommand("help", "This text, or that of a command: help run show");
+  app.add_subcommand("help", "Print this text or the help of a command: help run show");
   add_examples(app);
   try {
     app.parse(words_of(count, argv));
-  } catch (const CLI::CallForHelp& error) {  // of a word that is none, too, of which there is no help
+  } catch (const CLI::CallForHelp& error) {  // also thrown for an unknown word
     return named_unknown_word(app) || app.exit(error) != 0 ? exit_usage : exit_done;
   } catch (const CLI::Success& success) {
     return app.exit(success) == 0 ? exit_done : exit_usage;

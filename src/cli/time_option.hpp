@@ -1,5 +1,5 @@
-// Options that take a time: an age (90s, 15m, 1h, 2d), a date in UTC, or RFC 3339. The value is read once, with the
-// command line, so that all pages of a list are of one time.
+// Declares options that take a time: an age (90s, 15m, 1h, 2d), a date in UTC, or RFC 3339. The value is parsed once,
+// with the command line, so that all pages of a list use the same time.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ class App;
 
 namespace muniment::cli {
 
-// The time as RFC 3339. Errors: invalid_argument, with the forms that a time has.
+// Returns the time as RFC 3339. Errors: invalid_argument, with the accepted forms.
 Result<std::string> read_time(std::string_view text, Time now);
 
-// `value` becomes RFC 3339, or stays empty where the option is not given.
+// Sets `value` to RFC 3339; it stays empty if the option is not given.
 void add_time(CLI::App& command, const std::string& name, std::string& value, const std::string& text);
 
-// The same for a place in the log: `value` may also be an event's seq.
+// The same for a position in the log: `value` may also be the seq of an event.
 void add_asof_option(CLI::App& command, std::string& value, const std::string& text);
 
 }  // namespace muniment::cli

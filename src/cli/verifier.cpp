@@ -24,10 +24,11 @@ namespace {
 constexpr std::size_t report_bytes_max = 16 << 20;
 
 Error cannot_verify(std::string_view why) {
-  return Error(Errc::unavailable, fmt::format("muniment-verify cannot be run: {}. It lies beside muniment", why));
+  return Error(Errc::unavailable,
+               fmt::format("muniment-verify cannot be run: {}. Install it in the folder of muniment", why));
 }
 
-// Its standard output, to the end.
+// Reads the standard output of the verifier to its end.
 Result<std::string> read_report(const Fd& from) {
   std::string report;
   char piece[16 * 1024];
@@ -59,7 +60,7 @@ Result<int> run_verifier(std::vector<std::string> arguments, std::string* output
   ::posix_spawn_file_actions_init(&actions);
   if (output != nullptr) ::posix_spawn_file_actions_adddup2(&actions, writing.get(), STDOUT_FILENO);
   pid_t child = -1;
-  // Signals that are held back here end it all the same.
+  // Signals that are blocked in this process still end the child.
   posix_spawnattr_t attributes;
   sigset_t none;
   sigemptyset(&none);
@@ -79,14 +80,14 @@ Result<int> run_verifier(std::vector<std::string> arguments, std::string* output
   if (!report) return std::move(report).error();
   if (output != nullptr) *output = *std::move(report);
   if (WIFEXITED(status)) return WEXITSTATUS(status);
-  return cannot_verify(fmt::format("it was ended by signal {}", WTERMSIG(status)));
+  return cannot_verify(fmt::format("it was killed by signal {}", WTERMSIG(status)));
 }
 
 Result<std::vector<VerifierKey>> trusted_keys(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, read_named(path, limits::key_file_bytes_max));
   auto keys = parse_verifier_keys(text);
   if (!keys) return std::move(keys).error().within(path);
-  if (keys->empty()) return Error(Errc::invalid_argument, path + ": it holds no verifier key");
+  if (keys->empty()) return Error(Errc::invalid_argument, path + ": the file contains no verifier key");
   return keys;
 }
 

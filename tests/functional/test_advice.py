@@ -74,7 +74,7 @@ class NoDaemon(unittest.TestCase):
             self.assertEqual(set(advised), {place[0]}, findings)
 
     def test_down_says_where_it_looked(self) -> None:
-        self.assertEqual(ran("--data", self.folder / "x", "down").stdout, f"no daemon runs: nothing answers at {self.folder}/x/munimentd.sock\n")
+        self.assertEqual(ran("--data", self.folder / "x", "down").stdout, f"no daemon is running: no process answers at {self.folder}/x/munimentd.sock\n")
 
     def test_a_file_is_no_data_folder(self) -> None:
         file = self.folder / "file"
@@ -96,8 +96,8 @@ class NoDaemon(unittest.TestCase):
     def test_what_the_exit_codes_mean_is_said_alike(self) -> None:
         told = " ".join(ran("--help").stdout.split())
         manual = " ".join(re.sub(r"^\.[A-Z]+ ?", "", (ROOT / "packaging" / "man" / "muniment.1.in").read_text(), flags=re.MULTILINE).split())
-        for meaning in ("what a file, a log, a backup or what was restored from it holds is not what was recorded",
-                        "no daemon or database, or no answer in time; the same command may work later"):
+        for meaning in ("the contents of a file, a log, a backup or a restored log differ from what was recorded",
+                        "the daemon or database is unreachable or timed out; retry later"):
             self.assertIn(meaning, told)
             self.assertIn(meaning, manual)
 
@@ -203,10 +203,10 @@ class Beside(DaemonCase):
             return next(one for one in json.loads(done.stdout)["findings"] if one["subject"] == "socket")
         closed = asked()
         self.assertEqual((closed["level"], closed["mend"]), ("broken", f"ask its owner to run: chmod o+x {data}"))
-        self.assertIn(f"{data} (mode 700, of uid 0) does not let you through to {self.daemon.socket}; and allowed_uids must name uid {NOBODY}, too", closed["text"])
+        self.assertIn(f"{data} (mode 700, of uid 0) does not let you reach {self.daemon.socket}; allowed_uids must also name uid {NOBODY}", closed["text"])
         self.assertIn("See: muniment --data", ran("--data", data, "status", user=NOBODY).stderr)
         self.assertEqual(subprocess.run(shlex.split(closed["mend"].partition("run: ")[2]), check=False).returncode, 0)
-        listed = f"ask its owner (uid 0) to add {NOBODY} to allowed_uids in muniment.toml, and then: muniment --data {data} down && muniment --data {data} up"
+        listed = f"ask its owner (uid 0) to add {NOBODY} to allowed_uids in muniment.toml, then: muniment --data {data} down && muniment --data {data} up"
         self.assertEqual(asked()["mend"], listed)
         os.chmod(self.daemon.socket, 0o666)   # it connects, and the daemon refuses
         self.addCleanup(os.chmod, self.daemon.socket, 0o600)
@@ -233,7 +233,7 @@ class Beside(DaemonCase):
         wait_until(lambda: int(re.search(r"SigCgt:\s*(\w+)", status.read_text())[1], 16) >> (signal.SIGINT - 1) & 1, "it follows", 60)   # type: ignore[index]
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=FINISH_S)
-        self.assertEqual((process.returncode, out), (1, "0 lines; nothing was recorded: /no/such/file is not there\n"), error)
+        self.assertEqual((process.returncode, out), (1, "0 lines; nothing was recorded: /no/such/file is missing\n"), error)
 
 
 if __name__ == "__main__":

@@ -185,12 +185,12 @@ class Exported(Archived):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         missing = [line["type"] for line in lines if line["body"] is None]
         self.assertGreater(len(missing), 100)
-        self.assertRegex(done.stderr, f"the bodies of {len(missing)} archived events are not in the export: .*archive/bodies")
+        self.assertRegex(done.stderr, f"the export lacks the bodies of {len(missing)} archived events: .*archive/bodies")
         done = self.muniment("--json", "import", "--format", "jsonl", path, code=1)
         for kind in set(missing):
-            self.assertIn(f"{missing.count(kind)} archived {kind} are left out", done.stderr)
+            self.assertIn(f"{missing.count(kind)} archived {kind} are skipped", done.stderr)
         self.assertNotIn("erased", done.stderr)
-        words = f"imported in part: the bodies of {len(missing)} of its events were archived and are not in the export"
+        words = f"partly imported: the export lacks the archived bodies of {len(missing)} of its events"
         self.assertIn(words, done.stderr)
         new = json.loads(done.stdout.splitlines()[0])["run_id"]
         self.assertEqual([event["body"]["note"] for event in self.events(new) if event["type"] == "run.annotated"], [words])
@@ -237,7 +237,7 @@ class BackedUp(OneFile):
         first = self.backup()
         files = len([path for path in (self.daemon.data / "archive/bodies").rglob("*") if path.is_file()])
         self.assertEqual((first["archive_files"], first["damaged"]), (files, []))
-        self.assertRegex(self.muniment("backup", self.backups, "--keep", 1).stdout, rf"archive +{files} files of archived bodies, held against")
+        self.assertRegex(self.muniment("backup", self.backups, "--keep", 1).stdout, rf"archive +{files} files of archived bodies, checked against")
         self.assertNotIn(first["generation"], self.generations())
         self.assertEqual([finding["level"] for finding in self.doctor("archive")], ["ok"])
 
@@ -275,7 +275,7 @@ class BackedUp(OneFile):
         self.backup()
         self.path.unlink()
         report = self.backup("--keep", 1, code=2)
-        self.assertEqual(report["damaged"], [{"path": self.name, "problem": "it is not there", "archived": True}])
+        self.assertEqual(report["damaged"], [{"path": self.name, "problem": "the file is missing", "archived": True}])
         self.assertEqual(len(self.generations()), 2)
         [found] = self.doctor("archive")
         self.assertEqual(found["level"], "broken")

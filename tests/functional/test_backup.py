@@ -172,7 +172,7 @@ class SignedSource(OneSource):
             note = wait_until(lambda: (found := client.call("audit.checkpoint"))["size"] >= size and found, "signed", 60)["note"]
         kept = self.daemon.folder / f"{self.name}.kept"
         kept.write_text(note)
-        self.assertIn("Leave out --complete", self.cli("restore", self.backups, "--complete", "--known", kept, data=self.restored.data, code=1))
+        self.assertIn("Omit --complete", self.cli("restore", self.backups, "--complete", "--known", kept, data=self.restored.data, code=1))
         self.assertFalse(self.restored.data.exists())
 
     def test_a_checkpoint_from_before_the_backup_is_compared_and_said(self) -> None:
@@ -267,7 +267,7 @@ class Backups(OneSource):
     def test_a_folder_of_something_else_is_left_alone(self) -> None:
         self.backups.mkdir()
         (self.backups / "letters").write_text("dear")
-        self.assertIn("no folder of backups", self.cli("backup", self.backups, code=1))
+        self.assertIn("not a folder of backups", self.cli("backup", self.backups, code=1))
         self.assertEqual([path.name for path in self.backups.iterdir()], ["letters"])
 
 
@@ -307,8 +307,8 @@ class OfOwnLog(BackupCase):
         doctor = json.loads(subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "doctor"], capture_output=True, text=True, timeout=120).stdout)
         found = [finding for finding in doctor["findings"] if finding["subject"] == "backup"]
         self.assertEqual([finding["level"] for finding in found], ["warning"], found)
-        self.assertIn("incomplete: 2 artifacts are not in it", json.dumps(found))
-        self.assertIn("2 artifacts are not in it", said)   # what was changed in the run that a backup has, is good there
+        self.assertIn("incomplete: 2 artifacts are not in the backup", json.dumps(found))
+        self.assertIn("2 artifacts are not in the backup", said)   # what was changed in the run that a backup has, is good there
         for path in files["second"]:
             self.assertIn(path.name, said)
         self.assertIn("tampered", self.cli("restore", self.backups, data=self.restored.data, code=2))

@@ -274,7 +274,7 @@ class Import(Importing):
         self.assertEqual((sum(number for number, _ in told), int(total)), (self.exported["events"],) * 2, done.stdout)
         self.assertIn((1, "only in the bundle: run.ended"), told)
         came = [item["came"] for event in self.held("event.list", "events", new, limit=1000) if event["type"] == "x.muniment.imported" for item in event["body"]["events"]]
-        ways = {"as they were": "as_it_was", "with this log's ids": "rewritten", "recorded anew": "recorded_anew", "only in the bundle": "only_in_bundle"}
+        ways = {"unchanged": "as_it_was", "with this log's ids": "rewritten", "recorded again": "recorded_anew", "only in the bundle": "only_in_bundle"}
         for words, way in ways.items():
             self.assertEqual(sum(number for number, what in told if what.startswith(words)), came.count(way), words)
         ends = [event for event in self.held("event.list", "events", new, limit=1000) if event["type"] == "run.ended"]

@@ -144,7 +144,7 @@ class Lists(DaemonCase):
         file.write_text("the same bytes")
         put = ("artifact", "put", file, "--run", self.run_id, "--mime-type")
         self.assertEqual(self.muniment(*put, "text/plain").stderr, "")
-        self.assertIn("stored already; its type and metadata are as they were first said", self.muniment(*put, "text/html").stderr)
+        self.assertIn("already stored; the existing type and metadata are kept", self.muniment(*put, "text/html").stderr)
 
     def test_a_log_pointer_shows_its_text(self) -> None:
         self.assertIn("# TYPE muniment_", self.muniment("pointer", "resolve", "log://metrics").stdout)
@@ -280,7 +280,7 @@ class ClosedLog(unittest.TestCase):
             number = client.call("run.get", run_id="delta")["run"]["run_no"]
             numbers = {run["run_no"]: run["run_id"] for run in client.call("run.list")["runs"] if run.get("log_no") == 1}
         said = self.muniment("run", "show", f"@{number}", code=1)
-        self.assertIn(f"@{number} is 2 runs: delta of the present log, {numbers[number]} of the closed log 1. Name one by its id", said)
+        self.assertIn(f"@{number} matches 2 runs: delta of the current log, {numbers[number]} of the closed log 1. Name one by its id", said)
         last = max(numbers)
         self.assertIn(numbers[last], self.muniment("run", "show", f"@{last}"))
         self.assertIn("there is no run @99", self.muniment("run", "show", "@99", code=1))
@@ -319,7 +319,7 @@ class ClosedLog(unittest.TestCase):
         self.assertEqual(halted[1], "0")
         findings = [finding for finding in json.loads(self.muniment("--json", "doctor"))["findings"] if finding["subject"] == "runs"]
         self.assertEqual([(finding["level"], finding["text"]) for finding in findings],
-                         [("ok", "none is halted"), ("note", "1 of closed logs was halted there, and cannot be recovered: go on from one in a new run")])
+                         [("ok", "none is halted"), ("note", "1 of closed logs was halted and cannot be recovered: continue one in a new run")])
         self.assertNotIn("muniment recover", findings[1]["mend"])
         self.assertIn("--continues", findings[1]["mend"])
         top = json.loads(self.muniment("--json", "top", "--once", "--interval", "0.2"))

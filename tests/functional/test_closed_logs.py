@@ -190,7 +190,7 @@ class Closed(Continued):
     def test_an_export_is_of_one_log_and_says_which(self) -> None:
         (closed,) = self.call("server.status")["earlier_logs"]
         present = self.muniment("export", "--format", "jsonl")
-        self.assertIn("log 1, which was restored and is closed, is exported by itself: --log 1", present.stderr)
+        self.assertIn("closed log 1 is not included; export it with --log 1", present.stderr)
         self.assertEqual({json.loads(line)["log_id"] for line in present.stdout.splitlines()}, {self.call("server.status")["log"]["log_id"]})
         self.daemon.sql(f"""INSERT INTO event SELECT (jsonb_populate_record(e, jsonb_build_object('seq', {closed['size']}, 'run_seq', e.run_seq + 1, 'event_id', gen_random_uuid()))).*
             FROM event e WHERE log_no = 1 AND run_no = (SELECT run_no FROM run WHERE log_no = 1 AND run_id = 'told') ORDER BY run_seq DESC LIMIT 1""")
@@ -199,13 +199,13 @@ class Closed(Continued):
         self.assertEqual({line["log_id"] for line in lines}, {closed["log_id"]})
         path = self.daemon.folder / "closed.jsonl"
         self.muniment("export", "--format", "jsonl", "--log", 1, "--output", path)
-        self.assertIn(f"is of another export: of the log {closed['log_id']}", self.muniment("export", "--format", "jsonl", "--output", path, "--resume", code=1).stderr)
+        self.assertIn(f"belongs to another export: of log {closed['log_id']}", self.muniment("export", "--format", "jsonl", "--output", path, "--resume", code=1).stderr)
         told = [json.loads(line) for line in self.muniment("export", "--format", "jsonl", "--log", 1, "told").stdout.splitlines()]
         self.assertEqual([(line["run_id"], line["run_seq"]) for line in told], [("told", n) for n in range(len(told))])
         self.assertEqual(told[-1]["seq"], self.told["changed"]["seq"])
         refused = self.muniment("export", "--format", "jsonl", "told", code=1)
-        self.assertIn("run told is in log 1, which was restored and is closed: export it with --log 1", refused.stderr)
-        self.assertIn("goes on from no log 7", self.muniment("export", "--format", "jsonl", "--log", 7, code=1).stderr)
+        self.assertIn("run told is in the closed log 1; export it with --log 1", refused.stderr)
+        self.assertIn("does not continue log 7", self.muniment("export", "--format", "jsonl", "--log", 7, code=1).stderr)
 
     def test_a_tree_that_takes_long_holds_nobody_up(self) -> None:
         self.daemon.kill()

@@ -120,7 +120,7 @@ class Running(DoctorCase, DaemonCase):
     def test_space(self) -> None:
         self.finds("broken", "disk", "artifacts are refused", "du -x", "disk", config='disk_reserve_bytes = "1000 TiB"\n')
         free = os.statvfs(self.daemon.data).f_bavail * os.statvfs(self.daemon.data).f_frsize
-        self.finds("warning", "disk", "kept back", "du -x", "disk", config=f"disk_reserve_bytes = {free * 3 // 4}\ndisk_reserve_percent = 0\n")
+        self.finds("warning", "disk", "reserved", "du -x", "disk", config=f"disk_reserve_bytes = {free * 3 // 4}\ndisk_reserve_percent = 0\n")
 
     def test_settings(self) -> None:
         self.finds("broken", "config", 'unknown key "wokers".*Did you mean "workers"', "muniment config check", "configuration", config="wokers = 3\n")
@@ -141,24 +141,24 @@ class Running(DoctorCase, DaemonCase):
         key.write_text("not really one")
         self.addCleanup(key.unlink)
         key.chmod(0o640)
-        self.finds("broken", "secrets", "the private key .* may be read by others", f"chmod 600 {key}", "checkpoints")
+        self.finds("broken", "secrets", "the private key .* is readable by other users", f"chmod 600 {key}", "checkpoints")
 
     def test_a_key_that_is_gone(self) -> None:
         public = self.daemon.data / "keys" / "log.pub"
         public.write_text("")
         self.addCleanup(public.unlink)
-        self.finds("broken", "key", "log.key is not here: nothing newer is signed", f"bring back {public.with_name('log.key')}", "checkpoints")
+        self.finds("broken", "key", "log.key is missing: nothing newer is signed", f"restore {public.with_name('log.key')}", "checkpoints")
 
     def test_files_with_passwords(self) -> None:
         secret = self.daemon.folder / "password"
         secret.write_text("x")
         secret.chmod(0o644)
-        self.finds("broken", "secrets", "redis_password_file .* may be read by others", f"chmod 600 {secret}", "configuration",
+        self.finds("broken", "secrets", "redis_password_file .* is readable by other users", f"chmod 600 {secret}", "configuration",
                    config=f'redis_password_file = "{secret}"\n')
         secret.chmod(0o600)
         self.assertNotIn("secrets", self.subjects("broken", config=f'redis_password_file = "{secret}"\n'))
         self.finds("broken", "secrets", "embed_key_file .* cannot be read", "ls -l", "configuration", config='embed_key_file = "/nowhere/key"\n')
-        self.finds("broken", "secrets", "which holds a password, .* may be read", "chmod 600", "configuration",
+        self.finds("broken", "secrets", "which contains a password, .* is readable", "chmod 600", "configuration",
                    config='database = "postgresql://user:secret@127.0.0.1:1/none"\n')
 
     def test_a_file_that_no_event_names(self) -> None:
@@ -169,7 +169,7 @@ class Running(DoctorCase, DaemonCase):
         self.assertNotIn("artifacts", self.subjects("warning"), "one that is just being put is none")
         for path in (stranger, self.daemon.data / "artifacts" / stored["path"]):
             os.utime(path, (time.time() - 120, time.time() - 120))
-        self.finds("warning", "artifacts", r"1 of \d+ files are named by no event: runs/.*/stranger\\x1b\[2J", "muniment-verify", "unknown_file")
+        self.finds("warning", "artifacts", r"1 of \d+ files are not named by an event: runs/.*/stranger\\x1b\[2J", "muniment-verify", "unknown_file")
 
     def test_strangers_among_the_staged(self) -> None:
         stranger = self.daemon.data / "artifacts" / "staging" / "readme"
@@ -184,7 +184,7 @@ class Running(DoctorCase, DaemonCase):
         self.addCleanup(left.unlink)
         self.assertNotIn("unfinished", self.subjects("note"))   # it may be under way
         later = {**self.shim(), "SHIM_CLOCK_S": "61"}
-        self.finds("note", "unfinished", "1 files were not finished: .*last_signed", f"rm {left}", "unfinished", env=later)
+        self.finds("note", "unfinished", "incomplete files left behind: .*last_signed", f"rm {left}", "unfinished", env=later)
 
     def test_a_follower_that_does_not_move(self) -> None:
         self.followed()
@@ -192,7 +192,7 @@ class Running(DoctorCase, DaemonCase):
             self.note()
             wait_until(lambda: self.psql("SELECT count(*) FROM pg_locks WHERE relation = 'report_run'::regclass AND NOT granted") != [["0"]],
                        "the follower waits for the table", 60)
-            self.finds("warning", "follower", "report is .* events behind and does not move", "muniment status", "follower")
+            self.finds("warning", "follower", "report is .* events behind and does not advance", "muniment status", "follower")
         self.followed()
         self.assertNotIn("follower", self.subjects("warning"))
 
@@ -225,12 +225,12 @@ class Running(DoctorCase, DaemonCase):
             self.psql("DELETE FROM schema_migration WHERE number = 9999")
         [[kept]] = self.psql("WITH gone AS (DELETE FROM schema_migration WHERE number = 9 RETURNING *) SELECT row_to_json(gone) FROM gone")
         try:
-            self.finds("warning", "schema", "1 migrations are not applied", "muniment up", "version")
+            self.finds("warning", "schema", "1 migrations are pending", "muniment up", "version")
         finally:
             self.psql(f"INSERT INTO schema_migration SELECT * FROM json_populate_record(null::schema_migration, $json${kept}$json$)")
         self.psql("UPDATE schema_migration SET sha256 = reverse(sha256) WHERE number = 9")
         try:
-            self.finds("broken", "schema", "0009.* is not what was applied", "git checkout", "version")
+            self.finds("broken", "schema", "0009.* differs from the applied version", "git checkout", "version")
         finally:
             self.psql("UPDATE schema_migration SET sha256 = reverse(sha256) WHERE number = 9")
 
@@ -256,10 +256,10 @@ class Running(DoctorCase, DaemonCase):
         spools = list((self.doctor.home / ".local/state/muniment/spool").glob("*"))
         self.assertEqual(len(spools), 1, recorded.stderr)
         self.addCleanup(shutil.rmtree, spools[0])
-        self.finds("warning", "spool", "1 events of recorders wait", "--flush", "spool", "--socket", str(nobody))
+        self.finds("warning", "spool", "1 events of recorders are pending", "--flush", "spool", "--socket", str(nobody))
         waiting = next(spools[0].glob("*.json"))
         waiting.rename(f"{waiting}.refused")
-        self.finds("warning", "spool", "1 events of recorders were refused", "ls ", "spool", "--socket", str(nobody))
+        self.finds("warning", "spool", "1 events of recorders were permanently refused", "ls ", "spool", "--socket", str(nobody))
 
     def test_the_age_of_the_newest_backup(self) -> None:
         self.finds("warning", "backup", "none was made", "muniment backup DIR", "backup")
@@ -274,14 +274,14 @@ class Running(DoctorCase, DaemonCase):
         note.write_text(json.dumps({**said, "made_at": "2020-01-01T00:00:00Z"}))
         self.finds("warning", "backup", "the newest is .* old", f"muniment backup {backups}", "backup")
         note.write_text(json.dumps({**said, "path": f"{backups}/generations/gone"}))
-        self.finds("warning", "backup", "the newest is .* old: .*/gone, which is not there now", "muniment backup DIR", "backup")
+        self.finds("warning", "backup", "the newest is .* old: .*/gone, which is now missing", "muniment backup DIR", "backup")
 
     def test_a_log_that_nobody_keeps_small(self) -> None:
         log = self.daemon.data / "munimentd.log"
         self.addCleanup(log.unlink)
         with open(log, "wb") as file:
             file.truncate(129 << 20)
-        self.finds("warning", "log", "129.0 MiB.*nobody keeps it small", "truncate", "daemon_log")
+        self.finds("warning", "log", "129.0 MiB.*it is not rotated", "truncate", "daemon_log")
         with open(log, "wb") as file:
             file.truncate(128 << 20)
         self.assertNotIn("log", self.subjects("warning"))
@@ -296,7 +296,7 @@ class Running(DoctorCase, DaemonCase):
     def test_a_clock_that_was_set_back(self) -> None:
         self.note()
         env = {**self.shim(), "SHIM_CLOCK_S": "-86400"}
-        self.finds("warning", "clock", r"(23 h 59 min|1 d 0 h) behind the log's last event", "timedatectl", "clock", env=env)
+        self.finds("warning", "clock", r"(23 h 59 min|1 d 0 h) behind the last event of the log", "timedatectl", "clock", env=env)
         self.finds("warning", "clock", r"(23 h 59 min|1 d 0 h) behind the clock of Postgres", "timedatectl", "clock", env=env)
         self.finds("warning", "clock", r"(59 min|1 h 0 min) .*ahead of the clock of Postgres", "timedatectl", "clock", env={**self.shim(), "SHIM_CLOCK_S": "3600"})
 
@@ -382,7 +382,7 @@ class Down(DoctorCase):
         before = version.read_text()
         version.write_text("9\n")
         self.addCleanup(version.write_text, before)
-        self.finds("broken", "cluster", "made by Postgres 9, which is not installed", "postgresql-9", "version")
+        self.finds("broken", "cluster", "created by Postgres 9, which is not installed", "postgresql-9", "version")
 
     def test_a_server_whose_program_was_replaced(self) -> None:
         cluster = self.daemon.data / "postgres"
@@ -405,7 +405,7 @@ class Down(DoctorCase):
         staged = self.daemon.data / "artifacts" / "staging" / "01900000-0000-4000-8000-000000000001"
         staged.write_bytes(b"half")
         self.addCleanup(staged.unlink)
-        self.finds("warning", "staged", "1 puts were under way", "muniment up", "staged_file")
+        self.finds("warning", "staged", "1 uploads were interrupted", "muniment up", "staged_file")
         for folder, subject, anchor in (("redactions", "erasure", "erasure"), ("halts", "halts", "run_halted")):
             journal = self.daemon.data / folder / "1"
             journal.parent.mkdir(exist_ok=True)
@@ -431,7 +431,7 @@ class Down(DoctorCase):
         self.addCleanup(mark.unlink)
         keys = self.daemon.data / "keys"   # a finding of its own, which nothing mends before the folder is made anew
         keys.mkdir(exist_ok=True)
-        self.finds("broken", "restore", "did not end well.*wants an empty folder", f"mv {self.daemon.data} {self.daemon.data}.broken && muniment restore DIR", "backup")
+        self.finds("broken", "restore", "failed.*needs an empty folder", f"mv {self.daemon.data} {self.daemon.data}.broken && muniment restore DIR", "backup")
         self.assertEqual(self.subjects("broken") - {"disk", "inodes"}, {"restore"})
         self.assertLessEqual({finding["subject"] for finding in self.doctor.run()[1]}, {"config", "data", "disk", "inodes", "restore"})
 
@@ -446,7 +446,7 @@ class Down(DoctorCase):
         disk.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,nr_inodes=500,mode=0700", "tmpfs", str(disk)], check=True)
         self.addCleanup(lambda: subprocess.run(["umount", str(disk)], check=True))
-        self.finds("broken", "inodes", "no file can be made soon", "du --inodes", "disk", "--data", str(disk))
+        self.finds("broken", "inodes", "file creation will fail soon", "du --inodes", "disk", "--data", str(disk))
 
 
 class Anchors(unittest.TestCase):

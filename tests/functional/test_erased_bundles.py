@@ -174,8 +174,8 @@ class Ledgers(TakenOver):
         self.assertEqual([(done.returncode, json.loads(done.stdout)["added"]) for done in (first, again)], [(0, True), (0, False)], first.stderr)
         left = {}
         for line in first.stderr.splitlines():
-            if line.endswith(" are left out"):
-                count, what = line.removesuffix(" are left out").split(": ", 2)[2].split(" ", 1)
+            if line.endswith(" are skipped"):
+                count, what = line.removesuffix(" are skipped").split(": ", 2)[2].split(" ", 1)
                 left[what] = int(count)
         return {"bundle": (brought["run_id"], brought["only_in_bundle"]), "jsonl": (json.loads(first.stdout)["run_id"], left)}
 

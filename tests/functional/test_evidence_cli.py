@@ -155,7 +155,7 @@ class Both(CommandCase):
 class Tasks(CommandCase):
     def test_a_task_from_its_beginning_to_its_end(self) -> None:
         self.assertRegex(self.ran("task", "open", LOGIN, "--task", "t1", "--required-type", "test_output").stdout, r"^task t1  seq \d+\n$")
-        self.assertIn("as before", self.ran("task", "open", LOGIN, "--task", "t1", "--required-type", "test_output").stdout)
+        self.assertIn("already recorded", self.ran("task", "open", LOGIN, "--task", "t1", "--required-type", "test_output").stdout)
         self.assertRegex(self.ran("task", "list").stdout, rf"^t1\topen\tuid:\d+\t{LOGIN}\n$")
         bad = self.evidence("All tests passed")
         self.assertTrue(self.ran("task", "complete", "t1", "--evidence", bad, code=1).stdout.startswith("refused  "))
@@ -236,9 +236,9 @@ class Files(CommandCase):
 
     def test_what_was_exported_is_imported_as_before(self) -> None:
         file = self.exported(self.evidence())
-        self.assertIn("as before", self.ran("evidence", "import", file).stdout)
+        self.assertIn("already recorded", self.ran("evidence", "import", file).stdout)
         file.write_text(json.dumps(json.loads(file.read_text()), indent=2))
-        self.assertIn("as before", self.ran("evidence", "import", file).stdout)
+        self.assertIn("already recorded", self.ran("evidence", "import", file).stdout)
 
     def test_an_edited_file_is_refused_and_the_others_are_imported(self) -> None:
         good, bad = self.exported(self.evidence()), self.exported(self.evidence())
@@ -246,7 +246,7 @@ class Files(CommandCase):
         none = self.base / "none.json"
         none.write_text("[]")
         done = self.ran("evidence", "import", bad, none, self.base / "missing.json", good, code=1)
-        self.assertIn("as before", done.stdout)
+        self.assertIn("already recorded", done.stdout)
         self.assertIn("muniment evidence export EVIDENCE", done.stderr)
         self.assertEqual([line.split(".json")[0].rsplit("/")[-1] for line in done.stderr.splitlines()], [bad.stem, "none", "missing"])
         self.assertEqual(self.violations(), ["evidence_edited"])

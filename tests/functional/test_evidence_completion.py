@@ -102,8 +102,8 @@ class Validator(EvidenceCase):
         evidence = self.added()
         for answer, reason in (
                 (False, "Custom refused it"), ("not enough", "^not enough$"), ("", "Custom refused it"), (ValueError("no"), "ValueError: no"),
-                (EvidenceRefused("bad", "my_code"), "^bad$"), (0, "answered a int"), ({"valid": True}, "answered a dict"),
-                ([], "answered a list"), (AssertionError(), "AssertionError")):
+                (EvidenceRefused("bad", "my_code"), "^bad$"), (0, "returned a int"), ({"valid": True}, "returned a dict"),
+                ([], "returned a list"), (AssertionError(), "AssertionError")):
             with self.subTest(answer=answer):
                 result = self.hook(answer).validate(LOGIN, [evidence.id])
                 self.assertFalse(result.can_complete)

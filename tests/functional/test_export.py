@@ -113,7 +113,7 @@ class Lines(Exporting):
         with self.subTest(words=words):
             said: str = run_muniment(self.daemon, "export", *words, "--output", path, "--resume", code=1).stderr
             self.assertIn("invalid_argument: ", said)
-            self.assertIn("is of another export", said)
+            self.assertIn("belongs to another export", said)
             self.assertEqual(path.read_bytes(), before)
         return said
 
@@ -126,7 +126,7 @@ class Lines(Exporting):
         self.note(n=3)
         path.write_text(path.read_text() + '{"seq":')   # it was cut
         self.assertIn("heading of CSV", self.assert_not_gone_on_with(path, self.run_id, "--format", "csv"))
-        self.assertIn("which are others", self.assert_not_gone_on_with(path, other, "--format", "jsonl"))   # as many
+        self.assertIn("different ones", self.assert_not_gone_on_with(path, other, "--format", "jsonl"))   # as many
         for words in ((), (self.run_id, other), (self.run_id, "--type", "run.*"), (self.run_id, "--from-seq", self.events()[1]["seq"])):
             self.assert_not_gone_on_with(path, *words, "--format", "jsonl")
         run_muniment(self.daemon, "export", self.run_id, "--format", "jsonl", "--output", path, "--resume")
@@ -162,7 +162,7 @@ class Lines(Exporting):
 
         path = self.folder / "events.jsonl"
         done = run_muniment(self.daemon, "export", "--format", "jsonl", "--output", path, code=4, preexec_fn=limited)
-        self.assertIn("go on with --resume", done.stderr)
+        self.assertIn("continue with --resume", done.stderr)
         run_muniment(self.daemon, "export", "--format", "jsonl", "--output", path, "--resume")
         seqs = [json.loads(line)["seq"] for line in path.read_text().splitlines()]
         self.assertEqual(seqs, list(range(len(seqs))))
@@ -299,7 +299,7 @@ class Damaged(Exporting):
         self.assertNotEqual(run["run_id"], json.loads(lines[0])["run_id"])   # whose id is taken
         notes = [event["body"]["note"] for event in self.events(run["run_id"], limit=1000) if event["type"] == "run.annotated"]
         self.assertEqual(len(notes), 1)
-        self.assertIn("imported in part: 4 of its events", notes[0])
+        self.assertIn("partly imported: the export lacks 4 of its events", notes[0])
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ class Diff(FindCase):
         self.assertNotIn(("state", "/same"), places)
         text = self.muniment("run", "diff", first, second, code=1)
         self.assertIn("error → ok", text)
-        self.assertIn("1 calls are the same in both", text)
+        self.assertIn("1 calls are equal in both runs", text)
 
     def test_equal_runs(self) -> None:
         first, second = self.new_run("a"), self.new_run("b")
@@ -241,7 +241,7 @@ class Tail(FindCase):
         wait_until(lambda: len(seen) == 6, "what comes is printed", 60)
         daemon.kill()
         assert process.stderr is not None
-        self.assertIn("the daemon is away", process.stderr.readline())
+        self.assertIn("the daemon is unavailable", process.stderr.readline())
         daemon.start()
         write(range(5, 10))
         wait_until(lambda: len(seen) >= 12, "it has gone on", 60)
@@ -249,7 +249,7 @@ class Tail(FindCase):
         reader.join()
         self.assertEqual(seen, [-1, *range(5), -1, *range(5, 10)])   # its start, and that it was interrupted
         with process.stdout, process.stderr:
-            self.assertNotIn("the daemon is away", process.stderr.read(), "it is said once")
+            self.assertNotIn("the daemon is unavailable", process.stderr.read(), "it is said once")
 
 
 class List(FindCase):

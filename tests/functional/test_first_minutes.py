@@ -72,7 +72,7 @@ class Help(unittest.TestCase):
                             (("run", "list", "--sicne=1h"), 'muniment run list: there is no option "--sicne". Did you mean "--since"?'),
                             (("--jsno", "run", "list"), 'there is no option "--jsno". Did you mean "--json"?'),
                             (("ingest", "docs", "--corups", "notes"), 'muniment ingest: there is no option "--corups". Did you mean "--corpus"?'),
-                            (("run", "show", "a", "b"), 'muniment run show: the argument "b" is one too many.'),
+                            (("run", "show", "a", "b"), 'muniment run show: unexpected argument "b".'),
                             (("query",), "muniment query: TEXT is required. Example: muniment query "),
                             (("run", "list", "--xyzzyx"), 'muniment run list: there is no option "--xyzzyx". See: muniment run list --help')):
             with self.subTest(words=words):
@@ -291,7 +291,7 @@ class Late(DaemonCase):
             said = lambda: ran("--data", self.daemon.data, "status").stdout
             wait_until(lambda: "behind     report by " in said(), "the follower is late", 60)
             self.assertRegex(said(), r"behind     report by \d+ events? since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ \(\S+ \S+.*\): the views of schema report "
-                                     r"and the times in run list are old\. It catches up by itself; if the number does not fall: muniment --data \S+ doctor")
+                                     r"and the times in run list are outdated\. It catches up by itself; if the number does not fall: muniment --data \S+ doctor")
             self.assertGreaterEqual(time.time() - began, 4, "one that is only busy is not said to be late")
             top = json.loads(ran("--data", self.daemon.data, "--json", "top", "--once", "--interval", "0.2").stdout)
             [late] = [one for one in top["followers_late"] if one["follower"] == "report"]

@@ -176,7 +176,7 @@ class ClaudeCode(Importing):
 
     def test_a_session_is_a_run_and_its_subagent_a_child_of_it(self) -> None:
         run, told = self.muniment_import(self.golden())
-        self.assertIn("1 lines are no JSON", self.said)
+        self.assertIn("1 lines are not JSON", self.said)
         events = self.events(run["run_id"], limit=1000)
         [started] = [event for event in events if event["type"] == "child.started"]
         [called] = [event for event in events if event["type"] == "tool.called" and event["body"]["name"] == "Task"]
@@ -258,7 +258,7 @@ class Otlp(Importing):
         self.assertEqual([run["added"] for run in runs], [True, True, True])
         runs = [run for run in runs if "parent" not in run]
         self.assertEqual(len(runs), 2)
-        self.assertIn("1 spans stand there twice", self.said)
+        self.assertIn("1 duplicate spans are recorded once", self.said)
         events = [event for run in runs for event in self.tree(run["run_id"])]
         self.assertEqual({event["origin"] for event in events if not event["type"].startswith("snapshot.")}, {"imported"})
         held = json.dumps([event["body"] for event in events], ensure_ascii=False) + "\0".join(text for event in events for text in strings(event["body"]))
@@ -374,7 +374,7 @@ class Sniffed(Importing):
             for words in (["--format", "claude-code"], ["--format", "jsonl"], [], ["--format", "claude-code", "--dry-run"]):
                 with self.subTest(name=name, words=words):
                     self.command(*words, path, code=1)
-                    self.assertRegex(self.said, "there is nothing in it" if not text else "this is no (claude-code|jsonl): none of its first|looks like none of the formats")
+                    self.assertRegex(self.said, "the file is empty" if not text else "this is not (claude-code|jsonl): none of the first|unknown format")
         self.assertEqual(self.settled_size(), size)
 
     def test_a_list_of_nothing_is_said_to_be_one(self) -> None:
@@ -383,13 +383,13 @@ class Sniffed(Importing):
         for words in ([], ["--dry-run"]):
             for name in ("openhands", "tau-bench"):
                 self.command("--format", name, *words, path, code=1)
-                self.assertIn("nothing.json: there is nothing in it", self.said)
+                self.assertIn("nothing.json: the file is empty", self.said)
 
     def test_a_folder_and_a_file_that_is_not_there_are_refused(self) -> None:
         for words in ([], ["--dry-run"], *(["--format", name] for name in ("swe-agent", "openhands", "tau-bench", "claude-code", "otlp", "jsonl"))):
             with self.subTest(words=words):
                 self.command(*words, self.golden, code=1)
-                self.assertIn("this is a folder: give the files in it", self.said)
+                self.assertIn("this is a folder; name the files in it", self.said)
                 self.command(*words, self.daemon.folder / "nope", code=1)
                 self.assertIn("No such file", self.said)
 
@@ -448,7 +448,7 @@ class HostileRecords(Importing):
         self.assertEqual(self.client.get(artifact["artifact_id"]), giant.encode())
         parts = {"role": "user", "content": [{"type": "text", "text": "x" * 100}] * 1_001}   # more than a body may have
         self.muniment_import(self.write("parts.jsonl", json.dumps({"traj": [parts]}).encode()), code=1)
-        self.assertIn("is imported in part", self.said)
+        self.assertIn("is partly imported", self.said)
         [part] = [run for run in self.client.call("run.list")["runs"] if run["run_id"].startswith("parts-")]
         self.assertEqual((part["status"], part["outcome"]), ("ended", "unknown"))
 

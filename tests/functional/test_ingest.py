@@ -86,7 +86,7 @@ class Folders(IngestCase):
         self.assertEqual(sorted(documents), ["README.md", "src/deep/a.py", "src/wanted.log"])
         self.assertEqual((report["added"], report["changed"], report["unchanged"]), (3, 0, 0))
         self.assertEqual({note["path"]: note["why"] for note in report["skipped"]["files"]},
-                         {"src/loop": "a link; links are not followed", "passwd": "a link; links are not followed", "logo.png": "binary: a PNG image"})
+                         {"src/loop": "a symbolic link; links are not followed", "passwd": "a symbolic link; links are not followed", "logo.png": "binary: a PNG image"})
         readme = documents["README.md"]
         self.assertEqual((readme["tags"], readme["trust"], readme["source"]), (["town"], "trusted", f"file://{self.folder.resolve()}"))
         self.assertEqual(self.query("when does the bridge open")["cards"][0]["document"], "README.md")   # it waited
@@ -235,7 +235,7 @@ class Words(IngestCase):
         self.assertIn("verified", then)
         self.assertRegex(self.muniment("query", "x", "--corpus", "nowhere", code=1), r"See: muniment --data \S+ corpus list")
         self.assertRegex(self.muniment("query", "run:nobody x", code=1), r"See: muniment --data \S+ run list")
-        self.assertIn("nothing fits", self.muniment("query", "xylophone", "--corpus", self.corpus, "--mode", "lexical"))
+        self.assertIn("no match", self.muniment("query", "xylophone", "--corpus", self.corpus, "--mode", "lexical"))
         self.assertRegex(self.muniment("query", "proxy", "--corpus", self.corpus, "--explain"), "(?s)score .*plan .*lanes ")
         history = self.muniment("document", "history", self.corpus, "ports.md").splitlines()
         self.assertEqual([line.split("\t")[-1].split()[0] for line in history], ["current", "revised"])

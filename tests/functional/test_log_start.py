@@ -87,12 +87,12 @@ class AfterKill(StartCase):
         self.call("event.append", run_id=self.run_id, type="step.started", step_id="turn-2b", body={"name": "turn 2", "kind": "turn"})
         shown = self.cli("run", "show", self.run_id)
         self.assertIn("interrupted", shown)
-        self.assertEqual([line.split("turn 2", 1)[1].strip() for line in shown.splitlines() if "turn 2" in line], ["", "goes on after the interruption"])
+        self.assertEqual([line.split("turn 2", 1)[1].strip() for line in shown.splitlines() if "turn 2" in line], ["", "continues after the interruption"])
         self.assertEqual(self.call("run.start", run_id=self.run_id, agent={"name": "test"})["resumed"], True)
         report = self.daemon.folder / "report.md"
         self.cli("audit", "report", self.run_id, "-o", report)
         self.assertIn("run.interrupted", report.read_text())
-        self.assertIn("goes on after the interruption", report.read_text())
+        self.assertIn("continues after the interruption", report.read_text())
 
     def cli(self, *words: object) -> str:
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--no-autostart", *map(str, words)], capture_output=True, text=True, timeout=120)
@@ -222,7 +222,7 @@ class SignedEnd(StartCase):
         code, report = self.verify()
         self.assertEqual(code, 1)   # as long as nobody has started the daemon
         doctor = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "doctor"], capture_output=True, text=True, timeout=120).stdout
-        self.assertIn("do not have their length", doctor)
+        self.assertIn("have a wrong length", doctor)
         self.again()
         self.verified()
         for path, data in whole.items():
@@ -230,7 +230,7 @@ class SignedEnd(StartCase):
                 self.assertEqual(path.read_bytes(), data, path)
         self.assertGreater(self.call("server.status")["checkpoint"]["files_made_again"], 0)
         doctor = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "doctor"], capture_output=True, text=True, timeout=120).stdout
-        self.assertNotIn("do not have their length", doctor)
+        self.assertNotIn("have a wrong length", doctor)
 
     def published_findings(self) -> list[dict[str, Any]]:
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "doctor"], capture_output=True, text=True, timeout=120)

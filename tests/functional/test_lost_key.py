@@ -28,7 +28,7 @@ class WithoutPrivateKey(OneSource):
         self.daemon.stop()
         key = self.restored.data / "keys/log.key"
         said = self.cli("restore", self.backups, "--complete", data=self.restored.data)
-        found = re.search(r"(?m)^signed +(\d+) events; nothing newer: the private key is not here\. Bring back (\S+); if it is lost: (\S+)$", said)
+        found = re.search(r"(?m)^signed +(\d+) events; nothing newer: the private key is missing\. Restore (\S+); if it is lost: (\S+)$", said)
         assert found is not None, said
         self.assertGreaterEqual(int(found[1]), size)
         self.assertEqual(found.group(2, 3), (str(key), "docs/runbook.md#checkpoints"))
@@ -42,7 +42,7 @@ class WithoutPrivateKey(OneSource):
         self.assertEqual(finding["level"], "broken")
         self.assertIn(f"{key} is not here: {found[1]} events are signed", finding["text"])
         self.assertNotIn("key init", json.dumps(finding))
-        self.assertIn(f"bring back {key}", finding["mend"])
+        self.assertIn(f"restore {key}", finding["mend"])
         self.restored.stop()
         shutil.copy(self.daemon.data / "keys/log.key", key)
         self.restored.start()
@@ -88,7 +88,7 @@ class Runbook(DaemonCase):
         self.assertIn("cannot sign for a new one", self.muniment("audit", "key", "rotate", code=1).stderr)
         new = self.daemon.folder / "new.pub"
         made = self.muniment("audit", "key", "init", "-o", new)
-        self.assertIn("auditors need the new key, too", made.stderr)
+        self.assertIn("give auditors the new key too", made.stderr)
         keys = new.read_text().splitlines()
         self.assertEqual((len(keys), keys[0]), (2, first.stdout.strip()))
         self.assertEqual(self.muniment("audit", "key", "rotate").stderr, "")   # for this one the key before it signs

@@ -196,9 +196,9 @@ class Bodies(RecordCase):
                 host.raw(line)
                 self.assertEqual(host.raw_line(), b'{"jsonrpc":"2.0","id":%d,"result":%s}\n' % (n, odd.encode()))
                 called, returned = (body for _, body in self.tools()[-2:])
-                self.assertIn("not JSON as the log accepts it", called["x_left_out"])
+                self.assertIn("the log does not accept the JSON", called["x_left_out"])
                 self.assertEqual(self.kept(called["ref"]), b'{"json":%s,"odd":%s}' % (json.dumps(odd).encode(), odd.encode()))
-                self.assertIn("not JSON as the log accepts it", returned["x_left_out"])
+                self.assertIn("the log does not accept the JSON", returned["x_left_out"])
                 self.assertEqual(self.kept(returned["content"][0]), odd.encode())
 
     def test_a_body_that_is_too_large_for_the_log_is_kept_whole(self) -> None:
@@ -267,7 +267,7 @@ class Ends(RecordCase):
 
     def test_the_words_are_checked(self) -> None:
         for words, said in ((["--record", "x"], "the command of the server is missing"), (["--", "true"], "a name for the server is missing"),
-                            (["--record", "x", "--no-run", "--", "true"], "are not for --record"), (["--label", "x"], "a label is k=v")):
+                            (["--record", "x", "--no-run", "--", "true"], "cannot be combined with --record"), (["--label", "x"], "a label has the form k=v")):
             with self.subTest(words=words):
                 host = Host([str(BUILD / "muniment"), "--data", str(self.daemon.data), "mcp", *words], str(self.folder))
                 self.addCleanup(host.destroy)
@@ -405,7 +405,7 @@ class Outages(RecordCase):
         self.frozen()
         host.send(request("tools/call", 2, name="echo"))
         self.assertEqual(host.end(), 1)
-        self.assertIn("is not recorded with 1 of its calls", host.errors())
+        self.assertIn("the session ends with 1 of its calls", host.errors())
 
     def test_a_run_that_is_not_there_is_refused_at_the_start(self) -> None:
         host = self.host("--run", "nosuch")

@@ -78,7 +78,7 @@ class Unclear(RecordCase):
                           request("tools/call", 2, name="write", arguments=late))
                 self.assertEqual(host.line()["id"], first)
                 host.end()
-                self.assertIn('it answers "x", which is no request in flight', host.errors())
+                self.assertIn('it answers "x", which is not a request in flight', host.errors())
 
     def test_an_id_that_is_in_flight_is_not_used_again(self) -> None:
         host = self.host("--required")
@@ -98,7 +98,7 @@ class Unclear(RecordCase):
         host.end()
         bodies = [body for kind, body in self.tools() if kind == "tool.returned"]
         self.assertEqual([body["status"] for body in bodies], ["unknown", "unknown"])
-        self.assertIn("cannot be told apart", bodies[0]["error"]["message"])
+        self.assertIn("cannot be distinguished", bodies[0]["error"]["message"])
 
 
 if __name__ == "__main__":

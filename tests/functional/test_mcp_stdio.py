@@ -420,7 +420,7 @@ class Unreachable(StdioCase):
         for identity in (0, "a"):
             answer = host.line()
             self.assertEqual((answer["id"], answer["error"]["code"]), (identity, -32603))
-            self.assertRegex(answer["error"]["message"], r"^Muniment's daemon cannot be reached: no daemon answers at .*: No such file or directory\. "
+            self.assertRegex(answer["error"]["message"], r"^Muniment's daemon is unreachable: no daemon answers at .*: No such file or directory\. "
                                                          r"Find the cause with: muniment .*doctor")
         self.assertIn("cannot be reached", host.errors())
         self.assertEqual(host.end(), 0)

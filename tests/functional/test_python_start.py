@@ -139,7 +139,7 @@ class Starting(FolderCase):
         cases: list[tuple[str, dict[str, Any], str]] = [
             ("muniment.connect()", {"MUNIMENT_DATA": self.data, "PATH": "/usr/bin:/bin"},
              r"no daemon at .*/data/munimentd.sock, and none can be started: muniment is not in PATH. Install .* set MUNIMENT_BIN=.*: muniment up"),
-            ("muniment.connect()", {"MUNIMENT_DATA": self.data, "MUNIMENT_BIN": self.folder / "none"}, r"MUNIMENT_BIN=.*/none is no program"),
+            ("muniment.connect()", {"MUNIMENT_DATA": self.data, "MUNIMENT_BIN": self.folder / "none"}, r"MUNIMENT_BIN=.*/none is not a program"),
             ("muniment.connect()", {"MUNIMENT_DATA": self.folder / "bad", "MUNIMENT_BIN": BUILD},
              r"/muniment up failed \(exit \d\): muniment: .*unknown key"),
             ("muniment.connect(start=False)", {"MUNIMENT_DATA": self.data, "MUNIMENT_BIN": BUILD}, r"no daemon at .*Start it: muniment up"),

@@ -232,7 +232,7 @@ class Rewritten(FollowCase):
                 process = self.follow()
                 out, error = process.communicate(timeout=FINISH_S)
                 self.assertEqual(process.returncode, 1, out + error)
-                self.assertIn("is no session of Claude Code", out + error)
+                self.assertIn("is not a session of Claude Code", out + error)
                 self.assertEqual(self.happened(), [])
 
     def test_a_file_that_is_not_there_makes_no_run(self) -> None:

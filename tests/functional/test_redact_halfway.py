@@ -139,10 +139,10 @@ class Halfway(HalfwayCase):
         seq = self.client.append(self.run_id, "x.test.said", {"secret": SECRET})["seq"]
         self.fail_halfway(seq=seq)
         doctor = [BUILD / "muniment", "--data", self.daemon.data, "doctor"]
-        self.assertNotIn("were begun and not finished", subprocess.run(doctor, capture_output=True, text=True, timeout=60).stdout)
+        self.assertNotIn("are unfinished", subprocess.run(doctor, capture_output=True, text=True, timeout=60).stdout)
         (journal,) = self.journals()
         os.utime(journal, (time.time() - 600, time.time() - 600))
-        self.assertIn("1 erasures were begun and not finished", subprocess.run(doctor, capture_output=True, text=True, timeout=60).stdout)
+        self.assertIn("1 erasures are unfinished", subprocess.run(doctor, capture_output=True, text=True, timeout=60).stdout)
         self.carried_out_by_the_next()
 
     def test_an_innocent_log_is_not_called_tampered_while_something_is_erased(self) -> None:
@@ -194,7 +194,7 @@ class Halfway(HalfwayCase):
         restored.start("--continue-restored")
         self.assertIn("a requested erasure is never carried out", restored.log_tail())
         told = subprocess.run([BUILD / "muniment", "--data", restored.data, "doctor"], capture_output=True, text=True, timeout=60).stdout
-        self.assertIn("1 erasures were asked for in log 1, which is closed: they are never carried out", told)
+        self.assertIn("1 erasures are pending in the closed log 1: they are never executed", told)
         self.carried_out_by_the_next()
 
 

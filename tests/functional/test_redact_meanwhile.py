@@ -83,7 +83,7 @@ class Meanwhile(Redacting):
             done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "audit", "export", self.run_id, "-o", self.daemon.folder / "during.muniment.tar.zst"],
                                   capture_output=True, text=True, timeout=60, check=False)
             self.assertNotEqual(done.returncode, 0, done.stdout)
-            self.assertIn("is under way", done.stderr)
+            self.assertIn("is in progress", done.stderr)
             done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], capture_output=True, text=True, timeout=120, check=False)
             report = json.loads(done.stdout)
             self.assertEqual((done.returncode, report["verdict"], report["findings"]), (5, "incomplete", []), report)

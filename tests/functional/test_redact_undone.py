@@ -135,7 +135,7 @@ class Undone(Redacting):
         words = [BUILD / "muniment", "--data", self.daemon.data, "backup", backups]
         done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("announces an erasure that is not carried out", done.stderr)
+        self.assertIn("announces an erasure that is not finished", done.stderr)
         self.assertEqual(list((backups / "generations").iterdir()), [])
         self.daemon.sql(edit.format("NULL", "NULL"))
         done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)

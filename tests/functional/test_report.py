@@ -109,7 +109,7 @@ class Report(Reporting):
         parsed = self.assert_one_safe_file(self.report(run, code=1))
         self.assertEqual((self.said["proven"], self.said["events"]), (False, 2))
         self.assertIn("2 events", parsed.text)
-        self.assertIn("the body is not what was hashed", parsed.text)
+        self.assertIn("the body does not match its hash", parsed.text)
         self.assertIn("NOT PROVEN", parsed.text)
 
     def test_a_first_event_that_was_changed(self) -> None:
@@ -121,7 +121,7 @@ class Report(Reporting):
         self.daemon.sql(f"SET session_replication_role = replica; UPDATE event SET body = replace(body::text, 'find it', 'hide it')::json WHERE seq = {seq}")
         text = self.report(run, "r.md", code=1).replace("\\", "")
         self.assertEqual((self.said["proven"], self.said["events"]), (False, 4))
-        for words in ("4 events, written", "NOT PROVEN", f"does not hold: seq {seq} (run_seq 0): the body is not what was hashed", f"seq {seq} to {seq + 3}"):
+        for words in ("4 events, written", "NOT PROVEN", f"does not hold: seq {seq} (run_seq 0): the body does not match its hash", f"seq {seq} to {seq + 3}"):
             self.assertIn(words, text)
         for words in ("invalid_argument", "is below 0", "0 events,", "nothing is signed"):
             self.assertNotIn(words, text)

@@ -157,7 +157,7 @@ class RightAfterAWrite(SqlCase):
             run = self.call("run.start", agent={"name": "a"})["run_id"]
             done = run_sql(self.daemon, "--csv", "-c", f"SELECT count(*) AS n FROM run_report WHERE run_id = '{run}'")
             self.assertEqual(done.stdout, "n\n0\n")
-            self.assertRegex(done.stderr, r"^muniment: the views are 1 event behind the log: what was appended last is not in the answer \(report\.lag\)\n$")
+            self.assertRegex(done.stderr, r"^muniment: the views are 1 event behind the log: the result lacks the newest events \(report\.lag\)\n$")
             self.assertEqual(self.rows("SELECT max(events_behind) AS n FROM report.lag"), [{"n": 1}])
         finally:
             self.daemon.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()")
@@ -173,8 +173,8 @@ class Limits(SqlCase):
 
     def test_a_query_that_runs_too_long_is_cancelled_and_says_so(self) -> None:
         said = self.refusal("--timeout", "1s", "-c", "SELECT pg_sleep(3600)", code=4)
-        self.assertEqual(said, "muniment: deadline_exceeded: the query ran for longer than its limit of 1 s and was cancelled "
-                               "(canceling statement due to statement timeout). Give it more time: --timeout 10min\n")
+        self.assertEqual(said, "muniment: deadline_exceeded: the query exceeded its time limit of 1 s and was cancelled "
+                               "(canceling statement due to statement timeout). Raise the limit: --timeout 10min\n")
 
     def test_the_time_that_it_may_run(self) -> None:
         for words, seconds in (([], "30s"), (["--timeout", "90"], "90s"), (["--timeout", "10min"], "10min"), (["--timeout", "24h"], "1d")):
@@ -192,7 +192,7 @@ class Limits(SqlCase):
 
     def test_nothing_but_the_views_and_artifacts_is_read_and_nothing_changed(self) -> None:
         before = self.rows("SELECT count(*) AS n FROM artifact")
-        reads = "A reporter reads the views of schema report and the table artifact with its view artifacts, and changes nothing"
+        reads = "A reporter may only read the views of schema report, the table artifact and the view artifacts"
         for query in ("SELECT * FROM event", "SELECT * FROM run", "SELECT * FROM report_run", "INSERT INTO artifact SELECT * FROM artifact",
                       "DELETE FROM artifact", "CREATE TABLE report.t (a int)", "CREATE TEMP TABLE t (a int)", "SELECT lo_create(0)", "SET ROLE muniment",
                       "SELECT set_config('role', 'muniment_owner', false)", "COPY artifact TO PROGRAM 'cat'", "SELECT pg_read_file('postgresql.conf')"):
@@ -205,8 +205,8 @@ class Limits(SqlCase):
     def test_mistakes_are_shown_where_they_are(self) -> None:
         for query, said in (("SELECT 1,\n  nosuch FROM run_report", "line 2, column 3: column \"nosuch\" does not exist"),
                             ("SELECT 'ü', nosuch", "line 1, column 13: column \"nosuch\" does not exist"), ("SELEC 1", "line 1, column 1: syntax error"),
-                            ("SELECT 1; SELECT 2", "one statement at a time. For several: psql \"$(muniment sql --uri)\" -f FILE"),
-                            ("COPY artifact TO STDOUT", "COPY is psql's; give the SELECT alone, and --csv"), (" ;\n", "there is no query"),
+                            ("SELECT 1; SELECT 2", "only one statement is allowed. For several: psql \"$(muniment sql --uri)\" -f FILE"),
+                            ("COPY artifact TO STDOUT", "COPY is not supported; pass only the SELECT, with --csv"), (" ;\n", "the query is missing"),
                             ("SELECT 1/0", "division by zero")):
             with self.subTest(query=query):
                 self.assertIn("muniment: invalid_argument: " + said, self.refusal("-c", query).replace(f"--data {self.daemon.data} ", ""))
@@ -222,7 +222,7 @@ class Limits(SqlCase):
     def test_rows_that_came_before_an_error_are_not_taken_for_all(self) -> None:
         done = run_sql(self.daemon, "--csv", "-c", "SELECT 1 / (50000 - n) AS x FROM generate_series(1, 60000) n", code=1)
         self.assertGreater(len(done.stdout.splitlines()), 1_000)
-        self.assertRegex(done.stderr, r"division by zero\. The [\d,]+ rows above are not all")
+        self.assertRegex(done.stderr, r"division by zero\. The [\d,]+ rows above are incomplete")
 
     def test_a_sort_that_would_fill_the_disk_is_refused(self) -> None:
         self.assertEqual(self.rows("SHOW temp_file_limit"), [{"temp_file_limit": "4GB"}])
@@ -285,7 +285,7 @@ class OtherPrograms(SqlCase):
             if code == 0:
                 self.assertEqual(done.stdout, "session_user,current_user\napp,muniment_reporter\n")
             else:
-                self.assertIn("denied: this login may not be a reporter", done.stderr)
+                self.assertIn("denied: this login may not assume the role reporter", done.stderr)
                 self.assertNotIn("secret", done.stderr)
 
 

@@ -52,7 +52,7 @@ class Stranger(DaemonCase):
         self.assertIn("Permission denied", self.asked("--config", self.file, "run", "list", code=1).stderr, "one that was named is read")
 
     def test_it_is_not_said_to_be_absent(self) -> None:
-        said = f"{self.file} may not be read by you (uid {NOBODY})"
+        said = f"{self.file} is not readable by you (uid {NOBODY})"
         for is_closed in (False, True):
             with self.subTest(is_closed=is_closed):
                 checked = self.asked("config", "check", code=1)
@@ -80,7 +80,7 @@ class Stranger(DaemonCase):
         (place / "muniment.toml").chmod(0o600)
         for words in (("status",), ("run", "list")):
             said = self.asked(*words, code=4, place=place).stderr
-            self.assertIn(f"You may not read {place}/muniment.toml: where that names another socket, say which: --socket PATH", said)
+            self.assertIn(f"{place}/muniment.toml is not readable by you; if it names another socket, pass --socket PATH", said)
             self.assertNotIn("Start it", said)
 
     def test_the_database_is_denied_and_it_is_said_who_may(self) -> None:
@@ -89,8 +89,8 @@ class Stranger(DaemonCase):
                                (("export", run_id, "--format", "jsonl"), f"muniment --data {self.daemon.data} audit export RUN")):
             with self.subTest(words=words):
                 said = self.asked(*words, code=1).stderr
-                self.assertIn(f"denied: the database is closed to you (uid {NOBODY})", said)
-                self.assertIn("is for root and the user that owns the data folder", said)
+                self.assertIn(f"denied: no permission to open the database (uid {NOBODY})", said)
+                self.assertIn("only root and the owner of the data folder may use its socket folder", said)
                 self.assertIn(instead, said)
                 self.assertNotIn("Is the server running", said)
         with tempfile.TemporaryDirectory() as folder:

@@ -55,7 +55,7 @@ class Imports(Told):
         parent, child = self.told("import", path).stdout.splitlines()
         self.assertRegex(parent, r"^session-\w+  \d+ events  0 artifacts$")
         self.assertRegex(child, r"^└ session\.[\w-]+  \d+ events  0 artifacts$")
-        self.assertEqual(self.told("import", path).stdout.splitlines(), [parent.split()[0] + "  was imported already"])
+        self.assertEqual(self.told("import", path).stdout.splitlines(), [parent.split()[0] + "  is already imported"])
 
     def test_an_export_that_comes_in_again(self) -> None:
         source = self.daemon.folder / "source.json"
@@ -263,7 +263,7 @@ class Twice(Told):
         self.assertIn(f"repaired  {pointer}\n", self.told("recover", self.run_id, "--file", f"{pointer}={good}").stdout)
         self.assertEqual(path.read_text(), "to be lost")
         again = self.told("recover", self.run_id, "--file", f"{pointer}={good}").stdout
-        self.assertIn(f"{pointer}  was as recorded already; nothing was put back\n", again)
+        self.assertIn(f"{pointer}  is already intact; nothing was replaced\n", again)
         self.assertNotIn("repaired", again)
         answer = self.call("run.recover", run_id=self.run_id, repair={"pointer": pointer, "file": str(good)})
         self.assertEqual((answer["as_recorded"], "repaired" in answer), (pointer, False))
@@ -273,7 +273,7 @@ class Twice(Told):
         self.assertEqual(self.told(*start, "first", "--goal", "this").stderr, "")
         again = self.told(*start, "other", "--goal", "else")
         self.assertEqual(again.stdout, f"{self.run_id}.twice\n")
-        self.assertIn("was there already and goes on as it was started", again.stderr)
+        self.assertIn("already exists and continues unchanged", again.stderr)
 
     def test_an_end_that_nobody_judged_is_unknown(self) -> None:
         self.assertEqual(self.told("run", "end", self.run_id).stdout, f"{self.run_id} ended: unknown\n")
@@ -298,7 +298,7 @@ class States(Told):
     def test_filters_that_leave_nothing_tell_no_limit(self) -> None:
         self.call("corpus.ingest", corpus="many", documents=[{"id": f"d{n}", "text": f"Bees dance {n} times.", "tags": ["insects"]} for n in range(120)], wait=True)
         asked = self.told("query", "tag:zzz bees", "--corpus", "many")
-        self.assertIn("nothing that passes the filters fits", asked.stdout + asked.stderr)
+        self.assertIn("no match passes the filters", asked.stdout + asked.stderr)
         self.assertNotIn("100", asked.stdout + asked.stderr)
         [result] = self.call("evidence.retrieve", queries=[{"query": "in:many tag:zzz bees"}])["results"]
         self.assertEqual((result["reason"], "count" in result), ("filtered_out", False))

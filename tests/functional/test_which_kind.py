@@ -37,12 +37,12 @@ class TwoThings(WordsCase):
         self.own = self.note(self.namesake, secret="a pin")
 
     def test_a_number_that_is_a_run_too_is_refused(self) -> None:
-        either = f"Say which is meant: --seq {self.seq} or --run {self.seq}"
+        either = f"Use --seq {self.seq} or --run {self.seq}"
         for words, ways in ((("audit", "redact", self.seq, "--reason", "x"), either), (("audit", "redact", self.seq, "--reason", "x", "--dry-run"), either),
-                            (("audit", "prove", self.seq), either), (("why", self.seq), f"Say which is meant: --seq {self.seq}, or {self.seq}:RUN_SEQ")):
+                            (("audit", "prove", self.seq), either), (("why", self.seq), f"Use --seq {self.seq}, or {self.seq}:RUN_SEQ")):
             with self.subTest(words=words):
                 said = self.muniment(*words, code=1).stderr
-                self.assertIn(f"conflict: {self.seq} may be the seq of an event, and it is the id of a run. {ways}", said)
+                self.assertIn(f"conflict: {self.seq} may be the seq of an event and is also the id of a run. {ways}", said)
         self.assertEqual([self.is_erased(seq) for seq in (self.seq, self.own["seq"])], [False, False])
 
     def test_what_is_said_is_what_is_erased(self) -> None:
@@ -70,14 +70,14 @@ class TwoThings(WordsCase):
         for words in (("audit", "redact", self.seq, "--seq", self.seq, "--reason", "x"), ("audit", "redact", "--reason", "x"), ("audit", "prove"),
                       ("audit", "prove", self.run_id, "--seq", self.seq), ("why",), ("why", self.seq, "--seq", self.seq)):
             with self.subTest(words=words):
-                self.assertRegex(self.muniment(*words, code=1).stderr, "invalid_argument: name (one thing|what is to be proven)")
+                self.assertRegex(self.muniment(*words, code=1).stderr, "invalid_argument: name (one object|the event to prove)")
 
     def test_a_uuid_that_is_an_artifact_and_a_run_is_refused(self) -> None:
         artifact = self.call("artifact.put", run_id=self.run_id, text=f"the bytes of {self.run_id}")
         word = artifact["artifact_id"]
         self.call("run.start", run_id=word, agent={"name": "b"})
         said = self.muniment("audit", "redact", word, "--reason", "x", code=1).stderr
-        self.assertIn(f"conflict: {word} is the id of an artifact and of a run. Say which is meant: --artifact {word} or --run {word}", said)
+        self.assertIn(f"conflict: {word} is the id of both an artifact and a run. Use --artifact {word} or --run {word}", said)
         for option, run_id in (("--artifact", self.run_id), ("--run", word)):
             [planned] = self.lines("audit", "redact", option, word, "--reason", "x", "--dry-run")
             self.assertEqual(planned["run_id"], run_id)

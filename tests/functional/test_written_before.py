@@ -34,7 +34,7 @@ class InFlight(Held):
         self.assertLess(log["size"], int(newest) + 1)
         self.assertGreaterEqual(log["size"] + log["in_flight"], int(newest) + 1)
         told = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "status"], capture_output=True, text=True, timeout=60)
-        self.assertRegex(told.stdout, r"(?m)^log .* events, and \d+ of which Postgres has not said yet whether they are in$")
+        self.assertRegex(told.stdout, r"(?m)^log .* events, and \d+ awaiting the outcome of their commit$")
         self.release()
         for _ in range(sent - answered):
             self.assertIn("result", first.line())

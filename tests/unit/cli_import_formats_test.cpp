@@ -384,10 +384,10 @@ TEST(RecordReader, SaysInWhichLineSomethingIsWrong) {
   const std::pair<const char*, const char*> wrong[] = {
       {"[{\"a\":1},\n{\"b\":", "line 2: the file ends inside the record that begins here"},
       {"[{\"a\":1},\n", "line 2: the file ends inside its list"},
-      {"[{\"a\":1}]\n}", "line 2: something follows the list's end"},
+      {"[{\"a\":1}]\n}", "line 2: unexpected data after the end of the list"},
       {"[{\"a\":1},\n\n,{}]", "line 3: a value was expected in the list"},
       {"{\n\"a\":\"", "line 1: the file ends inside the record that begins here"},
-      {"\n\nhello", "line 3: this is no JSON: neither a list nor an object begins here"},
+      {"\n\nhello", "line 3: not JSON: expected a list or an object"},
       {"{\n}\n]", "line 3: a value was expected"}};
   for (const auto& [text, message] : wrong) {
     std::string error;

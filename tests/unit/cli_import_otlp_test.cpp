@@ -293,10 +293,10 @@ TEST(Otlp, WhatIsNoRequestIsNamedWithItsLineAndWhatItLooksLike) {
   ASSERT_EQ(taken.problems.size(), 5U);
   EXPECT_EQ(
       taken.problems[0],
-      "line 2: this is no OTLP/JSON: it has no list \"resourceSpans\"; it looks like tau-bench (--format tau-bench)");
+      "line 2: this is not OTLP/JSON: it has no list \"resourceSpans\"; it looks like tau-bench (--format tau-bench)");
   EXPECT_NE(taken.problems[1].find("line 3: "), std::string::npos);
   EXPECT_NE(taken.problems[2].find("metrics"), std::string::npos);
-  EXPECT_NE(taken.problems[3].find("line 5: a span is no object"), std::string::npos);
+  EXPECT_NE(taken.problems[3].find("line 5: a span is not an object"), std::string::npos);
 }
 
 TEST(ImportGuess, EveryGoldenTraceLooksLikeItsFormat) {

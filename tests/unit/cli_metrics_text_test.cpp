@@ -41,7 +41,7 @@ TEST(MetricsReader, WhatIsNoSampleIsRefusedWithItsLine) {
                            "a{b=\"c\"}1\n", "a{=\"c\"} 1\n"}) {
     const auto metrics = parse_metrics("# HELP\nfirst 1\n" + std::string(text));
     ASSERT_FALSE(metrics) << text;
-    EXPECT_EQ(metrics.error().message, "line 3 of the metrics is no sample");
+    EXPECT_EQ(metrics.error().message, "line 3 of the metrics is not a sample");
   }
   EXPECT_FALSE(parse_metrics("a 1"));
 }

@@ -120,9 +120,9 @@ TEST(Timeline, OnlyAStepThatWasBegunBeforeTheInterruptionGoesOnAfterIt) {
       step(5, "step.started", "turn 2", "c"),
       step(6, "step.started", "turn 1", "d"),
   });
-  const std::size_t first = text.find("goes on after the interruption");
+  const std::size_t first = text.find("continues after the interruption");
   EXPECT_EQ(text.substr(text.rfind('\n', first) + 1).find("turn 1") == std::string::npos, false) << text;
-  EXPECT_EQ(text.find("goes on after the interruption", first + 1), std::string::npos) << text;
+  EXPECT_EQ(text.find("continues after the interruption", first + 1), std::string::npos) << text;
 }
 
 TEST(Timeline, EscapesAndDirectionMarksAreShownAndNotObeyed) {

@@ -1,13 +1,13 @@
-"""Muniment from Python: the standard library, no dependencies, Python 3.11.
+"""Python client of Muniment; uses only the standard library of Python 3.11.
 
     import muniment
 
     with muniment.run(agent="coder", goal="fix the tests") as run:
         with run.tool("pytest", {"k": "parser"}, kind="command") as call:
             call.returns("12 passed")
-        paid = run.step("charge", charge, order)    # once in this run: a resumed run has the recorded result
+        paid = run.step("charge", charge, order)    # runs once; a resumed run returns the recorded result
 
-    @muniment.tool                      # recorded in whichever run is open, and plainly called in none
+    @muniment.tool                      # recorded in the current run; not recorded outside a run
     def search(text: str) -> list[str]: ...
 
     muniment.remember("home", "Kim lives in Porto.", source="run://chat-1")
@@ -16,8 +16,8 @@
     async with muniment.run(agent="coder") as run:
         await run.message("user", "fix the tests")
 
-`client.py` speaks the protocol, `place.py` finds and starts the daemon, `runs.py` and `steps.py` are the helpers above,
-`asyncio_runs.py` the same for asyncio, `memory.py` remembers and recalls, `content.py` says what becomes of a Python value in an event.
+`client.py` implements the protocol, `place.py` finds and starts the daemon, `runs.py` and `steps.py` contain the helpers above,
+`asyncio_runs.py` the same for asyncio, `memory.py` remember and recall, `content.py` the conversion of Python values to JSON.
 """
 from .asyncio_runs import AsyncRun
 from .client import Client, Json, Subscription, connect

@@ -1,7 +1,7 @@
-"""A run for asyncio: the methods of `Run`, awaited. Each is sent from a thread, so that the loop never waits for a commit.
+"""Runs for asyncio: the methods of `Run` as coroutines. Each sends from a thread, so that the loop never blocks on a commit.
 
-A task that is cancelled while something is being recorded leaves it to the thread, which finishes it: what was sent may be in
-the log, as with every write whose outcome was not awaited.
+If a task is cancelled during a call, the thread finishes the call, so the write may be recorded, like any write whose outcome was
+not awaited.
 """
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ R = TypeVar("R")
 
 
 class AsyncRun:
-    """`run` is the blocking one, for what is not here."""
+    """`run`: the blocking run, for operations that have no coroutine here."""
 
     def __init__(self, run: Run):
         self.run, self.run_id, self.resumed = run, run.run_id, run.resumed
 
     @property
     def client(self) -> Client:
-        """The blocking client of the run."""
+        """Returns the blocking client of the run."""
         return self.run.client
 
     async def append(self, type: str, body: Mapping[str, Any], **more: Any) -> Json:
@@ -87,7 +87,7 @@ class AsyncRun:
 
 
 class AsyncStepBlock:
-    """The result of `run.step(key)`: an asynchronous context manager, and a decorator for a function that is the step."""
+    """The result of `run.step(key)`: an asynchronous context manager and a decorator for the function of the step."""
 
     def __init__(self, run: Run, key: str, kind: str = "task", step_id: Optional[str] = None):
         self._run, self._opening = run, (key, kind, step_id)
@@ -96,7 +96,7 @@ class AsyncStepBlock:
 
     async def __aenter__(self) -> Step:
         if self._step is not None:
-            raise ValueError("this step is open already: run.step(…) makes another one")
+            raise ValueError("this step is already open; call run.step(…) again for another one")
         self._step = await asyncio.to_thread(self._run.begin_step, *self._opening)
         self._inside = contextlib.ExitStack()
         self._inside.enter_context(within(self._step))
@@ -104,7 +104,7 @@ class AsyncStepBlock:
 
     async def __aexit__(self, kind: Optional[type[BaseException]], raised: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:
-        assert self._step is not None and self._inside is not None, "left without being entered"
+        assert self._step is not None and self._inside is not None, "exited without being entered"
         self._inside.close()
         step, self._step = self._step, None
         await asyncio.shield(asyncio.to_thread(self._run.end_step, step, raised))
@@ -124,7 +124,7 @@ class AsyncStepBlock:
 
 
 class AsyncCall:
-    """A call that begins when it is entered."""
+    """A call that begins on entry."""
 
     def __init__(self, begin: Any, *args: Any, **more: Any):
         self._begin, self._args, self._more = begin, args, more
@@ -147,5 +147,5 @@ class AsyncCall:
 
     def _begun(self) -> Call:
         if self._call is None:
-            raise ValueError("the call has not begun: async with run.tool(…) as call")
+            raise ValueError("the call has not begun; use: async with run.tool(…) as call")
         return self._call

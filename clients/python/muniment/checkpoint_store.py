@@ -1,8 +1,8 @@
-"""Checkpoints and pending writes of threads, packed as they are in the log.
+"""Stores checkpoints and pending writes of threads in the form in which the log holds them.
 
 A run's working state holds, for each namespace, the values of its newest checkpoint: `langgraph["ns:<namespace>"]` = {id, parent, head,
-metadata, channels}. A checkpoint is written as the difference from what the state holds, which the daemon refuses once any other event
-is in the run (`expected_run_seq`). After some attempts it is written whole, which needs no promise of the state.
+metadata, channels}. A checkpoint is written as the difference from the state, which the daemon refuses if another event was appended to
+the run in the meantime (`expected_run_seq`). After several attempts it is written in full, independent of the state.
 """
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from . import Client, Json, MunimentError
 from .checkpoint_threads import CHECKPOINT, DELETED, WRITES, Catalogue, Entry, Threads, run_of, step_of
 from .checkpoint_values import Packed, Values
 
-NAMESPACES_MAX = 16                # in the state of a run; an older one leaves it, and is read as of its events
-LEAVING_MAX = 8                    # namespaces that leave it at once: other writers may have added some
-DIFFERENCES_MAX = 3                # attempts to write a difference, while other processes write into the same run
-BODY_BYTES_MAX = 32 * 1024         # of writes or deletions in one event
-Held = dict[str, Any]              # what the state has of a namespace
-HeldOf = Callable[[str, Optional[Held]], Held]   # from the run and what the state has
+NAMESPACES_MAX = 16                # in the state of a run; older ones are removed and read as of their events
+LEAVING_MAX = 8                    # namespaces removed at once, since other writers may have added some
+DIFFERENCES_MAX = 3                # attempts to write a difference while other processes write to the same run
+BODY_BYTES_MAX = 32 * 1024         # limit for writes or deletions in one event
+Held = dict[str, Any]              # the part of the state for a namespace
+HeldOf = Callable[[str, Optional[Held]], Held]   # (run, part of the state) → new part
 
 
 class Write(NamedTuple):
     task_id: str
     task_path: str
-    place: int      # in the list of the task's writes; below 0 for a special write
+    place: int      # index in the task's writes; negative for a special write
     channel: str
     value: Packed
 
     @property
     def order(self) -> tuple[str, str, int]:
-        """The order in which a superstep applies them."""
+        """Sort key in the order in which a superstep applies writes."""
         return self.task_path, self.task_id, self.place
 
 
 class Store:
-    """All methods take threads by their id in LangGraph."""
+    """Methods take the LangGraph id of a thread."""
 
     def __init__(self, client: Client, threads: Threads):
         self._client, self.threads = client, threads
@@ -46,11 +46,11 @@ class Store:
         """A checkpoint's values."""
         found, _ = self._state(run_of(thread), entry.ns, asof=entry.seq)
         if found is None or found["id"] != entry.id:
-            raise MunimentError(f"checkpoint {entry.id}: the state as of seq {entry.seq} does not hold it. Its event was erased", "not_found")
+            raise MunimentError(f"checkpoint {entry.id}: missing from the state as of seq {entry.seq}, since its event was erased", "not_found")
         return found
 
     def _state(self, run_id: str, ns: str, **more: Any) -> tuple[Optional[Held], int]:
-        """What the state holds of a namespace, and the run_seq of its last event."""
+        """Returns the part of the state for a namespace and the run_seq of the last event."""
         try:
             path = f"/working/langgraph/{_escaped(_key(ns))}"
             found = self._client.again(lambda: self._client.rehydrate(run_id, path=path, **more))
@@ -61,7 +61,7 @@ class Store:
             raise
 
     def put(self, thread: str, event: Json, held_of: HeldOf) -> None:
-        """`event`: the body of the checkpoint's. `held_of` packs its values, beside what the state holds of the namespace."""
+        """`event`: the body of the checkpoint event. `held_of` packs its values, given the part of the state for the namespace."""
 
         def write(run_id: str) -> None:
             with self.threads.writing(run_id):
@@ -73,12 +73,12 @@ class Store:
         self.threads.write(thread, write)
 
     def _put_difference(self, run_id: str, catalogue: Catalogue, event: Json, held_of: HeldOf) -> bool:
-        """False where the state holds nothing of the namespace, or another event was first."""
+        """Returns False if the state lacks the namespace or another event was appended first."""
         base, run_seq = self._state(run_id, event["ns"]) if event["ns"] in catalogue.recent(NAMESPACES_MAX) else (None, -1)
         if base is None:
             return False
         held = held_of(run_id, base)
-        if _artifacts(held) - _artifacts(base):   # each was an event of the run
+        if _artifacts(held) - _artifacts(base):   # each artifact adds an event to the run
             now, run_seq = self._state(run_id, event["ns"])
             if now != base:
                 return False
@@ -86,7 +86,7 @@ class Store:
             self._append(run_id, event, [_difference(event["ns"], base, held)], expected_run_seq=run_seq + 1)
             return True
         except MunimentError as error:
-            if error.code in ("conflict", "invalid_argument"):   # of what the state holds now, the difference may be none
+            if error.code in ("conflict", "invalid_argument"):   # the difference may no longer apply to the current state
                 return False
             raise
 
@@ -100,7 +100,7 @@ class Store:
     # ---- pending writes
 
     def put_writes(self, thread: str, ns: str, id: str, writes_of: Callable[[str], Sequence[Write]]) -> None:
-        """Writes of one task. `writes_of` packs them for the run."""
+        """Stores the writes of one task. `writes_of` packs them for the run."""
 
         def write(run_id: str) -> None:
             with self.threads.writing(run_id):
@@ -111,7 +111,7 @@ class Store:
         self.threads.write(thread, write)
 
     def _listed(self, run_id: str, writes: Sequence[Write]) -> Json:
-        """The writes in their event's body, or the artifact that holds them."""
+        """Returns the members with the writes, or with the artifact that holds them."""
         listed = [[one.place, one.channel, one.value] for one in writes]
         text = json.dumps(listed, ensure_ascii=False).encode()
         if len(text) <= BODY_BYTES_MAX:
@@ -119,11 +119,11 @@ class Store:
         return {"ref": self._client.put(run_id, text, mime_type="application/json")["artifact_id"]}
 
     def writes(self, thread: str, catalogue: Catalogue, entry: Entry) -> list[Write]:
-        """A checkpoint's, wherever in the log they are."""
+        """Returns the writes of a checkpoint, wherever in the log they are."""
         return self._by_checkpoint(thread, catalogue, step_id=step_of(entry.ns, entry.id)).get((entry.ns, entry.id), [])
 
     def _by_checkpoint(self, thread: str, catalogue: Catalogue, **more: Any) -> dict[tuple[str, str], list[Write]]:
-        """A task has one error, interrupt and resume, the newest; of its other writes the first of each place stays."""
+        """Keeps the newest error, interrupt and resume of each task, and the first of its other writes at each index."""
         kept: dict[tuple[str, str], dict[tuple[str, int], Write]] = {}
         for event in self.threads.events(run_of(thread), [WRITES], **more):
             body = event.get("body")
@@ -138,7 +138,7 @@ class Store:
     # ---- whole threads
 
     def delete(self, thread: str, entries: Optional[Iterable[Entry]] = None) -> None:
-        """Some checkpoints with their writes, or all. The events remain in the log."""
+        """Deletes some or all checkpoints with their writes. The events remain in the log."""
         if self.threads.catalogue(thread) is None:
             return
         if entries is None:
@@ -149,7 +149,7 @@ class Store:
             self.threads.write(thread, lambda run_id: _ignore(self._client.append_all(run_id, events)))
 
     def copy(self, source: str, target: str, values: Values) -> None:
-        """All checkpoints and writes. Long values become artifacts of the target's run."""
+        """Copies all checkpoints and writes. Long values become artifacts of the target's run."""
         catalogue = self.threads.catalogue(source)
         if catalogue is None or source == target:
             return
@@ -193,7 +193,7 @@ def _operations(patch: list[Json]) -> Json:
 
 
 def _whole(ns: str, held: Held, recent: Sequence[str]) -> list[Json]:
-    """All of a namespace, whatever the state has of it. The oldest namespaces leave the state where there are too many."""
+    """Returns a patch that replaces a whole namespace. The oldest namespaces are removed from the state if there are too many."""
     others = [one for one in recent if one != ns]
     leaving = {_key(one): None for one in others[:max(0, len(others) - NAMESPACES_MAX + 1)]}
     return [_merge({"langgraph": leaving}), _operations([{"op": "add", "path": f"/langgraph/{_escaped(_key(ns))}", "value": held}])]
@@ -211,7 +211,7 @@ def _difference(ns: str, base: Held, held: Held) -> Json:
 
 
 def _parts(names: list[list[str]]) -> list[list[list[str]]]:
-    """Such that each fits into an event."""
+    """Splits the items so that each part fits into an event."""
     parts: list[list[list[str]]] = []
     room = 0
     for name in names:
@@ -225,4 +225,4 @@ def _parts(names: list[list[str]]) -> list[list[list[str]]]:
 
 
 def _ignore(_: object) -> None:
-    """For a lambda whose result does not matter."""
+    """Discards the result of a lambda."""

@@ -1,12 +1,12 @@
-"""Threads as runs: which run a thread is, and which checkpoints it has.
+"""Maps threads to runs and catalogues their checkpoints.
 
-The events of a thread, all in its run; those of one checkpoint share a step_id:
+All events of a thread are in its run; those of one checkpoint share a step_id:
 
     x.langgraph.checkpoint  {ns, id, parent, about}                    the state as of this event has the checkpoint's values
     x.langgraph.writes      {ns, id, task_id, task_path, writes|ref}   pending writes of a checkpoint, before or after it in the log
-    x.langgraph.deleted     {all: true} or {checkpoints: [[ns, id]]}   what is before this event no longer counts
+    x.langgraph.deleted     {all: true} or {checkpoints: [[ns, id]]}   earlier events no longer count
 
-A catalogue follows the first and the last; it is read on from where it ended, so that each use costs one page of new events.
+A catalogue is built from the first and the last type. Each use reads only new events, usually one page.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from . import Client, Json, MunimentError
 
 CHECKPOINT, WRITES, DELETED = "x.langgraph.checkpoint", "x.langgraph.writes", "x.langgraph.deleted"
 LABELS = {"langgraph": "thread"}
-CATALOGUES_MAX = 32         # threads whose catalogues stay in memory
+CATALOGUES_MAX = 32         # catalogues kept in memory
 EVENTS_PER_PAGE = 1000
 BEHIND_PAUSE_S = 0.02
 
@@ -40,13 +40,13 @@ class Catalogue:
     """The checkpoints of one run, by namespace and id."""
 
     def __init__(self) -> None:
-        self.reading_on = threading.Lock()   # held while its events are asked for
+        self.reading_on = threading.Lock()   # held while events are read
         self.writing = threading.Lock()
         self.next_run_seq = 0
         self._lock = threading.Lock()
         self._entries: dict[str, dict[str, Entry]] = {}
-        self._recent: dict[str, None] = {}                # namespaces, by their last checkpoint
-        self._deleted: dict[tuple[str, str], int] = {}    # the run_seq up to which a checkpoint is deleted
+        self._recent: dict[str, None] = {}                # namespaces in order of their last checkpoint
+        self._deleted: dict[tuple[str, str], int] = {}    # run_seq up to which a checkpoint is deleted
         self._all_deleted = -1
 
     def add(self, events: list[Json]) -> None:
@@ -74,19 +74,19 @@ class Catalogue:
                 self._deleted[ns, id] = event["run_seq"]
 
     def entries(self, ns: Optional[str] = None) -> list[Entry]:
-        """The newest first: of one namespace, or of all."""
+        """Returns the entries of one namespace or of all, newest first."""
         with self._lock:
             found = self._entries.values() if ns is None else [self._entries.get(ns, {})]
             return sorted((entry for one in found for entry in one.values()), key=lambda entry: entry.id, reverse=True)
 
     def find(self, ns: str, id: Optional[str]) -> Optional[Entry]:
-        """A checkpoint, or the newest: the greatest id, since ids grow with time."""
+        """Returns a checkpoint, or the newest one, which has the greatest id."""
         with self._lock:
             found = self._entries.get(ns, {})
             return found.get(max(found, default="") if id is None else id)
 
     def recent(self, count: int) -> list[str]:
-        """The namespaces with the newest checkpoints, the newest last."""
+        """Returns the namespaces with the newest checkpoints, newest last."""
         with self._lock:
             return list(self._recent)[-count:]
 
@@ -106,7 +106,7 @@ class Threads:
     # ---- reading
 
     def catalogue(self, thread: str, *, anew: bool = False) -> Optional[Catalogue]:
-        """What the thread has now; None where there is no such thread. `anew` reads all of it: events may have been erased."""
+        """Returns the current catalogue; None if the thread does not exist. `anew` reads it again from the start, after an erasure."""
         run_id = run_of(thread)
         if anew:
             with self._lock:
@@ -133,7 +133,7 @@ class Threads:
         return self.pages("event.list", "events", {"run_id": run_id, "types": types, "limit": EVENTS_PER_PAGE, **more})
 
     def await_list(self) -> None:
-        """Returns when run.list, which follows the log, has what is in the log now."""
+        """Returns after run.list, which follows the log, includes all current events."""
         size = self.ask("server.status")["log"]["size"]
         end = time.monotonic() + self._client.retry_for_s
         while self.ask("server.status")["followers"].get("run", size) < size and time.monotonic() < end:
@@ -154,7 +154,7 @@ class Threads:
     # ---- writing
 
     def open(self, thread: str) -> str:
-        """The thread's run, started where it is missing."""
+        """Returns the run of the thread; starts it if it is missing."""
         run_id = run_of(thread)
         if run_id not in self._opened:
             self.ask("run.start", run_id=run_id, agent={"name": self._agent}, external_id=thread, labels=LABELS, reopen=True)
@@ -162,11 +162,11 @@ class Threads:
         return run_id
 
     def writing(self, run_id: str) -> threading.Lock:
-        """Held by writers of a run in this process: each would refuse the others' differences."""
+        """Returns the lock for writers of a run in this process, whose differences would otherwise conflict."""
         return self._known(run_id).writing
 
     def write(self, thread: str, write: Callable[[str], None]) -> None:
-        """`write` with the thread's run. Where that has ended meanwhile, it is opened and written again."""
+        """Calls `write` with the thread's run. If the run has ended in the meantime, reopens it and writes again."""
         try:
             write(self.open(thread))
         except MunimentError as error:
@@ -183,6 +183,6 @@ def run_of(thread: str) -> str:
 
 
 def step_of(ns: str, id: str) -> str:
-    """The step_id of a checkpoint's events: its id, and a hash of its namespace below the root."""
+    """Returns the step_id of a checkpoint's events: its id and, below the root, a hash of its namespace."""
     own = id if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", id) else hashlib.sha256(id.encode()).hexdigest()[:32]
     return f"{own}.{hashlib.sha256(ns.encode()).hexdigest()[:16]}" if ns else own

@@ -1,4 +1,4 @@
-"""Values as they are in the log: [type, how, text]. The text is the value's own, base64 of its bytes, or the id of the artifact that holds them."""
+"""Encodes values for the log as [type, how, text]. The text is the value itself, base64 of its bytes, or the id of an artifact."""
 from __future__ import annotations
 
 import base64
@@ -7,8 +7,8 @@ from typing import Any, Mapping, Optional, Protocol, Sequence
 
 from . import Client
 
-INLINE_BYTES_MAX = 8 * 1024         # of a value in an event or a state; a longer one is an artifact
-CHANNELS_BYTES_MAX = 128 * 1024     # of all inline values of a checkpoint; with more, shorter values become artifacts, too
+INLINE_BYTES_MAX = 8 * 1024         # per value in an event or a state; a longer value becomes an artifact
+CHANNELS_BYTES_MAX = 128 * 1024     # all inline values of a checkpoint; above it, shorter values become artifacts, too
 SHORTER_BYTES_MAX = (INLINE_BYTES_MAX, 1024, 256, 0)
 
 Packed = Sequence[str]
@@ -21,14 +21,14 @@ class Serde(Protocol):
 
 
 class JsonSerde:
-    """Plain JSON and bytes. A value that JSON would change is refused."""
+    """Serializes plain JSON and bytes. A value that does not survive JSON unchanged is refused."""
 
     def dumps_typed(self, obj: Any) -> Typed:
         if isinstance(obj, bytes):
             return "bytes", obj
         text = json.dumps(obj, ensure_ascii=False, allow_nan=False)
         if json.loads(text) != obj:
-            raise TypeError(f"{type(obj).__name__} is not the same after JSON: give MunimentSaver a serde that knows it")
+            raise TypeError(f"{type(obj).__name__} does not survive JSON unchanged: pass MunimentSaver a serde that supports it")
         return "json", text.encode()
 
     def loads_typed(self, data: Typed) -> Any:
@@ -45,7 +45,7 @@ class Values:
         return self._place(run_id, self._serde.dumps_typed(value), INLINE_BYTES_MAX)
 
     def pack_channels(self, run_id: str, values: Mapping[str, Any], kept: Mapping[str, Packed]) -> dict[str, Packed]:
-        """`values` packed, beside what is packed already. The more values there are, the shorter are those that stay inline."""
+        """Packs `values`, in addition to values packed before. The more values, the lower the limit for inline values."""
         typed = {name: self._serde.dumps_typed(value) for name, value in values.items()}
         left = CHANNELS_BYTES_MAX - sum(len(packed[2]) for packed in kept.values())
 
@@ -59,7 +59,7 @@ class Values:
         return self._serde.loads_typed((packed[0], self._data(packed)))
 
     def copied(self, packed: Packed, run_id: str) -> Packed:
-        """The same value for another run, which gets an artifact of its own."""
+        """Copies a value to another run, which gets its own artifact."""
         return self._place(run_id, (packed[0], self._data(packed)), -1) if packed[1] == "artifact" else packed
 
     def _place(self, run_id: str, typed: Typed, bytes_max: int) -> Packed:
@@ -77,5 +77,5 @@ class Values:
 
 
 def _plain(data: bytes) -> Optional[str]:
-    """The text, unless it escapes characters that the log's JSON cannot hold."""
+    """Returns the text, or None if it escapes characters that the log's JSON cannot contain."""
     return None if b"\\u0000" in data or b"\\ud" in data.lower() else data.decode()

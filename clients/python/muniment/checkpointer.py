@@ -1,13 +1,13 @@
-"""A checkpointer for LangGraph on top of state patches: a thread is a run, and each checkpoint a change of its working state.
+"""A checkpointer for LangGraph based on state patches: a thread is a run, and each checkpoint changes its working state.
 
     graph = builder.compile(checkpointer=MunimentSaver("/var/lib/muniment"))
 
-`put` appends one state.patched with the channels that changed and, in the same commit, x.langgraph.checkpoint: the state as of
-there *is* the checkpoint, so that history needs no copies. Pending writes are x.langgraph.writes. They belong to a checkpoint by
-its namespace and id; in the log they may precede it, as they do with the durability "async".
+`put` appends one state.patched with the changed channels and, in the same commit, x.langgraph.checkpoint. The state as of that
+event is the checkpoint, so that history needs no copies. Pending writes are events x.langgraph.writes, which name their checkpoint
+by namespace and id and may precede it in the log, as they do with the durability "async".
 
-Where langgraph is installed, the saver is one of its BaseCheckpointSavers and uses its serializer. Without it, values are JSON or
-bytes; a `serde` of your own has dumps_typed and loads_typed.
+If langgraph is installed, the saver is a BaseCheckpointSaver and uses its serializer. Otherwise values are JSON or bytes; a custom
+`serde` provides dumps_typed and loads_typed.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .checkpoint_values import JsonSerde, Packed, Values
 __all__ = ["CheckpointTuple", "JsonSerde", "MunimentSaver"]
 
 PendingWrites = list[tuple[str, str, Any]]   # (task_id, channel, value)
-ABOUT = ("source", "step", "run_id")         # of the metadata, also in the event: listing by them reads no state
+ABOUT = ("source", "step", "run_id")         # metadata copied to the event, so that listing by them reads no state
 ABOUT_CHARACTERS_MAX = 256
 
 
@@ -47,7 +47,7 @@ def _langgraph() -> Any:
 _base = _langgraph()
 _Base: Any = _base.BaseCheckpointSaver if _base else object
 CheckpointTuple: Any = _base.CheckpointTuple if _base else Tuple
-# A task has one write of each of these, the newest; its other writes have their place in the list.
+# A task keeps only its newest write to each of these channels; other writes keep their index in the list.
 SPECIAL: dict[str, int] = getattr(_base, "WRITES_IDX_MAP", {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4})
 NOT_METADATA: set[str] = getattr(_base, "EXCLUDED_METADATA_KEYS", {
     "thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "langgraph_step", "langgraph_node", "langgraph_triggers", "langgraph_path",
@@ -55,7 +55,7 @@ NOT_METADATA: set[str] = getattr(_base, "EXCLUDED_METADATA_KEYS", {
 
 
 class MunimentSaver(_Base):  # type: ignore[misc]
-    """Threads and event loops may share it. `close()` it, or use it in a `with`."""
+    """Thread-safe; event loops may share it. Call `close()`, or use it in a `with` statement."""
 
     def __init__(self, data: Union[str, os.PathLike[str], None] = None, *, agent: str = "langgraph", serde: Any = None):
         if _base:
@@ -74,7 +74,7 @@ class MunimentSaver(_Base):  # type: ignore[misc]
         self.client.close()
 
     def get_next_version(self, current: Any, channel: Any = None) -> Any:
-        """Greater than `current`, and no other branch's: equal versions of a channel are equal values."""
+        """Returns a version greater than `current` and unique among branches, so that equal versions imply equal values."""
         if isinstance(current, (int, float)):
             return current + 1
         count = int(current.split(".")[0]) if current else 0
@@ -83,7 +83,7 @@ class MunimentSaver(_Base):  # type: ignore[misc]
     # ---- writing
 
     def put(self, config: Json, checkpoint: Json, metadata: Json, new_versions: Json) -> Json:
-        """Stores a checkpoint, in the place of one with the same id, and returns the config that names it."""
+        """Stores a checkpoint, replacing one with the same id, and returns the config that names it."""
         thread, ns, parent = _place(config)
         merged = _metadata(config, metadata)
         values = self._values()
@@ -100,7 +100,7 @@ class MunimentSaver(_Base):  # type: ignore[misc]
         return _config(config, ns, checkpoint["id"])
 
     def _unchanged(self, checkpoint: Json, new_versions: Json, base: Optional[Held]) -> dict[str, Packed]:
-        """Channels that the state holds in the same version. Versions that are numbers may be those of another branch."""
+        """Returns channels with the same version in the state. Numeric versions may belong to another branch and do not count."""
         if base is None:
             return {}
         before: Json = self._values().unpack(base["head"]).get("channel_versions", {})
@@ -110,7 +110,7 @@ class MunimentSaver(_Base):  # type: ignore[misc]
                 and versions[name] == before.get(name)}
 
     def put_writes(self, config: Json, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = "") -> None:
-        """Stores what a task has written towards the next checkpoint."""
+        """Stores the writes of a task for the next checkpoint."""
         thread, ns, _ = _place(config)
         values = self._values()
 
@@ -121,11 +121,11 @@ class MunimentSaver(_Base):  # type: ignore[misc]
         self._store.put_writes(thread, ns, config["configurable"]["checkpoint_id"], packed)
 
     def delete_thread(self, thread_id: str) -> None:
-        """The thread has no checkpoints from here on. The log keeps its events: `muniment audit redact --run` erases them."""
+        """Deletes all checkpoints of the thread. The events remain in the log; `muniment audit redact --run` erases them."""
         self._store.delete(str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Deletes the checkpoints, of all threads, whose metadata have one of these as `run_id`."""
+        """Deletes the checkpoints of all threads whose metadata has one of these as `run_id`."""
         for thread in self._threads() if run_ids else []:
             catalogue = self._store.threads.catalogue(thread)
             self._store.delete(thread, [entry for entry in catalogue.entries() if entry.about.get("run_id") in run_ids] if catalogue else [])
@@ -135,9 +135,9 @@ class MunimentSaver(_Base):  # type: ignore[misc]
         self._store.copy(str(source_thread_id), str(target_thread_id), self._values())
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Deletes all checkpoints ("delete"), or all but the newest of each namespace and those that its delta channels need."""
+        """Deletes all checkpoints ("delete"), or all except the newest of each namespace and those that its delta channels need."""
         if strategy not in ("keep_latest", "delete"):
-            raise ValueError(f"strategy is {strategy!r}: keep_latest or delete")
+            raise ValueError(f"strategy is {strategy!r}; expected keep_latest or delete")
         for thread in map(str, thread_ids):
             if strategy == "delete":
                 self._store.delete(thread)
@@ -146,7 +146,7 @@ class MunimentSaver(_Base):  # type: ignore[misc]
                 self._store.delete(thread, [entry for entry in catalogue.entries() if (entry.ns, entry.id) not in kept])
 
     def _needed(self, thread: str, catalogue: Catalogue) -> set[tuple[str, str]]:
-        """The newest checkpoint of each namespace, and its ancestors back to a value of each of its delta channels."""
+        """Returns the newest checkpoint of each namespace and its ancestors back to a full value of each delta channel."""
         needed: set[tuple[str, str]] = set()
         for ns in {entry.ns for entry in catalogue.entries()}:
             entry = catalogue.find(ns, None)
@@ -163,7 +163,7 @@ class MunimentSaver(_Base):  # type: ignore[misc]
     # ---- reading
 
     def get_tuple(self, config: Json) -> Any:
-        """The checkpoint that the config names, or the newest; None where there is none."""
+        """Returns the checkpoint that the config names, or the newest; None if there is none."""
         thread, ns, checkpoint_id = _place(config)
         catalogue = self._store.threads.catalogue(thread)
         entry = catalogue.find(ns, checkpoint_id) if catalogue else None
@@ -175,7 +175,7 @@ class MunimentSaver(_Base):  # type: ignore[misc]
 
     def list(self, config: Optional[Json], *, filter: Optional[Json] = None, before: Optional[Json] = None,
              limit: Optional[int] = None) -> Iterator[Any]:
-        """The newest first: of the config's thread, or of each; `filter` by metadata, `before` another checkpoint."""
+        """Yields the checkpoints of the config's thread, or of all, newest first; `filter` by metadata, `before` another checkpoint."""
         wanted = config["configurable"] if config else {}
         end = before["configurable"].get("checkpoint_id") if before else None
         left = limit
@@ -223,7 +223,7 @@ class MunimentSaver(_Base):  # type: ignore[misc]
     def _values(self) -> Values:
         return Values(self.client, self.serde)
 
-    # ---- the same for asyncio, from threads
+    # ---- the same for asyncio, run in threads
 
     async def aget_tuple(self, config: Json) -> Any:
         return await asyncio.to_thread(self.get_tuple, config)
@@ -266,7 +266,7 @@ def _config(place: Json, ns: str, checkpoint_id: str) -> Json:
 
 
 def _metadata(config: Json, metadata: Json) -> Json:
-    """With the plain values of the config, by which `list` can filter."""
+    """Returns the metadata with the plain values of the config, by which `list` can filter."""
     added = {key: value for part in (config.get("configurable"), config.get("metadata")) for key, value in (part or {}).items()
              if key not in NOT_METADATA and not key.startswith("__") and isinstance(value, (str, int, float))}
     return {**added, **metadata}
@@ -279,5 +279,5 @@ def _is_short(value: Any) -> bool:
 
 
 def _may_match(entry: Entry, filter: Optional[Json]) -> bool:
-    """False where what the event says of the metadata already differs."""
+    """Returns False if the metadata in the event already differs."""
     return all(entry.about.get(key, value) == value for key, value in (filter or {}).items())

@@ -1,7 +1,7 @@
-"""What becomes of a Python value in an event: strict JSON, whatever it was, and nothing of a text lost.
+"""Converts Python values for events: any value becomes strict JSON, and no text is lost.
 
-A body is strict I-JSON of at most 60 KiB (docs/format.md). What a tool returned can be anything: bytes, megabytes, text
-with NULs or with bytes that were not UTF-8. Such a text becomes an artifact, byte for byte, and the event refers to it.
+A body is strict I-JSON of at most 60 KiB (docs/format.md). A tool may return anything: bytes, megabytes, text with NULs or
+with bytes that are not UTF-8. Such a text becomes an artifact, byte for byte, and the event refers to it.
 """
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any, Callable
 
 from .client import Json
 
-TEXT_BYTES_MAX = 256 * 1024   # a longer text is sent as an artifact: a request's line ends at 1 MiB
-DEPTH_MAX = 32                # of a value; the protocol ends at 64
-WORD_CHARACTERS_MAX = 256     # of a name, a type, a call_id
+TEXT_BYTES_MAX = 256 * 1024   # a longer text becomes an artifact, since a request line has at most 1 MiB
+DEPTH_MAX = 32                # nesting of a value; the protocol allows 64
+WORD_CHARACTERS_MAX = 256     # limit for a name, a type or a call_id
 PREVIEW_CHARACTERS_MAX = 400
 
-Put = Callable[[bytes, str], Json]   # bytes and their type → what artifact.put answers
+Put = Callable[[bytes, str], Json]   # bytes and type → result of artifact.put
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """The value as JSON takes it. What JSON has no word for is its repr; a float that is none, its text."""
+    """Returns the value as JSON. An unsupported value becomes its repr, a non-finite float its text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -39,17 +39,17 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def clean(text: str) -> str:
-    """Without what strict JSON refuses: NULs and lone surrogates."""
+    """Replaces characters that strict JSON refuses: NULs and lone surrogates."""
     return text.replace("\0", "\ufffd") if text.isascii() else text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def word(text: str) -> str:
-    """A name that a schema takes: not empty, not longer than it may be."""
+    """Returns a name that the schemas accept: nonempty and within the length limit."""
     return clean(text)[:WORD_CHARACTERS_MAX] or "?"
 
 
 def parts(value: Any, put: Put) -> list[Json]:
-    """A content list: text is text, bytes are an artifact, parts stay what they are, the rest is its JSON."""
+    """Returns a content list: text as text, bytes as an artifact, parts unchanged, other values as JSON."""
     if value is None:
         return []
     if isinstance(value, (bytes, bytearray)):
@@ -63,14 +63,14 @@ def parts(value: Any, put: Put) -> list[Json]:
 
 
 def error(raised: BaseException) -> Json:
-    """An exception as the schemas have it: error_type, message, stack."""
+    """Returns an exception in the form of the schemas: error_type, message, stack."""
     stack = "".join(traceback.format_exception(raised))
     return {"error_type": word(type(raised).__name__), "message": clean(str(raised) or repr(raised))[:4096],
             "stack": clean(stack)[-8192:]}
 
 
 def fresh_key() -> str:
-    """An idempotency key: a request that is sent again under it is the same request."""
+    """Returns an idempotency key, which makes a repeated request safe."""
     return str(uuid.uuid4())
 
 
@@ -83,7 +83,7 @@ def _kept(data: bytes, mime_type: str, put: Put) -> Json:
 
 
 def _bytes_of(text: str) -> bytes:
-    """What was read with surrogateescape becomes the bytes it was."""
+    """Restores the original bytes of text decoded with surrogateescape."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -1,11 +1,11 @@
-"""What the client raises."""
+"""Exceptions of the client."""
 from __future__ import annotations
 
 from typing import Any, Optional
 
 
 class MunimentError(Exception):
-    """The daemon refused. `code` is the name ("conflict"), `data` what came with it (limit, run_id, …)."""
+    """The daemon refused a request. `code`: name of the error ("conflict"); `data`: details (limit, run_id, …)."""
 
     def __init__(self, message: str, code: str, data: Optional[dict[str, Any]] = None):
         super().__init__(message)
@@ -18,11 +18,11 @@ class MunimentError(Exception):
 
 
 class ConnectionLost(MunimentError):
-    """No reply: the daemon went away, or was silent past the deadline. What was sent may have happened."""
+    """No reply: the connection was lost or the deadline passed. The request may have been executed."""
 
     def __init__(self, message: str):
         super().__init__(message, "unavailable", {"retryable": True, "outcome": "unknown"})
 
 
 class NoDaemon(ConnectionLost):
-    """Nothing listens on the socket, so that nothing was sent; `connect` raises it where no daemon could be started, either."""
+    """No process listens on the socket, so nothing was sent; `connect` raises it if no daemon could be started either."""

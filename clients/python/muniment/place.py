@@ -1,9 +1,9 @@
-"""Where the daemon is, and how one is started: as the command line finds it.
+"""Finds the daemon in the same places as the command line, and starts one.
 
 The socket is MUNIMENT_SOCKET, else the setting `socket` of the configuration file, else munimentd.sock in the data folder. The
-data folder is MUNIMENT_DATA, else root's /var/lib/muniment, else $XDG_DATA_HOME/muniment, else ~/.local/share/muniment. The file
-is muniment.toml in the data folder; a user who has no such folder and names no place is served by the machine's,
-/etc/muniment/muniment.toml, if they may read it. `muniment config print` shows the same places.
+data folder is MUNIMENT_DATA, else /var/lib/muniment for root, else $XDG_DATA_HOME/muniment, else ~/.local/share/muniment. The
+configuration file is muniment.toml in the data folder. If no place is named and the user has no data folder, it is the system's
+/etc/muniment/muniment.toml, if readable. `muniment config print` shows the same places.
 """
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Path = Union[str, "os.PathLike[str]"]
 ROOT_DATA = "/var/lib/muniment"
 MACHINE_FILE = "/etc/muniment/muniment.toml"
 SOCKET_NAME = "munimentd.sock"
-START_S = 150.0   # the command gives the daemon 120 s: a first start creates the Postgres cluster
+START_S = 150.0   # the command allows the daemon 120 s, since the first start creates the Postgres cluster
 
 log = logging.getLogger("muniment")
 
 
 class Place(NamedTuple):
-    """A daemon's socket. `data`: the folder that was named; `startable`: it is known which daemon belongs there."""
+    """The socket of a daemon. `data`: the named data folder; `startable`: whether the daemon for it can be started."""
 
     socket: str
     data: Optional[str] = None
@@ -36,13 +36,13 @@ class Place(NamedTuple):
 
 
 def socket_path(path: Optional[Path] = None) -> str:
-    """The socket itself, or the one of a data folder; by default that of the daemon that the command line uses.
+    """Returns the socket itself or that of a data folder (default: the socket that the command line uses).
     Raises MunimentError (invalid_argument) for a configuration file that cannot be read as TOML."""
     return place_of(path).socket
 
 
 def place_of(path: Optional[Path] = None) -> Place:
-    """A path that does not exist is a data folder to be made, unless it ends in .sock. Raises MunimentError (invalid_argument)."""
+    """A path that does not exist is a new data folder unless it ends in .sock. Raises MunimentError (invalid_argument)."""
     if path is None:
         return _default_place()
     named = os.path.abspath(os.fspath(path))
@@ -52,20 +52,20 @@ def place_of(path: Optional[Path] = None) -> Place:
 
 
 def start_daemon(place: Place) -> None:
-    """Runs `muniment up`, which starts a daemon and waits until it answers. Raises NoDaemon, with what to do."""
+    """Runs `muniment up`, which starts a daemon and waits until it answers. Raises NoDaemon, with the next step."""
     nothing = f"no daemon at {place.socket}"
     if not place.startable:
         raise NoDaemon(f"{nothing}. Start it: muniment up")
     program = _program()
     if program is None:
-        where = f"MUNIMENT_BIN={os.environ['MUNIMENT_BIN']} is no program" if os.environ.get("MUNIMENT_BIN") else "muniment is not in PATH"
+        where = f"MUNIMENT_BIN={os.environ['MUNIMENT_BIN']} is not a program" if os.environ.get("MUNIMENT_BIN") else "muniment is not in PATH"
         raise NoDaemon(f"{nothing}, and none can be started: {where}. Install Muniment (docs/install.md), or set "
                        "MUNIMENT_BIN=/path/to/muniment, or start the daemon: muniment up")
     env = dict(os.environ)
     command = [program, "up"]
     if place.data is not None:
         command += ["--data", place.data]
-        env.pop("MUNIMENT_SOCKET", None)   # the folder that was named has its own
+        env.pop("MUNIMENT_SOCKET", None)   # the named folder has its own socket
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               errors="replace", env=env, timeout=START_S)
@@ -77,7 +77,7 @@ def start_daemon(place: Place) -> None:
 
 
 def _program() -> Optional[str]:
-    """MUNIMENT_BIN names the program or its folder; otherwise PATH has it."""
+    """Finds the program by MUNIMENT_BIN, the program or its folder, or in PATH."""
     named = os.environ.get("MUNIMENT_BIN")
     if named and os.path.isdir(named):
         named = os.path.join(named, "muniment")
@@ -103,7 +103,7 @@ def _default_data() -> str:
 
 
 def _file(data: str) -> str:
-    """The configuration file to read; "": none."""
+    """Returns the configuration file to read; "" if there is none."""
     beside = os.path.join(data, "muniment.toml")
     if os.path.exists(beside):
         return beside
@@ -113,7 +113,7 @@ def _file(data: str) -> str:
 
 
 def _settings(file: str) -> dict[str, Any]:
-    """Of a file that does not exist, or that this user may not read: nothing."""
+    """Returns the settings of a file; empty if it is missing or unreadable."""
     try:
         with open(file, "rb") as opened:
             return tomllib.load(opened)

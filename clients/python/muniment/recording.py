@@ -1,13 +1,13 @@
-"""`muniment.run` and `muniment.tool`: what opens a run, ends it as the block ended, and records a function's calls.
+"""Implements `muniment.run`, which opens a run and ends it with the block, and `muniment.tool`, which records calls of a function.
 
     with muniment.run(agent="coder", goal="fix the tests") as run: ...
     async with muniment.run(agent="coder") as run: ...
 
-    @muniment.run(agent="coder")        # each call of the function is a run of its own
+    @muniment.run(agent="coder")        # each call of the function is a separate run
     def main() -> None: ...
 
-An exception in the block is recorded (error.raised), ends the run as a failure and goes on to the caller. A run that was
-halted is left as it is: `muniment recover` mends it.
+An exception in the block is recorded (error.raised), ends the run as a failure and is raised again. A halted run remains
+halted; `muniment recover` repairs it.
 """
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _current: contextvars.ContextVar[Union[Run, AsyncRun, None]] = contextvars.Conte
 
 
 def current_run() -> Union[Run, AsyncRun, None]:
-    """The run of the innermost `with muniment.run(…)` around this code, also in its tasks; None outside. In an `async with` it is the
-    AsyncRun, whose methods are awaited; in a thread of that block, which has no loop (asyncio.to_thread), the blocking Run."""
+    """Returns the run of the innermost enclosing `with muniment.run(…)`, also in its tasks; None outside. In an `async with` it is the
+    AsyncRun; in a thread of that block without a loop (asyncio.to_thread), the blocking Run."""
     now = _current.get()
     return now.run if isinstance(now, AsyncRun) and not _has_loop() else now
 
 
 def blocking_run() -> Optional[Run]:
-    """The same run, as one whose methods block."""
+    """Returns the same run with blocking methods."""
     now = _current.get()
     return now.run if isinstance(now, AsyncRun) else now
 
@@ -53,12 +53,12 @@ def _has_loop() -> bool:
 
 
 class run:
-    """A run as a context manager, for asyncio too, and as a decorator. Entering starts it, or takes an open one up again."""
+    """A run as a context manager, also for asyncio, and as a decorator. Entering starts the run or resumes an open one."""
 
     def __init__(self, agent: str, goal: Optional[str] = None, *, run_id: Optional[str] = None, data: Optional[Path] = None,
                  deadline_s: float = 30.0, retry_for_s: float = 30.0, **more: Any):
-        """`data`: the socket or the data folder, as in `connect` (default: where the command line finds the daemon). `more`, as in
-        run.start: labels, external_id, cwd, reopen, parent. Inside another run, that one is the parent."""
+        """`data`: the socket or the data folder, as in `connect` (default: as for the command line). `more`, as in
+        run.start: labels, external_id, cwd, reopen, parent. Inside another run, that run is the parent."""
         self._connect = functools.partial(connect, data, deadline_s=deadline_s, retry_for_s=retry_for_s)
         self._start = {"agent": {"name": content.word(agent)}, "client": "muniment (Python)", **more}
         if goal is not None:
@@ -89,7 +89,7 @@ class run:
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         def again() -> run:
-            """A run for one call: the next call, or one beside it, has its own."""
+            """Returns a run for one call; every call, also a concurrent one, has its own."""
             fresh = run.__new__(run)
             fresh.__dict__.update(self.__dict__)
             return fresh
@@ -107,7 +107,7 @@ class run:
 
     def _open(self, outer: Union[Run, AsyncRun, None]) -> Run:
         if self._run is not None:
-            raise ValueError("this run is open already: muniment.run(…) makes another one")
+            raise ValueError("this run is already open; call muniment.run(…) again for another one")
         client = self._connect()
         start = dict(self._start)
         if outer is not None:
@@ -128,7 +128,7 @@ class run:
 
     def _close(self, raised: Optional[BaseException]) -> None:
         ending, self._run = self._run, None
-        assert ending is not None, "left without being entered"
+        assert ending is not None, "exited without being entered"
         try:
             if raised is None or isinstance(raised, SystemExit) and not raised.code:
                 self._end(ending, "success")
@@ -141,14 +141,14 @@ class run:
             ending.client.close()
 
     def _end(self, ending: Run, outcome: str, **more: Any) -> None:
-        # A halted run could be ended, and would then no longer ask to be mended.
+        # A halted run is not ended, so that it remains visible as needing repair.
         if ending.client.again(lambda: ending.client.call("run.get", run_id=ending.run_id))["run"]["status"] == "halted":
-            raise MunimentError(f"run_halted: {ending.run_id} was stopped. See: muniment recover {ending.run_id}", "run_halted",
+            raise MunimentError(f"run_halted: {ending.run_id} was halted. See: muniment recover {ending.run_id}", "run_halted",
                                 {"run_id": ending.run_id})
         try:
             ending.end(outcome, **more)
         except MunimentError as error:
-            if error.code != "conflict":   # the block has ended it itself
+            if error.code != "conflict":   # the block has already ended the run
                 raise
 
 
@@ -159,7 +159,7 @@ def tool(function: None = None, *, name: Optional[str] = None, kind: str = "func
 
 
 def tool(function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None, kind: str = "function") -> Any:
-    """Records each call of a function, with its arguments and its result or exception, in the current run."""
+    """Records each call of a function with its arguments and its result or exception in the current run."""
     if function is None:
         return functools.partial(tool, name=name, kind=kind)
     inner: Callable[..., Any] = function

@@ -1,14 +1,14 @@
-"""A run to record into. Every method returns when what it recorded is durable, or raises MunimentError.
+"""Records into a run. Every method returns after its events are durable, or raises MunimentError.
 
     run.message("user", "the parser drops the last line")
-    with run.step("look"):                            # steps.py: once for its key
+    with run.step("look"):                            # steps.py: once per key
         with run.tool("read_file", {"path": "parser.py"}) as call:
             call.returns(open("parser.py").read())
     with run.model("acme", "model-1", parameters={"temperature": 0}) as call:
         call.returns("Line 40 is wrong.", usage={"input_tokens": 812, "output_tokens": 9})
 
-A call is in the log before it is made, so that one whose end is not known shows as pending. A daemon that is gone for longer
-than `retry_for_s` makes the next method raise ConnectionLost: nothing waits for ever, and nothing is dropped in silence.
+A call is recorded before it is made, so that a call without a known end is shown as pending. If the daemon is unavailable for
+longer than `retry_for_s`, the next method raises ConnectionLost; no method blocks forever or drops events silently.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .steps import Step, StepBlock, Steps, current_step, refuse_coroutine
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What an exception says of the call that it ended; the first that fits.
+# Status of a call that ended with an exception; the first match applies.
 STATUS_OF: tuple[tuple[type[BaseException], str], ...] = (
     (asyncio.CancelledError, "cancelled"), (KeyboardInterrupt, "interrupted"), (TimeoutError, "timeout"), (PermissionError, "denied"))
 
@@ -37,25 +37,25 @@ def status_of(raised: BaseException) -> str:
 
 
 class Run:
-    """An open run. Threads may share it. `resumed`: it was there already, as after a crash."""
+    """An open run; thread-safe. `resumed`: the run already existed, for example after a crash."""
 
     def __init__(self, client: Client, run_id: str, resumed: bool = False):
         self.client, self.run_id, self.resumed = client, run_id, resumed
         self._steps = Steps(self)
 
     def append(self, type: str, body: Mapping[str, Any], **more: Any) -> Json:
-        """Any event, in the current step. The body is sent as it is. `more`: step_id, event_id, occurred_at."""
+        """Appends an event in the current step. The body is sent unchanged. `more`: step_id, event_id, occurred_at."""
         return self.client.append(self.run_id, type, body, **_in_step(more))
 
     def message(self, role: str, text: Any, **more: Any) -> Json:
-        """`role`: system, developer, user, assistant or tool. `more`: name, reply_to."""
+        """Appends a message. `role`: system, developer, user, assistant or tool. `more`: name, reply_to."""
         return self.append("message.added", {"message_id": str(uuid.uuid4()), "role": role, "content": self.parts(text), **more})
 
     def thought(self, text: Any, **more: Any) -> Json:
         return self.append("thought.recorded", {"content": self.parts(text), **more})
 
     def error(self, raised: BaseException) -> Json:
-        """That something went wrong, though the run goes on."""
+        """Records an error after which the run continues."""
         return self.append("error.raised", content.error(raised))
 
     def patch(self, changes: Mapping[str, Any]) -> Json:
@@ -63,21 +63,21 @@ class Run:
         return self.append("state.patched", {"format": "merge", "patch": content.plain(changes)})
 
     def working(self) -> Any:
-        """The working state as it is now."""
+        """Returns the current working state."""
         return self.client.rehydrate(self.run_id, path="/working")["state"]
 
     def put(self, source: Any, **more: Any) -> Json:
-        """Bytes, a path or an open binary file, as an artifact. `more`: mime_type, metadata."""
+        """Stores bytes, a path or an open binary file as an artifact. `more`: mime_type, metadata."""
         return self.client.put(self.run_id, source, **_in_step(more))
 
     def claim(self, text: str, *pointers: str) -> Json:
-        """What is asserted, and what it rests on: from now on these pointers must resolve."""
+        """Records a claim with its supporting pointers, which must resolve from then on."""
         key = {"idempotency_key": str(uuid.uuid4())}
         return self.client.again(lambda: self.client.call("claim.record", run_id=self.run_id, text=text, pointers=list(pointers),
                                                           _meta=key))
 
     def remember(self, subject: str, text: str, *, source: Union[str, Sequence[str], None] = None, **more: Any) -> Json:
-        """As `Client.remember`: a corpus belongs to no run."""
+        """As `Client.remember`; a corpus does not belong to a run."""
         return self.client.remember(subject, text, source=source, **more)
 
     def recall(self, question: str, *, budget: Optional[int] = None, corpus: Optional[str] = None, **more: Any) -> Json:
@@ -85,7 +85,7 @@ class Run:
         return self.client.recall(question, budget=budget, corpus=corpus, run_id=self.run_id, **_in_step(more))
 
     def tool(self, name: str, arguments: Any = None, *, kind: str = "function", call_id: Optional[str] = None) -> Call:
-        """A call of a tool, recorded before it is made. `kind`: function, mcp, extension, datastore or command."""
+        """Records a tool call before it is made. `kind`: function, mcp, extension, datastore or command."""
         call = Call(self, "tool.returned", call_id)
         body: Json = {"call_id": call.call_id, "name": content.word(name), "kind": kind}
         if arguments is not None:
@@ -95,7 +95,7 @@ class Run:
 
     def model(self, provider: str, model: str, *, parameters: Optional[Mapping[str, Any]] = None, operation: str = "chat",
               call_id: Optional[str] = None, **more: Any) -> Call:
-        """A call of a model. `more`: manifest_id (what was in its window), tools_hash, stream."""
+        """Records a model call. `more`: manifest_id (of its context window), tools_hash, stream."""
         call = Call(self, "model.answered", call_id, {"model": content.word(model), "finish_reasons": []})
         self.append("model.called", {"call_id": call.call_id, "operation": operation, "provider": content.word(provider),
                                      "model": content.word(model), "parameters": content.plain(parameters or {}), **more})
@@ -107,10 +107,10 @@ class Run:
     def step(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
     def step(self, key: str, function: Optional[Callable[..., Any]] = None, /, *args: Any, **kwargs: Any) -> Any:
-        """With a function: calls it once for the key in this run and returns its result, which is JSON; where the step is complete,
-        returns the recorded result without a call. A function that raises is called again by the next `step` with the key.
+        """With a function: calls it once per key in this run and returns its JSON result; if the step is complete, returns the
+        recorded result without a call. A function that raises is called again by the next `step` with the key.
 
-        Without one: a context manager that gives the `Step` (`done`, `result`), and a decorator. What is recorded inside belongs to
+        Without a function: a context manager that returns the `Step` (`done`, `result`), and a decorator. Events inside belong to
         the step. `kind`: turn, node, task or command. Raises MunimentError; TypeError or ValueError for a result that is not JSON."""
         if function is None:
             return StepBlock(self, key, **kwargs)
@@ -118,7 +118,7 @@ class Run:
         return StepBlock(self, key)(function)(*args, **kwargs)
 
     def begin_step(self, name: str, kind: str = "task", step_id: Optional[str] = None) -> Step:
-        """`step` without a block: `end_step` ends it. What is recorded meanwhile names it by `step_id`, or belongs to none."""
+        """Starts a step without a block; `end_step` ends it. Events belong to it only if they name it as `step_id`."""
         return self._steps.begin(name, kind, step_id)
 
     def end_step(self, step: Step, raised: Optional[BaseException] = None) -> None:
@@ -129,7 +129,7 @@ class Run:
                 self._steps.end(step, {"status": status_of(raised), "error": content.error(raised)})
 
     def end(self, outcome: str = "unknown", *, summary: Optional[str] = None, error: Optional[Json] = None) -> Json:
-        """`outcome`: success, failure, cancelled, abandoned, or unknown where nobody says. Ending twice is refused by the daemon."""
+        """`outcome`: success, failure, cancelled, abandoned, or unknown. The daemon refuses to end a run twice."""
         more: Json = {"summary": content.clean(summary)} if summary else {}
         if error:
             more["error"] = error
@@ -140,7 +140,7 @@ class Run:
 
 
 class Call:
-    """A tool's or a model's call that has begun. As a context manager it ends by itself: ok, or with what was raised."""
+    """A started tool or model call. As a context manager it ends automatically: ok, or with the exception."""
 
     def __init__(self, run: Run, answer: str, call_id: Optional[str], also: Optional[Json] = None):
         self.run, self.call_id, self.ended = run, call_id or str(uuid.uuid4()), False
@@ -149,7 +149,7 @@ class Call:
     def returns(self, value: Any = None, *, status: str = "ok", **more: Any) -> Json:
         """Records the result, once. `more` for a tool: exit_code, truncated; for a model: usage, finish_reasons."""
         if self.ended:
-            raise ValueError(f"the call {self.call_id} has ended already")
+            raise ValueError(f"the call {self.call_id} has already ended")
         body = {"call_id": self.call_id, "status": status, **self._also, "content": self.run.parts(value),
                 "duration_us": int((time.monotonic() - self._started) * 1e6), **more}
         receipt = self.run.append(self._answer, body)
@@ -173,7 +173,7 @@ class Call:
 
 
 def _in_step(more: Json) -> Json:
-    """What an event or an artifact of this task or thread has beside its own: the step that is open around it."""
+    """Returns the member for the open step of this task or thread, for events and artifacts."""
     if "step_id" not in more and (step := current_step()) is not None:
         step.begin()
         more["step_id"] = str(step)
@@ -182,7 +182,7 @@ def _in_step(more: Json) -> Json:
 
 @contextlib.contextmanager
 def noting(raised: BaseException) -> Iterator[None]:
-    """What is raised in an agent must not be hidden by a daemon that cannot record it: that becomes a note of it."""
+    """Adds a failure to record as a note to the agent's exception instead of replacing it."""
     try:
         yield
     except MunimentError as error:

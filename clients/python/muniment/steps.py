@@ -1,6 +1,6 @@
-"""The steps of a run. A step that has ended with status ok is complete: its key names its result in this run, also after a crash.
+"""Steps of a run. A step that ended with status ok is complete: its key identifies its result in this run, also after a crash.
 
-    value = run.step("charge", charge, order)      # calls charge(order) once; afterwards it returns the recorded result
+    value = run.step("charge", charge, order)      # calls charge(order) once; later returns the recorded result
 
     with run.step("charge") as step:
         if not step.done:
@@ -10,10 +10,10 @@
     @run.step("charge")
     def charge() -> dict: ...
 
-The result is in step.ended, as JSON. The ids of both events are made of the run's id and the key, so that the daemon records one
-beginning and one result for a key, whichever process sends them. A function whose process dies between its return and that
-record runs again. Its outside effects have to tolerate a repetition, or use the step's id as an idempotency key: each attempt has
-the same id.
+The result is stored in step.ended as JSON. The ids of both events are derived from the run id and the key, so that the daemon
+records one start and one result per key, from any process. If the process dies after the function returns and before the result
+is recorded, the function runs again: its side effects must tolerate repetition or use the step id, which is the same for every
+attempt, as an idempotency key.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-INLINE_BYTES_MAX = 8 * 1024   # of a result in the event; a longer one is an artifact (docs/protocol.md, spill)
+INLINE_BYTES_MAX = 8 * 1024   # limit for a result in the event; a longer one becomes an artifact (docs/protocol.md, spill)
 PAGE_EVENTS = 1000
 STARTED, ENDED = "step.started", "step.ended"
 
@@ -46,8 +46,8 @@ _current: contextvars.ContextVar[Optional[Step]] = contextvars.ContextVar("munim
 
 
 class Step(str):
-    """A step: the id that its events carry, with the result of its key. `done`: an earlier step with this key is complete, and
-    `result` is the recorded one. A done step leaves no event, unless something is recorded inside it."""
+    """A step with the id of its events and the result of its key. `done`: an earlier step with this key is complete, and `result`
+    is the recorded one. A done step appends no event unless something is recorded inside it."""
 
     key: str
     done = False
@@ -55,23 +55,23 @@ class Step(str):
     _opening: Json
     _outer: Optional[Step]
     _begun: bool
-    _keyed: bool   # the first that is open here with its key
+    _keyed: bool   # the first open step with its key in this process
     _result: Optional[tuple[Any]] = None
 
     @property
     def result(self) -> Any:
-        """The step's result; None if it has none, or none yet."""
+        """Result of the step; None if it has none yet."""
         return self._result[0] if self._result else None
 
     @result.setter
     def result(self, value: Any) -> None:
-        """Raises ValueError if the step is done, TypeError or ValueError if JSON cannot hold the value."""
+        """Raises ValueError if the step is done, TypeError or ValueError if the value is not JSON."""
         if self.done:
             raise ValueError(f"step {self.key!r} is done: it keeps its first result")
         self._result = (json.loads(encoded(self.key, value)),)
 
     def begin(self) -> None:
-        """Records that a done step goes on after all; otherwise it has begun already."""
+        """Records the start of a done step that records something; any other step has already begun."""
         if not self._begun:
             self._begun = True
             if self._outer is not None:
@@ -80,13 +80,13 @@ class Step(str):
 
 
 class Steps:
-    """The steps of one run: the keys that are open in this process, and those that are complete in the log. Threads may share it."""
+    """The steps of one run: the open keys of this process and the complete keys in the log. Thread-safe."""
 
     def __init__(self, run: Run):
         self._run, self._lock = run, threading.Lock()
         self._open: set[str] = set()
-        self._results: dict[str, Json] = {}    # the event_id of each step.ended with status ok → its body
-        self._attempts: dict[str, int] = {}    # step_id → how often it has begun
+        self._results: dict[str, Json] = {}    # event_id of each step.ended with status ok → body
+        self._attempts: dict[str, int] = {}    # step_id → number of starts
         self._next_run_seq = 0
 
     def begin(self, key: str, kind: str, step_id: Optional[str]) -> Step:
@@ -110,7 +110,7 @@ class Steps:
         return step
 
     def end(self, step: Step, failure: Optional[Json] = None) -> None:
-        """`failure`: status and error of a step that has failed. Raises MunimentError."""
+        """Ends a step. `failure`: status and error of a failed step. Raises MunimentError."""
         try:
             if failure is None:
                 self._complete(step)
@@ -125,7 +125,7 @@ class Steps:
             self._open.discard(key)
 
     def _complete(self, step: Step) -> None:
-        """Records the end. If another process has ended the step first, its result stays."""
+        """Records the end. If another process has ended the step first, its result is kept."""
         if step.done or step._result is None and not step._keyed:
             if step._begun:
                 self._run.append(ENDED, {"status": "ok"}, step_id=str(step))
@@ -143,7 +143,7 @@ class Steps:
             step._result = (self._result_of(step.key, event_id),)
 
     def _is_complete(self, step: Step) -> bool:
-        """Whether the step's key is complete. If it is not, the step has begun when this returns."""
+        """Returns whether the key is complete. If it is not, the step has begun on return."""
         ended, outer = self._id(step.key, "ended"), step._outer
         with self._lock:
             if ended in self._results:
@@ -168,23 +168,23 @@ class Steps:
             if not self._run.client.again(once)["duplicate"]:
                 return False
         except MunimentError as error:
-            if error.code != "conflict":   # begun before as part of another step, or as another kind
+            if error.code != "conflict":   # begun before within another step or with another kind
                 raise
         if self._read_until(ended):
             return True
         begun = self._attempts.get(str(step), 0)
-        if begun != 1 or sent == 1:   # what was sent twice may be the duplicate of itself
+        if begun != 1 or sent == 1:   # a retried request may be its own duplicate
             self._run.append(STARTED, {**step._opening, "attempt": begun + 1}, step_id=str(step))
         return False
 
     def _done(self, step: Step, own: str) -> Step:
-        """The step with the recorded result, and with the id `own` for what may be recorded inside it."""
+        """Returns a step with the recorded result and the id `own` for events inside it."""
         done = Step(own)
         done.__dict__.update(step.__dict__, done=True, _begun=False, _result=(self._result_of(step.key, self._id(step.key, "ended")),))
         return done
 
     def _read_until(self, event_id: str) -> bool:
-        """Reads the steps that the log has gained since the last reading, up to the event; whether the log has the event."""
+        """Reads the steps added to the log since the last call, up to the event; returns whether the log has the event."""
         with self._lock:
             more = True
             while more and event_id not in self._results:
@@ -211,7 +211,7 @@ class Steps:
         text = encoded(step.key, step.result)
         if len(text.encode("utf-8", "surrogatepass")) <= INLINE_BYTES_MAX and content.plain(step.result) == step.result:
             return {"result": step.result}
-        # The escapes carry lone surrogates, which a body may not have.
+        # Escapes may contain lone surrogates, which a body must not have.
         stored = self._run.client.put(self._run.run_id, json.dumps(step.result).encode(), mime_type="application/json", step_id=str(step))
         return {"ref": {name: stored[name] for name in ("artifact_id", "hash", "size_bytes", "mime_type")}}
 
@@ -229,7 +229,7 @@ class Steps:
 
 
 class StepBlock:
-    """The result of `run.step(key)`: a context manager, and a decorator for a function that is the step."""
+    """The result of `run.step(key)`: a context manager and a decorator for the function of the step."""
 
     def __init__(self, run: Run, key: str, kind: str = "task", step_id: Optional[str] = None):
         self._run, self._key, self._kind, self._step_id = run, key, kind, step_id
@@ -238,14 +238,14 @@ class StepBlock:
 
     def __enter__(self) -> Step:
         if self._step is not None:
-            raise ValueError("this step is open already: run.step(…) makes another one")
+            raise ValueError("this step is already open; call run.step(…) again for another one")
         step = self._run.begin_step(self._key, self._kind, self._step_id)
         self._step, self._inside = step, contextlib.ExitStack()
         self._inside.enter_context(within(step))
         return step
 
     def __exit__(self, kind: Optional[type[BaseException]], raised: Optional[BaseException], trace: Optional[TracebackType]) -> None:
-        assert self._step is not None and self._inside is not None, "left without being entered"
+        assert self._step is not None and self._inside is not None, "exited without being entered"
         self._inside.close()
         step, self._step = self._step, None
         self._run.end_step(step, raised)
@@ -269,13 +269,13 @@ def refuse_coroutine(function: Callable[..., Any]) -> None:
 
 
 def current_step() -> Optional[Step]:
-    """The step of the innermost `with run.step(…)` around this code, also in its tasks; None outside."""
+    """Returns the step of the innermost enclosing `with run.step(…)`, also in its tasks; None outside."""
     return _current.get()
 
 
 @contextlib.contextmanager
 def within(step: Step) -> Iterator[None]:
-    """What this task or thread records inside belongs to the step."""
+    """Assigns events of this task or thread to the step."""
     token = _current.set(step)
     try:
         yield
@@ -284,7 +284,7 @@ def within(step: Step) -> Iterator[None]:
 
 
 def encoded(key: str, value: Any) -> str:
-    """Raises TypeError or ValueError for a value that JSON cannot hold."""
+    """Raises TypeError or ValueError for a value that is not JSON."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:

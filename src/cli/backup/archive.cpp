@@ -16,21 +16,21 @@ enum ArchivedColumn : std::size_t { archived_seq, archived_salt, archived_hash }
 
 std::string archive_below(std::int16_t log_no) { return store::log_folder(".", log_no).substr(1) + "/archive"; }
 
-// Whether that is of the file, and not of the disk or of who reads.
+// Returns the problem if the file itself is at fault; empty for errors of the disk or of permissions.
 bool is_damage(Errc code) { return code == Errc::not_found || code == Errc::corrupt || code == Errc::too_large; }
 
 std::string problem_of(const Error& error, const std::string& path) {
-  if (error.code == Errc::not_found) return "it is not there";
+  if (error.code == Errc::not_found) return "the file is missing";
   return error.message.starts_with(path + ": ") ? error.message.substr(path.size() + 2) : error.message;
 }
 
-// Of an event whose row has no body; empty: its body is there.
+// Checks an event whose row has no body; returns the problem, or empty if the file has the body.
 std::string problem_of(const ExportFields& row, std::int64_t seq, const BodyBundle& bundle) {
   const std::optional<ArchivedBody>& body = bundle[static_cast<std::size_t>(seq % tile_width)];
-  if (!body) return fmt::format("the body of event {} is not in it", seq);
+  if (!body) return fmt::format("the body of event {} is missing from the file", seq);
   const bool is_its =
       view(body->salt) == row[archived_salt] && view(sha256({view(body->salt), body->body})) == row[archived_hash];
-  return is_its ? "" : fmt::format("the body of event {} is not what was hashed", seq);
+  return is_its ? "" : fmt::format("the body of event {} does not match its hash", seq);
 }
 
 class ArchiveCheck {
@@ -79,7 +79,7 @@ class ArchiveCheck {
   ExportConnection& rows_;
   CheckedArchive& found_;
   ExportFields row_;
-  bool more_ = false;  // `row_` is one, and that of event `seq_`
+  bool more_ = false;  // `row_` holds the row of event `seq_`
   std::int64_t seq_ = 0;
 };
 

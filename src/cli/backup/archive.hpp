@@ -1,5 +1,5 @@
-// The files of archived bodies (docs/format.md, Archive), held against the rows whose bodies they have: nothing else
-// has them.
+// Checks the files of archived bodies (docs/format.md, Archive) against the rows of their events. These files are the
+// only copy of the bodies.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@ namespace muniment::cli {
 
 struct ArchivedPartition {
   std::int16_t log_no = 0;
-  std::int64_t first_file = 0, last_file = 0;  // by their number: read_bodies in base/files/body_bundle.hpp
+  std::int64_t first_file = 0, last_file = 0;  // file numbers as in read_bodies of base/files/body_bundle.hpp
 };
 
-// Those of the logs 1 to `log_no`, as of now: what is archived stays so, and its files are there before it is. Errors:
-// unavailable.
+// Returns the archived partitions of the logs 1 to `log_no`. An archived partition stays archived, and its files exist
+// before it is marked. Errors: unavailable.
 Result<std::vector<ArchivedPartition>> archived_partitions(const std::string& uri, std::int16_t log_no);
 
-// Where a file lies below the data folder.
+// Path of a file relative to the data folder.
 std::string archived_path(std::int16_t log_no, std::int64_t file);
 
 struct CheckedArchive {
-  std::size_t files = 0;             // that are as their rows say
-  std::vector<DamagedFile> damaged;  // or missing
+  std::size_t files = 0;             // files that match their rows
+  std::vector<DamagedFile> damaged;  // damaged or missing files
 };
 
-// Each file of these partitions, below `data`, must have every body that its rows lack, as it was hashed. Errors:
-// unavailable; those of reading a file, but for one that is missing or damaged.
+// Checks that the files of these partitions, below `data`, contain every archived body and that each matches its hash.
+// Errors: unavailable; read errors, except that a missing or damaged file is reported in the result.
 Result<CheckedArchive> check_archive(const std::string& uri, const std::vector<ArchivedPartition>& partitions,
                                      const std::string& data);
 

@@ -23,12 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int attempts_max = 3;                   // an erasure meanwhile means: once more
-constexpr std::chrono::seconds erasure_pause{2};  // one that is under way takes about that long
+constexpr int attempts_max = 3;                   // an erasure during the copy requires a new attempt
+constexpr std::chrono::seconds erasure_pause{2};  // typical duration of an erasure
 constexpr std::size_t uri_bytes_max = 8'192;
 constexpr mode_t file_mode = 0600;
 
-// "20261122T214011Z": sorts by time.
+// A name such as "20261122T214011Z", which sorts by time.
 std::string generation_name(Time now) {
   std::string name;
   for (const char c : format_time(now).substr(0, 19)) {
@@ -52,15 +52,15 @@ class Making {
       const bool erasing = manifest().log()->erasing;
       if (!erased && !erasing) break;
       set_.remove_unfinished();
-      RETURN_IF_ERROR(set_.prune(SIZE_MAX));  // what was copied and is erased now
+      RETURN_IF_ERROR(set_.prune(SIZE_MAX));  // removes copies of artifacts that are erased now
       if (attempt == attempts_max && erasing) {
         return Error(
             Errc::unavailable,
-            "the log announces an erasure that is not carried out yet, and a backup would keep what is to be gone. "
-            "Ask again; if this stays, restart the daemon, which finishes it: docs/runbook.md (erasure)");
+            "the log announces an erasure that is not finished, and a backup would keep the data to be erased. "
+            "Retry; if this persists, restart the daemon, which finishes the erasure: docs/runbook.md (erasure)");
       }
       if (attempt == attempts_max)
-        return Error(Errc::unavailable, "things were erased while they were copied, three times. Ask again");
+        return Error(Errc::unavailable, "data was erased during the copy in three attempts. Retry");
       if (erasing) std::this_thread::sleep_for(erasure_pause);
     }
     RETURN_IF_ERROR(set_.complete(manifest(), sums_));
@@ -82,7 +82,7 @@ class Making {
     return success();
   }
 
-  // The files of the newest backup there is, by what they hold.
+  // Indexes the files of the newest backup by hash.
   Status remember_former() {
     ASSIGN_OR_RETURN(const auto names, set_.generations());
     if (names.empty()) return success();
@@ -94,14 +94,14 @@ class Making {
     return success();
   }
 
-  // One moment, whole.
+  // Creates one complete generation.
   Status take() {
     const Time now = Clock().now();
     report_ = {};
     sums_.clear();
     manifest().name = generation_name(now);
     for (int more = 2; fs::exists(fmt::format("{}/generations/{}", set_.folder(), manifest().name)); ++more) {
-      manifest().name = fmt::format("{}-{}", generation_name(now), more);  // of this very second
+      manifest().name = fmt::format("{}-{}", generation_name(now), more);  // another backup of the same second
     }
     manifest().made_at = format_time(now);
     manifest().version = MUNIMENT_VERSION;
@@ -113,16 +113,18 @@ class Making {
     manifest().logs = std::move(dumped.logs);
     manifest().roles = std::move(dumped.roles);
     if (manifest().log() == nullptr)
-      return Error(Errc::conflict, fmt::format("there is no log {} in the database", log_no_));
+      return Error(Errc::conflict, fmt::format("the database contains no log {}", log_no_));
     RETURN_IF_ERROR(keep_dump());
     RETURN_IF_ERROR(keep_artifacts(dumped.files));
-    ASSIGN_OR_RETURN(const auto archived,
-                     archived_partitions(uri_, log_no_));  // before their files are copied, which are all there by now
+    ASSIGN_OR_RETURN(
+        const auto archived,
+        archived_partitions(uri_,
+                            log_no_));  // read before the files are copied; the files of these partitions already exist
     RETURN_IF_ERROR(keep_journals());
     return hold_archive(archived);
   }
 
-  // What was signed last is read before the database, which so is never behind it.
+  // The last signed size is read before the database, so that the database is never behind it.
   Status keep_keys() {
     for (int log_no = 1; log_no <= log_no_; ++log_no) {
       const std::string keys = store::log_folder(".", static_cast<std::int16_t>(log_no)).substr(1) + "/keys";
@@ -138,7 +140,7 @@ class Making {
 
   Status keep_dump() {
     ASSIGN_OR_RETURN(const auto major, store::cluster_major(request_.data + "/postgres"));
-    manifest().postgres_major = major.value_or(0);  // a server of somebody else's need not be known
+    manifest().postgres_major = major.value_or(0);  // the version of an external server may be unknown
     std::error_code failed;
     ASSIGN_OR_RETURN(const Fd dump, open_folder(folder() + "/database"));
     for (const auto& entry : fs::directory_iterator(folder() + "/database", failed)) {
@@ -151,7 +153,7 @@ class Making {
     return failed ? Status(Error(Errc::system_error, "reading the dump: " + failed.message())) : success();
   }
 
-  // True: `path` is now one file with that of the backup before.
+  // Returns true if `path` is now a hard link to the file of the previous backup.
   bool linked_to_former(const CopiedFile& file, const std::string& path) {
     const auto equal = former_.find(file.hash);
     if (equal == former_.end()) return false;
@@ -166,13 +168,14 @@ class Making {
     return true;
   }
 
-  // A file of the data folder into this generation's data/.
+  // Copies a file of the data folder to data/ of this generation.
   Status keep_file(const std::string& path, const Fd* from = nullptr, const std::string& kept_as = "") {
     const std::string name = "data/" + (kept_as.empty() ? path : kept_as);
     const std::string to = folder() + "/" + name;
     RETURN_IF_ERROR(make_folders_above(to));
     auto copied = copy_file(from != nullptr ? *from : data_, path, to, file_mode);
-    if (!copied && copied.error().code == Errc::not_found) return success();  // a journal that was finished meanwhile
+    if (!copied && copied.error().code == Errc::not_found)
+      return success();  // a journal that was completed in the meantime
     if (!copied) return std::move(copied).error();
     sums_[below_set(name)] = copied->hash;
     linked_to_former(*copied, to);
@@ -196,7 +199,8 @@ class Making {
     report_.bytes += file.size_bytes;
   }
 
-  // It has its name in the backup only if it is what its row says; so what is there by name and size needs no reading.
+  // A file gets its name in the backup only if it matches its row, so an existing file of the right size is not read
+  // again.
   Status keep_artifact(const Fd& root, const store::NamedFile& file) {
     RETURN_IF_ERROR(check_beneath(file.path));
     const std::string name = "artifacts/" + file.path;
@@ -221,7 +225,7 @@ class Making {
       if (code != Errc::not_found && code != Errc::corrupt) return std::move(copied).error();
       problem = copied.error().message;
     } else if (copied->hash != file.hash) {
-      problem = fmt::format("its bytes have the hash {}, its row says {}", copied->hash, file.hash);
+      problem = fmt::format("the file has the hash {}, its row has {}", copied->hash, file.hash);
     }
     if (!problem.empty()) {
       ::unlink(fresh.c_str());
@@ -235,7 +239,7 @@ class Making {
     return success();
   }
 
-  // Journals of what is not in the database yet, archived bodies, and the configuration.
+  // Copies the journals of entries not yet in the database, the archived bodies and the configuration.
   Status keep_journals() {
     for (int log_no = 1; log_no <= log_no_; ++log_no) {
       const std::string below = store::log_folder(".", static_cast<std::int16_t>(log_no)).substr(1);
@@ -245,7 +249,7 @@ class Making {
     for (const char* name : {"log_no", "restored.json"}) RETURN_IF_ERROR(keep_file(name));
     if (request_.config_file.empty()) return success();
     std::error_code failed;
-    const fs::path config = fs::canonical(request_.config_file, failed);  // it may be a link to elsewhere
+    const fs::path config = fs::canonical(request_.config_file, failed);  // resolves a symbolic link
     ASSIGN_OR_RETURN(const Fd folder, open_folder(config.parent_path()));
     return keep_file(config.filename(), &folder, "muniment.toml");
   }
@@ -262,7 +266,7 @@ class Making {
                : success();
   }
 
-  // What was copied of these, and not what lies in the data folder by now, is what a restore would have.
+  // Checks the copies, since a restore uses them and not the files in the data folder.
   Status hold_archive(const std::vector<ArchivedPartition>& partitions) {
     ASSIGN_OR_RETURN(CheckedArchive checked, check_archive(uri_, partitions, folder() + "/data"));
     report_.archive_files = checked.files;
@@ -280,7 +284,7 @@ class Making {
   Fd data_;
   std::string uri_, programs_;
   std::int16_t log_no_ = 1;
-  std::unordered_map<std::string, std::string> former_;  // hash → path, of the backup before
+  std::unordered_map<std::string, std::string> former_;  // hash → path in the previous backup
   FileSums sums_;
   BackupReport report_;
 };

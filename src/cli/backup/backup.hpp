@@ -1,5 +1,5 @@
-// `muniment backup`: one moment of the database, and then every file that it names; beside a busy daemon, which is not
-// asked for anything.
+// Implements `muniment backup`: dumps one snapshot of the database, then copies every file that it names. The daemon
+// may be running and is not contacted.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,22 @@ namespace muniment::cli {
 
 struct BackupRequest {
   std::string data;         // the data folder
-  std::string config_file;  // empty: there is none
+  std::string config_file;  // empty: none
   bool with_private_keys = false;
-  bool check = false;  // read also what is in the backup already
+  bool check = false;  // also verify files already in the backup
 };
 
 struct BackupReport {
   BackupManifest manifest;
-  std::size_t files = 0, new_files = 0;  // artifacts that are in it: not those that are damaged
-  std::size_t archive_files = 0;  // of archived bodies, each held against its rows; again not those that are damaged
+  std::size_t files = 0, new_files = 0;  // artifacts in the backup, without damaged ones
+  std::size_t archive_files = 0;         // files of archived bodies, checked against their rows; without damaged ones
   std::int64_t bytes = 0, new_bytes = 0;
   std::int64_t dump_bytes = 0,
-               dump_bytes_shared = 0;  // of the dump and the archived bodies: equal to those of the backup before
+               dump_bytes_shared = 0;  // bytes of the dump and the archived bodies shared with the previous backup
 };
 
-// Errors: those of the database and of the files. What is damaged in the data folder is in the manifest, and no error.
+// Errors: those of the database and of the files. Damage in the data folder is listed in the manifest and is not an
+// error.
 Result<BackupReport> make_backup(const BackupRequest& request, BackupSet& set);
 
 }  // namespace muniment::cli

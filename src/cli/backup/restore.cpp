@@ -36,7 +36,7 @@ mode_t mode_of(const std::string& name) {
   return name.ends_with("/log.pub") || name.ends_with("/last_signed") ? public_mode : private_mode;
 }
 
-// A signal ends the server, and with it whatever works in it.
+// A signal stops the server and thereby every program that uses it.
 class EndedBySignal {
  public:
   EndedBySignal(store::PrivatePostgres& server, int signals, std::atomic<bool>& came)
@@ -77,7 +77,7 @@ class Restoring {
     auto report = fill_private(signals.fd());
     if (!signals.take() || report) return report;
     return Error(Errc::unavailable,
-                 fmt::format("interrupted. {} is not whole, and no daemon starts on it: remove it", data_));
+                 fmt::format("interrupted. {} is incomplete and no daemon will start on it; remove it", data_));
   }
 
  private:
@@ -88,7 +88,7 @@ class Restoring {
     std::string name = request_.generation;
     if (name.empty()) {
       ASSIGN_OR_RETURN(const auto names, set_.generations());
-      if (names.empty()) return Error(Errc::not_found, set_.folder() + " holds no complete backup");
+      if (names.empty()) return Error(Errc::not_found, set_.folder() + " contains no complete backup");
       name = names.back();
     }
     ASSIGN_OR_RETURN(report_.manifest, set_.manifest(name));
@@ -96,7 +96,7 @@ class Restoring {
     return success();
   }
 
-  // How long the log was, says a checkpoint that was kept elsewhere.
+  // Reads the length of the log from a checkpoint that was kept elsewhere.
   Status read_known() {
     if (request_.known.empty()) return success();
     ASSIGN_OR_RETURN(known_, read_input(request_.known, limits::note_bytes_max));
@@ -105,29 +105,31 @@ class Restoring {
     const auto checkpoint = Checkpoint::parse(note->text);
     if (!checkpoint) return Error(checkpoint.error()).within(request_.known);
     if (!checkpoint->origin.ends_with("/" + manifest().log()->log_id.text())) {
-      return Error(Errc::conflict, fmt::format("{} is of another log: {}", request_.known, checkpoint->origin));
+      return Error(Errc::conflict, fmt::format("{} belongs to another log: {}", request_.known, checkpoint->origin));
     }
     report_.known_size = checkpoint->size;
     if (!request_.complete || checkpoint->size <= manifest().log()->size) return success();
-    return Error(Errc::conflict,
-                 fmt::format("the log had {} events and this backup has {}: it cannot just go on. Leave out --complete",
-                             checkpoint->size, manifest().log()->size));
+    return Error(
+        Errc::conflict,
+        fmt::format("the log had {} events but this backup has {}, so it cannot simply continue. Omit --complete",
+                    checkpoint->size, manifest().log()->size));
   }
 
-  // Before anything is restored: a file that holds no key, or none of this log, can have nothing verified.
+  // Checked before anything is restored: a file without a key of this log cannot verify any signature.
   Status check_key() const {
     if (request_.key.empty()) return success();
     ASSIGN_OR_RETURN(const std::vector<VerifierKey> keys, trusted_keys(request_.key));
     const std::string name_end = "/" + manifest().log()->log_id.text();
-    const VerifierKey* first = nullptr;  // a witness's key is of no log
+    const VerifierKey* first = nullptr;  // a witness key belongs to no log
     for (const VerifierKey& key : keys) {
       if (key.type != KeyType::ed25519) continue;
       if (key.name.ends_with(name_end)) return success();
       if (first == nullptr) first = &key;
     }
     if (first == nullptr || request_.despite_findings) return success();
-    return Error(Errc::conflict, fmt::format("{} holds no key of the log {}; the first in it is of another: {}",
-                                             request_.key, manifest().log()->log_id.text(), first->name));
+    return Error(Errc::conflict,
+                 fmt::format("{} contains no key of the log {}; its first key belongs to another log: {}", request_.key,
+                             manifest().log()->log_id.text(), first->name));
   }
 
   Status take_empty_folder() {
@@ -137,16 +139,16 @@ class Restoring {
     if (filled) {
       return Error(
           Errc::conflict,
-          data_ + " is not empty. A restore never overwrites: name another folder with --data, or move this one away");
+          data_ + " is not empty. A restore never overwrites: name another folder with --data, or move this one");
     }
     fs::create_directories(data_, failed);
-    if (failed) return Error(Errc::denied, fmt::format("making {}: {}", data_, failed.message()));
+    if (failed) return Error(Errc::denied, fmt::format("cannot create {}: {}", data_, failed.message()));
     ::chmod(data_.c_str(), 0700);
     return write_file_durably(store::restoring_mark(data_),
                               fmt::format("from {}/generations/{}\n", set_.folder(), manifest().name));
   }
 
-  // Each file is held against its hash while it is copied; the dump is only read, pg_restore takes it from where it is.
+  // Each file is compared with its hash while it is copied. The dump is only read, since pg_restore reads it in place.
   Status copy_files() {
     const std::string own = fmt::format("generations/{}/", manifest().name);
     Progress progress("files", sums_.size());
@@ -158,13 +160,13 @@ class Restoring {
       if (name.starts_with("data/")) {
         name = name.substr(5);
       } else if (!dump && !artifact) {
-        return Error(Errc::corrupt, fmt::format("{} has no place in a data folder", path));
+        return Error(Errc::corrupt, fmt::format("{} is not a file of a data folder", path));
       }
       const std::string to = dump ? "" : data_ + "/" + name;
       if (!dump) RETURN_IF_ERROR(make_folders_above(to));
       ASSIGN_OR_RETURN(const CopiedFile copied, copy_file(set_.root(), path, to, mode_of(name)));
       if (copied.hash != hash)
-        return Error(Errc::corrupt, fmt::format("{}/{} has the hash {}, it had {} when it was made", set_.folder(),
+        return Error(Errc::corrupt, fmt::format("{}/{} has the hash {}; expected {} from its backup", set_.folder(),
                                                 path, copied.hash, hash));
       if (artifact) ++report_.files, report_.bytes += copied.size_bytes;
       progress.at(++done);
@@ -176,7 +178,7 @@ class Restoring {
     return success();
   }
 
-  // A configuration that names a database would have the daemon use that one, and not what was restored.
+  // A configuration that names a database would make the daemon use that one instead of the restored one.
   Status set_config_aside() {
     const std::string file = data_ + "/muniment.toml";
     std::error_code failed;
@@ -222,20 +224,20 @@ class Restoring {
   Result<RestoreReport> finish() {
     std::vector<std::string> arguments{"--data", data_, "--json"};
     if (!request_.key.empty()) arguments.insert(arguments.end(), {"--key", request_.key});
-    // One from behind the backup's end would be a finding, and is none here: what came after the backup is missing.
+    // A checkpoint beyond the end of the backup is not a finding here, since events after the backup are missing.
     const bool compared =
         report_.known_size > 0 && report_.known_size <= manifest().log()->size && request_.known != "-";
     if (compared) arguments.insert(arguments.end(), {"--checkpoint", request_.known});
     ASSIGN_OR_RETURN(report_.verify_exit_code, run_verifier(std::move(arguments), &report_.verify_report));
     const auto verdict = json::parse(std::string_view(report_.verify_report));
     report_.continues_known = compared && verdict && verdict->root()["continues"].size() > 0;
-    if (interrupted_) return Error(Errc::unavailable, "interrupted while it was verified");
+    if (interrupted_) return Error(Errc::unavailable, "interrupted during verification");
     if (postgres_) postgres_->stop();
     const bool consistent = report_.verify_exit_code == 0 || report_.verify_exit_code == 2;
     if (!consistent && !request_.despite_findings) {
       return Error(
           Errc::corrupt,
-          fmt::format("{}. {} stays as it is, and no daemon starts on it. Restore another generation into another "
+          fmt::format("{}. {} is kept, but no daemon will start on it. Restore another generation into another "
                       "folder, or this one with --despite-findings. See docs/runbook.md#backup",
                       verdict_words({report_.verify_exit_code, report_.verify_report}), data_));
     }
@@ -253,7 +255,7 @@ class Restoring {
   FileSums sums_;
   std::string known_;
   std::unique_ptr<store::PrivatePostgres> postgres_;
-  std::atomic<bool> interrupted_{false};  // by a signal
+  std::atomic<bool> interrupted_{false};  // set by a signal
   RestoreReport report_;
 };
 

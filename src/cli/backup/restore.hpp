@@ -1,4 +1,5 @@
-// `muniment restore`: a backup becomes a data folder again, an empty one, and is verified before any daemon serves it.
+// Implements `muniment restore`: restores a backup into an empty data folder and verifies it before a daemon may use
+// it.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +14,11 @@
 namespace muniment::cli {
 
 struct RestoreRequest {
-  Config config;           // data, and database where it is not to be a private one
+  Config config;           // data, and database unless it is a private one
   std::string generation;  // empty: the newest
-  std::string key;         // a file of keys that the verify trusts
-  std::string known;       // a checkpoint that somebody kept
-  bool complete = false;   // nothing was appended after this backup: the same log goes on
+  std::string key;         // file of keys that the verification trusts
+  std::string known;       // file with a checkpoint that was kept elsewhere
+  bool complete = false;   // nothing was appended after this backup: the same log continues
   bool despite_findings = false;
 };
 
@@ -25,15 +26,15 @@ struct RestoreReport {
   BackupManifest manifest;
   std::size_t files = 0;
   std::int64_t bytes = 0;
-  std::int64_t known_size = 0;   // of the log, from the checkpoint that was kept; 0: none was given
-  bool continues_known = false;  // the verify held that checkpoint against the log, and it fits
+  std::int64_t known_size = 0;   // size of the log in the known checkpoint; 0: none was given
+  bool continues_known = false;  // the log is consistent with that checkpoint
   int verify_exit_code = -1;
   std::string verify_report;  // its JSON
-  std::string set_aside;      // where the configuration was put that names another database
+  std::string set_aside;      // new path of a configuration that names another database; empty: none
 };
 
-// Errors: conflict when the folder or the database is not empty; corrupt when the backup is not what it was when it
-// was made, or the verify found something: then the folder stays, marked, and no daemon starts on it.
+// Errors: conflict if the folder or the database is not empty; corrupt if the backup has changed since it was made or
+// verification found a problem: then the folder is kept and marked, and no daemon starts on it.
 Result<RestoreReport> restore_backup(const RestoreRequest& request, const BackupSet& set);
 
 }  // namespace muniment::cli

@@ -22,13 +22,13 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view mark_name = "MUNIMENT-BACKUP";
 constexpr std::string_view mark_text = "muniment backup 1\n";
-constexpr std::size_t manifest_bytes_max = std::size_t{1} << 30;  // it names every file that is damaged
-constexpr std::size_t sums_bytes_max = std::size_t{4} << 30;      // some thirty million files
+constexpr std::size_t manifest_bytes_max = std::size_t{1} << 30;  // it lists every damaged file
+constexpr std::size_t sums_bytes_max = std::size_t{4} << 30;      // about thirty million files
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 constexpr std::int64_t format = 1;
 
 Error other_folder(const std::string& folder) {
-  return {Errc::conflict, folder + " is not empty and is no folder of backups: choose another"};
+  return {Errc::conflict, folder + " is not empty and is not a folder of backups; choose another folder"};
 }
 
 std::string text_of(const BackupManifest& manifest) {
@@ -61,8 +61,7 @@ Result<BackupManifest> manifest_of(const std::string& text, const std::string& p
   const auto document = json::parse(text);
   if (!document) return broken(document.error().message);
   const json::Value root = document->root();
-  if (root["format"].as_int() != format)
-    return broken("a format that this Muniment does not know: install a newer one");
+  if (root["format"].as_int() != format) return broken("unknown format; install a newer Muniment");
   BackupManifest manifest;
   manifest.name = root["name"].string_or("");
   manifest.made_at = root["made_at"].string_or("");
@@ -73,7 +72,7 @@ Result<BackupManifest> manifest_of(const std::string& text, const std::string& p
   manifest.has_private_key = root["has_private_key"].as_bool().value_or(false);
   for (const json::Value log : root["logs"]) {
     const auto id = parse_uuid(log["log_id"].string_or(""));
-    if (!id) return broken("a log without its id");
+    if (!id) return broken("a log without an id");
     manifest.logs.push_back(
         {static_cast<std::int16_t>(log["log_no"].as_int().value_or(0)), *id, log["size"].as_int().value_or(0)});
   }
@@ -84,7 +83,7 @@ Result<BackupManifest> manifest_of(const std::string& text, const std::string& p
     manifest.damaged.push_back(
         {file["path"].string_or(""), file["problem"].string_or(""), file["archived"].as_bool().value_or(false)});
   }
-  if (manifest.log() == nullptr) return broken("it is of no log");
+  if (manifest.log() == nullptr) return broken("it names no log");
   return manifest;
 }
 
@@ -107,7 +106,7 @@ std::string lacking_words(const DamagedFiles& files) {
   if (files.artifacts > 0 && files.archived > 0) text += " and ";
   if (files.archived > 0)
     text += fmt::format("{} {} of archived bodies", grouped(files.archived), files.archived == 1 ? "file" : "files");
-  return text + (files.artifacts + files.archived == 1 ? " is not in it" : " are not in it");
+  return text + (files.artifacts + files.archived == 1 ? " is not in the backup" : " are not in the backup");
 }
 
 void write_damaged(json::Writer& out, const std::vector<DamagedFile>& files) {
@@ -151,7 +150,7 @@ Result<BackupSet> BackupSet::open_to_read(const std::string& folder) {
   BackupSet set(fs::absolute(folder, failed).lexically_normal().string());
   if (!fs::exists(set.folder_ + "/" + std::string(mark_name), failed)) {
     if (failed) return file_error("opening", set.folder_, failed.value());
-    return Error(Errc::not_found, set.folder_ + " is no folder of backups");
+    return Error(Errc::not_found, set.folder_ + " is not a folder of backups");
   }
   ASSIGN_OR_RETURN(set.root_, open_folder(set.folder_));
   return set;
@@ -175,21 +174,22 @@ Result<BackupManifest> BackupSet::manifest(std::string_view generation) const {
   ASSIGN_OR_RETURN(const std::string text, read_file(path, manifest_bytes_max));
   ASSIGN_OR_RETURN(BackupManifest manifest, manifest_of(text, path));
   if (manifest.name != generation)
-    return Error(Errc::corrupt, fmt::format("{}: it is of the generation {}", path, manifest.name));
+    return Error(Errc::corrupt, fmt::format("{}: it belongs to the generation {}", path, manifest.name));
   return manifest;
 }
 
 Result<FileSums> BackupSet::sums(const BackupManifest& manifest) const {
   const std::string path = fmt::format("{}/generations/{}/SHA256SUMS", folder_, manifest.name);
   ASSIGN_OR_RETURN(const std::string text, read_file(path, sums_bytes_max));
-  if (to_hex(sha256(text)) != manifest.sums_hash) return Error(Errc::corrupt, path + " is not what the manifest says");
+  if (to_hex(sha256(text)) != manifest.sums_hash)
+    return Error(Errc::corrupt, path + " does not match the hash in the manifest");
   FileSums sums;
   std::string_view rest = text;
   while (const auto line = take_line(rest)) {
     constexpr std::size_t hash_end = 64, path_begin = 66;  // "<hash>  <path>"
     if (line->size() <= path_begin || !hash_from_hex(line->substr(0, hash_end)) ||
         !check_beneath(line->substr(path_begin))) {
-      return Error(Errc::corrupt, path + ": a line that is none");
+      return Error(Errc::corrupt, path + ": invalid line");
     }
     sums.emplace(line->substr(path_begin), line->substr(0, hash_end));
   }
@@ -214,7 +214,7 @@ Result<std::size_t> BackupSet::prune(std::size_t keep) {
   ASSIGN_OR_RETURN(std::vector<std::string> names, generations());
   const std::size_t gone = names.size() > keep ? names.size() - keep : 0;
   for (std::size_t i = 0; i < gone; ++i) {
-    // First it loses its name: a half-removed one is never taken for a backup.
+    // The generation is renamed first, so that a partly removed one is never mistaken for a backup.
     const std::string hidden = folder_ + "/generations/." + names[i];
     if (::rename((folder_ + "/generations/" + names[i]).c_str(), hidden.c_str()) != 0)
       return file_error("renaming", names[i], errno);
@@ -237,7 +237,7 @@ Result<std::size_t> BackupSet::prune(std::size_t keep) {
   }
   for (const fs::path& path : unnamed) {
     fs::remove(path, failed);
-    // Folders that are empty now; the first that is not ends it.
+    // Removes empty parent folders up to the first that is not empty.
     for (fs::path above = path.parent_path(); above != folder_ + "/artifacts" && ::rmdir(above.c_str()) == 0;)
       above = above.parent_path();
   }

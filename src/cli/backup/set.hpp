@@ -1,14 +1,14 @@
 // A folder of backups (docs/runbook.md, backup):
 //
-//   MUNIMENT-BACKUP                         marks it; a folder of something else is never written to
-//   artifacts/runs/…                        the artifacts, once, under the names that they have: they never change
-//   generations/20261122T214011Z/           one backup. It has this name only when it is complete
-//     manifest.json                         what it is of, and the hash of SHA256SUMS
-//     SHA256SUMS                            every file of it, artifacts too: cd DIR && sha256sum -c
-//     generations/…/SHA256SUMS database/                             what pg_dump wrote data/ keys, configuration,
-//     journals, archived bodies, as in the data folder
+//   MUNIMENT-BACKUP                         marks the folder; other folders are never written to
+//   artifacts/runs/…                        the artifacts, stored once under their own paths; they never change
+//   generations/20261122T214011Z/           one backup; it gets this name when it is complete
+//     manifest.json                         the logs in the backup and the hash of SHA256SUMS
+//     SHA256SUMS                            every file, including artifacts; sha256sum -c checks it in DIR
+//     database/                             the output of pg_dump
+//     data/                                 keys, configuration, journals and archived bodies
 //
-// A file of a generation that is equal to one of the generation before is that file (a hard link).
+// A file that is equal to one of the previous generation is a hard link to it.
 #pragma once
 
 #include <cstddef>
@@ -27,30 +27,30 @@
 
 namespace muniment::cli {
 
-inline constexpr mode_t artifact_mode = 0400;  // it never changes, here as there
+inline constexpr mode_t artifact_mode = 0400;  // artifacts never change
 
-// A file that could not be kept as what its row says.
+// A file that does not match its row and could not be backed up.
 struct DamagedFile {
-  std::string path;  // below the artifact root; of archived bodies, below the data folder
+  std::string path;  // relative to the artifact root; for archived bodies, relative to the data folder
   std::string problem;
-  bool archived = false;  // one of archived bodies (docs/format.md, Archive)
+  bool archived = false;  // a file of archived bodies (docs/format.md, Archive)
 };
 
-// How many of each kind.
+// Number of damaged files of each kind.
 struct DamagedFiles {
   std::size_t artifacts = 0, archived = 0;
 };
 DamagedFiles count_damaged(const std::vector<DamagedFile>& files);
-// "2 artifacts and 1 file of archived bodies are not in it"
+// "2 artifacts and 1 file of archived bodies are not in the backup"
 std::string lacking_words(const DamagedFiles& files);
 void write_damaged(json::Writer& out, const std::vector<DamagedFile>& files);  // a JSON array
 
 struct BackupManifest {
-  std::string name;  // of the generation
+  std::string name;  // name of the generation
   std::string made_at;
   std::string version;
   int postgres_major = 0;
-  std::int16_t log_no = 1;  // the one that the daemon writes
+  std::int16_t log_no = 1;  // number of the current log
   std::vector<store::DumpedLog> logs;
   std::vector<store::DumpedRole> roles;
   std::string sums_hash;
@@ -60,29 +60,30 @@ struct BackupManifest {
   const store::DumpedLog* log() const;
 };
 
-// path below the folder of backups → SHA-256 in hexadecimal
+// path relative to the folder of backups → SHA-256 in hexadecimal
 using FileSums = std::map<std::string, std::string>;
 
 class BackupSet {
  public:
-  // For writing: made if it is missing, and locked. Errors: conflict for a folder of something else, or in use.
+  // Opens the folder for writing; creates it if it is missing, and locks it. Errors: conflict if the folder is in use
+  // or is not a folder of backups.
   static Result<BackupSet> open(const std::string& folder);
-  // For reading. Errors: not_found.
+  // Opens the folder for reading. Errors: not_found.
   static Result<BackupSet> open_to_read(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
   const Fd& root() const { return root_; }
-  Result<std::vector<std::string>> generations() const;  // complete ones, the oldest first
+  Result<std::vector<std::string>> generations() const;  // complete generations, oldest first
   Result<BackupManifest> manifest(std::string_view generation) const;
-  // Errors: corrupt when they are not what the manifest says, or name a path outside.
+  // Errors: corrupt if they do not match the manifest, or name a path outside the folder.
   Result<FileSums> sums(const BackupManifest& manifest) const;
 
-  // Makes the generation whose files lie in generations/.NAME complete: all of it is on the disk before it has its
-  // name.
+  // Completes the generation in generations/.NAME: syncs all files to disk, then renames it.
   Status complete(const BackupManifest& manifest, const FileSums& sums);
-  // Removes all but the newest `keep` generations, and then the artifacts that none of the rest names. How many files.
+  // Removes all but the newest `keep` generations and the artifacts that only they name. Returns the number of removed
+  // files.
   Result<std::size_t> prune(std::size_t keep);
-  // What attempts that were cut short left behind.
+  // Removes the remains of interrupted attempts.
   void remove_unfinished() const;
 
  private:
@@ -97,10 +98,10 @@ struct CopiedFile {
   std::int64_t size_bytes = 0;
 };
 
-// Reads the regular file `path` below `from`, writes it to `to` (a new file with `mode`) unless that is empty, and
-// answers what it read. Not synced.
+// Reads the regular file `path` below `from`, writes it to `to` (a new file with `mode`) unless `to` is empty, and
+// returns its size and hash. The copy is not synced.
 Result<CopiedFile> copy_file(const Fd& from, const std::string& path, const std::string& to, mode_t mode);
-// The folders above `path`, closed to others.
+// Creates the parent folders of `path`, inaccessible to other users.
 Status make_folders_above(const std::string& path);
 
 }  // namespace muniment::cli

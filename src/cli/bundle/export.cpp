@@ -53,18 +53,18 @@ Exit status 0: the run is whole, unchanged and signed by that key. 1: something 
 nobody, or by another key than yours; the message names both. 4: the file is no bundle.
 )";
 constexpr std::string_view signed_text =
-    "To verify it, take the log's verifier key from somebody whom you trust (`keys` in here is only what the exporter claims)";
-constexpr std::string_view unsigned_text = "Nobody has signed it: that it is one whole can be checked, but not whose";
+    "To verify it, obtain the log's verifier key from a trusted source (the member `keys` is only the exporter's claim)";
+constexpr std::string_view unsigned_text = "It is not signed: its integrity can be checked, but not its origin";
 constexpr std::string_view row_parts[] = {"artifacts", "manifests", "snapshots", "claims", "evidence"};
 
-// A member of the bundle, with what bundle.json says of it.
+// A member of the bundle with its entry in bundle.json.
 struct Member {
   std::string path;
   std::string sha256;
   std::int64_t size_bytes = 0;
 };
 
-// A member that is not known until it is complete: kept in a temporary file until then.
+// A member whose size is unknown until it is complete; it is kept in a temporary file.
 class LineSpool {
  public:
   static Result<LineSpool> open(std::string path) {
@@ -85,12 +85,12 @@ class LineSpool {
     return member_;
   }
 
-  // In pieces, from its beginning.
+  // Reads the file in pieces from its beginning.
   template <typename Take>
   Status read(Take take) const {
     for (std::int64_t offset = 0; offset < member_.size_bytes;) {
       ASSIGN_OR_RETURN(const std::string piece, read_at(file_, offset, spool_piece_bytes));
-      if (piece.empty()) return Error(Errc::system_error, "a temporary file lost its end");
+      if (piece.empty()) return Error(Errc::system_error, "a temporary file was truncated");
       RETURN_IF_ERROR(take(std::string_view(piece)));
       offset += static_cast<std::int64_t>(piece.size());
     }
@@ -103,7 +103,7 @@ class LineSpool {
   Member member_;
 };
 
-// A file that takes its name when it is complete and on disk, and is gone otherwise.
+// A file that gets its name when it is complete and synced, and is removed otherwise.
 class NewFile {
  public:
   explicit NewFile(std::string path) : path_(std::move(path)), draft_(path_ + ".XXXXXX") {
@@ -116,7 +116,7 @@ class NewFile {
   }
   bool open() const { return file_.open(); }
   int descriptor() const { return file_.get(); }
-  // Its name until then, as a word that no program takes for an option.
+  // Returns the temporary name in a form that no program takes for an option.
   std::string draft() const { return draft_.starts_with('-') ? "./" + draft_ : draft_; }
 
   Result<std::int64_t> keep() {
@@ -174,8 +174,8 @@ class BundleExport {
     }
     ASSIGN_OR_RETURN(const BundleCheckpoint checkpoint, read_bundle_checkpoint(note));
     if (log.result()["origin"].string_or("") != checkpoint.origin) {
-      return Error(Errc::invalid_argument, fmt::format("the checkpoint is of {}, this log is {}", checkpoint.origin,
-                                                       log.result()["origin"].string_or("")));
+      return Error(Errc::invalid_argument, fmt::format("the checkpoint belongs to {}, but this log is {}",
+                                                       checkpoint.origin, log.result()["origin"].string_or("")));
     }
     result_.origin = checkpoint.origin;
     result_.size = checkpoint.size;
@@ -190,7 +190,7 @@ class BundleExport {
     return success();
   }
 
-  // A proof of the run's last event waits for a checkpoint that covers it, and ends with that.
+  // A proof of the run's last event waits for a checkpoint that covers the event, and contains it.
   Result<std::string> newest_checkpoint(const std::string& origin) {
     ASSIGN_OR_RETURN(
         const Message last,
@@ -204,13 +204,13 @@ class BundleExport {
     const json::Value proof = answer.result();
     const std::string file = proof["proof"].string_or("");
     if (const std::size_t end = file.find("\n\n"); end != std::string::npos) return file.substr(end + 2);
-    // Without a key there is no note, but its text all the same.
+    // Without a key, only the text of the note is written, without a signature.
     const auto root = hash_from_hex(proof["root"].string_or(""));
-    if (!root) return Error(Errc::system_error, "the daemon's proof of the run has no root");
+    if (!root) return Error(Errc::system_error, "the daemon's proof of the run lacks a root");
     return Checkpoint{origin, proof["size"].as_int().value_or(0), *root}.text();
   }
 
-  // By a key that the log names. Errors: corrupt where such a key never made its signature.
+  // Returns whether a key of the log signed the checkpoint. Errors: corrupt if the signature of such a key is invalid.
   Result<bool> signature_holds(const std::string& note, const std::string& origin, const json::Value& named) const {
     if (!result_.is_signed) return false;
     std::vector<VerifierKey> keys;
@@ -244,7 +244,7 @@ class BundleExport {
     RETURN_IF_ERROR(read_part("events", spool, [this](std::string_view line) { return note_event(line); }));
     if (result_.events == 0) {
       return Error(Errc::invalid_argument,
-                   fmt::format("the run {} has no event below {}, the checkpoint's size. Take a newer checkpoint",
+                   fmt::format("the run {} has no event below {}, the size of the checkpoint. Use a newer checkpoint",
                                order_.run_id, result_.size));
     }
     std::erase_if(announced_, [this](std::int64_t seq) { return without_body_.contains(seq); });
@@ -252,7 +252,7 @@ class BundleExport {
       return Error(
           Errc::unavailable,
           fmt::format(
-              "an erasure in run {} is under way (seq {} is announced and still there). Export it again when that has ended",
+              "an erasure in run {} is in progress (seq {} is announced but not erased). Export the run again when it has ended",
               order_.run_id, *announced_.begin()));
     }
     keep(std::move(spool));
@@ -320,14 +320,14 @@ class BundleExport {
         lines += fmt::format("{} {} {}\n", places[i].level, places[i].index, to_base64(view(*hash)));
         ++i;
       }
-      if (i != end) return Error(Errc::system_error, "the daemon did not answer with a hash for each node");
+      if (i != end) return Error(Errc::system_error, "the daemon's reply lacks hashes of some nodes");
       RETURN_IF_ERROR(spool.add(lines));
     }
     keep(std::move(spool));
     return success();
   }
 
-  // For people -------------------------------------------------------------------------------------
+  // README and report -------------------------------------------------------------------------------
 
   Status keep_text(std::string_view name, std::string_view text) {
     ASSIGN_OR_RETURN(LineSpool spool, LineSpool::open(std::string(name)));
@@ -342,7 +342,7 @@ class BundleExport {
         "README.md", fmt::format(readme_text, order_.run_id, result_.origin, result_.size, result_.events,
                                  is_signed ? "signed" : "not signed", is_signed ? signed_text : unsigned_text,
                                  is_signed ? "--key LOG.PUB" : "--unsigned-ok", is_signed ? " --key LOG.PUB" : "")));
-    if (run_no_ == 0) return keep_text("report.html", "");  // the log's own run has none
+    if (run_no_ == 0) return keep_text("report.html", "");  // the log's own run has no report
     ASSIGN_OR_RETURN(const ReportData data, collect_report(client_, order_.run_id));
     return keep_text("report.html", report_html(report_document(data)));
   }
@@ -360,7 +360,7 @@ class BundleExport {
     spools_.push_back(std::move(spool));
   }
 
-  // Those that are there; what was erased has its row alone.
+  // Only existing artifacts; an erased artifact has only its row.
   Status name_artifacts() {
     result_.erased = static_cast<std::int64_t>(
         std::erase_if(artifacts_, [this](const Artifact& artifact) { return erased_.contains(artifact.id); }));
@@ -410,18 +410,19 @@ class BundleExport {
       offset += static_cast<std::int64_t>(slice->raw.size());
     }
     if (to_hex(hash.finish()) == artifact.sha256) return success();
-    return Error(Errc::corrupt,
-                 fmt::format("artifact {} is not what its event says; nothing was exported. See: muniment recover {}",
-                             artifact.id, order_.run_id));
+    return Error(
+        Errc::corrupt,
+        fmt::format("artifact {} does not match the hash in its event; nothing was exported. See: muniment recover {}",
+                    artifact.id, order_.run_id));
   }
 
-  // All of it but the signature, by the program that its reader will check it with.
+  // Verifies everything except the signature, with the program that readers of the bundle use.
   Status check(const std::string& draft) const {
     ASSIGN_OR_RETURN(const BundleVerdict verdict, verify_bundle(draft, ""));
     if (verdict.verified() || verdict.is_unsigned()) return success();
     return Error(
         verdict.exit_code == 1 ? Errc::corrupt : Errc::unavailable,
-        fmt::format("nothing was exported: the bundle of run {} would not verify. muniment-verify says of it: {}",
+        fmt::format("nothing was exported: the bundle of run {} fails verification. muniment-verify reports: {}",
                     order_.run_id, verdict_words(verdict)));
   }
 
@@ -434,7 +435,7 @@ class BundleExport {
   std::int64_t last_seq_ = 0;
   events::LeafSpans leaves_;
   std::set<std::string> erased_;
-  std::set<std::int64_t> announced_, without_body_;  // seqs that the run says are erased, and those that are
+  std::set<std::int64_t> announced_, without_body_;  // seqs with an announced erasure, and seqs without a body
   std::vector<Artifact> artifacts_;
   std::vector<LineSpool> spools_;
   std::vector<Member> members_;  // spools first, then artifacts

@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::size_t uuid_length = 36;
 
-// Lower-case, as Muniment writes them.
+// Matches lower-case UUIDs, the form that Muniment writes.
 bool is_uuid(std::string_view text) {
   if (text.size() != uuid_length) return false;
   for (std::size_t i = 0; i < uuid_length; ++i) {

@@ -1,4 +1,4 @@
-// The ids that an import gives anew, and bodies in which the old ones are replaced.
+// Maps the ids of a bundle to the new ids of an import and replaces them in bodies.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ class BundleIds {
   BundleIds(std::string old_run, std::string new_run) : old_run_(std::move(old_run)), new_run_(std::move(new_run)) {}
 
   void map(const std::string& old_id, const std::string& new_id) { ids_[old_id] = new_id; }
-  // Empty: no such id was imported.
+  // Returns the new id; empty if no such id was imported.
   std::string find(const std::string& old_id) const;
 
-  // `text` with every known id replaced, and the run before it where both stand in a pointer
-  // (artifact://RUN/ID). UUIDs have one length and need no escapes: JSON stays JSON.
+  // Returns `text` with every known id replaced, together with the run id in a pointer (artifact://RUN/ID). UUIDs have
+  // a fixed length and need no escapes, so valid JSON stays valid.
   std::string rewrite(std::string_view text) const;
 
  private:

@@ -23,10 +23,10 @@ constexpr std::string_view bundle_importer = "muniment " MUNIMENT_VERSION;
 constexpr std::string_view state_mime_type = "application/vnd.muniment.state+json";
 constexpr std::size_t header_bytes_max = 64 << 20;
 constexpr std::size_t run_id_hash_digits = 8;
-constexpr std::size_t batch_events_max = 128;  // so that their originals fit one body
+constexpr std::size_t batch_events_max = 128;  // so that the references to their originals fit one body
 constexpr std::size_t batch_bytes_max = limits::request_line_bytes_max / 2;
 
-// How an event of the bundle came over.
+// How an event of the bundle was imported.
 enum class Way : std::uint8_t { as_it_was, rewritten, by_method, only_in_bundle };
 
 std::string_view name_of(Way way) {
@@ -78,10 +78,10 @@ class BundleImport {
     if (!result_.run_id.empty()) return;
     const std::string suffix = "-" + source_.sha256.substr(0, run_id_hash_digits);
     result_.run_id = header_["run_id"].string_or("").substr(0, limits::run_id_bytes_max - suffix.size()) + suffix;
-    if (result_.run_id.starts_with('_')) result_.run_id.insert(0, "run");  // the bundle of a _log
+    if (result_.run_id.starts_with('_')) result_.run_id.insert(0, "run");  // the bundle of a run _log
   }
 
-  // False: this bundle is there already.
+  // Returns false if this bundle is already imported.
   Result<bool> start() {
     ASSIGN_OR_RETURN(const std::optional<std::string> line, events_.next());
     if (!line) return Error(Errc::invalid_argument, "the bundle has no event");
@@ -113,18 +113,18 @@ class BundleImport {
     return true;
   }
 
-  // A run of that id was made from this very file, or its id is taken.
+  // A run with this id was imported from this file, or the id is taken.
   Status check_same(const json::Value& run) {
     ASSIGN_OR_RETURN(const Message first, client_.call("event.get", fmt::format(R"({{"run_id":{},"run_seq":0}})",
                                                                                 json::quote(result_.run_id))));
     const json::Value import = first.result()["event"]["body"]["import"];
     if (import["sha256"].string_or("") == source_.sha256) return success();
     return Error(Errc::conflict,
-                 fmt::format("run {} is there and was not made from this bundle (it is {}). Choose another: --as RUN",
+                 fmt::format("run {} exists but was not imported from this bundle ({}). Choose another id: --as RUN",
                              result_.run_id, run["origin"].string_or("")));
   }
 
-  // The original proof stays at hand.
+  // Stores the bundle as an artifact, so that the original proof remains available.
   Status keep_bundle() {
     Upload upload;
     upload.run_id = result_.run_id;
@@ -132,8 +132,7 @@ class BundleImport {
     upload.metadata = R"({"name":"run.muniment.tar.zst"})";
     ASSIGN_OR_RETURN(const Message answer, put_file(client_, upload, source_.path));
     if (answer.result()["hash"].string_or("") == source_.sha256) return success();
-    return Error(Errc::conflict,
-                 source_.path + " changed while it was imported; the run is not complete. Import it again");
+    return Error(Errc::conflict, source_.path + " changed during the import; the run is incomplete. Import it again");
   }
 
   Status end() {
@@ -180,7 +179,7 @@ class BundleImport {
     return note_original(event, Way::by_method);
   }
 
-  // The new run has one end: the last one of the bundle's. Those before it were taken back.
+  // The new run ends once, with the last end in the bundle. Earlier ends were followed by a resume.
   Status remember_end(const std::string& line, const json::Value& body) {
     RETURN_IF_ERROR(settle_end(false));
     ending_ = {body["outcome"].string_or(""), body["summary"].string_or(""), std::string(body["usage"].source())};
@@ -231,7 +230,7 @@ class BundleImport {
     return anew ? Way::by_method : Way::only_in_bundle;
   }
 
-  // The archive's files are in the order of their events: the next one is this one, unless this one
+  // The files of the archive are in the order of their events: the next file belongs to this event unless its artifact
   // was erased.
   Result<Way> put_artifact(const json::Value& event, const json::Value& body) {
     const std::string id = body["artifact_id"].string_or("");
@@ -250,27 +249,28 @@ class BundleImport {
     if (const json::Value metadata = body["metadata"]) upload.metadata = metadata.source();
     const std::int64_t size = file_->size_bytes;
     file_.reset();
-    if (upload.mime_type == state_mime_type) return Way::only_in_bundle;  // of a snapshot: the new run takes its own
+    if (upload.mime_type == state_mime_type)
+      return Way::only_in_bundle;  // state of a snapshot: the new run takes its own snapshots
     ASSIGN_OR_RETURN(const Message answer, put_stream(client_, upload, size, [this] { return files_.read(); }));
     replay_->ids().map(id, answer.result()["artifact_id"].string_or(""));
     return Way::by_method;
   }
 
-  // As are the manifests' rows.
+  // The rows of manifests are in the order of their events, too.
   Result<Way> put_manifest(const json::Value& event, const json::Value& body) {
     const std::string id = body["manifest_id"].string_or("");
     for (;;) {
       ASSIGN_OR_RETURN(const std::optional<std::string> line, manifests_.next());
       if (!line) return Way::only_in_bundle;
       ASSIGN_OR_RETURN(const json::Document row, json::parse(*line));
-      if (row.root()["manifest_id"].string_or("") != id) continue;  // its event is erased
+      if (row.root()["manifest_id"].string_or("") != id) continue;  // its event was erased
       if (!row.root()["manifest"].is(json::Kind::string)) return Way::only_in_bundle;
       ASSIGN_OR_RETURN(const bool anew, replay_->put_manifest(event, id, row.root()["manifest"].string_or("")));
       return anew ? Way::by_method : Way::only_in_bundle;
     }
   }
 
-  // Where they came from ----------------------------------------------------------------------------
+  // Origins of the events ---------------------------------------------------------------------------
 
   Status note_original(const json::Value& event, Way way) {
     json::Writer out;
@@ -278,7 +278,7 @@ class BundleImport {
     copy_known(out, event, {"seq", "run_seq", "recorded_at", "origin", "actor", "event_id", "run_hash"});
     out.member("came", name_of(way)).end_object();
     if (end_line_.empty()) return keep_note(std::move(out).text());
-    behind_end_.push_back(std::move(out).text());  // the notes are in the order of the events
+    behind_end_.push_back(std::move(out).text());  // the notes follow the order of the events
     return success();
   }
 
@@ -316,17 +316,17 @@ class BundleImport {
   MemberLines events_;
   MemberLines manifests_;
   TarReader files_;
-  std::optional<TarEntry> file_;  // the next artifact, its bytes unread
+  std::optional<TarEntry> file_;  // the next artifact; its bytes are not read yet
   const std::string header_text_;
   json::Value header_;
   std::optional<EventReplay> replay_;
   RunEnd ending_;
-  std::string ended_at_;                 // empty: it had not ended
-  std::string end_line_;                 // its end, until it is known whether it is the last …
-  std::vector<std::string> behind_end_;  // … and what was noted since
+  std::string ended_at_;                 // empty: the run had not ended
+  std::string end_line_;                 // an end, until it is known whether it is the last one …
+  std::vector<std::string> behind_end_;  // … and the notes since then
   ImportedBundle result_;
-  std::vector<std::string> batch_;  // events to be appended
-  std::vector<std::string> noted_;  // of them and of the others: where they came from
+  std::vector<std::string> batch_;  // events to append
+  std::vector<std::string> noted_;  // origins of these and other events
   std::size_t batch_bytes_ = 0;
   std::size_t notes_ = 0;
 };
@@ -359,7 +359,7 @@ Result<ImportedBundle> import_bundle(Client& client, const BundleSource& source)
     ASSIGN_OR_RETURN(const std::string_view piece, first.read());
     if (piece.empty()) break;
     header += piece;
-    if (header.size() > header_bytes_max) return Error(Errc::too_large, "bundle.json is too large to be one");
+    if (header.size() > header_bytes_max) return Error(Errc::too_large, "bundle.json is too large");
   }
   ASSIGN_OR_RETURN(MemberLines events, MemberLines::open(source.path, "events.jsonl"));
   ASSIGN_OR_RETURN(MemberLines manifests, MemberLines::open(source.path, "manifests.jsonl"));

@@ -1,7 +1,7 @@
-// A verified run bundle as a run of this log, origin imported. What a client may write is appended
-// as it was; what only the daemon writes goes through the daemon's methods where they can say the
-// same, and otherwise stays in the bundle alone, which is kept as an artifact of the run. Where each
-// event of the new run came from is said by x.muniment.imported events.
+// Imports a verified run bundle as a run of this log, with origin imported. Events that a client may write are appended
+// unchanged. Events that only the daemon writes are recreated with the daemon's methods where possible and otherwise
+// remain only in the bundle, which is stored as an artifact of the run. Events x.muniment.imported name the original of
+// each event.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,26 @@ namespace muniment::cli {
 
 struct BundleSource {
   std::string path;
-  std::string sha256;  // of the file, hexadecimal
-  std::string run_id;  // of the new run; empty: the bundle's, and the start of the hash
+  std::string sha256;  // hash of the file, hexadecimal
+  std::string run_id;  // id of the new run; empty: the bundle's run id and the start of the hash
 };
 
 struct ImportedBundle {
   std::string run_id;
-  bool added = false;  // false: it was there already
-  // Each of the bundle's events is in one of these.
+  bool added = false;  // false: already imported
+  // Each event of the bundle is counted in one of these.
   std::int64_t events = 0;     // appended
-  std::int64_t rewritten = 0;  // of them, those whose artifact ids are this run's now; the others are as they were
-  std::int64_t by_method = 0;  // recorded anew: the start, the end, artifacts, manifests, claims, evidence, commands
+  std::int64_t rewritten = 0;  // of these, events with replaced artifact ids; the others are unchanged
+  std::int64_t by_method = 0;  // recreated: the start, the end, artifacts, manifests, claims, evidence, commands
   std::map<std::string, std::int64_t> only_in_bundle;  // by type
 
   std::int64_t total() const;
 };
 
-// Errors: conflict where the run's id is taken; those of the daemon. What broke off is completed by
-// the same import.
+// Errors: conflict if the run id is taken; those of the daemon. Repeating an interrupted import completes it.
 Result<ImportedBundle> import_bundle(Client& client, const BundleSource& source);
 
-// SHA-256 of a file, in constant memory.
+// Returns the SHA-256 of a file; uses constant memory.
 Result<std::string> sha256_of_file(const std::string& path);
 
 }  // namespace muniment::cli

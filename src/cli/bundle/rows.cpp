@@ -7,17 +7,17 @@
 namespace muniment::cli {
 namespace {
 
-// A body of 60 KiB whose every byte is escaped is six times as long; the rest of a row is less.
+// A body of 60 KiB is up to six times as long if every byte is escaped; the rest of a row is shorter.
 constexpr std::size_t row_line_bytes_max = 1 << 20;
 
 }  // namespace
 
 Result<BundleCheckpoint> read_bundle_checkpoint(std::string_view note) {
-  // Without a key the note is its three lines alone, with or without the empty line.
+  // A note without signatures consists of three lines, with or without the empty line.
   const std::size_t blank = note.find("\n\n");
   const std::string_view text = blank == std::string_view::npos ? note : note.substr(0, blank + 1);
   const auto checkpoint = Checkpoint::parse(text);
-  if (!checkpoint) return Error(Errc::invalid_argument, "this is no checkpoint: " + checkpoint.error().message);
+  if (!checkpoint) return Error(Errc::invalid_argument, "not a checkpoint: " + checkpoint.error().message);
   return BundleCheckpoint{checkpoint->origin, checkpoint->size,
                           blank != std::string_view::npos && note.size() > blank + 2};
 }
@@ -41,7 +41,7 @@ Result<std::optional<std::string>> MemberLines::next() {
     }
     if (ended_) return std::optional<std::string>();
     if (buffer_.size() > row_line_bytes_max)
-      return Error(Errc::too_large, "the bundle has a line that no row can have");
+      return Error(Errc::too_large, "the bundle contains a line longer than any row");
     searched = buffer_.size();
     ASSIGN_OR_RETURN(const std::string_view piece, reader_.read());
     ended_ = piece.empty();

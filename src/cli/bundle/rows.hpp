@@ -1,4 +1,4 @@
-// What export and import share of a run bundle: its names, its checkpoint, its lines.
+// Parts of a run bundle that export and import share: member names, the checkpoint and lines.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace muniment::cli {
 
 inline constexpr std::string_view bundle_format = "muniment-bundle";
 
-// What the text of a checkpoint note says, its signatures unread.
+// Fields of a checkpoint note, without its signatures.
 struct BundleCheckpoint {
   std::string origin;
   std::int64_t size = 0;
@@ -24,13 +24,12 @@ struct BundleCheckpoint {
 // Errors: invalid_argument.
 Result<BundleCheckpoint> read_bundle_checkpoint(std::string_view note);
 
-// The lines of one member, in constant memory.
+// Reads the lines of one member in constant memory.
 class MemberLines {
  public:
-  // Errors: not_found when the bundle has no such member.
+  // Errors: not_found if the bundle has no such member.
   static Result<MemberLines> open(const std::string& bundle, std::string_view member);
-  // The next line without its line feed; nullopt: there is none. Errors: too_large for a line that
-  // no row can have.
+  // Returns the next line without its line feed; nullopt at the end. Errors: too_large for a line longer than any row.
   Result<std::optional<std::string>> next();
 
  private:
@@ -40,7 +39,7 @@ class MemberLines {
   bool ended_ = false;
 };
 
-// Every whole line without its line feed; answers the first error of `take`.
+// Calls `take` with every complete line without its line feed; returns the first error of `take`.
 template <typename Take>
 Status for_each_line(std::string_view lines, Take take) {
   for (std::size_t end = lines.find('\n'); end != std::string_view::npos; end = lines.find('\n')) {

@@ -1,4 +1,4 @@
-// artifact put | get | list, snapshot take | list, manifest show.
+// Implements the commands artifact put, get and list; snapshot take and list; and manifest show.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -28,15 +28,15 @@ struct PutOptions {
 };
 
 void declare_put(CLI::App& command, PutOptions& options) {
-  command.add_option("FILE", options.file, "The file; - reads standard input")->required();
+  command.add_option("FILE", options.file, "File to store; - reads standard input")->required();
   command.add_option("--run", options.run, "RUN");
-  command.add_option("--step", options.step, "The step's id");
-  command.add_option("--name", options.name, "Name to keep (default: the file's, without its folder)");
-  command.add_option("--mime-type", options.mime_type, "What it is; otherwise from its name");
-  command.add_option("--metadata", options.metadata, "A JSON object");
+  command.add_option("--step", options.step, "Step id");
+  command.add_option("--name", options.name, "Name of the artifact (default: the file name without its folder)");
+  command.add_option("--mime-type", options.mime_type, "MIME type (default: derived from the name)");
+  command.add_option("--metadata", options.metadata, "Metadata, a JSON object");
 }
 
-// The metadata with the file's name in it, unless they have one. A name that is not UTF-8 is left out.
+// Returns the metadata with the file's name added if it has none. A name that is not UTF-8 is left out.
 Result<std::string> metadata_with_name(const PutOptions& options) {
   const std::string file = options.file == "-" ? std::string() : options.file.substr(options.file.rfind('/') + 1);
   const std::string& name = options.name.empty() ? file : options.name;
@@ -69,9 +69,9 @@ Status put_artifact(Session& session, const PutOptions& options) {
   session.out().line(fmt::format("artifact://{}/{}  {}  {}", run_id, result["artifact_id"].string_or(""),
                                  human_size(static_cast<std::uint64_t>(result["size_bytes"].as_int().value_or(0))),
                                  result["hash"].string_or("")));
-  // What was said of the same bytes now, another type or other metadata, is not kept.
+  // A different type or metadata for the same bytes is discarded.
   if (result["duplicate"].as_bool().value_or(false))
-    fmt::print(stderr, "stored already; its type and metadata are as they were first said\n");
+    fmt::print(stderr, "already stored; the existing type and metadata are kept\n");
   return success();
 }
 
@@ -83,10 +83,10 @@ struct GetOptions {
 };
 
 void declare_get(CLI::App& command, GetOptions& options) {
-  command.add_option("ARTIFACT", options.artifact, "Its id, or artifact://RUN/ID")->required();
-  command.add_option("-o,--output", options.output, "Write to this file; - is standard output");
-  command.add_option("--offset", options.offset, "From this byte on")->capture_default_str();
-  command.add_option("--length", options.length, "At most this many bytes");
+  command.add_option("ARTIFACT", options.artifact, "Artifact id or artifact://RUN/ID")->required();
+  command.add_option("-o,--output", options.output, "Output file; - writes to standard output");
+  command.add_option("--offset", options.offset, "First byte to return")->capture_default_str();
+  command.add_option("--length", options.length, "Maximum number of bytes (default: to the end)");
 }
 
 std::string id_of(std::string_view artifact) {
@@ -95,7 +95,7 @@ std::string id_of(std::string_view artifact) {
   return std::string(slash == std::string_view::npos ? artifact : artifact.substr(slash + 1));
 }
 
-// artifact://RUN/ID is that artifact of that run; an id alone is of whichever run it is.
+// artifact://RUN/ID also names the run; an id alone matches an artifact of any run.
 Status check_run(Client& client, std::string_view artifact) {
   constexpr std::string_view scheme = "artifact://";
   if (!artifact.starts_with(scheme)) return success();
@@ -123,8 +123,9 @@ struct ListOptions {
 
 void declare_list(CLI::App& command, ListOptions& options) {
   command.add_option("--run", options.run, "RUN");
-  command.add_option("--step", options.step, "Only this step's");
-  command.add_option("--name", options.name, "Only those whose name matches: '*.log'")->type_name("PATTERN");
+  command.add_option("--step", options.step, "Only artifacts of this step");
+  command.add_option("--name", options.name, "Only artifacts whose name matches, such as '*.log'")
+      ->type_name("PATTERN");
 }
 
 Status list_artifacts(Session& session, const ListOptions& options) {
@@ -143,7 +144,7 @@ Status list_artifacts(Session& session, const ListOptions& options) {
           return true;
         }
         const std::string hash = item["hash"].string_or("");
-        const bool erased = hash.find_first_not_of('0') == std::string::npos;  // its row stays
+        const bool erased = hash.find_first_not_of('0') == std::string::npos;  // the row of an erased artifact remains
         table.add({item["artifact_id"].string_or(""), out.one_line(item["step_id"].string_or("")),
                    erased ? "-" : human_size(static_cast<std::uint64_t>(item["size_bytes"].as_int().value_or(0))),
                    out.one_line(item["mime_type"].string_or("")), erased ? "erased" : hash.substr(0, 16),
@@ -158,7 +159,9 @@ struct RunOption {
   std::string run;
 };
 
-void declare_run(CLI::App& command, RunOption& options) { command.add_option("RUN,--run", options.run, "Which"); }
+void declare_run(CLI::App& command, RunOption& options) {
+  command.add_option("RUN,--run", options.run, "Run (default: MUNIMENT_RUN)");
+}
 
 Status take_snapshot(Session& session, const RunOption& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
@@ -200,7 +203,7 @@ struct ManifestOptions {
 };
 
 void declare_manifest(CLI::App& command, ManifestOptions& options) {
-  command.add_option("MANIFEST", options.manifest, "Its id, or manifest://ID")->required();
+  command.add_option("MANIFEST", options.manifest, "Manifest id or manifest://ID")->required();
 }
 
 Status show_manifest(Session& session, const ManifestOptions& options) {
@@ -215,16 +218,16 @@ Status show_manifest(Session& session, const ManifestOptions& options) {
 }  // namespace
 
 void add_artifact_commands(CLI::App& app, Session& session) {
-  CLI::App& artifact = add_group(app, "artifact", "Artifacts: put, get, list, search");
-  add_command<PutOptions>(session, artifact, "put", "Keep a file", declare_put, put_artifact);
-  add_command<GetOptions>(session, artifact, "get", "Its bytes, or a slice of them", declare_get, get_artifact);
-  add_command<ListOptions>(session, artifact, "list", "The artifacts of a run", declare_list, list_artifacts);
+  CLI::App& artifact = add_group(app, "artifact", "Store, read, list and search artifacts");
+  add_command<PutOptions>(session, artifact, "put", "Store a file as an artifact", declare_put, put_artifact);
+  add_command<GetOptions>(session, artifact, "get", "Read an artifact or a slice of it", declare_get, get_artifact);
+  add_command<ListOptions>(session, artifact, "list", "List the artifacts of a run", declare_list, list_artifacts);
   add_artifact_grep(artifact, session);
-  CLI::App& snapshot = add_group(app, "snapshot", "Snapshots of a run's state");
-  add_command<RunOption>(session, snapshot, "take", "Take one now", declare_run, take_snapshot);
-  add_command<RunOption>(session, snapshot, "list", "The snapshots of a run", declare_run, list_snapshots);
-  CLI::App& manifest = add_group(app, "manifest", "What was in a context window, and why");
-  add_command<ManifestOptions>(session, manifest, "show", "One manifest", declare_manifest, show_manifest);
+  CLI::App& snapshot = add_group(app, "snapshot", "Take and list snapshots of a run's state");
+  add_command<RunOption>(session, snapshot, "take", "Take a snapshot now", declare_run, take_snapshot);
+  add_command<RunOption>(session, snapshot, "list", "List the snapshots of a run", declare_run, list_snapshots);
+  CLI::App& manifest = add_group(app, "manifest", "Show manifests: the contents of context windows, with reasons");
+  add_command<ManifestOptions>(session, manifest, "show", "Show one manifest", declare_manifest, show_manifest);
 }
 
 }  // namespace muniment::cli

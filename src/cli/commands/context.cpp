@@ -1,4 +1,4 @@
-// context: a context pack for a prompt, printed as it is to be pasted.
+// Implements the command context, which prints a context pack that is ready to be pasted into a prompt.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -18,13 +18,11 @@ struct ContextOptions {
 };
 
 void declare_context(CLI::App& command, ContextOptions& options) {
-  command.add_option("TEXT", options.text, "The question, with the markup of queries: in: tag: before: \"words\"")
-      ->required();
-  command.add_option("--corpus", options.corpus, "Only this corpus");
-  command.add_option("--budget", options.budget, "At most so many tokens; 4,000 otherwise")
-      ->check(CLI::Range(0, 131'072));
-  command.add_option("--run", options.run, "RUN: whose context it is for; the manifest becomes its own");
-  add_asof_option(command, options.asof, "As of this event or time");
+  command.add_option("TEXT", options.text, "Question with query markup: in: tag: before: \"words\"")->required();
+  command.add_option("--corpus", options.corpus, "Search only this corpus");
+  command.add_option("--budget", options.budget, "Token budget (default 4,000)")->check(CLI::Range(0, 131'072));
+  command.add_option("--run", options.run, "Run that receives the context and its manifest");
+  add_asof_option(command, options.asof, "State as of this event or time");
 }
 
 Result<std::string> params_of(Session& session, const ContextOptions& options) {
@@ -52,14 +50,14 @@ Status build_context(Session& session, const ContextOptions& options) {
   out.print(out.safe(text));
   std::string summary;
   if (text.empty()) {
-    const std::string reason = result["reason"].string_or("nothing fits into the budget");
+    const std::string reason = result["reason"].string_or("no passage fits into the budget");
     summary = fmt::format("no passages: {}", reason);
   } else {
     summary = fmt::format("{} passage{}, {} of {} tokens, {} left out, manifest://{}", result["citations"].size(),
                           result["citations"].size() == 1 ? "" : "s", result["used"].source(),
                           result["budget"].source(), result["left_out"].size(), result["manifest_id"].string_or(""));
   }
-  // Beside the text, never in it: standard output may go straight into a prompt.
+  // Printed to standard error, since standard output may be passed directly into a prompt.
   fmt::print(stderr, "{}\n", summary);
   for (const json::Value words : result["degraded"])
     fmt::print(stderr, "degraded: {}\n", out.one_line(words.string_or("")));

@@ -1,4 +1,4 @@
-// corpus list, document list | get | history | diff | retract, source revoke, feedback.
+// Implements the commands corpus list; document list, get, history, diff and retract; source revoke; and feedback.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -43,31 +43,31 @@ struct DocumentOptions {
 };
 
 void declare_corpus(CLI::App& command, DocumentOptions& options) {
-  command.add_option("CORPUS", options.corpus, "Which corpus")->required();
+  command.add_option("CORPUS", options.corpus, "Name of the corpus")->required();
 }
 
 void declare_document(CLI::App& command, DocumentOptions& options) {
   declare_corpus(command, options);
-  command.add_option("DOCUMENT", options.document, "Its id")->required();
+  command.add_option("DOCUMENT", options.document, "Document id")->required();
 }
 
 void declare_get(CLI::App& command, DocumentOptions& options) {
   declare_document(command, options);
-  command.add_option("--revision", options.revision, "This one; otherwise the current one");
-  add_asof_option(command, options.asof, "The revision that was current at this event or time");
-  command.add_option("-o,--output", options.output, "Its bytes, as they came, into this file; - is standard output");
+  command.add_option("--revision", options.revision, "Revision (default: the current one)");
+  add_asof_option(command, options.asof, "Use the revision that was current at this event or time");
+  command.add_option("-o,--output", options.output, "Write the original bytes to this file; - is standard output");
 }
 
 void declare_diff(CLI::App& command, DocumentOptions& options) {
   declare_document(command, options);
-  command.add_option("--from", options.from, "The older revision; otherwise the one before");
-  command.add_option("--to", options.to, "The newer one; otherwise the current one");
+  command.add_option("--from", options.from, "Older revision (default: the previous one)");
+  command.add_option("--to", options.to, "Newer revision (default: the current one)");
 }
 
 void declare_retract(CLI::App& command, DocumentOptions& options) {
   declare_document(command, options);
   command.add_option("--reason", options.reason, "Why")->required();
-  command.add_option("--base", options.base, "Only if this revision is the current one");
+  command.add_option("--base", options.base, "Retract only if this revision is the current one");
 }
 
 std::string params_of(const DocumentOptions& options) {
@@ -85,7 +85,7 @@ std::string params_of(const DocumentOptions& options) {
   return std::move(out.end_object()).text();
 }
 
-// Pages of `method` until `next` is no more; each item of result[list] is printed as JSON or becomes a row.
+// Requests pages of `method` until a reply has no `next`; prints each item of result[list] as JSON or as a table row.
 Status print_pages(Session& session, const std::string& method, std::string params, std::string_view list,
                    const char* next, Table& table,
                    const std::function<std::vector<std::string>(const json::Value&)>& row) {
@@ -107,8 +107,8 @@ Status print_pages(Session& session, const std::string& method, std::string para
   return success();
 }
 
-// "retracted at 44". An erased revision was perhaps retracted before: of which event the erasure is, its row does not
-// say.
+// Returns "retracted at 44" or the like. An erased revision may have been retracted before; its row does not name the
+// event of the erasure.
 std::string end_text(const json::Value& row) {
   const std::string ended = row["ended_by"].string_or("");
   if (ended != "erased") return fmt::format("{} at {}", ended, count_of(row, "valid_to"));
@@ -116,7 +116,7 @@ std::string end_text(const json::Value& row) {
                            : fmt::format("erased, not current since {}", count_of(row, "valid_to"));
 }
 
-// One that was brought along from a closed log is as old as it was there.
+// A revision carried over from a closed log keeps its original age.
 std::string ingested_ago(const json::Value& row, Time now) {
   if (!row["carried_over"]) return ago(row["recorded_at"].string_or(""), now);
   return row["first_recorded_at"] ? ago(row["first_recorded_at"].string_or(""), now) : "carried over";
@@ -227,7 +227,7 @@ struct RevokeOptions {
 };
 
 void declare_revoke(CLI::App& command, RevokeOptions& options) {
-  command.add_option("SOURCE", options.source, "As document get shows it: a URL, file://FOLDER, …")->required();
+  command.add_option("SOURCE", options.source, "Source as document get shows it: a URL, file://FOLDER, …")->required();
   command.add_option("--reason", options.reason, "Why")->required();
 }
 
@@ -235,7 +235,7 @@ Status revoke_source(Session& session, const RevokeOptions& options) {
   json::Writer params;
   params.begin_object().member("source", options.source).member("reason", options.reason).end_object();
   Result<Message> answered = session.call("source.revoke", params.text());
-  // Sources are not in what `document list` prints, which the daemon's advice would name here.
+  // Replaces the daemon's advice, which names `document list`: that command does not print sources.
   if (!answered && answered.error().message.find("no document comes from") != std::string::npos) {
     return Error(
         Errc::not_found,
@@ -259,15 +259,15 @@ struct FeedbackOptions {
 };
 
 void declare_feedback(CLI::App& command, FeedbackOptions& options) {
-  command.add_option("POINTER", options.pointer, "The card's")->required();
-  command.add_option("SCORE", options.score, "From -1, misleading, to 1, just right")
+  command.add_option("POINTER", options.pointer, "Pointer of the card")->required();
+  command.add_option("SCORE", options.score, "Score from -1 (misleading) to 1 (fully relevant)")
       ->required()
       ->check(CLI::Range(-1.0, 1.0));
-  command.add_option("--by", options.by, "human, model or code")
+  command.add_option("--by", options.by, "Kind of judge: human, model or code")
       ->check(CLI::IsMember({"human", "model", "code"}))
       ->capture_default_str();
-  command.add_option("--name", options.name, "What is judged; otherwise relevance");
-  command.add_option("--comment", options.comment, "In words");
+  command.add_option("--name", options.name, "Judged property (default: relevance)");
+  command.add_option("--comment", options.comment, "Comment");
 }
 
 Status give_feedback(Session& session, const FeedbackOptions& options) {
@@ -285,22 +285,24 @@ Status give_feedback(Session& session, const FeedbackOptions& options) {
 }  // namespace
 
 void add_corpus_commands(CLI::App& app, Session& session) {
-  CLI::App& corpus = add_group(app, "corpus", "Collections of documents");
-  add_command<NoOptions>(session, corpus, "list", "Those that you may see", nullptr, list_corpora);
-  CLI::App& document = add_group(app, "document", "Documents, their revisions and passages");
-  add_command<DocumentOptions>(session, document, "list", "The current ones of a corpus", declare_corpus,
+  CLI::App& corpus = add_group(app, "corpus", "List collections of documents");
+  add_command<NoOptions>(session, corpus, "list", "List the corpora that you may read", nullptr, list_corpora);
+  CLI::App& document = add_group(app, "document", "List, read, compare and retract documents");
+  add_command<DocumentOptions>(session, document, "list", "List the current documents of a corpus", declare_corpus,
                                list_documents);
-  add_command<DocumentOptions>(session, document, "get", "A revision and its passages, or its bytes", declare_get,
-                               get_document);
-  add_command<DocumentOptions>(session, document, "history", "Its revisions, newest first", declare_document,
-                               document_history);
-  add_command<DocumentOptions>(session, document, "diff", "Which passages differ", declare_diff, diff_document);
-  add_command<DocumentOptions>(session, document, "retract", "Gone from the next query, still there as of before",
+  add_command<DocumentOptions>(session, document, "get", "Show a revision and its passages, or write its bytes",
+                               declare_get, get_document);
+  add_command<DocumentOptions>(session, document, "history", "List the revisions of a document, newest first",
+                               declare_document, document_history);
+  add_command<DocumentOptions>(session, document, "diff", "Compare the passages of two revisions", declare_diff,
+                               diff_document);
+  add_command<DocumentOptions>(session, document, "retract", "Remove a document from new queries; its history remains",
                                declare_retract, retract_document);
-  CLI::App& source = add_group(app, "source", "Where documents come from");
-  add_command<RevokeOptions>(session, source, "revoke", "Take out all that came from it, and what was derived",
-                             declare_revoke, revoke_source);
-  add_command<FeedbackOptions>(session, app, "feedback", "Say how relevant a card was", declare_feedback,
+  CLI::App& source = add_group(app, "source", "Revoke sources of documents");
+  add_command<RevokeOptions>(session, source, "revoke",
+                             "Retract all documents from a source and those derived from them", declare_revoke,
+                             revoke_source);
+  add_command<FeedbackOptions>(session, app, "feedback", "Record how relevant a card was", declare_feedback,
                                give_feedback);
 }
 

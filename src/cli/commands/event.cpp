@@ -1,4 +1,4 @@
-// event append | list | tail.
+// Implements the commands event append, list and tail.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -32,14 +32,14 @@ struct AppendOptions {
 };
 
 void declare_append(CLI::App& command, AppendOptions& options) {
-  command.add_option("TYPE", options.type, "message.added, x.vendor.name, …")->required();
-  command.add_option("BODY", options.body, "The body, a JSON object; @FILE reads it; - reads standard input");
+  command.add_option("TYPE", options.type, "Event type: message.added, x.vendor.name, …")->required();
+  command.add_option("BODY", options.body, "Body, a JSON object; @FILE reads a file, - standard input");
   command.add_option("--run", options.run, "RUN");
-  command.add_option("--step", options.step, "The step's id");
-  command.add_option("--event-id", options.event_id, "A UUID; the same twice appends once");
-  add_time(command, "--occurred-at", options.occurred_at, "When it happened (default: now)");
-  command.add_option("--expect", options.expected_run_seq, "The run_seq that it must get");
-  command.add_flag("--no-spill", options.no_spill, "Refuse large content instead of keeping it as an artifact");
+  command.add_option("--step", options.step, "Step id");
+  command.add_option("--event-id", options.event_id, "Event id, a UUID; an id sent twice is appended once");
+  add_time(command, "--occurred-at", options.occurred_at, "Time of the event (default: now)");
+  command.add_option("--expect", options.expected_run_seq, "Append only if the event gets this run_seq");
+  command.add_flag("--no-spill", options.no_spill, "Refuse large content instead of storing it as an artifact");
 }
 
 Result<std::string> body_text(const std::string& body) {
@@ -48,18 +48,18 @@ Result<std::string> body_text(const std::string& body) {
   return read_input(body.substr(1), limits::request_line_bytes_max);
 }
 
-// Whether it is recorded is not known: sent again under the same id, it is recorded once.
+// The outcome is unknown; a retry with the same id is recorded once.
 Error with_id(Error error, const std::string& event_id) {
   if (error.outcome != "unknown") return error;
   error.event_ids = {event_id};
-  error.message += ". Send it again with --event-id " + event_id + ": it is recorded once";
+  error.message += ". Retry with --event-id " + event_id + "; the event is recorded once";
   return error;
 }
 
 Status append_event(Session& session, const AppendOptions& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
   ASSIGN_OR_RETURN(const std::string body, body_text(options.body));
-  // Line feeds between the members of a body would end the request's line.
+  // A line feed between the members of a body would end the request line.
   ASSIGN_OR_RETURN(const std::string line, json_line(body));
   const std::string event_id = options.event_id.empty() ? make_uuid_v7(Clock().now()).text() : options.event_id;
   json::Writer params;
@@ -76,7 +76,7 @@ Status append_event(Session& session, const AppendOptions& options) {
   const json::Value receipt = answer->result();
   session.out().line(fmt::format("seq {}  run_seq {}  {}{}", receipt["seq"].source(), receipt["run_seq"].source(),
                                  receipt["event_id"].string_or(""),
-                                 receipt["duplicate"].as_bool().value_or(false) ? "  (was there already)" : ""));
+                                 receipt["duplicate"].as_bool().value_or(false) ? "  (already recorded)" : ""));
   return success();
 }
 
@@ -93,15 +93,15 @@ struct EventListOptions {
 };
 
 void declare_list(CLI::App& command, EventListOptions& options) {
-  command.add_option("--run", options.run, "RUN; without it, the whole log");
-  command.add_option("--type", options.types, "tool.*, message.added, …")->allow_extra_args(false);
-  command.add_option("--step", options.step, "The step's id");
+  command.add_option("--run", options.run, "Run (default: the whole log)");
+  command.add_option("--type", options.types, "Event type: tool.*, message.added, …")->allow_extra_args(false);
+  command.add_option("--step", options.step, "Step id");
   add_time(command, "--since", options.since, "Recorded at this time or later");
   add_time(command, "--until", options.until, "Recorded before this time");
-  command.add_option("--origin", options.origin, "observed, reported or imported");
-  command.add_option("--from", options.from_seq, "From this seq on");
-  command.add_option("-n,--limit", options.limit, "At most this many; 0: all")->capture_default_str();
-  command.add_flag("--newest", options.newest_first, "The newest first");
+  command.add_option("--origin", options.origin, "Origin: observed, reported or imported");
+  command.add_option("--from", options.from_seq, "First seq");
+  command.add_option("-n,--limit", options.limit, "Maximum number of events; 0: all")->capture_default_str();
+  command.add_flag("--newest", options.newest_first, "Newest first");
 }
 
 Result<std::string> list_params(Session& session, const EventListOptions& options, std::size_t limit,
@@ -133,7 +133,7 @@ bool fits_some_type(std::string_view pattern) {
                              [&](const events::TypeInfo& row) { return row.name.starts_with(prefix); });
 }
 
-// A type that there is not is no mistake to the daemon: a newer one's log may have it. Who typed it is told.
+// The daemon accepts unknown types, since the log of a newer daemon may have them. The user gets a warning.
 void note_unknown_types(const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
     if (fits_some_type(pattern)) continue;
@@ -148,7 +148,7 @@ void note_unknown_types(const std::vector<std::string>& patterns) {
   }
 }
 
-// One event a line: its place, time, run, type and the start of its body.
+// Prints one event per line: position, time, run, type and the start of the body.
 void print_event(Session& session, const json::Value& event) {
   const Output& out = session.out();
   if (session.options.json) {
@@ -180,8 +180,7 @@ Status list_events(Session& session, const EventListOptions& options) {
   } while (left > 0 && !cursor.empty() && !session.out().failed());
   if (left == 0 && !cursor.empty())
     say_there_are_more(options.newest_first ? "the newest" : "the first", options.limit, "events");
-  if (shown == 0 && !options.step.empty())
-    return Error(Errc::not_found, "there is no such event of step " + options.step);
+  if (shown == 0 && !options.step.empty()) return Error(Errc::not_found, "no event matches in step " + options.step);
   return success();
 }
 
@@ -193,23 +192,23 @@ struct TailOptions {
 };
 
 void declare_tail(CLI::App& command, TailOptions& options) {
-  command.add_option("--run", options.run, "RUN; without it, the whole log");
-  command.add_option("--type", options.types, "tool.*, message.added, …")->allow_extra_args(false);
-  command.add_option("-n", options.count, "The last this many; 0: only what comes")
+  command.add_option("--run", options.run, "Run (default: the whole log)");
+  command.add_option("--type", options.types, "Event type: tool.*, message.added, …")->allow_extra_args(false);
+  command.add_option("-n", options.count, "Number of newest events to print first; 0: none")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
-  command.add_flag("-f,--follow", options.follow, "Then go on, as events are recorded");
+  command.add_flag("-f,--follow", options.follow, "Keep printing events as they are recorded");
 }
 
-// Prints the last events and answers the seq after them.
+// Prints the last events and returns the seq that follows them.
 Result<std::int64_t> print_last(Session& session, const TailOptions& options) {
   note_unknown_types(options.types);
   EventListOptions list;
   list.run = options.run;
   list.types = options.types;
   list.newest_first = true;
-  const auto count =
-      static_cast<std::size_t>(std::max<std::int64_t>(options.count, 1));  // the newest one says where to go on
+  const auto count = static_cast<std::size_t>(
+      std::max<std::int64_t>(options.count, 1));  // the newest event gives the seq to continue from
   ASSIGN_OR_RETURN(const std::string params, list_params(session, list, count, ""));
   ASSIGN_OR_RETURN(const Message page, session.call("event.list", params));
   std::vector<json::Value> events;
@@ -230,7 +229,7 @@ Result<std::string> subscribe_params(Session& session, const TailOptions& option
   return std::move(params).text();
 }
 
-// Prints what comes on one connection until it ends; `next` is the seq with which another one goes on.
+// Prints events from one connection until it ends; sets `next` to the seq from which another connection continues.
 Status follow(Session& session, Client& client, const std::string& params, std::int64_t& next) {
   RETURN_IF_ERROR(client.call("event.subscribe", params));
   while (!session.out().failed()) {
@@ -244,7 +243,7 @@ Status follow(Session& session, Client& client, const std::string& params, std::
       std::fflush(stdout);
       next = said["event"]["seq"].as_int().value_or(next - 1) + 1;
     } else if (method == "caught_up" || method == "keep_alive") {
-      next = std::max(next, said["seq"].as_int().value_or(-1) + 1);  // all up to there was looked at
+      next = std::max(next, said["seq"].as_int().value_or(-1) + 1);  // all events below it have been examined
     }
   }
   return success();
@@ -256,7 +255,7 @@ Status tail_events(Session& session, const TailOptions& options) {
   std::fflush(stdout);
   bool away = false;
   while (options.follow && !session.out().failed()) {
-    // A daemon that was stopped meanwhile is not started by whoever only looks on.
+    // A read-only command does not start a daemon that was stopped in the meantime.
     const auto client = session.running_client();
     Status status = client ? success() : Status(client.error());
     if (client) {
@@ -265,7 +264,7 @@ Status tail_events(Session& session, const TailOptions& options) {
       status = follow(session, **client, params, next);
     }
     if (status || status.error().code != Errc::unavailable) return status;
-    if (!away) fmt::print(stderr, "muniment: the daemon is away; going on at seq {} when it is back\n", next);
+    if (!away) fmt::print(stderr, "muniment: the daemon is unavailable; continuing at seq {} when it returns\n", next);
     away = true;
     session.disconnect();
     std::this_thread::sleep_for(pause);
@@ -276,10 +275,10 @@ Status tail_events(Session& session, const TailOptions& options) {
 }  // namespace
 
 void add_event_commands(CLI::App& app, Session& session) {
-  CLI::App& event = add_group(app, "event", "Events: append, list, follow");
+  CLI::App& event = add_group(app, "event", "Append, list and follow events");
   add_command<AppendOptions>(session, event, "append", "Append one event", declare_append, append_event);
   add_command<EventListOptions>(session, event, "list", "List events", declare_list, list_events);
-  add_command<TailOptions>(session, event, "tail", "The newest events", declare_tail, tail_events);
+  add_command<TailOptions>(session, event, "tail", "Print the newest events", declare_tail, tail_events);
 }
 
 }  // namespace muniment::cli

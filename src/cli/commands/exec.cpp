@@ -1,6 +1,6 @@
-// exec: a real command, recorded as it happens. The order is the point: the start is committed
-// before the command runs, so that nothing runs unrecorded, and from then on nothing that goes
-// wrong with the recording changes what the command does or how it ends.
+// Implements the command exec, which runs a command and records it. The start is committed before the command runs, so
+// that no command runs unrecorded. After that, a failure to record does not change what the command does or how it
+// ends.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,14 +40,13 @@ struct ExecOptions {
 };
 
 void declare_exec(CLI::App& command, ExecOptions& options) {
-  command.add_option("--run", options.run, "RUN (default: MUNIMENT_RUN, the open run that has TASK, a new one)");
-  command.add_option("--step", options.step, "The step's id");
-  command.add_flag("--scrub", options.scrub,
-                   "Replace obvious secrets in the output and the report that are kept; what you see stays as it is");
+  command.add_option("--run", options.run, "Run (default: MUNIMENT_RUN, the open run with TASK, or a new run)");
+  command.add_option("--step", options.step, "Step id");
+  command.add_flag("--scrub", options.scrub, "Replace obvious secrets in the recorded output and report only");
   command.add_option("--evidence", options.evidence.type, "Record the command as evidence of this type (test_output)");
-  command.add_option("--task", options.evidence.task, "TASK of the run that the evidence is for");
-  command.add_option("--report", options.evidence.report, "Report file that the command writes (default: its output)");
-  command.add_option("--tests-changed", options.evidence.reason, "Reason why tests were changed within the task");
+  command.add_option("--task", options.evidence.task, "Task of the run that the evidence supports");
+  command.add_option("--report", options.evidence.report, "Report file written by the command (default: its output)");
+  command.add_option("--tests-changed", options.evidence.reason, "Reason for test changes within the task");
   command.footer(
       "muniment exec [--run RUN] -- COMMAND …\n"
       "muniment exec --run RUN --evidence test_output --task TASK -- pytest\n"
@@ -60,16 +59,16 @@ class Recording {
  public:
   Recording(Session& session, const ExecOptions& options) : session_(session), options_(options) {}
 
-  // Up to the commit of command.started.
+  // Returns after the commit of command.started.
   Status begin() {
     if (session_.command.empty()) {
-      return Error(Errc::invalid_argument, "which command? muniment exec [--run RUN] -- COMMAND …");
+      return Error(Errc::invalid_argument, "the command is missing. Use: muniment exec [--run RUN] -- COMMAND …");
     }
     std::error_code failed;
     folder_ = std::filesystem::current_path(failed).string();
     if (options_.evidence.type.empty() && (!options_.evidence.task.empty() || !options_.evidence.report.empty()))
       return Error(Errc::invalid_argument,
-                   "--task and --report belong to evidence. Name its type: --evidence test_output");
+                   "--task and --report require --evidence. Add the type: --evidence test_output");
     RETURN_IF_ERROR(choose_run());
     if (!options_.evidence.task.empty()) {
       ASSIGN_OR_RETURN(task_tree_, tree_of_task(session_, run_id_, options_.evidence.task));
@@ -77,12 +76,12 @@ class Recording {
     ASSIGN_OR_RETURN(const std::string params, start_params());
     ASSIGN_OR_RETURN(const Message answer, session_.call("command.start", params));
     command_id_ = answer.result()["command_id"].string_or("");
-    ::setenv("MUNIMENT_RUN", run_id_.c_str(), 1);  // what the command itself records belongs here too
+    ::setenv("MUNIMENT_RUN", run_id_.c_str(), 1);  // events recorded by the command join this run
     return success();
   }
 
-  // The end of the command, its evidence, and the end of a run of its own. A daemon that was restarted meanwhile is met
-  // again: each of them is the same however often it is sent. `passed`: what the evidence says.
+  // Records the end of the command, its evidence, and the end of a run created for it. All three are idempotent, so
+  // they are retried if the daemon was restarted. `passed`: the result of the evidence.
   Status end(const CommandOutcome& outcome, bool& passed) {
     Status status = record_all(outcome, passed);
     for (int attempt = 1; attempt < end_attempts && !status && is_transient(status.error().code); ++attempt) {
@@ -93,11 +92,11 @@ class Recording {
     return status;
   }
 
-  // What `end` records at present: where it fails, it is what is missing.
+  // Name of the part that `end` is recording; after a failure, the part that is missing.
   std::string_view recording() const { return recording_; }
 
-  // Whether the command counts as passed; true where no evidence is wanted. Its run may be over by then: own runs end
-  // with the evidence.
+  // Returns whether the command counts as passed; true if no evidence is requested. A run created for the command may
+  // have ended by then, since it ends with the evidence.
   Result<bool> judge() {
     if (options_.evidence.type.empty()) return true;
     EvidenceRequest request = options_.evidence;
@@ -108,7 +107,7 @@ class Recording {
   Status end_own_run(const CommandOutcome& outcome, bool passed) {
     if (!own_run_) return success();
     const bool good = outcome.signal == 0 && outcome.exit_code == 0 && passed;
-    // Known by its key: the reply to it may be lost where this is tried again.
+    // The idempotency key makes a retry safe after a lost reply.
     RETURN_IF_ERROR(session_.call(
         "run.end", fmt::format("{{\"run_id\":{},\"outcome\":\"{}\",\"_meta\":{{\"idempotency_key\":\"end of {}\"}}}}",
                                json::quote(run_id_), good ? "success" : "failure", command_id_)));
@@ -169,7 +168,7 @@ class Recording {
     return std::move(params).text();
   }
 
-  // A very long command line goes into an artifact, and its beginning into the event.
+  // Stores a very long command line as an artifact and its beginning in the event.
   Status write_arguments(json::Writer& params, const std::vector<std::string>& arguments) {
     params.key("argv").begin_array();
     std::size_t bytes = 0;
@@ -229,7 +228,7 @@ class Recording {
     std::string beginning(4096, '\0');
     const ssize_t got = ::pread(file, beginning.data(), beginning.size(), 0);
     beginning.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    // The piece may end inside a character: its last bytes do not tell.
+    // The piece may end inside a character; an incomplete last character does not count as invalid.
     const std::size_t invalid = first_invalid_utf8(beginning);
     const bool text =
         beginning.find('\0') == std::string::npos && (invalid == std::string::npos || invalid + 4 > beginning.size());
@@ -248,10 +247,10 @@ class Recording {
   std::string folder_;
   std::string run_id_;
   std::string command_id_;
-  std::string task_tree_;  // the working tree when the task was opened
+  std::string task_tree_;  // digest of the working tree when the task was opened
   std::string_view recording_ = end_of_command;
   bool own_run_ = false;
-  std::size_t scrubbed_ = 0;  // in what the command wrote
+  std::size_t scrubbed_ = 0;  // number of secrets replaced in the output
 };
 
 Status exec_command(Session& session, const ExecOptions& options) {
@@ -263,7 +262,7 @@ Status exec_command(Session& session, const ExecOptions& options) {
     return success();
   }
   auto outcome = run_command(session.command);
-  if (!outcome) {  // the machine is out of something; the start is recorded, and this is its end
+  if (!outcome) {  // the machine lacks a resource; records the end that matches the recorded start
     session.finish(outcome.error());
     session.exit_code = exit_not_recorded;
     CommandOutcome unstarted;

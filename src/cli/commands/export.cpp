@@ -1,4 +1,5 @@
-// export: events as JSONL or CSV, read from Postgres in one pass; their artifacts and manifests beside them.
+// Implements the command export: writes events as JSONL or CSV, read from Postgres in one pass, and copies their
+// artifacts and manifests.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -43,23 +44,20 @@ struct EventExportOptions {
 };
 
 void declare_event_export(CLI::App& command, EventExportOptions& options) {
-  command.add_option("RUN", options.runs, "Runs; without any, all of the log");
+  command.add_option("RUN", options.runs, "Runs to export (default: the whole log)");
   add_time(command, "--since", options.since, "Recorded at this time or later");
   add_time(command, "--until", options.until, "Recorded before this time");
-  command.add_option("--type", options.types, "tool.called, tool.*, …; several times: any of them");
-  command.add_option("--label", options.labels, "k=v: of runs with this label; several times: with all of them");
-  command.add_option("--format", options.format, "jsonl or csv")->required()->check(CLI::IsMember({"jsonl", "csv"}));
-  command
-      .add_option("--artifacts", options.artifacts,
-                  "Copy the artifacts and manifests of what is exported into this folder")
+  command.add_option("--type", options.types, "Event type: tool.called, tool.*, …; repeat for several");
+  command.add_option("--label", options.labels, "Only runs with this label k=v; repeat to require several");
+  command.add_option("--format", options.format, "Output format: jsonl or csv")
+      ->required()
+      ->check(CLI::IsMember({"jsonl", "csv"}));
+  command.add_option("--artifacts", options.artifacts, "Copy artifacts and manifests of the exported events here")
       ->type_name("DIR");
-  command.add_option("--output", options.output, "Into this file instead of standard output")->type_name("FILE");
-  command.add_flag("--resume", options.resume,
-                   "Go on with the file of an export that broke off, with the options that it was begun with");
-  command.add_option("--from-seq", options.from_seq, "Begin at this seq")->check(CLI::NonNegativeNumber);
-  command
-      .add_option("--log", options.log_no,
-                  "Of this log instead of the one that is written: one that was restored and is closed")
+  command.add_option("--output", options.output, "Output file (default: standard output)")->type_name("FILE");
+  command.add_flag("--resume", options.resume, "Resume an interrupted export; repeat its options");
+  command.add_option("--from-seq", options.from_seq, "First seq to export")->check(CLI::NonNegativeNumber);
+  command.add_option("--log", options.log_no, "Export this closed log instead of the current one")
       ->check(CLI::PositiveNumber);
 }
 
@@ -81,15 +79,15 @@ class EventExport {
     if (!done) return broke_off(done.error(), file);
     if (!options_.artifacts.empty()) RETURN_IF_ERROR(write_manifests(connection, where));
     if (archived_ > 0) {
-      fmt::print(stderr, "muniment: the bodies of {} archived events are not in the export: {}\n", grouped(archived_),
+      fmt::print(stderr, "muniment: the export lacks the bodies of {} archived events: {}\n", grouped(archived_),
                  escape_for_terminal(no_archive_));
-      session_.exit_code = exit_refused;  // all else is written, and a script must not take it for whole
+      session_.exit_code = exit_refused;  // the rest is written, but a script must not treat the export as complete
     }
     return success();
   }
 
  private:
-  // The daemon knows its database; one that does not run may be configured with one. None is started.
+  // Asks the daemon for its database, or reads the configuration if no daemon runs. This command starts no daemon.
   Result<std::string> database_uri() {
     const auto client = session_.running_client();
     if (client) {
@@ -128,17 +126,16 @@ class EventExport {
     log_id_ = found;
     if (logs == 1) return success();
     return Error(Errc::not_found, logs == 0
-                                      ? "this database holds no such log"
-                                      : "this database holds several logs: start the daemon of the one that is meant");
+                                      ? "this database contains no such log"
+                                      : "this database contains several logs; start the daemon of the one to export");
   }
 
-  // Which logs are closed, and where each ends, the daemon knows.
+  // Only the daemon knows which logs are closed and where each ends.
   Status choose_log() {
     if (!options_.log_no) {
       for (const auto& [number, log] : closed_) {
         if (options_.runs.empty())
-          fmt::print(stderr, "muniment: log {}, which was restored and is closed, is exported by itself: --log {}\n",
-                     number, number);
+          fmt::print(stderr, "muniment: closed log {} is not included; export it with --log {}\n", number, number);
       }
       return success();
     }
@@ -149,22 +146,24 @@ class EventExport {
       return success();
     }
     if (log_id_.empty())
-      return Error(Errc::invalid_argument, "--log: where a closed log ends its daemon knows: start it (muniment up)");
-    return Error(
-        Errc::not_found,
-        fmt::format("--log: the log that is written goes on from no log {}. See: muniment status", *options_.log_no));
+      return Error(Errc::invalid_argument,
+                   "--log: only the daemon knows where a closed log ends. Start it: muniment up");
+    return Error(Errc::not_found, fmt::format("--log: the current log does not continue log {}. See: muniment status",
+                                              *options_.log_no));
   }
 
-  // What is exported, as SQL.
+  // Returns the condition of the export as SQL.
   Result<std::string> condition(ExportConnection& connection) {
     std::string where = fmt::format("e.log_no = {}", log_no_);
     if (options_.from_seq.value_or(0) > 0) where += fmt::format(" AND e.seq >= {}", *options_.from_seq);
-    if (size_) where += fmt::format(" AND e.seq < {}", *size_);  // a row past its end is not of it
+    if (size_)
+      where += fmt::format(" AND e.seq < {}", *size_);  // rows past the end of a closed log do not belong to it
     for (const auto& [given, sign] :
          {std::pair<const std::string&, const char*>{options_.since, ">="}, {options_.until, "<"}}) {
       if (given.empty()) continue;
       const auto time = parse_time(given);
-      if (!time) return Error(Errc::invalid_argument, fmt::format("{} is no time; write 2026-01-02T03:04:05Z", given));
+      if (!time)
+        return Error(Errc::invalid_argument, fmt::format("{} is not a time; write 2026-01-02T03:04:05Z", given));
       where += fmt::format(" AND e.recorded_at {} '{}'", sign, format_time(*time));
     }
     ASSIGN_OR_RETURN(const std::string types, type_condition(connection));
@@ -194,7 +193,7 @@ class EventExport {
     std::string labels;
     for (const std::string& label : options_.labels) {
       const std::size_t equals = label.find('=');
-      if (equals == std::string::npos) return Error(Errc::invalid_argument, label + " is no label; write k=v");
+      if (equals == std::string::npos) return Error(Errc::invalid_argument, label + " is not a label; write k=v");
       ASSIGN_OR_RETURN(const std::string name, connection.quoted(label.substr(0, equals)));
       ASSIGN_OR_RETURN(const std::string value, connection.quoted(label.substr(equals + 1)));
       labels += fmt::format(" AND r.labels ->> {} = {}", name, value);
@@ -229,11 +228,10 @@ class EventExport {
       return error;
     }
     return Error(Errc::not_found,
-                 fmt::format("run {} is in log {}, which was restored and is closed: export it with --log {}", id,
-                             *other, *other));
+                 fmt::format("run {} is in the closed log {}; export it with --log {}", id, *other, *other));
   }
 
-  // Another closed log that has the run.
+  // Finds another closed log that contains the run.
   Result<std::optional<std::int64_t>> log_with(ExportConnection& connection, const std::string& run_id) {
     ASSIGN_OR_RETURN(const std::string id, connection.quoted(run_id));
     RETURN_IF_ERROR(connection.start(
@@ -248,7 +246,7 @@ class EventExport {
     }
   }
 
-  // From the events that started them; where that is erased, from the row that the follower keeps.
+  // Reads run ids from the events that started the runs, or from the follower's row if that event is erased.
   Status read_runs(ExportConnection& connection, const std::string& labels) {
     const std::string matches = labels.empty() ? "false" : "coalesce(true" + labels + ", false)";
     RETURN_IF_ERROR(connection.start(fmt::format(
@@ -266,7 +264,7 @@ class EventExport {
     }
   }
 
-  // What other options would have left out before the file's end, nobody would miss.
+  // Detects a resume with different options, which would otherwise leave gaps before the end of the file.
   Status check_same_export(ExportConnection& connection, const std::string& where, const ExportedSoFar& file) const {
     constexpr std::uint64_t modulus = std::uint64_t{1} << 62;  // divides 2^64
     RETURN_IF_ERROR(connection.start(fmt::format(
@@ -280,21 +278,20 @@ class EventExport {
       ASSIGN_OR_RETURN(more, connection.next(fields));
     }
     if (file.last.log_id != log_id_) {
-      return Error(
-          Errc::invalid_argument,
-          fmt::format("{} is of another export: of the log {}, and this is the log {}. Nothing was added to it",
-                      options_.output, file.last.log_id, log_id_));
+      return Error(Errc::invalid_argument,
+                   fmt::format("{} belongs to another export: of log {}, but this is log {}. The file was not changed",
+                               options_.output, file.last.log_id, log_id_));
     }
     if (events == file.events && static_cast<std::uint64_t>(seqs) == file.seq_cubes % modulus) return success();
     return Error(
         Errc::invalid_argument,
         fmt::format(
-            "{} is of another export: up to seq {} it has {} events, and with these runs and filters there are {}{}. Nothing was added to it. "
-            "Give the options with which it was begun, or another file",
-            options_.output, file.last.seq, file.events, events, events == file.events ? ", which are others" : ""));
+            "{} belongs to another export: up to seq {} it has {} events, but these runs and filters select {}{}. The file was not changed. "
+            "Repeat the original options or name another file",
+            options_.output, file.last.seq, file.events, events, events == file.events ? " different ones" : ""));
   }
 
-  // By now: the export reads one snapshot, and the archive is as it is.
+  // Reads the current archive, whereas the rows come from one database snapshot.
   Result<bool> is_erased(std::int64_t seq) {
     ASSIGN_OR_RETURN(Client* const client, session_.running_client());
     const std::string log = size_ ? fmt::format(",\"log_no\":{}", log_no_) : std::string();
@@ -318,7 +315,7 @@ class EventExport {
         no_archive_ = filled.error().message;
       const ExportRow row = rows.append(fields, file.line());
       if (row.archived) ++archived_;
-      // The file first: a line says of an artifact that it is there.
+      // Copies the file before the line is written, since the line implies that the artifact was copied.
       if (!options_.artifacts.empty() && row.type == "artifact.stored" && !row.body.empty())
         RETURN_IF_ERROR(copy_artifact(row.body));
       RETURN_IF_ERROR(file.took(row.seq));
@@ -326,14 +323,14 @@ class EventExport {
     }
   }
 
-  // A file that cannot be written stops no run.
+  // An export that cannot write its file does not halt a run.
   Error broke_off(Error error, const ExportFile& file) const {
     if (error.code == Errc::system_error) error.code = Errc::unavailable;
     error.message +=
         file.written() ? fmt::format(". Everything up to seq {} is written", *file.written()) : ". Nothing is written";
     const std::int64_t next = file.written() ? *file.written() + 1 : options_.from_seq.value_or(0);
     error.message +=
-        options_.output.empty() ? fmt::format("; go on with --from-seq {}", next) : "; go on with --resume";
+        options_.output.empty() ? fmt::format("; continue with --from-seq {}", next) : "; continue with --resume";
     return error;
   }
 
@@ -346,7 +343,7 @@ class EventExport {
     return success();
   }
 
-  // Once: a file that is there was written whole.
+  // Copies each file once: an existing file is complete.
   Status copy_artifact(std::string_view body) {
     ASSIGN_OR_RETURN(const json::Document document, json::parse(body));
     const std::string id = document.root()["artifact_id"].string_or("");
@@ -354,7 +351,7 @@ class EventExport {
     if (!parse_uuid(id) || ::access(target.c_str(), F_OK) == 0) return success();
     const std::string path = document.root()["path"].string_or("");
     const auto source = open_regular_beneath(root_, path);
-    if (!source) {  // erased, or lost: that is for muniment-verify to say
+    if (!source) {  // erased or lost; muniment-verify tells the two apart
       fmt::print(stderr, "muniment: artifact {} is not exported: {}\n", id,
                  escape_for_terminal(source.error().message));
       return success();
@@ -377,7 +374,7 @@ class EventExport {
       offset += static_cast<std::int64_t>(got);
     }
     if (to_hex(hasher.finish()) != hash)
-      return Error(Errc::corrupt, path + " does not have the hash that its event says: run muniment-verify");
+      return Error(Errc::corrupt, path + " does not match the hash in its event: run muniment-verify");
     if (::rename(partial.c_str(), target.c_str()) != 0) return file_error("writing", target, errno);
     return success();
   }
@@ -399,31 +396,30 @@ class EventExport {
 
   Session& session_;
   const EventExportOptions& options_;
-  std::string data_;  // the folder of the daemon that answered
+  std::string data_;  // data folder of the daemon that answered
   std::string log_id_;
   std::int64_t log_no_ = 0;
-  std::optional<std::int64_t> size_;  // of a log that is closed
+  std::optional<std::int64_t> size_;  // number of events of a closed log
   struct ClosedLog {
     std::string log_id;
     std::int64_t size = 0;
   };
-  std::map<std::int64_t, ClosedLog> closed_;  // those that the present one goes on from, by number
+  std::map<std::int64_t, ClosedLog> closed_;  // closed logs that the current one continues, by number
   ExportRows::RunIds runs_, labelled_;
   Fd root_;
-  std::uint64_t archived_ = 0;  // whose bodies were not to be had …
-  std::string no_archive_;      // … since
+  std::uint64_t archived_ = 0;  // events whose archived bodies could not be read
+  std::string no_archive_;      // reason for the first of them
 };
 
 Status export_events(Session& session, const EventExportOptions& options) {
-  if (options.resume && options.output.empty())
-    return Error(Errc::invalid_argument, "--resume needs the file: --output FILE");
+  if (options.resume && options.output.empty()) return Error(Errc::invalid_argument, "--resume requires --output FILE");
   return EventExport(session, options).run();
 }
 
 }  // namespace
 
 void add_export_command(CLI::App& app, Session& session) {
-  add_command<EventExportOptions>(session, app, "export", "Events as JSONL or CSV, with all fields that are hashed",
+  add_command<EventExportOptions>(session, app, "export", "Export events as JSONL or CSV with all hashed fields",
                                   declare_event_export, export_events);
 }
 

@@ -1,5 +1,5 @@
-// import: traces of other systems, as runs. What a format means is in its own file (import/formats/, import/otlp/,
-// import/claude_code/); this file walks the files and reports what went wrong with each.
+// Implements the command import, which converts traces of other systems to runs. Each format has its own file
+// (import/formats/, import/otlp/, import/claude_code/); this file iterates over the input and reports errors per file.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -31,13 +31,13 @@ namespace muniment::cli {
 namespace {
 
 struct ImportOptions {
-  std::string format;  // empty: what each file looks like
+  std::string format;  // empty: detected per file
   bool dry_run = false;
   std::string artifacts;
   std::vector<std::string> files;
 };
 
-// A format whose files are read record by record has a translation; the others have an importer of their own.
+// A format with files of records has a translation function; the others have an importer of their own.
 struct ImportFormat {
   std::string_view name;
   TranslateRecord translate;
@@ -55,14 +55,12 @@ constexpr ImportFormat import_formats[] = {
 void declare_import(CLI::App& command, ImportOptions& options) {
   std::vector<std::string> names;
   for (const ImportFormat& format : import_formats) names.emplace_back(format.name);
-  command.add_option("--format", options.format, "What the files are; without it, what each looks like")
+  command.add_option("--format", options.format, "Format of the files (default: detected per file)")
       ->check(CLI::IsMember(names));
-  command.add_flag("--dry-run", options.dry_run, "Show what would come, and record nothing");
-  command.add_option("--artifacts", options.artifacts, "jsonl: the folder that the export wrote beside it")
+  command.add_flag("--dry-run", options.dry_run, "Show what would be imported and record nothing");
+  command.add_option("--artifacts", options.artifacts, "Folder of artifacts that the export wrote (format jsonl)")
       ->type_name("DIR");
-  command
-      .add_option("FILE", options.files, "Each becomes a run, or one for each record; the same file twice adds nothing")
-      ->required();
+  command.add_option("FILE", options.files, "Trace files; files imported before are skipped")->required();
 }
 
 const ImportFormat& format_named(std::string_view name) {
@@ -70,12 +68,11 @@ const ImportFormat& format_named(std::string_view name) {
                        [&](const ImportFormat& known) { return known.name == name; });
 }
 
-// The one that was named, or what the file looks like. A folder is none, and is not walked: what is in it may be of
-// several.
+// Returns the named format or the detected one. A folder is refused, since its files may have several formats.
 Result<const ImportFormat*> format_of(const std::string& path, const std::string& wanted) {
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown))
-    return Error(Errc::invalid_argument, "this is a folder: give the files in it");
+    return Error(Errc::invalid_argument, "this is a folder; name the files in it");
   if (!wanted.empty()) return &format_named(wanted);
   ASSIGN_OR_RETURN(const std::string_view name, sniffed_format(path));
   return &format_named(name);
@@ -83,8 +80,7 @@ Result<const ImportFormat*> format_of(const std::string& path, const std::string
 
 std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }
 
-// One invocation: the files, and what is printed of them. Runs are imported side by side; what is read and what is told
-// is this thread's business alone.
+// State of one invocation. Runs are imported in parallel; reading files and printing happen on this thread only.
 class Importer {
  public:
   Importer(Session& session, const ImportOptions& options, const std::string& socket_path)
@@ -94,7 +90,7 @@ class Importer {
         progress_("import", bytes_of(options.files)),
         crew_(socket_path) {}
 
-  // Errors: transient ones, after which the same command goes on where this one broke off.
+  // Errors: transient ones, after which the same command resumes where this one stopped.
   Status import(const std::string& path) {
     const auto format = format_of(path, wanted_);
     if (!format) return judge(path, 0, format.error());
@@ -115,7 +111,7 @@ class Importer {
     bool added = false;
     std::uint64_t events = 0;
     std::uint64_t artifacts = 0;
-    std::string parent = {};  // of a child run
+    std::string parent = {};  // empty unless this is a child run
   };
 
   static std::uint64_t file_size(const std::string& path) {
@@ -130,7 +126,7 @@ class Importer {
     return bytes;
   }
 
-  // What an import tells of the bytes that it has read, from whatever thread it is on.
+  // Reports the bytes read; called on any thread.
   auto bar(const std::string& path) {
     return [this, path, shown = std::int64_t{0}](std::int64_t read, std::int64_t size) mutable {
       if (read - shown <= size / 200 && read < size) return;
@@ -149,14 +145,14 @@ class Importer {
     fmt::print(stderr, "muniment: {}: {}\n", escape_for_terminal(path), escape_for_terminal(message));
   }
 
-  // A transient error ends the import; any other one is told, and the rest goes on.
+  // A transient error ends the import; any other error is reported and the import continues.
   Status judge(const std::string& path, std::uint64_t line, const Error& error) {
     if (is_transient(error.code)) return error;
     complain(path, line > 0 ? fmt::format("line {}: {}", line, error.message) : error.message);
     return success();
   }
 
-  // A file that is one JSON object: it is held in memory.
+  // Imports a file that is one JSON object and is held in memory.
   Status import_whole(const std::string& path) {
     return crew_.add(file_size(path), [this, path](Client& client) -> ImportCrew::Report {
       auto imported = import_object(client, path);
@@ -181,7 +177,7 @@ class Importer {
     return Imported{recorder.run_id(), recorder.events() > 0, recorder.events(), recorder.artifacts()};
   }
 
-  // One record after the other: one that is no good is named, and the others are imported all the same.
+  // Imports record by record; an invalid record is reported and skipped.
   Status import_records(const std::string& path, const ImportFormat& format) {
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open(path));
     auto tell = bar(path);
@@ -244,30 +240,30 @@ class Importer {
   void say_log(const std::string& path, const ImportedLog& log) {
     for (const std::string& problem : log.problems) complain(path, problem);
     if (log.bad_lines > log.problems.size())
-      complain(path, fmt::format("{} further lines are no events", log.bad_lines - log.problems.size()));
+      complain(path, fmt::format("{} further lines are not events", log.bad_lines - log.problems.size()));
     for (const auto& [type, count] : log.left_out) {
-      fmt::print(stderr, "muniment: {}: {} {} are left out\n", escape_for_terminal(path), grouped(count),
+      fmt::print(stderr, "muniment: {}: {} {} are skipped\n", escape_for_terminal(path), grouped(count),
                  escape_for_terminal(type));
     }
     for (const ImportedLog::Run& run : log.runs) {
       if (const std::string lacks = missing_words(run); !lacks.empty())
-        complain(path, fmt::format("run {} is imported in part: {}", run.run_id, lacks));
+        complain(path, fmt::format("run {} is only partly imported: {}", run.run_id, lacks));
       say(path, {run.run_id, run.added, run.events, run.artifacts}, 0);
     }
   }
 
-  // Spans are found first, and then sent trace by trace.
+  // Indexes the spans first, then imports trace by trace.
   Status import_traces(const std::string& path) {
     auto opened = OtlpFile::open(
         path, [&](const std::string& problem) { complain(path, problem); }, bar(path));
     if (!opened) return judge(path, 0, opened.error());
     const auto file = std::make_shared<const OtlpFile>(std::move(*opened));
     if (file->duplicates() > 0) {
-      fmt::print(stderr, "muniment: {}: {} spans stand there twice and are recorded once\n", escape_for_terminal(path),
+      fmt::print(stderr, "muniment: {}: {} duplicate spans are recorded once\n", escape_for_terminal(path),
                  grouped(file->duplicates()));
     }
     for (const OtlpTraceItems& items : file->traces()) {
-      constexpr std::size_t item_bytes = 100;  // of the plan of a trace
+      constexpr std::size_t item_bytes = 100;  // size of a trace's plan
       auto work = [this, path, file, &items](Client& client) -> ImportCrew::Report {
         auto trace = import_trace(client, *file, items);
         return [this, path, file, &items, trace = std::move(trace)]() -> Status {
@@ -285,14 +281,14 @@ class Importer {
     return success();
   }
 
-  // A session is followed line by line.
+  // Imports a session line by line.
   Status import_session(const std::string& path) {
     return crew_.add(0, [this, path](Client& client) -> ImportCrew::Report {
       auto done = import_claude_code(client, path, bar(path));
       return [this, path, done = std::move(done)]() -> Status {
         if (!done) return judge(path, 0, done.error());
         if (done->unreadable > 0) {
-          fmt::print(stderr, "muniment: {}: {} lines are no JSON; they are kept as x.claude_code.unreadable\n",
+          fmt::print(stderr, "muniment: {}: {} lines are not JSON; they are recorded as x.claude_code.unreadable\n",
                      escape_for_terminal(path), grouped(done->unreadable));
         }
         say_tree(path, *done);
@@ -301,7 +297,7 @@ class Importer {
     });
   }
 
-  // A run, and the child runs that came with it.
+  // Reports a run and its child runs.
   template <typename Tree>
   void say_tree(const std::string& path, const Tree& tree) {
     say(path, {tree.run_id, tree.added, tree.events, tree.artifacts}, 0);
@@ -322,21 +318,21 @@ class Importer {
       const std::string name = (run.parent.empty() ? "" : "└ ") + run.run_id;
       session_.out().line(
           run.added ? fmt::format("{}  {} events  {} artifacts", name, grouped(run.events), grouped(run.artifacts))
-                    : name + "  was imported already");
+                    : name + "  is already imported");
     }
   }
 
   Session& session_;
   const std::string wanted_;
   const std::string artifacts_;
-  std::mutex progress_mutex_;  // of the two below
+  std::mutex progress_mutex_;  // guards the next two members
   Progress progress_;
   std::uint64_t done_ = 0;
   std::size_t failed_ = 0;
-  ImportCrew crew_;  // last: its threads use what stands above
+  ImportCrew crew_;  // declared last: its threads use the members above
 };
 
-// What would come, run by run.
+// Prints what would be imported, run by run.
 class Forecast {
  public:
   Forecast(Session& session, const ImportOptions& options) : session_(session), options_(options) {}
@@ -347,7 +343,7 @@ class Forecast {
       if (!done) complain(path, 0, done.error().message);
     }
     if (failed_ == 0) return success();
-    return Error(Errc::invalid_argument, fmt::format("{} of what was to be imported could not be", failed_));
+    return Error(Errc::invalid_argument, fmt::format("{} of the inputs could not be imported", failed_));
   }
 
  private:
@@ -383,12 +379,12 @@ class Forecast {
     session_.out().line(fmt::format("{}  {}  {}  {} events", session_.out().one_line(run.run_id), format,
                                     session_.out().one_line(run.agent), grouped(events)));
     if (run.long_events > 0)
-      session_.out().line(fmt::format(
-          "  longer   {} of them: each text that is too long for an event becomes an artifact, with an event of its own",
-          grouped(run.long_events)));
+      session_.out().line(
+          fmt::format("  longer   {} of them: each text too long for an event becomes an artifact with its own event",
+                      grouped(run.long_events)));
     if (format == log_format)
       session_.out().line(
-          "  counted  in the file; what only its own daemon can say (snapshots, halts, erasures) does not come with the run");
+          "  counted  in the file; events only its own daemon may write (snapshots, halts, erasures) are not imported");
     if (!run.goal.empty()) session_.out().line("  goal     " + fit(session_.out().one_line(run.goal), 100));
     session_.out().line("  outcome  " + run.outcome);
     std::string types;
@@ -404,19 +400,20 @@ class Forecast {
 
 Status import_files(Session& session, const ImportOptions& options) {
   if (options.dry_run) return Forecast(session, options).run();
-  RETURN_IF_ERROR(session.client());  // which starts a daemon where none runs
+  RETURN_IF_ERROR(session.client());  // starts a daemon if none runs
   ASSIGN_OR_RETURN(const Config configuration, session.config());
   Importer importer(session, options, configuration.socket);
   for (const std::string& path : options.files) RETURN_IF_ERROR(importer.import(path));
   RETURN_IF_ERROR(importer.finish());
   if (importer.failed() == 0) return success();
-  return Error(Errc::invalid_argument, fmt::format("{} of what was to be imported could not be", importer.failed()));
+  return Error(Errc::invalid_argument, fmt::format("{} of the inputs could not be imported", importer.failed()));
 }
 
 }  // namespace
 
 void add_import_command(CLI::App& app, Session& session) {
-  add_command<ImportOptions>(session, app, "import", "Traces of other systems, as runs", declare_import, import_files);
+  add_command<ImportOptions>(session, app, "import", "Import traces of other systems as runs", declare_import,
+                             import_files);
 }
 
 }  // namespace muniment::cli

@@ -1,5 +1,5 @@
-// ingest: files and folders become documents of a corpus. What the corpus holds already is not sent, so that a call
-// that was interrupted is simply made again.
+// Implements the command ingest, which turns files and folders into documents of a corpus. Unchanged documents are not
+// sent, so an interrupted call can be repeated.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -38,26 +38,26 @@ struct IngestOptions {
 
 void declare_ingest(CLI::App& command, IngestOptions& options) {
   command.add_option("PATH", options.paths, "Files and folders; a document's id is its path in the folder")->required();
-  command.add_option("--corpus", options.corpus, "Where they go; made by its first document")->required();
-  command.add_option("--include", options.include, "Only what fits this pattern, as in .gitignore: '*.md', 'docs/'")
+  command.add_option("--corpus", options.corpus, "Target corpus; created by its first document")->required();
+  command.add_option("--include", options.include, "Only files matching this .gitignore pattern: '*.md', 'docs/'")
       ->allow_extra_args(false);
-  command.add_option("--exclude", options.exclude, "Not what fits this pattern")->allow_extra_args(false);
-  command.add_option("--tag", options.tags, "A tag of each document")->allow_extra_args(false);
-  command.add_option("--source", options.source, "What they come from, to be revoked by; otherwise file://FOLDER");
-  command.add_option("--trust", options.trust, "trusted, untrusted or quarantined")
+  command.add_option("--exclude", options.exclude, "Exclude files matching this pattern")->allow_extra_args(false);
+  command.add_option("--tag", options.tags, "Tag for each document")->allow_extra_args(false);
+  command.add_option("--source", options.source, "Source of the documents, for revocation (default: file://FOLDER)");
+  command.add_option("--trust", options.trust, "Trust level: trusted, untrusted or quarantined")
       ->check(CLI::IsMember({"trusted", "untrusted", "quarantined"}))
       ->capture_default_str();
-  command.add_flag("--hidden", options.hidden, "Also what begins with a dot (never .git)");
-  command.add_flag("--no-ignore", options.no_ignore, "As if there were no .gitignore");
-  command.add_flag("--dry-run", options.dry_run, "Say what would be done, and do nothing");
-  command.add_flag("--no-wait", options.no_wait, "Do not wait until queries find them");
-  command.add_flag("--prune", options.prune, "Retract documents of these folders whose files are gone");
+  command.add_flag("--hidden", options.hidden, "Include names that begin with a dot (never .git)");
+  command.add_flag("--no-ignore", options.no_ignore, "Ignore .gitignore files");
+  command.add_flag("--dry-run", options.dry_run, "Show what would be done and change nothing");
+  command.add_flag("--no-wait", options.no_wait, "Do not wait until the documents are indexed");
+  command.add_flag("--prune", options.prune, "Retract documents of these folders whose files are missing");
 }
 
-// A path as it was given: a folder, or one file of one.
+// A path from the command line: a folder, or one file in a folder.
 struct Root {
   std::string folder;
-  std::string file;  // empty: all of the folder
+  std::string file;  // empty: the whole folder
   std::string source;
   Fd fd;
 };
@@ -78,7 +78,7 @@ Result<Root> root_of(const std::string& path, const std::string& source) {
   Root root;
   if (!fs::exists(path, failed))
     return failed ? file_error("opening", path, failed.value())
-                  : Error(Errc::not_found, path + ": there is no such file or folder");
+                  : Error(Errc::not_found, path + ": no such file or folder");
   const bool folder = fs::is_directory(path, failed);
   const fs::path absolute = (fs::absolute(path) / "").parent_path().lexically_normal();
   root.folder = folder ? fs::canonical(path, failed).string() : fs::canonical(absolute.parent_path(), failed).string();
@@ -110,7 +110,7 @@ class IngestCommand {
       Progress progress("ingest", ::isatty(STDERR_FILENO) != 0 ? count_files() : 0);
       progress_ = &progress;
       for (const Root& root : roots_) RETURN_IF_ERROR(take_root(root));
-      progress.at(done_, "until queries find them");
+      progress.at(done_, "waiting for the index");
       if (!options_.dry_run) RETURN_IF_ERROR(sender_.finish(!options_.no_wait));
       RETURN_IF_ERROR(find_gone());
     }
@@ -139,7 +139,7 @@ class IngestCommand {
     for (const std::string& pattern : options_.exclude) walk_.exclude.add(pattern);
   }
 
-  // For the bar alone; the walk itself says what cannot be walked.
+  // Used only for the progress bar; the walk itself reports unreadable folders.
   std::uint64_t count_files() {
     std::uint64_t files = 0;
     const WalkVisitor counting{[&](const FoundFile&) { return ++files, success(); },
@@ -162,15 +162,15 @@ class IngestCommand {
     return walk_folder(root.folder, walk_, visitor);
   }
 
-  // Why its path cannot be a document's id; empty where it can.
+  // Returns why the path cannot be a document id; empty if it can.
   std::string why_no_id(const std::string& id) {
-    if (first_invalid_utf8(id) != std::string_view::npos) return "its name is not UTF-8";
+    if (first_invalid_utf8(id) != std::string_view::npos) return "the name is not UTF-8";
     if (std::ranges::any_of(id, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
-      return "control characters in its name";
+      return "the name contains control characters";
     if (id.size() > limits::document_id_bytes_max)
-      return fmt::format("its path has more than {} bytes", limits::document_id_bytes_max);
+      return fmt::format("the path is longer than {} bytes", limits::document_id_bytes_max);
     if (roots_.size() > 1 && !seen_.insert(to_hex(sha256(id)).substr(0, 32)).second)
-      return "another file of this call has the same id";
+      return "another file in this call has the same id";
     return {};
   }
 
@@ -199,7 +199,7 @@ class IngestCommand {
     return success();
   }
 
-  // Whether the document came from one of the folders, and its file is in none of them any more.
+  // Returns whether the document came from one of the folders and its file is now missing from all of them.
   bool is_gone(const json::Value& row) const {
     const std::string source = row["source"].string_or("");
     const std::string id = row["document"].string_or("");
@@ -218,14 +218,14 @@ class IngestCommand {
     return for_each_document(client_, target_.corpus, [&](const json::Value& row) -> Status {
       if (!is_gone(row)) return success();
       const std::string id = row["document"].string_or("");
-      report_.gone.add(id, "gone from disk");
+      report_.gone.add(id, "missing on disk");
       if (!options_.prune || options_.dry_run) return success();
       json::Writer params;
       params.begin_object()
           .member("corpus", target_.corpus)
           .member("document", id)
           .member("base", row["revision"].string_or(""));
-      params.member("reason", "its file is gone").end_object();
+      params.member("reason", "the file is missing").end_object();
       const auto retracted = client_.call("document.retract", params.text());
       if (!retracted && is_transient(retracted.error().code)) return retracted.error();
       if (!retracted) {
@@ -260,7 +260,7 @@ class IngestCommand {
     session_.out().json_line(std::move(out.end_object()).text());
   }
 
-  // One line a reason: how many, why, and the first of them.
+  // Prints one line per reason: number, reason and first names.
   void print_notes(const Notes& notes, std::string_view suffix) {
     std::map<std::string, std::vector<std::string>> by_reason;
     for (const auto& [path, why] : notes.first) by_reason[why].push_back(path);
@@ -276,7 +276,7 @@ class IngestCommand {
                            out.tone(Tone::dim, out.one_line(names))));
     }
     if (notes.count > notes.first.size())
-      out.line(fmt::format("  {:>6}  more of these", grouped(notes.count - notes.first.size())));
+      out.line(fmt::format("  {:>6}  more", grouped(notes.count - notes.first.size())));
   }
 
   void print_text(double seconds) {
@@ -286,9 +286,9 @@ class IngestCommand {
                          grouped(report_.added), grouped(report_.changed), grouped(report_.unchanged),
                          human_size(report_.bytes), seconds));
     print_notes(report_.skipped, "");
-    if (report_.ignored > 0) out.line(fmt::format("  {:>6}  ignored by rules", grouped(report_.ignored)));
+    if (report_.ignored > 0) out.line(fmt::format("  {:>6}  ignored by .gitignore rules", grouped(report_.ignored)));
     const bool pruned = options_.prune && !options_.dry_run;
-    print_notes(report_.gone, pruned ? ": retracted" : "; --prune retracts what is gone");
+    print_notes(report_.gone, pruned ? ": retracted" : "; --prune retracts them");
     for (const auto& [path, why] : report_.failed.first) {
       fmt::print(stderr, "muniment: {}: {}\n", escape_for_terminal(path), escape_for_terminal(why));
     }
@@ -305,7 +305,7 @@ class IngestCommand {
   KnownDocuments known_;
   WalkOptions walk_;
   std::vector<Root> roots_;
-  std::set<std::string> seen_;  // ids, where several paths may have the same
+  std::set<std::string> seen_;  // ids, which several paths may share
   Progress* progress_ = nullptr;
   std::uint64_t done_ = 0;
 };
@@ -318,8 +318,8 @@ Status ingest(Session& session, const IngestOptions& options) {
 }  // namespace
 
 void add_ingest_command(CLI::App& app, Session& session) {
-  add_command<IngestOptions>(session, app, "ingest", "Files and folders, as documents of a corpus", declare_ingest,
-                             ingest);
+  add_command<IngestOptions>(session, app, "ingest", "Ingest files and folders as documents of a corpus",
+                             declare_ingest, ingest);
 }
 
 }  // namespace muniment::cli

@@ -1,5 +1,5 @@
-// mcp: the stdio server that a host starts, and the recording proxy in front of another one (docs/recording.md).
-// Standard output belongs to the messages: everything else that is said goes to standard error.
+// Implements the command mcp: the stdio server that a host starts, and the recording proxy in front of another server
+// (docs/recording.md). Standard output carries only protocol messages; all other output goes to standard error.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -38,10 +38,11 @@ void declare_mcp(CLI::App& command, McpOptions& options) {
   command.add_option("--agent", options.agent, "Agent of the run (default: the host's name)")->type_name("NAME");
   command.add_option("--toolset", options.toolsets, "Tools to offer (may be repeated; default: the daemon's)")
       ->type_name("NAME");
-  auto* const record = command.add_option("--record", options.record, "Run COMMAND and record calls of it as NAME");
+  auto* const record =
+      command.add_option("--record", options.record, "Run COMMAND as a server and record its calls under NAME");
   record->type_name("NAME");
   command.add_flag("--required", options.required, "Refuse calls that cannot be recorded")->needs(record);
-  command.add_option("--run", options.run, "RUN to record in (default: MUNIMENT_RUN, else a new run)")
+  command.add_option("--run", options.run, "Run to record in (default: MUNIMENT_RUN, otherwise a new run)")
       ->type_name("RUN")
       ->needs(record);
   command.add_flag("--keep-secrets", options.keep_secrets, "Record arguments and results unscrubbed")->needs(record);
@@ -69,8 +70,8 @@ Status serve(Session& session, const McpOptions& options, std::string labels) {
   return success();
 }
 
-// A run that is named is looked up; that may start a daemon. Errors: not_found. Whether it can be recorded in is seen
-// at the first call.
+// Looks up a named run, which may start a daemon. Errors: not_found. The first call shows whether the run accepts
+// events.
 Result<std::string> named_run(Session& session, const McpOptions& options) {
   auto run = session.run_id_if_any(options.run);
   if (run && !run->empty()) {
@@ -112,7 +113,7 @@ Status record_server(Session& session, const McpOptions& options) {
   return success();
 }
 
-// The outcome is said on standard error, also with --json.
+// Reports the outcome on standard error, also with --json.
 Status mcp_command(Session& session, const McpOptions& options) {
   session.options.json = false;
   ASSIGN_OR_RETURN(std::string labels, labels_json(options.labels));
@@ -127,7 +128,8 @@ Status mcp_command(Session& session, const McpOptions& options) {
                  "the command of the server is missing. Use: muniment mcp --record NAME -- COMMAND …");
   }
   if (options.no_run || !options.toolsets.empty()) {
-    return Error(Errc::invalid_argument, "--no-run and --toolset are not for --record, which offers COMMAND's tools");
+    return Error(Errc::invalid_argument,
+                 "--no-run and --toolset cannot be combined with --record, which offers COMMAND's tools");
   }
   return record_server(session, options);
 }

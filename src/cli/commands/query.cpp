@@ -1,4 +1,4 @@
-// query: a question in, cards out; with --full the passages behind them, verified.
+// Implements the command query, which prints the cards that match a question; with --full also their verified passages.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -32,35 +32,32 @@ struct QueryOptions {
 };
 
 void declare_query(CLI::App& command, QueryOptions& options) {
-  command
-      .add_option("TEXT", options.words, "The question; knows in: type: tag: run: before: after: asof: and \"phrases\"")
+  command.add_option("TEXT", options.words, "Query: words, \"phrases\", in: type: tag: run: before: after: asof:")
       ->required();
-  command.add_option("--corpus", options.corpus, "Only this corpus");
-  add_asof_option(command, options.asof, "As of this event or time");
-  command.add_option("-k,--count", options.count, "At most so many cards")
+  command.add_option("--corpus", options.corpus, "Search only this corpus");
+  add_asof_option(command, options.asof, "State as of this event or time");
+  command.add_option("-k,--count", options.count, "Maximum number of cards")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  command.add_option("--mode", options.mode, "hybrid, lexical or vector")
+  command.add_option("--mode", options.mode, "Search mode: hybrid, lexical or vector")
       ->check(CLI::IsMember({"hybrid", "lexical", "vector"}));
-  command.add_option("--group", options.group, "chunk, or document: the best card of each")
+  command.add_option("--group", options.group, "Group cards by chunk, or by document to get the best of each")
       ->check(CLI::IsMember({"chunk", "document"}));
-  command.add_option("--trust", options.trust, "Only this trust; quarantined is never found otherwise")
+  command.add_option("--trust", options.trust, "Only this trust level (default: all but quarantined)")
       ->check(CLI::IsMember({"trusted", "untrusted", "quarantined"}))
       ->allow_extra_args(false);
-  command.add_option("--expand", options.expand, "What it is also asked as: none, heuristic or hook")
+  command.add_option("--expand", options.expand, "Query expansion: none, heuristic or hook")
       ->check(CLI::IsMember({"none", "heuristic", "hook"}));
-  command.add_option("--rerank", options.rerank, "Who scores the best: none, local, hook or http")
+  command.add_option("--rerank", options.rerank, "Reranker: none, local, hook or http")
       ->check(CLI::IsMember({"none", "local", "hook", "http"}));
-  command.add_option("--profile", options.profile, "A profile by name");
-  command.add_option("--cursor", options.cursor, "Of the page before");
-  command.add_flag("--explain", options.explain, "How each card was found");
+  command.add_option("--profile", options.profile, "Name of a ranking profile");
+  command.add_option("--cursor", options.cursor, "Cursor printed by the previous page");
+  command.add_flag("--explain", options.explain, "Show how each card was found");
   command.add_flag("--full", options.full, "Resolve the cards and print their passages");
-  command.add_option(
-      "--run", options.run,
-      "The run that asks: the query is recorded there, and it stops when a passage that something rests on is gone; otherwise MUNIMENT_RUN");
+  command.add_option("--run", options.run, "Run that records the query (default: MUNIMENT_RUN)");
 }
 
-// The run that asks, if there is one.
+// Returns the run that records the query, if any.
 Status add_run(json::Writer& params, Session& session, const std::string& run) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(run));
   if (!run_id.empty()) params.member("run_id", run_id);
@@ -87,7 +84,7 @@ Result<std::string> query_params(Session& session, const QueryOptions& options) 
 
 constexpr std::size_t summary_lines_max = 3;
 
-// At most three lines of `width` columns, broken at blanks, each behind `indent`.
+// Wraps text to at most three lines of `width` columns, each after `indent`.
 void print_wrapped(const Output& out, const std::string& text, const std::string& indent, std::size_t width) {
   std::string line;
   std::size_t columns = 0, printed = 0;
@@ -115,19 +112,19 @@ void print_wrapped(const Output& out, const std::string& text, const std::string
   flush();
 }
 
-// Why there are no cards, and what to do.
+// Explains why there are no cards and what to do.
 std::string why_empty(const json::Value& result, const QueryOptions& options) {
   const std::string reason = result["reason"].string_or("");
   const std::string count = grouped(static_cast<std::uint64_t>(result["count"].as_int().value_or(0)));
   if (reason == "unknown_corpus")
     return "no such corpus" + (options.corpus.empty() ? "" : ": " + options.corpus) + ". See: muniment corpus list";
   if (reason == "unknown_run") return "no such run (run: in the question). See: muniment run list";
-  if (reason == "filtered_out") return "nothing that passes the filters fits";
+  if (reason == "filtered_out") return "no match passes the filters";
   if (reason == "all_quarantined")
-    return "all that fits is quarantined" + (result["count"] ? " (" + count + ")" : "") +
-           "; --trust quarantined shows it";
-  if (reason == "index_behind") return "the index is behind by " + count + " events; ask again";
-  return reason == "no_match" ? "nothing fits" : reason;
+    return "all matches are quarantined" + (result["count"] ? " (" + count + ")" : "") +
+           "; --trust quarantined shows them";
+  if (reason == "index_behind") return "the index is behind by " + count + " events; retry";
+  return reason == "no_match" ? "no match" : reason;
 }
 
 void print_passage(const Output& out, const json::Value& found) {
@@ -150,7 +147,7 @@ void print_passage(const Output& out, const json::Value& found) {
   }
 }
 
-// A path of headings without the title, with which it often begins.
+// Returns the path of headings without a leading title.
 std::string below(std::string_view title, std::string_view heading) {
   constexpr std::string_view separator = " › ";
   if (heading == title) return {};
@@ -182,7 +179,8 @@ void print_card(const Output& out, const json::Value& card, std::size_t rank, co
   out.line(out.tone(Tone::dim, fmt::format("    score {:.4g}{}", card["score"].as_double().value_or(0), scores)));
 }
 
-// The pointer to a card's text. A card of an event that is one passage points at the event, which resolves to its JSON.
+// Returns the pointer to the text of a card. The card of an event with one passage points to the event itself, which
+// would resolve to JSON.
 std::string passage_of(const json::Value& card) {
   std::string id = card["id"].string_or("");
   const std::size_t event = id.find("#e"), version = id.find("?v=");
@@ -191,8 +189,8 @@ std::string passage_of(const json::Value& card) {
   return id;
 }
 
-// The passages of the cards, by pointer. Documents are resolved as of when they were asked for: what was then is no
-// mistake.
+// Returns the passages of the cards, by pointer. Documents are resolved as of the query, so that an older revision is
+// not an error.
 Result<Message> resolve_cards(Session& session, const json::Value& result, const std::string& run) {
   json::Writer params;
   params.begin_object().key("pointers").begin_array();
@@ -202,7 +200,7 @@ Result<Message> resolve_cards(Session& session, const json::Value& result, const
   RETURN_IF_ERROR(add_run(params, session, run));
   auto answer = session.call("pointer.resolve", params.end_object().text());
   if (answer) return answer;
-  Error error = answer.error();  // in the words of the command line
+  Error error = answer.error();  // names the option instead of the request parameter
   constexpr std::string_view parameter = "with run_id";
   if (const std::size_t at = error.message.find(parameter); at != std::string::npos)
     error.message.replace(at, parameter.size(), "with --run");
@@ -269,7 +267,7 @@ Status query(Session& session, const QueryOptions& options) {
 }  // namespace
 
 void add_query_command(CLI::App& app, Session& session) {
-  add_command<QueryOptions>(session, app, "query", "Ask the corpora; cards come back", declare_query, query);
+  add_command<QueryOptions>(session, app, "query", "Search the corpora and print matching cards", declare_query, query);
 }
 
 }  // namespace muniment::cli

@@ -1,5 +1,5 @@
-// record: an agent's hooks, as they are called. The agent waits for each, so that this never waits for long: what
-// cannot be sent is spooled, and an exit code other than 0 is chosen by what the agent makes of it (docs/recording.md).
+// Implements the command record, which an agent calls as its hook. The agent waits for each call, so waits are bounded:
+// events that cannot be sent are spooled. Nonzero exit codes follow the agent's conventions (docs/recording.md).
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,10 +20,10 @@ namespace {
 
 constexpr std::string_view claude_code = "claude-code";
 constexpr std::size_t hook_bytes_max = 32U << 20;
-// What earlier hooks left behind is sent before a hook's own event, as far as the agent can be made to wait for it.
+// Time limit for sending events spooled by earlier hooks before the current event.
 constexpr std::chrono::milliseconds catch_up_max{250};
 constexpr std::chrono::hours flush_max{1};
-// The agent's own meaning of exit codes: 2 blocks what it is about to do, all others let it go on.
+// Exit codes as the agent interprets them: 2 blocks the tool call, all others allow it.
 constexpr int hook_blocks = 2;
 
 struct RecordOptions {
@@ -37,25 +37,23 @@ struct RecordOptions {
 };
 
 void declare_record(CLI::App& command, RecordOptions& options) {
-  command.add_option("FORMAT", options.format, "claude-code: its hook's JSON on standard input")
+  command.add_option("FORMAT", options.format, "Hook format: claude-code (hook JSON on standard input)")
       ->required()
       ->check(CLI::IsMember({std::string(claude_code)}));
   command
-      .add_option("--on-halt", options.on_halt,
-                  "When the run is stopped: block the tool call, stop the agent, or allow both")
+      .add_option("--on-halt", options.on_halt, "Action when the run is halted: block the call, stop the agent, allow")
       ->check(CLI::IsMember({"block", "stop", "allow"}))
       ->capture_default_str();
-  command.add_flag("--strict", options.strict, "Block a tool call that can neither be recorded nor spooled");
-  command.add_option("--spool", options.spool,
-                     "Where events wait while the daemon is away (default: below XDG_STATE_HOME)");
-  command.add_option("--timeout-ms", options.timeout_ms, "How long the agent waits for a daemon that does not answer")
+  command.add_flag("--strict", options.strict, "Block tool calls that can be neither recorded nor spooled");
+  command.add_option("--spool", options.spool, "Spool folder for unsent events (default: below XDG_STATE_HOME)");
+  command.add_option("--timeout-ms", options.timeout_ms, "Time limit in ms for a daemon that does not answer")
       ->check(CLI::Range(10, 60'000))
       ->capture_default_str();
-  command.add_flag("--flush", options.flush, "Only send what waits in the spool");
-  command.add_flag("--settings", options.settings, "Only print the hooks for the agent's settings.json");
+  command.add_flag("--flush", options.flush, "Only send the spooled events");
+  command.add_flag("--settings", options.settings, "Only print the hook settings for the agent's settings.json");
 }
 
-// One line of strict JSON.
+// Returns the text as one line of strict JSON.
 Result<std::string> hook_line(const std::string& text) {
   auto line = json_line(text);
   return line ? line : json_line(with_readable_characters(text));
@@ -85,17 +83,17 @@ Result<Client> connect_daemon(const RecordOptions& options, const std::string& s
 
 void complain(std::string_view text) { fmt::print(stderr, "muniment record: {}\n", escape_for_terminal(text)); }
 
-// To be sent afterwards, with the time at which it happened.
+// Spools the event with its time, to be sent later.
 Status keep_late(const Spool& spool, Delivery delivery, Time now) {
   for (RecordedEvent& event : delivery.events) event.occurred_at = format_time(now);
   return spool.keep(delivery, now);
 }
 
-// The run was stopped: the answer that the agent understands, by policy.
+// Answers the agent for a halted run, according to --on-halt.
 int answer_halted(Session& session, const RecordOptions& options, bool asked, const Error& error) {
   complain(session.advised(error.message));
   if (!asked || options.on_halt == "allow") return exit_refused;
-  if (options.on_halt == "block") return hook_blocks;  // the agent reads what was said on standard error
+  if (options.on_halt == "block") return hook_blocks;  // the agent reads standard error
   json::Writer out;
   out.begin_object()
       .member("continue", false)
@@ -105,7 +103,7 @@ int answer_halted(Session& session, const RecordOptions& options, bool asked, co
   return exit_done;
 }
 
-// Sends what waits, then this; what cannot be sent waits too.
+// Sends the spooled events, then this one; an event that cannot be sent is spooled.
 Status send_or_keep(const RecordOptions& options, const std::string& socket, Delivery& delivery, Time now) {
   ASSIGN_OR_RETURN(const Spool spool, spool_of(options, socket));
   auto client = connect_daemon(options, socket);
@@ -155,7 +153,7 @@ Status flush_spool(Session& session, const RecordOptions& options, const std::st
     out.member("why", outcome.why).member("spool", spool.folder()).end_object();
     session.out().json_line(out.text());
   } else {
-    session.out().line(fmt::format("{} sent  {} refused  {} left in {}", outcome.sent, outcome.refused, outcome.left,
+    session.out().line(fmt::format("{} sent  {} refused  {} still in {}", outcome.sent, outcome.refused, outcome.left,
                                    session.out().one_line(spool.folder())));
     if (!outcome.why.empty()) session.out().line(session.out().one_line(outcome.why));
   }
@@ -163,7 +161,7 @@ Status flush_spool(Session& session, const RecordOptions& options, const std::st
   return success();
 }
 
-// The small program beside this one starts faster; without it, this one.
+// Prefers the small hook program in the same folder, which starts faster, over this program.
 std::string hook_command(const Session& session, const RecordOptions& options) {
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
@@ -208,12 +206,12 @@ Status record(Session& session, const RecordOptions& options) {
   if (options.flush) return flush_spool(session, options, config.socket);
   if (::isatty(STDIN_FILENO) != 0) {
     return Error(Errc::invalid_argument,
-                 "this is for an agent to call, with a hook's JSON on standard input. What to put into "
+                 "record is called by an agent with hook JSON on standard input. To print the hooks for "
                  "its settings.json: muniment record claude-code --settings");
   }
   const Status status = record_hook(session, options, config.socket);
   if (status) return status;
-  // Never the exit code that would block the agent for what is wrong with a hook.
+  // A problem with the hook itself must not return the exit code that blocks the agent.
   complain(session.advised(status.error().message));
   session.exit_code = exit_refused;
   return success();
@@ -228,18 +226,17 @@ void add_record_command(CLI::App& app, Session& session, FollowFile follow) {
   };
   auto options = std::make_shared<All>();
   CLI::App& command =
-      add_word(session, app, "record", "What an agent does, as it does it: its hook command, or from its session file",
+      add_word(session, app, "record", "Record an agent live, as its hook command or from its session file",
                [&session, options, follow] {
                  return options->file.empty() ? record(session, options->record) : follow(session, options->file);
                });
   declare_record(command, options->record);
-  command.add_option("--follow", options->file,
-                     "Record from this session file while the agent writes it, until interrupted");
+  command.add_option("--follow", options->file, "Record from this growing session file until interrupted");
 }
 
 void make_record_command(CLI::App& app, Session& session) {
   session.commands = {"record", "recover", "run", "status",
-                      "up"};  // of the program beside it, which messages may advise
+                      "up"};  // commands of the full program that messages may advise
   auto options = std::make_shared<RecordOptions>();
   declare_record(app, *options);
   app.callback([&session, options] { session.finish(record(session, *options)); });

@@ -1,4 +1,4 @@
-// record --follow: an agent's session from its file, until a signal ends it.
+// Implements record --follow, which records an agent's session from its file until a signal arrives.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 namespace muniment::cli {
 namespace {
 
-std::atomic<bool> follow_stopped = false;  // by a signal, which can reach nothing else
+std::atomic<bool> follow_stopped = false;  // set by a signal handler
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 }  // namespace
@@ -33,7 +33,7 @@ Status follow_file(Session& session, const std::string& file) {
     session.out().json_line(out.text());
   } else if (!outcome.started) {
     session.out().line(fmt::format("{} lines; nothing was recorded: {} is {}", grouped(outcome.lines),
-                                   session.out().one_line(file), there ? "without a whole line" : "not there"));
+                                   session.out().one_line(file), there ? "without a complete line" : "missing"));
   } else {
     session.out().line(session.out().advised(fmt::format("{}  {} lines; the run is open: muniment run end {}",
                                                          outcome.run_id, grouped(outcome.lines), outcome.run_id)));

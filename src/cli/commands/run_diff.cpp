@@ -1,5 +1,5 @@
-// run diff: two runs side by side: their calls, aligned by tool and arguments; the working state; files; tokens and
-// cost.
+// Implements the commands run diff, which compares the calls, working state, files, tokens and cost of two runs, and
+// run fork.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -16,7 +16,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t state_differences_max = 50;  // shown
-constexpr std::size_t calls_max = 100'000;         // of a run, held in memory
+constexpr std::size_t calls_max = 100'000;         // per run, held in memory
 
 struct DiffOptions {
   std::string first;
@@ -27,13 +27,13 @@ struct DiffOptions {
 void declare_diff(CLI::App& command, DiffOptions& options) {
   command.add_option("A", options.first, "A run")->required()->type_name("RUN");
   command.add_option("B", options.second, "Another")->required()->type_name("RUN");
-  command.add_flag("--all", options.all, "Also the calls that are the same in both");
+  command.add_flag("--all", options.all, "Include calls that are equal in both runs");
 }
 
 struct DiffedRun {
   std::string run_id;
   std::vector<DiffCall> calls;
-  std::map<std::string, std::string> files;   // path → what became of it, and its hash where it is known
+  std::map<std::string, std::string> files;   // path → the change and the hash, if known
   Result<std::string> state = std::string();  // as JSON
 };
 
@@ -46,7 +46,7 @@ DiffCall call_of_event(const json::Value& event) {
     call.arguments = json::canonical(body["argv"]);
   } else {
     call.name = body["name"].string_or("");
-    // Spilled arguments are told apart by their hash.
+    // Spilled arguments are compared by hash.
     call.arguments = body["arguments"] ? json::canonical(body["arguments"]) : body["ref"]["hash"].string_or("");
   }
   call.call_id = body["call_id"].string_or("");
@@ -61,7 +61,7 @@ void add_result(const json::Value& event, DiffCall& call) {
   }
 }
 
-// A run's state; a large one is an artifact, which comes in pieces.
+// Returns the state of a run; a large state is an artifact that is read in pieces.
 Result<std::string> state_text(Session& session, const Message& answer) {
   const json::Value result = answer.result();
   if (result["state"]) return std::string(result["state"].source());
@@ -114,7 +114,7 @@ Result<DiffedRun> read_run(Session& session, const std::string& name) {
   return run;
 }
 
-// Tells the differences: as lines for a person, or as one JSON object each.
+// Prints the differences as text lines or as one JSON object each.
 class DiffReport {
  public:
   DiffReport(Session& session, const DiffOptions& options, const DiffedRun& a, const DiffedRun& b)
@@ -126,8 +126,8 @@ class DiffReport {
           out_.tone(Tone::bold, fmt::format("--- {}\n+++ {}", out_.one_line(a_.run_id), out_.one_line(b_.run_id))));
     for (const DiffStep& step : align(a_.calls, b_.calls)) tell_step(step);
     if (!json() && same_ > 0)
-      out_.line(
-          out_.tone(Tone::dim, fmt::format("  {} calls are the same in both{}", same_, options_.all ? "" : ": --all")));
+      out_.line(out_.tone(Tone::dim,
+                          fmt::format("  {} calls are equal in both runs{}", same_, options_.all ? "" : ": --all")));
     RETURN_IF_ERROR(tell_state());
     tell_files();
     if (!json() && differences_ == 0) {
@@ -169,7 +169,7 @@ class DiffReport {
       tell_json(other_result ? "other_result" : "same", &first, &second);
     } else if (other_result) {
       const std::string results = first.status == second.status
-                                      ? second.status + ", with another result"
+                                      ? second.status + ", with a different result"
                                       : fmt::format("{} → {}", shown(first.status), shown(second.status));
       out_.line(
           out_.tone(Tone::yellow, fmt::format("~ #{:<5} {}  {}", second.run_seq,
@@ -212,9 +212,9 @@ class DiffReport {
       if (run->state) continue;
       compared_state_ = false;
       const Error& error = run->state.error();
-      fmt::print(stderr, "muniment: working state and cost are not compared, that of {} cannot be read: {}: {}\n",
-                 escape_for_terminal(run->run_id), name_of(error.code),
-                 escape_for_terminal(out_.advised(error.message)));
+      fmt::print(
+          stderr, "muniment: working state and cost are not compared, since the state of {} cannot be read: {}: {}\n",
+          escape_for_terminal(run->run_id), name_of(error.code), escape_for_terminal(out_.advised(error.message)));
     }
     if (!compared_state_) return success();
     ASSIGN_OR_RETURN(const json::Document first, json::parse(std::string_view(*a_.state)));
@@ -227,7 +227,8 @@ class DiffReport {
       };
     };
     const bool all = differing(a["working"], b["working"], state_differences_max, tell("state"));
-    if (!all) fmt::print(stderr, "muniment: the state differs in more places than these {}\n", state_differences_max);
+    if (!all)
+      fmt::print(stderr, "muniment: the state differs in more than the {} places shown\n", state_differences_max);
     differing(a["usage"], b["usage"], state_differences_max, tell("usage"));
     return success();
   }
@@ -268,15 +269,15 @@ struct ForkOptions {
 };
 
 void declare_fork(CLI::App& command, ForkOptions& options) {
-  command.add_option("RUN", options.run, "Which");
-  command.add_option("--at", options.at, "The run_seq of the last event that both share; without it, the newest");
-  command.add_option("--id", options.id, "The new run's id; without one, the daemon makes one");
-  command.add_option("--agent", options.agent, "Who goes on; without it, the same");
-  command.add_option("--goal", options.goal, "What for; without it, the same");
+  command.add_option("RUN", options.run, "Run to fork");
+  command.add_option("--at", options.at, "run_seq of the last shared event (default: the newest)");
+  command.add_option("--id", options.id, "Id of the new run (default: generated by the daemon)");
+  command.add_option("--agent", options.agent, "Agent of the new run (default: same agent)");
+  command.add_option("--goal", options.goal, "Goal of the new run (default: same goal)");
 }
 
-// The working state, as the new run's first change. What does not fit into a request's line is an artifact of the new
-// run.
+// Appends the working state as the first change of the new run. A state too large for a request line becomes an
+// artifact of the new run.
 Status take_working(Session& session, const std::string& run_id, const std::string& patch) {
   constexpr std::size_t inline_bytes_max = 256 * 1024;
   json::Writer params;
@@ -337,7 +338,7 @@ Status fork_run(Session& session, const ForkOptions& options) {
   ASSIGN_OR_RETURN(const Message started, session.call("run.start", start.text()));
   if (started.result()["resumed"].as_bool().value_or(false)) {
     return Error(Errc::conflict,
-                 "run_id " + options.id + " is taken. Choose another, or leave it out and one is made.");
+                 "run_id " + options.id + " is taken. Choose another id, or omit --id to have one generated.");
   }
   const std::string fork_id = started.result()["run_id"].string_or("");
   if (working != "{}")
@@ -352,10 +353,9 @@ Status fork_run(Session& session, const ForkOptions& options) {
 }  // namespace
 
 void add_run_diff(CLI::App& run, Session& session) {
-  add_command<DiffOptions>(session, run, "diff", "Two runs side by side; exits with 1 when they differ", declare_diff,
+  add_command<DiffOptions>(session, run, "diff", "Compare two runs (exit code 1: they differ)", declare_diff,
                            diff_runs);
-  add_command<ForkOptions>(session, run, "fork", "A new run that begins with the state of another one", declare_fork,
-                           fork_run);
+  add_command<ForkOptions>(session, run, "fork", "Start a run from the state of another run", declare_fork, fork_run);
 }
 
 }  // namespace muniment::cli

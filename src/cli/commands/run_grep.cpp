@@ -1,5 +1,6 @@
-// run grep: where a pattern stands in a run, or in all of them: in every string of its events, line by line, and in its
-// artifacts, which are read piece by piece. Memory is one page of events and one line.
+// Implements the commands run grep and artifact grep, which search for a pattern in one run or in all runs: in every
+// string of the events, line by line, and in artifacts, read in pieces. Memory is bounded by a page of events and a
+// line.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -15,7 +16,7 @@
 namespace muniment::cli {
 namespace {
 
-// A part of a line: what is left of its neighbours by a blank stays so.
+// Part of a line; a blank that separates it from its neighbour is kept.
 std::string piece(const Output& out, std::string_view text) {
   const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
   std::string line = out.one_line(text);
@@ -25,10 +26,10 @@ std::string piece(const Output& out, std::string_view text) {
   return line;
 }
 
-constexpr std::size_t grep_piece_bytes = 1 << 20;     // of an artifact, a request
-constexpr std::size_t grep_line_bytes_max = 1 << 20;  // a longer line is looked at in pieces
+constexpr std::size_t grep_piece_bytes = 1 << 20;     // bytes of an artifact per request
+constexpr std::size_t grep_line_bytes_max = 1 << 20;  // a longer line is searched in pieces
 constexpr std::int64_t artifact_bytes_grep_max = 256 << 20;
-constexpr std::size_t binary_look_bytes = 8192;  // a NUL in these: not text
+constexpr std::size_t binary_look_bytes = 8192;  // a NUL byte within these marks a binary file
 constexpr std::size_t context_bytes = 60;        // shown before a match in a long line
 constexpr std::size_t shown_bytes_max = 240;
 
@@ -42,38 +43,39 @@ struct GrepOptions {
   bool names_only = false;
   bool no_artifacts = false;
   bool no_events = false;
-  std::string name;  // of the artifacts, a shell pattern
+  std::string name;  // shell pattern for artifact names
 };
 
 void declare_search(CLI::App& command, GrepOptions& options) {
-  command.add_option("RUN PATTERN", options.words, "Which run, and what (RE2's syntax); with --all only what")
+  command.add_option("RUN PATTERN", options.words, "Run and pattern (RE2 syntax); with --all only the pattern")
       ->required()
       ->expected(1, 2);
-  command.add_flag("--all", options.all, "In all runs, the newest first");
-  command.add_flag("-i,--ignore-case", options.ignore_case, "Capitals or not");
-  command.add_flag("-F,--fixed", options.literal, "The pattern is what it says");
-  command.add_flag("-l,--runs", options.names_only, "Only the ids of the runs");
-  command.add_option("-n,--limit", options.limit, "At most this many matches; 0: all")->capture_default_str();
+  command.add_flag("--all", options.all, "Search all runs, newest first");
+  command.add_flag("-i,--ignore-case", options.ignore_case, "Ignore case");
+  command.add_flag("-F,--fixed", options.literal, "Search for a fixed string instead of a regular expression");
+  command.add_flag("-l,--runs", options.names_only, "Print only the ids of matching runs");
+  command.add_option("-n,--limit", options.limit, "Maximum number of matches; 0: all")->capture_default_str();
 }
 
 void declare_grep(CLI::App& command, GrepOptions& options) {
   declare_search(command, options);
-  command.add_option("--type", options.types, "Only in events of these types: tool.*, …")->allow_extra_args(false);
-  command.add_flag("--no-artifacts", options.no_artifacts, "Only in events");
+  command.add_option("--type", options.types, "Search only events of these types: tool.*, …")->allow_extra_args(false);
+  command.add_flag("--no-artifacts", options.no_artifacts, "Search only events");
 }
 
 void declare_artifact_grep(CLI::App& command, GrepOptions& options) {
   declare_search(command, options);
-  command.add_option("--name", options.name, "Only in those whose name matches: '*.log'")->type_name("PATTERN");
+  command.add_option("--name", options.name, "Search only artifacts whose name matches, such as '*.log'")
+      ->type_name("PATTERN");
 }
 
-// Where a line stands.
+// Location of a line.
 struct GrepPlace {
   std::string run_id;
   std::string seq;         // of the event; or of the artifact's event
   std::string what;        // the event's type, or "artifact"
-  std::string path;        // in the body; or the artifact's id
-  std::string name;        // of the artifact, if it has one
+  std::string path;        // JSON path in the body, or the artifact's id
+  std::string name;        // name of the artifact, if any
   std::uint64_t line = 0;  // from 1
 };
 
@@ -109,7 +111,7 @@ class Grep {
     });
   }
 
-  // Strings by what they say, everything else as it is written; the depth of a body is bounded.
+  // Searches strings unescaped and all other values as JSON text; the depth of a body is bounded.
   void look_in_value(const json::Value& value, GrepPlace& place) {
     const std::size_t length = place.path.size();
     if (value.is(json::Kind::object) || value.is(json::Kind::array)) {
@@ -136,7 +138,8 @@ class Grep {
     return each_item(session_, "artifact.list", params, "artifacts", [&](const json::Value& artifact) -> Result<bool> {
       const bool left_out = is_erased_artifact(artifact) || !fits_name(artifact, options_.name);
       const Status status = left_out ? success() : look_in_artifact(run_id, artifact);
-      // Damaged: the others go on. One that was listed and is not found was erased since.
+      // A damaged artifact is reported and the search continues. A listed artifact that is not found has been erased
+      // since.
       if (!status && is_transient(status.error().code)) return status.error();
       if (!status && status.error().code != Errc::not_found)
         complain(artifact["artifact_id"].string_or("") + ": " + status.error().message);
@@ -144,7 +147,7 @@ class Grep {
     });
   }
 
-  // Its row stays.
+  // The row of an erased artifact remains.
   static bool is_erased_artifact(const json::Value& artifact) {
     return artifact["hash"].string_or("").find_first_not_of('0') == std::string::npos;
   }
@@ -179,7 +182,7 @@ class Grep {
       offset = next.value_or(offset);
       if (more && offset >= artifact_bytes_grep_max) {
         complain(
-            fmt::format("{}: only its first {} were looked at", id, human_size(static_cast<std::uint64_t>(offset))));
+            fmt::format("{}: only the first {} were searched", id, human_size(static_cast<std::uint64_t>(offset))));
         more = false;
       }
     }
@@ -216,7 +219,7 @@ class Grep {
     session_.out().json_line(out.text());
   }
 
-  // The match and what stands around it; of a long line not all.
+  // Returns the match with its context; a long line is shortened.
   void print_line(std::string_view line, const LineMatch::Span& span, const GrepPlace& place) const {
     const Output& out = session_.out();
     const std::size_t from =
@@ -251,18 +254,19 @@ Status look_in_all(Session& session, Grep& grep) {
 
 Status grep_runs(Session& session, const GrepOptions& options) {
   if (options.all && options.words.size() == 2)
-    return Error(Errc::invalid_argument, "either a RUN or --all, and one PATTERN");
+    return Error(Errc::invalid_argument, "expected RUN and PATTERN, or --all and PATTERN");
   ASSIGN_OR_RETURN(LineMatch pattern, LineMatch::compile(options.words.back(), options.ignore_case, options.literal));
   Grep grep(session, options, std::move(pattern));
   if (options.all) {
     RETURN_IF_ERROR(look_in_all(session, grep));
   } else {
     ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.words.size() == 2 ? options.words.front() : ""));
-    RETURN_IF_ERROR(
-        session.call("run.get", "{\"run_id\":" + json::quote(run_id) + "}"));  // else an unknown run only has no match
+    RETURN_IF_ERROR(session.call(
+        "run.get", "{\"run_id\":" + json::quote(run_id) + "}"));  // otherwise an unknown run would only have no match
     RETURN_IF_ERROR(grep.look_in_run(run_id));
   }
-  if (grep.finished()) fmt::print(stderr, "muniment: the first {} matches; -n 0 shows all\n", grouped(grep.found()));
+  if (grep.finished())
+    fmt::print(stderr, "muniment: stopped after {} matches; -n 0 shows all\n", grouped(grep.found()));
   if (grep.found() == 0) session.exit_code = exit_refused;
   return success();
 }
@@ -276,14 +280,13 @@ Status grep_artifacts(Session& session, const GrepOptions& options) {
 }  // namespace
 
 void add_artifact_grep(CLI::App& artifact, Session& session) {
-  add_command<GrepOptions>(session, artifact, "grep", "Where a pattern stands in artifacts; exits with 1 when nowhere",
+  add_command<GrepOptions>(session, artifact, "grep", "Search artifacts for a pattern (exit code 1: no match)",
                            declare_artifact_grep, grep_artifacts);
 }
 
 void add_run_grep(CLI::App& run, Session& session) {
-  add_command<GrepOptions>(session, run, "grep",
-                           "Where a pattern stands, in events and artifacts; exits with 1 when nowhere", declare_grep,
-                           grep_runs);
+  add_command<GrepOptions>(session, run, "grep", "Search events and artifacts for a pattern (exit code 1: no match)",
+                           declare_grep, grep_runs);
 }
 
 }  // namespace muniment::cli

@@ -1,4 +1,4 @@
-// run judge: the claims of a run's agent, each with its verdict and the event that decides it.
+// Implements the command run judge, which prints each claim of a run's agent with its verdict and the deciding event.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -16,8 +16,8 @@ struct JudgeOptions {
 };
 
 void declare_judge(CLI::App& command, JudgeOptions& options) {
-  command.add_option("RUN", options.run, "The run's id");
-  command.add_option("-n,--limit", options.limit, "Show at most this many claims")
+  command.add_option("RUN", options.run, "Run (default: MUNIMENT_RUN)");
+  command.add_option("-n,--limit", options.limit, "Maximum number of claims to show")
       ->check(CLI::Range(std::size_t{1}, limits::page_items_max))
       ->capture_default_str();
   command.add_flag("--strict", options.strict, "Exit with status 1 if a claim is contradicted");
@@ -74,8 +74,8 @@ Status judge_run(Session& session, const JudgeOptions& options) {
 }  // namespace
 
 void add_run_judge(CLI::App& run, Session& session) {
-  add_command<JudgeOptions>(session, run, "judge", "Hold the agent's claims against the run's events", declare_judge,
-                            judge_run);
+  add_command<JudgeOptions>(session, run, "judge", "Check the agent's claims against the events of the run",
+                            declare_judge, judge_run);
 }
 
 }  // namespace muniment::cli

@@ -1,4 +1,4 @@
-// run list: the runs that match, the newest first.
+// Implements the command run list, which prints matching runs, newest first.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -25,14 +25,14 @@ struct RunListOptions {
 };
 
 void declare_list(CLI::App& command, RunListOptions& options) {
-  command.add_option("--status", options.status, "open, ended or halted");
-  command.add_option("--agent", options.agent, "Its name");
+  command.add_option("--status", options.status, "Status: open, ended or halted");
+  command.add_option("--agent", options.agent, "Name of the agent");
   command.add_option("--label", options.labels, "k=v")->allow_extra_args(false);
   add_time(command, "--since", options.since, "Started at this time or later");
   add_time(command, "--until", options.until, "Started before this time");
   command.add_option("--parent", options.parent, "Children of this run");
-  command.add_option("--external-id", options.external_id, "Its id in another system");
-  command.add_option("-n,--limit", options.limit, "At most this many; 0: all")->capture_default_str();
+  command.add_option("--external-id", options.external_id, "Id of the run in another system");
+  command.add_option("-n,--limit", options.limit, "Maximum number of runs; 0: all")->capture_default_str();
 }
 
 Result<std::string> list_params(Session& session, const RunListOptions& options, std::size_t limit,
@@ -57,14 +57,13 @@ Result<std::string> list_params(Session& session, const RunListOptions& options,
   return std::move(params).text();
 }
 
-// A converted run was started when it was imported: what counts is its first event, where the source says when that
-// was.
+// The start of an imported run is the time of its first event, if the source has one, and not the time of the import.
 std::string started_ago(const json::Value& run, Time now) {
   const bool imported = run["origin"].string_or("") == "imported";
   return ago(run[imported ? "first_occurred_at" : "started_at"].string_or(""), now);
 }
 
-// How many runs there are behind the cursor; as many as were counted where there are more than is worth counting.
+// Counts the runs after the cursor, up to a bound.
 Result<std::size_t> runs_behind(Session& session, const RunListOptions& options, std::string cursor) {
   constexpr std::size_t counted_max = 100'000;
   std::size_t count = 0;
@@ -77,10 +76,10 @@ Result<std::size_t> runs_behind(Session& session, const RunListOptions& options,
   return count;
 }
 
-// Pages become rows of one table, so that its columns fit all of them.
+// Collects all pages in one table, so that the column widths fit all rows.
 Status list_runs(Session& session, const RunListOptions& options) {
   const Output& out = session.out();
-  if (!options.parent.empty()) {  // a run without children has none; one that is not there is a mistake
+  if (!options.parent.empty()) {  // a run without children is an empty list; an unknown run is an error
     ASSIGN_OR_RETURN(const std::string parent, session.run_id(options.parent));
     RETURN_IF_ERROR(session.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(parent))));
   }
@@ -122,7 +121,7 @@ Status list_runs(Session& session, const RunListOptions& options) {
 }  // namespace
 
 void add_run_list(CLI::App& run, Session& session) {
-  add_command<RunListOptions>(session, run, "list", "List runs, the newest first", declare_list, list_runs);
+  add_command<RunListOptions>(session, run, "list", "List runs, newest first", declare_list, list_runs);
 }
 
 }  // namespace muniment::cli

@@ -1,4 +1,4 @@
-// sql: an analyst's questions to the views of schema report, as the role reporter.
+// Implements the command sql, which queries the views of schema report as the role reporter.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -29,15 +29,15 @@ struct SqlOptions {
 };
 
 void declare_sql(CLI::App& command, SqlOptions& options) {
-  command.add_option("-c,--command", options.query, "The query; without one, standard input, and psql on a terminal")
+  command.add_option("-c,--command", options.query, "Query (default: standard input; psql on a terminal)")
       ->type_name("QUERY");
-  command.add_option("-f,--file", options.file, "The query is in this file; - is standard input")->type_name("FILE");
+  command.add_option("-f,--file", options.file, "File with the query; - is standard input")->type_name("FILE");
   command
       .add_option("--timeout", options.timeout,
-                  fmt::format("How long it may run: 90s, 10min, 2h (default {} s)", limits::report_seconds_default))
+                  fmt::format("Time limit: 90s, 10min, 2h (default {} s)", limits::report_seconds_default))
       ->type_name("TIME");
-  command.add_flag("--csv", options.csv, "Print CSV; with --json an object a line");
-  command.add_flag("--uri", options.uri, "Print a URI for another program, with the same role and limits");
+  command.add_flag("--csv", options.csv, "Print CSV; --json prints one object per line");
+  command.add_flag("--uri", options.uri, "Print a URI for another program with the same role and limits");
 }
 
 // "90", "90s", "10min", "2h"
@@ -92,19 +92,20 @@ class Sql {
     if (query.size() > limits::sql_query_bytes_max) {
       return Error(Errc::too_large, fmt::format("a query has at most {}", human_size(limits::sql_query_bytes_max)));
     }
-    if (query.find('\0') != std::string::npos) return Error(Errc::invalid_argument, "the query holds a zero byte");
+    if (query.find('\0') != std::string::npos) return Error(Errc::invalid_argument, "the query contains a zero byte");
     if (query.find_first_not_of(" \t\r\n;") == std::string::npos)
-      return Error(Errc::invalid_argument, "there is no query: give one with -c, or in a file with -f");
+      return Error(Errc::invalid_argument, "the query is missing: pass it with -c, or in a file with -f");
     return query;
   }
 
-  // The daemon knows its database; one that does not run may be configured with one. None is started.
+  // Asks the daemon for its database, or reads the configuration if no daemon runs. This command starts no daemon.
   Result<std::string> database_uri() {
     const auto client = session_.running_client();
     ASSIGN_OR_RETURN(const Config config, session_.config());
-    const bool is_its_own = !session_.names_only_socket();  // otherwise the configuration is another instance's
+    const bool is_its_own =
+        !session_.names_only_socket();  // otherwise the configuration may belong to another instance
     if (is_its_own && !config.database.empty())
-      return config.database;  // with its password, which the daemon does not tell
+      return config.database;  // includes the password, which the daemon does not report
     if (!client) return client.error();
     ASSIGN_OR_RETURN(const Message status, (*client)->call("server.status", "{}"));
     return status.result()["database"].string_or("");
@@ -121,7 +122,7 @@ class Sql {
     return success();
   }
 
-  // What it connects with goes by its environment: a command line is no secret.
+  // Passes the connection parameters in the environment, since other users can read a command line.
   static Status become_psql(const SqlConnection& connection) {
     for (const auto& [name, value] : connection.environment()) {
       if (::setenv(name.c_str(), value.c_str(), 1) != 0)
@@ -136,18 +137,15 @@ class Sql {
             std::strerror(errno)));
   }
 
-  // The views follow the log: what was written just now is to be seen, or it is said how much is not.
+  // The views follow the log: waits until they include the newest events, or warns how many are missing.
   static Status wait_for_views(SqlConnection& connection) {
     ASSIGN_OR_RETURN(const auto behind, connection.wait());
     if (!behind) {
-      fmt::print(
-          stderr,
-          "muniment: how far the views are behind the log is not known: its daemon is older than this program\n");
+      fmt::print(stderr, "muniment: the lag of the views is unknown: the daemon is older than this program\n");
     } else if (*behind > 0) {
-      fmt::print(
-          stderr,
-          "muniment: the views are {} {} behind the log: what was appended last is not in the answer (report.lag)\n",
-          grouped(static_cast<std::uint64_t>(*behind)), *behind == 1 ? "event" : "events");
+      fmt::print(stderr,
+                 "muniment: the views are {} {} behind the log: the result lacks the newest events (report.lag)\n",
+                 grouped(static_cast<std::uint64_t>(*behind)), *behind == 1 ? "event" : "events");
     }
     return success();
   }
@@ -162,7 +160,7 @@ class Sql {
       if (!more && rows.count() > 0) {
         rows.finish(connection.columns());
         Error error = std::move(more).error();
-        error.message += fmt::format(". The {} rows above are not all", grouped(rows.count()));
+        error.message += fmt::format(". The {} rows above are incomplete", grouped(rows.count()));
         return error;
       }
       if (!more) return std::move(more).error();
@@ -183,10 +181,8 @@ Status run_sql(Session& session, const SqlOptions& options) { return Sql(session
 }  // namespace
 
 void add_sql_command(CLI::App& app, Session& session) {
-  add_command<SqlOptions>(
-      session, app, "sql",
-      "Ask the views of schema report (docs/sql.md): read-only, as the role reporter, with a limit of time",
-      declare_sql, run_sql);
+  add_command<SqlOptions>(session, app, "sql", "Query the views of schema report, read-only (docs/sql.md)", declare_sql,
+                          run_sql);
 }
 
 }  // namespace muniment::cli

@@ -1,6 +1,6 @@
-// why: from a claim, an event or a file back to what it rests on: claim → pointer → artifact → the call that made it →
-// the model that asked for the call → what was in its window. Each link is one that the log holds; where it holds none,
-// the newest answer of a model before the call is named, and said to be only that.
+// Implements the command why, which traces a claim, an event or a file to its causes: claim → pointer → artifact → the
+// call that stored it → the model that requested the call → the model's context window. Every link is recorded in the
+// log; if a call names no model, the newest model answer before it is shown and labelled as "called after".
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t why_depth_max = 16;
 constexpr std::size_t links_max = 500;
-constexpr std::size_t looked_at_max = 20'000;   // events that are searched for one link
-constexpr std::size_t window_entries_max = 20;  // of a manifest, shown
+constexpr std::size_t looked_at_max = 20'000;   // events searched per link
+constexpr std::size_t window_entries_max = 20;  // entries shown of a manifest
 
 struct WhyOptions {
   std::string what;
@@ -31,27 +31,25 @@ struct WhyOptions {
 };
 
 void declare_why(CLI::App& command, WhyOptions& options) {
-  command.add_option("WHAT", options.what,
-                     "An event (its seq, or RUN:RUN_SEQ), a claim's id, a pointer, or a file's path");
-  command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")
+  command.add_option("WHAT", options.what, "Event (seq or RUN:RUN_SEQ), claim id, pointer or file path");
+  command.add_option("--seq", options.seq, "Event with this seq, even if a run has the same number as id")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--run", options.run, "For a file or an id: only in this run");
-  command.add_option("-n,--limit", options.limit, "For a file: its newest changes, at most this many")
+  command.add_option("--run", options.run, "Search for a file or an id only in this run");
+  command.add_option("-n,--limit", options.limit, "Maximum number of changes of a file, newest first")
       ->capture_default_str();
-  command
-      .add_option("--log", options.log_no, "For a seq or RUN:RUN_SEQ: in this log, one that was restored and is closed")
+  command.add_option("--log", options.log_no, "Closed log of the seq or RUN:RUN_SEQ (default: current log)")
       ->check(CLI::PositiveNumber);
 }
 
 std::string text_member(const json::Value& body, std::string_view name) { return body[name].string_or(""); }
 
-// The log that something is in: a seq means one event in each, and after a restore a link may lead into one that is
-// closed. The present one without a number.
+// Number of the log that holds an event: each log has its own seq, and after a restore a link may lead into a closed
+// log. Empty for the current log.
 using LogNo = std::optional<std::int64_t>;
 
 LogNo log_of(const json::Value& result) { return result["log_no"].as_int(); }
 
-// `params` of event.get.
+// Returns `params` for event.get.
 std::string run_seq_params(const std::string& run_id, std::int64_t run_seq, LogNo log) {
   json::Writer params;
   params.begin_object().member("run_id", run_id).member("run_seq", run_seq);
@@ -60,9 +58,9 @@ std::string run_seq_params(const std::string& run_id, std::int64_t run_seq, LogN
   return std::move(params).text();
 }
 
-// An event that was found, to be read again by its place.
+// Position of a found event, which is read again later.
 struct Place {
-  std::string seq;  // empty: none was found
+  std::string seq;  // empty: not found
   LogNo log;
 
   std::string params() const { return "{\"seq\":" + seq + (log ? ",\"log_no\":" + std::to_string(*log) : "") + "}"; }
@@ -72,7 +70,7 @@ class Why {
  public:
   explicit Why(Session& session) : session_(session) {}
 
-  // `relation` is what the event is to the one above it.
+  // `relation`: relation of the event to its parent in the output.
   Status explain(const json::Value& event, LogNo log, std::string_view relation, std::size_t depth) {
     const std::string seq(event["seq"].source());
     const bool again = !seen_.insert({log, seq}).second;
@@ -129,7 +127,7 @@ class Why {
     return success();
   }
 
-  // `params` of event.get.
+  // Returns `params` for event.get.
   Status explain_params(const std::string& params, std::string_view relation, std::size_t depth) {
     ASSIGN_OR_RETURN(const Message answer, session_.call("event.get", params));
     return explain(answer.result()["event"], log_of(answer.result()), relation, depth);
@@ -165,7 +163,8 @@ class Why {
   Status explain_place(const json::Value& event, LogNo log, std::int64_t run_seq, std::string_view relation,
                        std::size_t depth) {
     const auto answer = session_.call("event.get", run_seq_params(event["run_id"].string_or(""), run_seq, log));
-    if (!answer && answer.error().code == Errc::not_found) return success();  // a client may name what is not there
+    if (!answer && answer.error().code == Errc::not_found)
+      return success();  // a client may name an event that does not exist
     if (!answer) return answer.error();
     return explain(answer->result()["event"], log, relation, depth);
   }
@@ -174,7 +173,7 @@ class Why {
     const std::string id = text_member(claim["body"], "claim_id");
     for (const json::Value pointer : claim["body"]["pointers"])
       RETURN_IF_ERROR(explain_pointer(pointer.string_or(""), "rests on", depth + 1));
-    std::vector<std::pair<std::string, std::string>> linked;  // evidence, and what it is to the claim
+    std::vector<std::pair<std::string, std::string>> linked;  // evidence and its relation to the claim
     RETURN_IF_ERROR(
         each_event(claim["run_id"].string_or(""), log, {"evidence.linked"}, -1, "asc", [&](const json::Value& event) {
           if (text_member(event["body"], "claim_id") == id)
@@ -188,7 +187,7 @@ class Why {
     return success();
   }
 
-  // The model that asked for it: by what the call says, or by the answer that names the call, or only by its place.
+  // Finds the model that requested the call: from the call itself, from an answer that names the call, or by position.
   Status explain_call(const json::Value& call, LogNo log, std::size_t depth) {
     const std::string run_id = call["run_id"].string_or("");
     const std::int64_t before = call["run_seq"].as_int().value_or(0) - 1;
@@ -210,7 +209,7 @@ class Why {
     return newest.empty() ? success() : explain_params(Place{newest, log}.params(), "called after", depth + 1);
   }
 
-  // A spilled artifact is named by the event that follows it; another one by nobody but its writer.
+  // The event after a spilled artifact names it; no other event names the remaining artifacts.
   Status explain_artifact(const json::Value& stored, LogNo log, std::size_t depth) {
     constexpr int near = 64;
     const std::string id = text_member(stored["body"], "artifact_id");
@@ -238,11 +237,11 @@ class Why {
                          value, relation, depth + 1);
   }
 
-  // The newest event up to `to_run_seq` (-1: the end) whose body has this member.
+  // Finds the newest event up to `to_run_seq` (-1: the end) whose body has this member.
   Status explain_found(const std::string& run_id, LogNo log, std::int64_t to_run_seq, const Types& types,
                        std::string_view member, const std::string& value, std::string_view relation,
                        std::size_t depth) {
-    if (value.empty()) return success();  // what names nothing is of nothing
+    if (value.empty()) return success();  // an empty value matches nothing
     std::string found;
     RETURN_IF_ERROR(each_event(run_id, log, types, to_run_seq, "desc", [&](const json::Value& event) {
       if (text_member(event["body"], member) == value) found = std::string(event["seq"].source());
@@ -252,7 +251,7 @@ class Why {
   }
 
  public:
-  // The logs that there are, the present one first.
+  // Returns all logs, the current one first.
   Result<std::vector<LogNo>> logs() {
     ASSIGN_OR_RETURN(const Message status, session_.call("server.status", "{}"));
     std::vector<LogNo> found{std::nullopt};
@@ -260,13 +259,13 @@ class Why {
     return found;
   }
 
-  // The one that has the run.
+  // Returns the log that contains the run.
   Result<std::vector<LogNo>> logs_of(const std::string& run_id) {
     ASSIGN_OR_RETURN(const Message run, session_.call("run.get", "{\"run_id\":" + json::quote(run_id) + "}"));
     return std::vector<LogNo>{log_of(run.result())};
   }
 
-  // Calls `take` for each, until it answers false. An empty `run_id`: the whole log.
+  // Calls `take` for each event until it returns false. An empty `run_id` means the whole log.
   Status each_event(const std::string& run_id, LogNo log, const Types& types, std::int64_t to_run_seq,
                     std::string_view order, const std::function<bool(const json::Value&)>& take) {
     json::Writer params;
@@ -318,7 +317,7 @@ class Why {
   std::size_t links_ = 0;
 };
 
-// The newest events that changed or read the file, or whose path ends with what was given.
+// Shows the newest events that changed or read the file, matching the end of the path.
 Status why_file(Session& session, Why& why, const WhyOptions& options) {
   std::string run_id;
   if (!options.run.empty()) {
@@ -340,11 +339,11 @@ Status why_file(Session& session, Why& why, const WhyOptions& options) {
   for (const Place& place : found) RETURN_IF_ERROR(why.explain_params(place.params(), "", 0));
   if (found.empty())
     return Error(Errc::not_found,
-                 options.what + " is no event's seq, no claim's id, no pointer, and no file that an event names");
+                 options.what + " is not the seq of an event, a claim id, a pointer or a file named by an event");
   return success();
 }
 
-// The row of an erased claim keeps its id. `runs`: those of which the event of one was erased.
+// Finds the row of an erased claim, which keeps its id. `runs`: runs with an erased claim event.
 Result<Place> place_of_erased_claim(Session& session, LogNo log, const std::set<std::string>& runs,
                                     const std::string& id) {
   Place found{"", log};
@@ -363,7 +362,7 @@ Result<Place> place_of_erased_claim(Session& session, LogNo log, const std::set<
   return found;
 }
 
-// Where a claim or evidence was recorded.
+// Finds the event that recorded a claim or evidence.
 Result<Place> place_of_entry(Session& session, Why& why, const std::string& run_id, LogNo log, const std::string& id) {
   Place found{"", log};
   std::set<std::string> erased;
@@ -380,7 +379,7 @@ Result<Place> place_of_entry(Session& session, Why& why, const std::string& run_
   return found.seq.empty() ? place_of_erased_claim(session, log, erased, id) : Result<Place>(found);
 }
 
-// A UUID: a claim's, evidence's, an artifact's, a manifest's or an event's.
+// Explains a UUID: the id of a claim, evidence, an artifact, a manifest or an event.
 Status why_id(Session& session, Why& why, const std::string& run, const std::string& id) {
   std::string run_id;
   if (!run.empty()) {
@@ -391,8 +390,8 @@ Status why_id(Session& session, Why& why, const std::string& run, const std::str
     ASSIGN_OR_RETURN(const Place found, place_of_entry(session, why, run_id, log, id));
     if (!found.seq.empty()) return why.explain_params(found.params(), "", 0);
   }
-  if (const auto erased =
-          session.call("evidence.get", "{\"evidence_id\":" + json::quote(id) + "}")) {  // one that is not has its event
+  if (const auto erased = session.call(
+          "evidence.get", "{\"evidence_id\":" + json::quote(id) + "}")) {  // evidence without a row still has its event
     return why.explain_params(
         Place{std::string(erased->result()["evidence"]["seq"].source()), log_of(erased->result())}.params(), "", 0);
   }
@@ -406,7 +405,7 @@ Status explain_why(Session& session, const WhyOptions& options) {
   const std::string& what = options.what;
   if (what.empty() != options.seq.has_value()) return Error(Errc::invalid_argument, "name one thing: WHAT, or --seq N");
   if (options.seq) return why.explain_params(Place{std::to_string(*options.seq), options.log_no}.params(), "", 0);
-  if (parse_decimal(what) && options.run.empty()) {  // what is of a run is no seq, but a file's name
+  if (parse_decimal(what) && options.run.empty()) {  // with --run, a number is the name of a file
     if (!options.log_no)
       RETURN_IF_ERROR(
           check_is_only_seq(session, what, fmt::format("--seq {0}, or {0}:RUN_SEQ for an event of the run", what)));
@@ -426,7 +425,8 @@ Status explain_why(Session& session, const WhyOptions& options) {
 }  // namespace
 
 void add_why_command(CLI::App& app, Session& session) {
-  add_command<WhyOptions>(session, app, "why", "What an event, a claim or a file rests on", declare_why, explain_why);
+  add_command<WhyOptions>(session, app, "why", "Trace an event, a claim or a file to its causes", declare_why,
+                          explain_why);
 }
 
 }  // namespace muniment::cli

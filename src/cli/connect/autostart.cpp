@@ -22,10 +22,10 @@
 namespace muniment::cli {
 namespace {
 
-// A first start creates the Postgres cluster, on a slow disk too.
+// The first start creates the Postgres cluster, possibly on a slow disk.
 constexpr std::chrono::seconds start_patience{120};
 constexpr std::chrono::milliseconds start_poll{20};
-// Two commands may start a daemon at once: the second's exits, and the first's answers soon.
+// Two commands may start a daemon at the same time: the second daemon exits and the first answers soon.
 constexpr std::chrono::seconds other_patience{3};
 
 Error os_error(std::string_view what) {
@@ -45,12 +45,12 @@ std::string last_lines(const std::string& path, std::size_t count, std::uintmax_
   return text;
 }
 
-// In the child, between fork and exec: only what is safe there.
+// Runs in the child between fork and exec, so only async-signal-safe calls are allowed.
 [[noreturn]] void become_daemon(const char* program, char* const* arguments, int log) {
   ::setsid();
   sigset_t none;
   sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);  // exec holds signals back, and the daemon is stopped by one
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);  // exec keeps the signal mask, but the daemon must receive signals
   const int null = ::open("/dev/null", O_RDONLY);
   ::dup2(null, STDIN_FILENO);
   ::dup2(log, STDOUT_FILENO);
@@ -64,7 +64,7 @@ std::string last_lines(const std::string& path, std::size_t count, std::uintmax_
 std::vector<std::string> daemon_arguments(const std::string& program, const Config& config, const ConfigInputs& inputs,
                                           bool continue_restored) {
   std::vector<std::string> arguments = {program, "--data", config.data};
-  // It does not find the machine's file by itself once it is told where the data is.
+  // The daemon does not read the system configuration by itself once a data folder is named.
   if (const std::string file = load_config(inputs).file; !file.empty()) {
     arguments.insert(arguments.end(), {"--config", std::filesystem::absolute(file).string()});
   }
@@ -76,7 +76,7 @@ std::vector<std::string> daemon_arguments(const std::string& program, const Conf
   return arguments;
 }
 
-// Waits until the daemon `pid` answers on the socket, or is no more.
+// Waits until the daemon `pid` answers on the socket or has exited.
 Status await_daemon(const Config& config, pid_t pid, const std::string& log_path, std::uintmax_t log_from) {
   auto until = std::chrono::steady_clock::now() + start_patience;
   bool exited = false;
@@ -113,7 +113,7 @@ Result<std::string> find_daemon() {
     if (::access(candidate.c_str(), X_OK) == 0) return candidate;
     folders = colon == std::string_view::npos ? std::string_view() : folders.substr(colon + 1);
   }
-  return Error(Errc::not_found, fmt::format("munimentd is neither at {} nor in PATH", beside));
+  return Error(Errc::not_found, fmt::format("munimentd was found neither at {} nor in PATH", beside));
 }
 
 Result<std::int32_t> start_daemon(const Config& config, const ConfigInputs& inputs, bool continue_restored) {
@@ -127,12 +127,13 @@ Result<std::int32_t> start_daemon(const Config& config, const ConfigInputs& inpu
   const bool there = ::stat(config.data.c_str(), &about) == 0;
   if (there && !S_ISDIR(about.st_mode))
     return Error(Errc::invalid_argument, config.data + " is not a folder. Name the data folder: --data DIR");
-  // Another user's daemon would leave files that the service cannot read.
+  // A daemon of another user would create files that the service cannot read.
   if (there && about.st_uid != ::geteuid()) {
-    return Error(Errc::unavailable,
-                 fmt::format("no daemon listens at {}, and only uid {}, to whom {} belongs, starts it. A service: "
-                             "systemctl start munimentd.socket",
-                             config.socket, about.st_uid, config.data));
+    return Error(
+        Errc::unavailable,
+        fmt::format("no daemon listens at {}, and only uid {}, the owner of {}, may start it. To start the service: "
+                    "systemctl start munimentd.socket",
+                    config.socket, about.st_uid, config.data));
   }
   const std::string log_path = config.data + "/munimentd.log";
   const int log = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -152,25 +153,26 @@ Result<std::int32_t> start_daemon(const Config& config, const ConfigInputs& inpu
 }
 
 Status stop_daemon(std::int32_t pid, std::chrono::milliseconds patience) {
-  // A descriptor of the process, so that a pid that was given to another is never signalled.
+  // Uses a descriptor of the process, so that a reused pid is never signalled.
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (process < 0) return errno == ESRCH ? success() : Status(os_error("cannot watch munimentd"));
-  // Not whoever else holds the socket. Who may not be looked at is not signalled either.
+  // Does not signal another process that holds the socket, or one that cannot be inspected.
   std::string name;
   std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), name);
   Status outcome = success();
   if (name != "munimentd") {
     outcome = Error(
         Errc::unavailable,
-        fmt::format("the socket is held by {} (pid {}). A service: systemctl stop munimentd.socket munimentd.service",
-                    name.empty() ? "another process" : name, pid));
+        fmt::format(
+            "the socket is held by {} (pid {}). To stop the service: systemctl stop munimentd.socket munimentd.service",
+            name.empty() ? "another process" : name, pid));
   } else if (::syscall(SYS_pidfd_send_signal, process, SIGTERM, nullptr, 0) != 0 && errno != ESRCH) {
     outcome = Error(Errc::denied, fmt::format("cannot stop munimentd (pid {}): {}", pid, std::strerror(errno)));
   } else {
     pollfd wait{process, POLLIN, 0};
     if (::poll(&wait, 1, static_cast<int>(patience.count())) == 0) {
       outcome = Error(Errc::deadline_exceeded,
-                      fmt::format("munimentd (pid {}) still runs after {} s; it ends when its queue is "
+                      fmt::format("munimentd (pid {}) is still running after {} s; it ends when its queue is "
                                   "written",
                                   pid, patience.count() / 1000));
     }

@@ -1,5 +1,4 @@
-// Starting and stopping an embedded daemon. There is no pid file: the kernel names the process
-// that listens on the socket.
+// Starts and stops an embedded daemon. There is no pid file: the kernel reports the process that listens on the socket.
 #pragma once
 
 #include <chrono>
@@ -11,15 +10,14 @@
 
 namespace muniment::cli {
 
-// munimentd: beside this program, else in PATH. Errors: not_found.
+// Finds munimentd in the folder of this program or in PATH. Errors: not_found.
 Result<std::string> find_daemon();
 
-// Starts munimentd, detached, with its messages in <data>/munimentd.log, and waits until it
-// answers. `inputs` are handed on, so that it reads the same configuration. Errors: unavailable,
-// with the last lines of its log.
+// Starts a detached munimentd that logs to <data>/munimentd.log, and waits until it answers. `inputs` are passed on, so
+// that it reads the same configuration. Errors: unavailable, with the last lines of its log.
 Result<std::int32_t> start_daemon(const Config& config, const ConfigInputs& inputs, bool continue_restored = false);
 
-// SIGTERM, and waits for its end. Errors: deadline_exceeded when it still runs after `patience`.
+// Sends SIGTERM and waits for the exit. Errors: deadline_exceeded if the daemon still runs after `patience`.
 Status stop_daemon(std::int32_t pid, std::chrono::milliseconds patience);
 
 }  // namespace muniment::cli

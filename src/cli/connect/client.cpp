@@ -35,12 +35,11 @@ Errc code_named(std::string_view name) {
   return Errc::system_error;
 }
 
-// JSON-RPC's own codes (unknown method, unparsable) carry no data.code: they are mistakes in the
-// request.
+// Errors defined by JSON-RPC (unknown method, parse error) carry no data.code; they are errors of the request.
 Error error_of(const json::Value& reply) {
   const json::Value data = reply["data"];
   Error error(data["code"] ? code_named(data["code"].string_or("")) : Errc::invalid_argument,
-              with_commands(reply["message"].string_or("the daemon answered an error without a message")));
+              with_commands(reply["message"].string_or("the daemon returned an error without a message")));
   error.run_id = data["run_id"].string_or("");
   error.pointer = data["pointer"].string_or("");
   error.outcome = data["outcome"].string_or("");
@@ -50,10 +49,10 @@ Error error_of(const json::Value& reply) {
   return error;
 }
 
-// What was sent may be carried out, whether or not its answer comes.
+// The daemon may execute a sent request even if the reply is lost.
 Error unanswered(Error error) {
   error.outcome = "unknown";
-  error.message += ". outcome: unknown, it may be carried out all the same";
+  error.message += ". outcome: unknown; the request may still be executed";
   return error;
 }
 
@@ -64,14 +63,14 @@ std::string request_line(std::int64_t id, std::string_view method, std::string_v
   return std::move(writer).text() + "\n";
 }
 
-// Who may connect, where that is a group.
+// Returns a hint if membership in a group allows the connection.
 std::string way_in(const std::string& socket_path) {
   struct stat about {};
   if (::stat(socket_path.c_str(), &about) != 0 || about.st_gid == 0 || (about.st_mode & S_IWGRP) == 0) return {};
   const group* const entry = ::getgrgid(about.st_gid);
-  return entry == nullptr
-             ? std::string()
-             : fmt::format(" Members of the group {0} may: adduser USER {0}, and log in again", entry->gr_name);
+  return entry == nullptr ? std::string()
+                          : fmt::format(" Members of the group {0} may connect: adduser USER {0}, then log in again",
+                                        entry->gr_name);
 }
 
 int milliseconds_until(SteadyTime until) {
@@ -85,7 +84,7 @@ Result<Message> Message::parse(std::string line) {
   Message message;
   message.line_ = std::make_unique<const std::string>(std::move(line));
   auto document = json::parse(*message.line_, limits::reply_depth_max);
-  if (!document) return std::move(document).error().within("the daemon's answer does not parse");
+  if (!document) return std::move(document).error().within("the daemon's reply cannot be parsed");
   message.document_ = std::move(*document);
   return message;
 }
@@ -94,13 +93,13 @@ Result<Client> Client::connect(const std::string& socket_path, std::chrono::mill
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket_path.size() >= sizeof address.sun_path) {
-    return Error(Errc::invalid_argument, fmt::format("the socket's path is {} bytes, limit {}: {}", socket_path.size(),
+    return Error(Errc::invalid_argument, fmt::format("the socket path has {} bytes, limit {}: {}", socket_path.size(),
                                                      sizeof address.sun_path - 1, socket_path));
   }
   std::memcpy(address.sun_path, socket_path.c_str(), socket_path.size());
   const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) {
-    return Error(Errc::unavailable, fmt::format("cannot make a socket: {}", std::strerror(errno)));
+    return Error(Errc::unavailable, fmt::format("cannot create a socket: {}", std::strerror(errno)));
   }
   Client client(descriptor);
   const timeval bound{patience.count() / 1000, patience.count() % 1000 * 1000};
@@ -108,7 +107,7 @@ Result<Client> Client::connect(const std::string& socket_path, std::chrono::mill
   if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int why = errno;
     if (why == EACCES)
-      return Error(Errc::denied, fmt::format("you may not connect to {}: {}.{}", socket_path, std::strerror(why),
+      return Error(Errc::denied, fmt::format("no permission to connect to {}: {}.{}", socket_path, std::strerror(why),
                                              way_in(socket_path)));
     return Error(Errc::unavailable, fmt::format("no daemon answers at {}: {}", socket_path, std::strerror(why)));
   }
@@ -134,7 +133,7 @@ Client::~Client() {
 Result<Message> Client::call(std::string_view method, std::string_view params) {
   const std::int64_t id = next_id_++;
   const Status sent = send_all(request_line(id, method, params));
-  // A daemon that admits nobody of this user says so, and closes: maybe before it was sent anything.
+  // A daemon that refuses this user sends an error and closes, possibly before it receives a request.
   Result<Message> reply = await_reply(id);
   if (!sent && !reply && reply.error().code == Errc::unavailable) return sent.error();
   return reply;
@@ -145,7 +144,7 @@ Result<Message> Client::call(std::string_view method, std::string_view params, c
   RETURN_IF_ERROR(send_all(request_line(id, method, params)));
   const Status sent = send_body(body);
   if (!sent && sent.error().code != Errc::unavailable) return sent.error();
-  // Where the sending broke off, the daemon has usually said why before it closed.
+  // If sending failed, the daemon has usually sent the reason before it closed the connection.
   Result<Message> reply = await_reply(id);
   if (!sent && !reply && reply.error().code == Errc::unavailable) return sent.error();
   return reply;
@@ -167,7 +166,7 @@ Result<Message> Client::next_notification(std::chrono::milliseconds at_most) {
   return first;
 }
 
-// Of a new connection: one that waited for a socket-activated daemon carries who listened when it was made.
+// Opens a new connection, since one made before socket activation reports the process that listened at that time.
 std::int32_t Client::daemon_pid() const {
   sockaddr_un address{};
   socklen_t length = sizeof address;
@@ -184,14 +183,14 @@ Status Client::send_all(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return connection_lost("it was sent a request");
+    if (sent < 0) return connection_lost("a request was sent");
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
   return success();
 }
 
-// The announced number of bytes must follow, whatever the daemon thinks of the request: only a
-// closed connection ends the sending early.
+// The announced number of bytes must follow even if the daemon refuses the request; only a closed connection ends the
+// transfer early.
 Status Client::send_body(const BodySource& body) {
   for (;;) {
     ASSIGN_OR_RETURN(const std::string_view piece, body());
@@ -216,7 +215,7 @@ Status Client::fill(SteadyTime until) {
   buffer_.resize(before + piece);
   const ssize_t got = ::recv(socket_, buffer_.data() + before, piece, 0);
   buffer_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
-  if (got == 0 || (got < 0 && errno != EINTR)) return connection_lost("it was asked for an answer");
+  if (got == 0 || (got < 0 && errno != EINTR)) return connection_lost("a reply was awaited");
   return success();
 }
 
@@ -229,7 +228,7 @@ Result<std::string> Client::read_line(SteadyTime until) {
       taken_ = end + 1;
       return line;
     }
-    if (buffer_.size() - taken_ > line_bytes_sane_max) return connection_lost("it sent a line without end");
+    if (buffer_.size() - taken_ > line_bytes_sane_max) return connection_lost("it sent an overlong line");
     buffer_.erase(0, taken_);
     taken_ = 0;
     searched = buffer_.size();

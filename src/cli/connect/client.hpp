@@ -1,6 +1,6 @@
-// The socket from the caller's side: blocking JSON-RPC 2.0, one JSON object a line, raw bytes
-// after a line that announces them (docs/protocol.md). One request is in flight at a time; what
-// the daemon sends by itself (subscriptions) is kept until it is asked for.
+// Client of the daemon's socket: blocking JSON-RPC 2.0 with one JSON object per line and raw bytes after a line that
+// announces them (docs/protocol.md). One request is in flight at a time; notifications of subscriptions are queued
+// until the caller reads them.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,7 @@
 
 namespace muniment::cli {
 
-// A line that was received, and the raw bytes that followed it. Values point into it: keep it
-// where it is while they are used.
+// A received line and the raw bytes after it. Values point into it and are valid only while it exists.
 class Message {
  public:
   static Result<Message> parse(std::string line);
@@ -32,35 +31,35 @@ class Message {
   json::Document document_;
 };
 
-// Gives the next piece of a request's raw bytes; empty ends it.
+// Returns the next piece of a request's raw bytes; an empty piece ends them.
 using BodySource = std::function<Result<std::string_view>()>;
 
 class Client {
  public:
-  // `patience` bounds how long connecting, and each piece that is sent, may wait for a daemon that does not read; 0:
-  // for ever. Errors: unavailable when nothing listens at `socket_path`.
+  // `patience` limits how long connecting and sending each piece may wait for a daemon that does not read; 0: no limit.
+  // Errors: unavailable if no process listens at `socket_path`.
   static Result<Client> connect(const std::string& socket_path, std::chrono::milliseconds patience = {});
   Client(Client&& other) noexcept;
   Client& operator=(Client&& other) noexcept;
   ~Client();
 
-  // `params` is a JSON object's text. Errors: the daemon's own, with its code and message;
-  // unavailable when the connection ends, deadline_exceeded when no answer comes.
+  // Sends a request and waits for the reply; `params` is the text of a JSON object. Errors: the daemon's error with its
+  // code and message; unavailable if the connection ends; deadline_exceeded if no reply arrives.
   Result<Message> call(std::string_view method, std::string_view params);
 
-  // The same with raw bytes after the line; `params` must hold their number as body_bytes. An early
-  // refusal stops the sending.
+  // The same with raw bytes after the line; `params` must contain their number as body_bytes. An early refusal stops
+  // the transfer.
   Result<Message> call(std::string_view method, std::string_view params, const BodySource& body);
   Result<Message> call(std::string_view method, std::string_view params, std::string_view body);
 
-  // The next notification. Errors: deadline_exceeded when none comes in time; unavailable.
+  // Returns the next notification. Errors: deadline_exceeded if none arrives in time; unavailable.
   Result<Message> next_notification(std::chrono::milliseconds at_most);
 
-  // How long an answer is awaited once everything is sent.
+  // Time limit for a reply after the request is sent.
   void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
 
-  // The process that listens, as the kernel says; 0 where it cannot be known. Before a daemon has answered it may be
-  // the one that made the socket, for the daemon to come: systemd.
+  // Returns the listening process as reported by the kernel; 0 if unknown. Before the daemon has answered, this may be
+  // the process that created the socket for it, such as systemd.
   std::int32_t daemon_pid() const;
   int descriptor() const { return socket_; }
 
@@ -75,11 +74,11 @@ class Client {
   Result<Message> await_reply(std::int64_t id);
 
   int socket_ = -1;
-  // The daemon answers within its own deadline; a little more, and it is not there.
+  // The daemon answers within its own deadline; after a margin it counts as unreachable.
   std::chrono::milliseconds patience_{limits::deadline_ms_default + 10'000};
   std::int64_t next_id_ = 1;
-  std::string buffer_;     // received, not yet taken
-  std::size_t taken_ = 0;  // of buffer_
+  std::string buffer_;     // received bytes
+  std::size_t taken_ = 0;  // consumed bytes of buffer_
   std::deque<Message> notifications_;
 };
 

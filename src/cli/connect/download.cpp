@@ -36,8 +36,8 @@ Status save_artifact(Client& client, const Output& out, std::string_view artifac
   if (path.empty() || path == "-") {
     if (out.terminal()) {
       return Error(Errc::invalid_argument,
-                   "these bytes may hold anything, and this is a terminal. Give -o FILE, "
-                   "or pipe them into a pager that escapes");
+                   "the artifact may contain control sequences and standard output is a terminal. Pass -o FILE, "
+                   "or pipe it into a pager that escapes them");
     }
     return copy_artifact(client, artifact_id, offset, length, STDOUT_FILENO);
   }

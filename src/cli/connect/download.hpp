@@ -1,4 +1,4 @@
-// An artifact's bytes, to a file or a pipe.
+// Writes the bytes of an artifact to a file or a pipe.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace muniment::cli {
 
-// Raw, a slice at a time: the bytes [offset, offset + length), fewer where the artifact ends.
+// Writes the bytes [offset, offset + length), fewer if the artifact is shorter, one slice per request.
 Status copy_artifact(Client& client, std::string_view artifact_id, std::int64_t offset, std::int64_t length,
                      int descriptor);
 
-// The same into the file `path`; "" and "-" are standard output, which must not be a terminal.
+// The same to the file `path`; "" and "-" are standard output, which must not be a terminal.
 Status save_artifact(Client& client, const Output& out, std::string_view artifact_id, std::int64_t offset,
                      std::int64_t length, const std::string& path);
 

@@ -16,9 +16,9 @@ constexpr std::int64_t late_us = 5'000'000;  // a follower that keeps up reads a
 constexpr std::pair<std::string_view, std::string_view> effects[] = {
     {"document", "queries do not find newer documents"},
     {"pointer", "newer pointers are looked up in the log, which takes longer"},
-    {"publisher", "newer events are in no checkpoint"},
-    {"report", "the views of schema report and the times in run list are old"},
-    {"run", "run list and its statuses are old"},
+    {"publisher", "no checkpoint covers newer events"},
+    {"report", "the views of schema report and the times in run list are outdated"},
+    {"run", "run list and its statuses are outdated"},
     {"search", "queries do not find newer passages"},
     {"snapshot", "rehydrate applies more events, which takes longer"},
 };
@@ -26,12 +26,12 @@ constexpr std::pair<std::string_view, std::string_view> effects[] = {
 std::map<std::string, std::int64_t> positions_in(const json::Value& status) {
   std::map<std::string, std::int64_t> next;
   for (const json::Value follower : status["followers"]) next[follower.key()] = follower.as_int().value_or(0);
-  // It keeps its position once a minute, and its checkpoint has the present one.
+  // The publisher stores its position once a minute; the checkpoint has its current position.
   if (const auto published = status["checkpoint"]["size"].as_int()) next["publisher"] = *published;
   return next;
 }
 
-// The time of the event with this seq, where the caller may read it.
+// Returns the time of the event with this seq if the caller may read it.
 std::optional<Time> recorded_at(Client& client, std::int64_t seq) {
   const std::string params =
       fmt::format(R"({{"from_seq":{},"limit":1,"fields":["seq","recorded_at"],"_meta":{{"deadline_ms":2000}}}})", seq);
@@ -46,7 +46,7 @@ std::optional<Time> recorded_at(Client& client, std::int64_t seq) {
 std::vector<LateFollower> late_followers(Client& client, const json::Value& status, Time now) {
   const std::int64_t size = status["log"]["size"].as_int().value_or(0);
   std::vector<LateFollower> late;
-  std::map<std::int64_t, std::optional<Time>> times;  // by seq: many stand at the same event
+  std::map<std::int64_t, std::optional<Time>> times;  // by seq, since many followers wait at the same event
   for (const auto& [name, next] : positions_in(status)) {
     if (next >= size) continue;
     if (!times.contains(next)) times[next] = recorded_at(client, next);
@@ -59,7 +59,7 @@ std::vector<LateFollower> late_followers(Client& client, const json::Value& stat
 
 std::string_view effect_of(std::string_view follower) {
   const auto* const found = std::ranges::find_if(effects, [&](const auto& row) { return row.first == follower; });
-  return found == std::end(effects) ? "what is read from its table is old" : found->second;
+  return found == std::end(effects) ? "its table is outdated" : found->second;
 }
 
 std::string explained(const LateFollower& late, Time now) {

@@ -1,4 +1,4 @@
-// Followers of the log that are late: how many events each has not read, since when, and what that means to a reader.
+// Finds followers of the log that lag: the number of unread events, since when, and the effect on readers.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace muniment::cli {
 
 struct LateFollower {
   std::string name;
-  std::int64_t events = 0;    // that it has not read
-  std::optional<Time> since;  // when the oldest of them was recorded; absent where that is not known
+  std::int64_t events = 0;    // number of unread events
+  std::optional<Time> since;  // time of the oldest unread event; absent if unknown
 };
 
-// Those with an unread event that is older than five seconds, the furthest behind first. `status`: the result of
+// Returns the followers with an unread event older than five seconds, the largest lag first. `status`: the result of
 // server.status.
 std::vector<LateFollower> late_followers(Client& client, const json::Value& status, Time now);
 
-// What is old while this follower is late: "run list and run show".
+// Returns what is outdated while this follower lags: "run list and run show".
 std::string_view effect_of(std::string_view follower);
 
-// "search is 1,204 events behind since 2026-11-27T01:02:03Z (12 min 3 s): …", and what to do.
+// "search is 1,204 events behind since 2026-11-27T01:02:03Z (12 min 3 s): …" with the next step.
 std::string explained(const LateFollower& late, Time now);
 
 }  // namespace muniment::cli

@@ -1,4 +1,4 @@
-// Lists that the daemon answers in pages.
+// Iterates over lists that the daemon returns in pages.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline std::string with_cursor(std::string_view params, std::string_view cursor)
   return text + (text == "{" ? "" : ",") + "\"cursor\":" + json::quote(cursor) + "}";
 }
 
-// Calls `show` with each item of the result's `list`, page by page, until it answers false or an error. `params`: a
+// Calls `show` with each item of the result's `list`, page by page, until it returns false or an error. `params`: a
 // JSON object without a cursor. `caller`: a Session or a Client.
 template <typename Caller, typename Show>
 Status each_item(Caller& caller, std::string_view method, const std::string& params, std::string_view list, Show show) {

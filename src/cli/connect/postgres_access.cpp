@@ -10,7 +10,7 @@
 namespace muniment::cli {
 namespace {
 
-// libpq has only words for it, which follow the locale.
+// libpq reports this only as a message that depends on the locale, so the socket is checked directly.
 bool is_closed_socket(const UnreachedPostgres& postgres) {
   if (!postgres.host.starts_with('/')) return false;
   const std::string socket = fmt::format("{}/.s.PGSQL.{}", postgres.host, postgres.port);
@@ -24,7 +24,7 @@ Error not_reached(const UnreachedPostgres& postgres, std::string_view instead) {
     return {
         Errc::denied,
         fmt::format(
-            "the database is closed to you (uid {}): the folder of its socket, {}, is for root and the user that owns the data folder. {}",
+            "no permission to open the database (uid {}): only root and the owner of the data folder may use its socket folder, {}. {}",
             ::geteuid(), postgres.host, instead)};
   }
   std::string_view words = postgres.words;
@@ -33,7 +33,7 @@ Error not_reached(const UnreachedPostgres& postgres, std::string_view instead) {
     return {
         Errc::denied,
         fmt::format(
-            "the database asks for a password, and you gave none: {}. It is in the configuration, for those who may read that, or in PGPASSFILE. {}",
+            "the database requires a password and none was given: {}. Put it in the configuration or in PGPASSFILE. {}",
             words, instead)};
   }
   return {Errc::unavailable, fmt::format("connecting to Postgres: {}", words)};

@@ -1,4 +1,4 @@
-// Postgres that was not reached by a command that reads it itself: whether this user may not, or whether it is away.
+// Explains why a command that reads Postgres directly could not connect: missing permission, or no server.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 namespace muniment::cli {
 
 struct UnreachedPostgres {
-  std::string words;            // libpq's
-  std::string host, port;       // as libpq took them: a folder of Unix sockets, or a name
-  bool needs_password = false;  // it was asked for one, and there is none
+  std::string words;            // message of libpq
+  std::string host, port;       // as interpreted by libpq: a folder of Unix sockets or a host name
+  bool needs_password = false;  // the server asked for a password and none was given
 };
 
-// `instead`: what somebody who may not can do, a sentence. Errors: denied, with who may; otherwise unavailable.
+// `instead`: a sentence with an alternative for users without permission. Errors: denied if permission is missing,
+// otherwise unavailable.
 Error not_reached(const UnreachedPostgres& postgres, std::string_view instead);
 
 }  // namespace muniment::cli

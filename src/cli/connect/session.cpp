@@ -26,12 +26,11 @@ std::string error_json(const Error& error) {
   return std::move(writer).text();
 }
 
-// Of a connection that was not made: what to do about it. `unread`: a configuration that this user may not read.
+// Adds the next step to a connection error. `unread`: a configuration file that this user may not read.
 Error not_connected(Error error, const std::string& unread) {
   if (error.code == Errc::unavailable && unread.empty()) error.message += ". Start it: muniment up";
   if (error.code == Errc::unavailable && !unread.empty()) {
-    error.message +=
-        fmt::format(". You may not read {}: where that names another socket, say which: --socket PATH", unread);
+    error.message += fmt::format(". {} is not readable by you; if it names another socket, pass --socket PATH", unread);
   }
   if (error.code == Errc::denied)
     error.message += error.message.ends_with('.') ? " See: muniment doctor" : ". See: muniment doctor";
@@ -60,7 +59,7 @@ ConfigInputs Session::config_inputs() const {
 
 Result<Config> Session::config() const { return read_config(config_inputs()); }
 
-// A socket that was named is not looked for in it.
+// A socket named on the command line does not come from the configuration.
 std::string Session::unread() const {
   return options.socket.empty() ? load_config(config_inputs()).unread : std::string();
 }
@@ -118,7 +117,7 @@ Result<std::string> Session::run_id(std::string_view name) {
     const char* chosen = std::getenv("MUNIMENT_RUN");
     if (chosen == nullptr || *chosen == '\0') {
       return Error(Errc::invalid_argument,
-                   "which run? Name one (an id, @last, @17 or a label k=v), "
+                   "the run is missing. Name one (an id, @last, @17 or a label k=v) "
                    "or set MUNIMENT_RUN");
     }
     name = chosen;
@@ -139,35 +138,36 @@ Result<std::string> Session::newest_run(std::string_view back) {
   std::optional<std::int64_t> steps = 0;
   if (!back.empty()) steps = back.starts_with("~") ? parse_decimal(back.substr(1)) : std::nullopt;
   if (!steps || *steps > 999) {
-    return Error(Errc::invalid_argument, "give @last or @last~N, with N up to 999");
+    return Error(Errc::invalid_argument, "expected @last or @last~N with N up to 999");
   }
   ASSIGN_OR_RETURN(const Message answer, call("run.list", fmt::format("{{\"limit\":{}}}", *steps + 1)));
   std::int64_t skipped = 0;
   for (const json::Value run : answer.result()["runs"]) {
     if (skipped++ == *steps) return run["run_id"].string_or("");
   }
-  return Error(Errc::not_found, fmt::format("there are {} runs; @last{} is none of them", skipped, back));
+  return Error(Errc::not_found, fmt::format("there are only {} runs; @last{} does not exist", skipped, back));
 }
 
 Result<std::string> Session::numbered_run(std::string_view number) {
   const auto run_no = parse_decimal(number);
-  if (!run_no) return Error(Errc::invalid_argument, fmt::format("@{} is not @last or a run's number", number));
-  // Each log counts its own runs from 1, and a restored one may have gone on in another.
+  if (!run_no)
+    return Error(Errc::invalid_argument, fmt::format("@{} is neither @last nor the number of a run", number));
+  // Each log numbers its runs from 1, and a restored log may continue in another log.
   ASSIGN_OR_RETURN(const Message status, call("server.status", "{}"));
   const std::size_t logs = 1 + status.result()["earlier_logs"].size();
-  std::vector<std::pair<std::string, std::string>> found;  // its id, and of which log it is
+  std::vector<std::pair<std::string, std::string>> found;  // id and log
   RETURN_IF_ERROR(each_item(*this, "run.list", "{\"limit\":1000}", "runs", [&](const json::Value& run) -> Result<bool> {
     if (run["run_no"].as_int() != run_no) return true;
     const json::Value closed = run["log_no"];
     found.emplace_back(run["run_id"].string_or(""),
-                       closed ? fmt::format("of the closed log {}", closed.source()) : "of the present log");
+                       closed ? fmt::format("of the closed log {}", closed.source()) : "of the current log");
     return found.size() < logs;
   }));
   if (found.empty()) return Error(Errc::not_found, fmt::format("there is no run @{}. See: muniment run list", number));
   if (found.size() == 1) return std::move(found.front().first);
   std::string all;
   for (const auto& [id, log] : found) all += fmt::format("{}{} {}", all.empty() ? "" : ", ", id, log);
-  return Error(Errc::conflict, fmt::format("@{} is {} runs: {}. Name one by its id", number, found.size(), all));
+  return Error(Errc::conflict, fmt::format("@{} matches {} runs: {}. Name one by its id", number, found.size(), all));
 }
 
 Result<std::string> Session::labelled_run(std::string_view label) {
@@ -200,7 +200,8 @@ Advice Session::advice() const {
   const char* const data = std::getenv("MUNIMENT_DATA");
   const bool only_socket =
       !options.socket.empty() && options.data.empty() && options.config.empty() && (data == nullptr || *data == '\0');
-  if (only_socket) to_start = "--data DIR " + place;  // whose socket it is, is not known: not the default folder's
+  if (only_socket)
+    to_start = "--data DIR " + place;  // the socket may belong to an instance other than that of the default folder
   if (!options.database.empty()) {
     const bool secret = without_password(options.database) != options.database;
     to_start +=
@@ -211,7 +212,7 @@ Advice Session::advice() const {
 
 namespace {
 
-// The code and the message. The daemon's messages on a halt, and those of its schemas, begin with the code already.
+// Returns the code and the message. The daemon's messages about a halt or a schema error already begin with the code.
 std::string coded(const Error& error) {
   const bool named = error.message.rfind(name_of(error.code), 0) == 0;
   return (named ? "" : std::string(name_of(error.code)) + ": ") + escape_for_terminal(error.message);

@@ -1,5 +1,5 @@
-// What every command shares: the options that all take, the configuration, the connection (made
-// when it is first needed), how a run is named, and how an error becomes words and an exit code.
+// State shared by all commands: common options, configuration, the connection (opened on first use), the resolution of
+// run names, and the conversion of errors to messages and exit codes.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,14 @@
 
 namespace muniment::cli {
 
-// Part of the contract: `muniment help` prints them.
+// Exit codes are part of the interface and printed by `muniment help`.
 enum ExitCode : int {
   exit_done = 0,
-  exit_refused = 1,         // the daemon or a check said no
-  exit_halted = 2,          // SYSTEM_ERROR: the run is stopped, or what it needs is damaged
-  exit_usage = 3,           // the command line
-  exit_unavailable = 4,     // no daemon, or it did not answer: the same command may work later
-  exit_not_recorded = 125,  // exec: could not record, and the command was not started
+  exit_refused = 1,         // refused by the daemon or by a check
+  exit_halted = 2,          // SYSTEM_ERROR: the run is halted, or data it needs is damaged
+  exit_usage = 3,           // invalid command line
+  exit_unavailable = 4,     // no daemon or no reply: a retry may succeed
+  exit_not_recorded = 125,  // exec: recording failed and the command was not started
 };
 int exit_code_of(Errc code);
 
@@ -41,50 +41,51 @@ class Session {
  public:
   CommonOptions options;
   int exit_code = exit_done;
-  std::vector<std::string> command;   // what stood after "--"
-  std::vector<std::string> commands;  // the first words that there are: up, down, run, …
-  bool continue_restored = false;     // a daemon that is started goes on from a log that was restored
+  std::vector<std::string> command;   // the words after "--"
+  std::vector<std::string> commands;  // names of the top-level commands: up, down, run, …
+  bool continue_restored = false;     // a started daemon continues from a restored log
 
   ConfigInputs config_inputs() const;
   Result<Config> config() const;
 
-  // A connection; starts an embedded daemon where none runs, unless --no-autostart.
+  // Returns a connection; starts an embedded daemon if none runs, unless --no-autostart is given.
   Result<Client*> client();
-  // Never starts anything. Errors: unavailable, with how to start it.
+  // Connects without starting a daemon. Errors: unavailable, with the command that starts one.
   Result<Client*> running_client();
 
-  // Where only a socket is named, the default data folder is another instance's: what follows is about the folder of
-  // the daemon that answers there. Errors: unavailable where none does.
+  // If only a socket is named, the default data folder may belong to another instance; this sets the data folder to
+  // that of the daemon that answers there. Errors: unavailable if none answers.
   Status find_place();
   bool names_only_socket() const;
 
-  // The next request makes a new connection.
+  // Closes the connection; the next request opens a new one.
   void disconnect() { client_.reset(); }
 
-  // One request, on `client()`.
+  // Sends one request on `client()`.
   Result<Message> call(std::string_view method, std::string_view params);
 
-  // An id, "@last", "@last~1", "@17" or a label "k=v" that exactly one run has. Empty: MUNIMENT_RUN.
+  // Returns the id of the run named by an id, "@last", "@last~1", "@17" or a label "k=v" that exactly one run has.
+  // Empty: MUNIMENT_RUN.
   Result<std::string> run_id(std::string_view name);
-  // The same where a run may be named and need not be. Empty: none is.
+  // The same for an optional run. Empty: none.
   Result<std::string> run_id_if_any(std::string_view name);
 
   const Output& out();
 
-  // The options that name this instance, as an advised command is to have them.
+  // Returns the options that name this instance, for commands suggested in messages.
   Advice advice() const;
   std::string advised(std::string_view text) const { return advice().with_place(text); }
 
-  // Reports the outcome of a command and sets the exit code.
+  // Reports the result of a command and sets the exit code.
   void finish(const Status& status);
-  // The same on standard error only, with the exit code left alone: standard output belongs to
-  // somebody else's command.
+  // The same on standard error only, without setting the exit code, for commands whose standard output belongs to
+  // another program.
   void finish_quietly(std::string_view what, const Status& status) const;
-  // With --json, the result as it came; true when that was all.
+  // With --json, prints the result unchanged and returns true: the command is done.
   bool printed_json(const Message& message);
 
  private:
-  // The configuration that this user may not read, where that may matter to who looks for the daemon; otherwise empty.
+  // Returns the unreadable configuration file if it may name another socket; otherwise empty.
   std::string unread() const;
   Result<std::string> newest_run(std::string_view back);
   Result<std::string> numbered_run(std::string_view number);

@@ -17,7 +17,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t upload_piece_bytes = 256 * 1024;
-// What is large may take the longest that the daemon allows.
+// A large upload gets the longest deadline that the daemon allows.
 constexpr std::int64_t large_bytes = 16 << 20;
 
 std::string put_params(const Upload& upload, std::int64_t size) {
@@ -55,7 +55,7 @@ Result<Message> put_open_file(Client& client, const Upload& upload, int descript
     if (wanted == 0) return std::string_view();
     const ssize_t got = ::pread(descriptor, piece.data(), wanted, offset);
     if (got < 0) return cannot("cannot read the file");
-    if (got == 0) return Error(Errc::invalid_argument, "the file shrank while it was sent. Send it again");
+    if (got == 0) return Error(Errc::invalid_argument, "the file shrank during the upload. Retry");
     offset += got;
     return std::string_view(piece.data(), static_cast<std::size_t>(got));
   };
@@ -95,7 +95,7 @@ Result<Fd> temporary_file() {
   Fd file(::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file.open()) {
     return Error(Errc::unavailable,
-                 fmt::format("cannot make a temporary file in {}: {}", folder, std::strerror(errno)));
+                 fmt::format("cannot create a temporary file in {}: {}", folder, std::strerror(errno)));
   }
   return file;
 }

@@ -1,4 +1,4 @@
-// Sending bytes to be kept as an artifact: a file, a descriptor, or what is in memory.
+// Uploads an artifact from a file, a descriptor or memory.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,25 @@ struct Upload {
   std::string step_id;        // empty: main
   std::string mime_type;      // empty: application/octet-stream
   std::string metadata;       // JSON object text, or empty
-  std::string occurred_at{};  // of an imported run: when its source had it; or empty
+  std::string occurred_at{};  // for an imported run: the time in its source; otherwise empty
 };
 
-// All three answer what artifact.put does: {artifact_id, path, hash, size_bytes, seq}.
+// All three return the result of artifact.put: {artifact_id, path, hash, size_bytes, seq}.
 Result<Message> put_bytes(Client& client, const Upload& upload, std::string_view bytes);
-// In constant memory. Errors: invalid_argument when the file cannot be read, or shrinks meanwhile.
+// Uses constant memory. Errors: invalid_argument if the file cannot be read or shrinks during the upload.
 Result<Message> put_file(Client& client, const Upload& upload, const std::string& path);
-// A pipe's length is not known before its end, so that it goes through a temporary file first.
+// Copies a pipe to a temporary file first, since its length is unknown before its end.
 Result<Message> put_descriptor(Client& client, const Upload& upload, int descriptor);
-// An open file, from its start to its present size.
+// Sends an open file from its start to its current size.
 Result<Message> put_open_file(Client& client, const Upload& upload, int descriptor);
 
-// `size` bytes that `next` gives, piece by piece.
+// Sends `size` bytes from `next`, piece by piece.
 Result<Message> put_stream(Client& client, const Upload& upload, std::int64_t size, const BodySource& next);
 
-// An unnamed file that goes with its descriptor. Errors: unavailable.
+// Creates an unnamed file that is removed when its descriptor closes. Errors: unavailable.
 Result<Fd> temporary_file();
 
-// From the name's extension; text/plain and application/octet-stream where it says nothing.
+// Derives the MIME type from the extension; text/plain or application/octet-stream if it is unknown.
 std::string mime_type_of(std::string_view path);
 
 }  // namespace muniment::cli

@@ -16,9 +16,8 @@ Result<bool> is_run(Session& session, const std::string& id) {
 Status check_is_only_seq(Session& session, const std::string& digits, std::string_view ways) {
   ASSIGN_OR_RETURN(const bool run, is_run(session, digits));
   if (!run) return success();
-  return Error(
-      Errc::conflict,
-      fmt::format("{} may be the seq of an event, and it is the id of a run. Say which is meant: {}", digits, ways));
+  return Error(Errc::conflict,
+               fmt::format("{} may be the seq of an event and is also the id of a run. Use {}", digits, ways));
 }
 
 }  // namespace muniment::cli

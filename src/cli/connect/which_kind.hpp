@@ -1,5 +1,4 @@
-// One word that may name things of several kinds: a run may be called 3, as the event with the seq 3 is, or have the
-// UUID of an artifact.
+// Detects ambiguous arguments: a run id may be 3, like the seq of an event, or equal to the UUID of an artifact.
 #pragma once
 
 #include <string>
@@ -10,10 +9,10 @@
 
 namespace muniment::cli {
 
-// Whether there is a run of that id that this user may see.
+// Returns whether a run with this id exists that this user may read.
 Result<bool> is_run(Session& session, const std::string& id);
 
-// Errors: conflict, with `ways` to say which is meant ("--seq 3 or --run 3"), where digits are the id of a run, too.
+// Errors: conflict if the digits are also the id of a run; the message lists `ways` ("--seq 3 or --run 3").
 Status check_is_only_seq(Session& session, const std::string& digits, std::string_view ways);
 
 }  // namespace muniment::cli

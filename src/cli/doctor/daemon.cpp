@@ -1,4 +1,4 @@
-// The daemon, as doctor sees it: whether it answers, and what it says of itself.
+// Checks of the daemon for doctor: whether it answers, and the state that it reports.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
@@ -25,7 +25,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::chrono::milliseconds connect_at_most{5'000};
-constexpr std::chrono::milliseconds between_looks{2'000};  // some keep their position once a second
+constexpr std::chrono::milliseconds between_looks{2'000};  // some followers store their position once a second
 constexpr std::int64_t lag_events_max = 100'000;
 constexpr std::int64_t unsigned_events_max = 10'000;
 constexpr std::size_t halted_shown = 5;
@@ -41,12 +41,13 @@ Seen seen_in(const json::Value& status) {
   Seen seen;
   seen.size = status["log"]["size"].as_int().value_or(0);
   for (const json::Value follower : status["followers"]) seen.followers[follower.key()] = follower.as_int().value_or(0);
-  // It keeps its position once a minute, and says itself how far it is.
+  // The publisher stores its position once a minute and reports its current position in the status.
   if (const auto published = status["checkpoint"]["size"].as_int()) seen.followers["publisher"] = *published;
   return seen;
 }
 
-// Behind and not moving, or far behind. The second look is only taken where the first one found something.
+// Reports followers that lag and do not advance, or lag far behind. The second sample is taken only if the first one
+// shows a lag.
 void look_at_followers(Findings& findings, Client& client, const Seen& first) {
   const auto behind = [](const Seen& seen) {
     return std::ranges::any_of(seen.followers, [&](const auto& follower) { return follower.second < seen.size; });
@@ -59,13 +60,13 @@ void look_at_followers(Findings& findings, Client& client, const Seen& first) {
   bool well = true;
   for (const auto& [name, next] : second.followers) {
     const auto before = first.followers.find(name);
-    // What it did not see at the first look, it had a second for.
+    // Events that were unread in the first sample should have been read by the second.
     const bool stuck = before != first.followers.end() && before->second == next && next < first.size;
     if (!stuck && second.size - next <= lag_events_max) continue;
     well = false;
     findings.warn("follower",
                   fmt::format("{} is {} events behind{}", escape_for_terminal(name),
-                              grouped(count_of(second.size - next)), stuck ? " and does not move" : ""),
+                              grouped(count_of(second.size - next)), stuck ? " and does not advance" : ""),
                   stuck ? "muniment status" : "muniment top", runbook("follower"));
   }
   if (well)
@@ -73,7 +74,7 @@ void look_at_followers(Findings& findings, Client& client, const Seen& first) {
                   fmt::format("{} keep up with {} events", second.followers.size(), grouped(count_of(second.size))));
 }
 
-// What gets the embedder's weights: of the package, or of the source.
+// Returns the command that installs the weights of the embedder, for a package or a source tree.
 std::string weights_command() {
   constexpr const char* installed = "/usr/libexec/muniment/fetch-use-lite";
   return fmt::format("{} && muniment down && muniment up",
@@ -91,7 +92,7 @@ void look_at_status(Findings& findings, const json::Value& status) {
     const std::string said = escape_for_terminal(preview(text.string_or(""), 400));
     if (said.starts_with("checkpoints outside")) {
       findings.warn("witness", said, "muniment status", runbook("witnesses"));
-    } else if (text.string_or("").find("--continue-restored") != std::string::npos) {  // in the daemon's own words
+    } else if (text.string_or("").find("--continue-restored") != std::string::npos) {  // text of the daemon
       findings.broken("health", said, std::string(go_on_restored), runbook("backup"));
     } else {
       findings.broken("health", said, "muniment status", runbook("health"));
@@ -109,14 +110,14 @@ void look_at_status(Findings& findings, const json::Value& status) {
   }
 }
 
-// Root and the daemon's own user see all runs.
+// Root and the user of the daemon see all runs.
 bool sees_all(const Client& client) {
   struct stat about {};
   return ::geteuid() == 0 ||
          (::stat(fmt::format("/proc/{}", client.daemon_pid()).c_str(), &about) == 0 && about.st_uid == ::geteuid());
 }
 
-// Those of closed logs stay as they are: they are counted apart, and nothing is wrong with them that could be mended.
+// Halted runs of closed logs are counted separately, since they cannot be recovered.
 void look_at_halted(Findings& findings, Client& client) {
   std::size_t halted = 0, closed = 0;
   const Status looked = each_item(
@@ -133,14 +134,13 @@ void look_at_halted(Findings& findings, Client& client) {
     return findings.broken("runs", escape_for_terminal(looked.error().message), "muniment status",
                            runbook("unavailable"));
   if (halted > halted_shown) {
-    findings.warn("runs", fmt::format("and {} more are halted", grouped(halted - halted_shown)),
+    findings.warn("runs", fmt::format("{} more runs are halted", grouped(halted - halted_shown)),
                   "muniment run list --status halted", runbook("run_halted"));
   }
-  if (halted == 0)
-    findings.well("runs", sees_all(client) ? "none is halted" : "none of those that you may see is halted");
+  if (halted == 0) findings.well("runs", sees_all(client) ? "none is halted" : "none that you may see is halted");
   if (closed > 0) {
     findings.note("runs",
-                  fmt::format("{} of closed logs {} halted there, and cannot be recovered: go on from one in a new run",
+                  fmt::format("{} of closed logs {} halted and cannot be recovered: continue one in a new run",
                               grouped(closed), closed == 1 ? "was" : "were"),
                   "muniment run start NAME --agent AGENT --continues RUN", runbook("run_halted"));
   }
@@ -163,8 +163,7 @@ void look_at_metrics(Findings& findings, Client& client) {
                   "muniment status", runbook("witnesses"));
   }
   if (const double restarts = metrics->value("muniment_search_restarts_total").value_or(0); restarts > 0) {
-    findings.warn("search",
-                  fmt::format("the search child was started again {} times", static_cast<std::int64_t>(restarts)),
+    findings.warn("search", fmt::format("the search child was restarted {} times", static_cast<std::int64_t>(restarts)),
                   "muniment status", runbook("search"));
   }
   const double open = metrics->value("process_open_fds").value_or(0),
@@ -177,7 +176,7 @@ void look_at_metrics(Findings& findings, Client& client) {
   }
 }
 
-// The first folder on the way to `path` that this user may not go through. What is behind it cannot be seen.
+// Returns the first folder on the path that this user may not traverse. Deeper folders cannot be examined.
 std::optional<std::string> closed_folder(const std::string& path) {
   std::filesystem::path folder("/");
   for (const std::filesystem::path& name : std::filesystem::path(path).parent_path().relative_path()) {
@@ -189,18 +188,18 @@ std::optional<std::string> closed_folder(const std::string& path) {
 
 std::string listed_mend(std::uint32_t owner) {
   return fmt::format(
-      "ask its owner (uid {}) to add {} to allowed_uids in muniment.toml, and then: muniment down && muniment up",
-      owner, ::geteuid());
+      "ask its owner (uid {}) to add {} to allowed_uids in muniment.toml, then: muniment down && muniment up", owner,
+      ::geteuid());
 }
 
-// Two things keep another user away: the folders on the way to the socket, and then the daemon, which asks who comes.
+// Another user may be refused by the folders on the path to the socket, or by the daemon, which checks the peer's uid.
 void look_at_closed_way(Findings& findings, const Config& config, const std::string& refusal) {
   struct stat about {};
   if (const auto folder = closed_folder(config.socket)) {
     const bool seen = ::stat(folder->c_str(), &about) == 0;
     return findings.broken(
         "socket",
-        fmt::format("{}{} does not let you through to {}; and allowed_uids must name uid {}, too", *folder,
+        fmt::format("{}{} does not let you reach {}; allowed_uids must also name uid {}", *folder,
                     seen ? fmt::format(" (mode {:o}, of uid {})", about.st_mode & 07777U, about.st_uid) : "",
                     config.socket, ::geteuid()),
         fmt::format("ask its owner to run: chmod o+x {}", shell_word(*folder)), runbook("access"));
@@ -214,7 +213,7 @@ void look_at_closed_way(Findings& findings, const Config& config, const std::str
       runbook("access"));
 }
 
-// Answered, and with what.
+// The daemon answered with a refusal.
 void look_at_refusal(Findings& findings, const Config& config, const Error& refusal) {
   struct stat about {};
   const bool denied = refusal.code == Errc::denied && ::stat(config.socket.c_str(), &about) == 0;
@@ -233,8 +232,8 @@ bool look_at_daemon(Findings& findings, const Config& config) {
       look_at_closed_way(findings, config, client.error().message);
     } else {
       const bool stale = there && client.error().code == Errc::unavailable;
-      findings.warn("socket", stale ? config.socket + " is there and nothing listens" : "no daemon runs", "muniment up",
-                    runbook("not_running"));
+      findings.warn("socket", stale ? config.socket + " exists but no process listens" : "no daemon is running",
+                    "muniment up", runbook("not_running"));
     }
     return false;
   }
@@ -252,7 +251,7 @@ bool look_at_daemon(Findings& findings, const Config& config) {
   }
   look_at_status(findings, status->result());
   const Seen seen = seen_in(status->result());
-  if (!health->result()["ok"].as_bool().value_or(false)) return true;  // what follows asks Postgres
+  if (!health->result()["ok"].as_bool().value_or(false)) return true;  // the remaining checks need Postgres
   look_at_followers(findings, *client, seen);
   look_at_halted(findings, *client);
   look_at_metrics(findings, *client);

@@ -1,4 +1,4 @@
-// The disk and the kernel, as doctor sees them.
+// Checks of the disk and the kernel for doctor.
 #include <fmt/format.h>
 #include <linux/seccomp.h>
 #include <sys/statvfs.h>
@@ -16,17 +16,17 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::uint64_t inodes_few = 1'000;  // an artifact needs one, and so does a relation of Postgres
+constexpr std::uint64_t inodes_few = 1'000;  // each artifact and each Postgres relation needs one
 constexpr std::uint64_t inodes_scarce = 20'000;
-constexpr unsigned landlock_version_flag = 1;  // LANDLOCK_CREATE_RULESET_VERSION: only tell
+constexpr unsigned landlock_version_flag = 1;  // LANDLOCK_CREATE_RULESET_VERSION: query only
 
 void look_at_inodes(Findings& findings, const struct statvfs& disk, const std::string& place) {
-  if (disk.f_files == 0) return;  // btrfs and the like make them as they need them
+  if (disk.f_files == 0) return;  // btrfs and others allocate inodes on demand
   const std::uint64_t free = disk.f_favail;
   const std::string text = fmt::format("{} of {} inodes free", grouped(free), grouped(disk.f_files));
   const std::string mend = fmt::format("du --inodes -x -d 2 {}", place);
   if (free < inodes_few) {
-    findings.broken("inodes", text + ": no file can be made soon", mend, runbook("disk"));
+    findings.broken("inodes", text + ": file creation will fail soon", mend, runbook("disk"));
   } else if (free < inodes_scarce && free < disk.f_files / 20) {
     findings.warn("inodes", text, mend, runbook("disk"));
   } else {
@@ -50,7 +50,7 @@ void look_at_disk(Findings& findings, const Config& config) {
   const std::uint64_t share = total / 100 * static_cast<std::uint64_t>(config.disk_reserve_percent);
   const std::uint64_t reserve = std::max(static_cast<std::uint64_t>(config.disk_reserve_bytes), share);
   const std::string text =
-      fmt::format("{} of {} free, {} kept back", human_size(free), human_size(total), human_size(reserve));
+      fmt::format("{} of {} free, {} reserved", human_size(free), human_size(total), human_size(reserve));
   const std::string mend = fmt::format("du -x -d 2 -h {}", place.string());
   if (free < reserve) {
     findings.broken("disk", text + ": artifacts are refused", mend, runbook("disk"));
@@ -62,16 +62,16 @@ void look_at_disk(Findings& findings, const Config& config) {
   look_at_inodes(findings, disk, place.string());
 }
 
-// What holds the search child: without them it runs, and is held by less.
+// Checks the sandbox of the search child; without it the child runs with less isolation.
 void look_at_sandbox(Findings& findings) {
   const long landlock = ::syscall(SYS_landlock_create_ruleset, nullptr, std::size_t{0}, landlock_version_flag);
   const std::uint32_t action = SECCOMP_RET_ERRNO;
   const bool seccomp = ::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
   if (landlock > 0 && seccomp)
-    return findings.well("sandbox", fmt::format("Landlock (ABI {}) and seccomp hold the search child", landlock));
+    return findings.well("sandbox", fmt::format("Landlock (ABI {}) and seccomp confine the search child", landlock));
   findings.warn(
       "sandbox",
-      fmt::format("the kernel offers {}{}: the search child is held by less", landlock > 0 ? "" : "no Landlock",
+      fmt::format("the kernel offers {}{}: the search child is less confined", landlock > 0 ? "" : "no Landlock",
                   seccomp        ? ""
                   : landlock > 0 ? "no seccomp"
                                  : " and no seccomp"),

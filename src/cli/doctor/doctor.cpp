@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Somebody else's, for a user who may not look inside.
+// A data folder of another user that this user may not read.
 bool is_strangers(const Config& config) {
   struct stat status {};
   return ::geteuid() != 0 && ::stat(config.data.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
@@ -34,10 +34,10 @@ void look_at_config(Findings& findings, const LoadedConfig& loaded) {
   }
   if (!loaded.unread.empty()) {
     const std::string text =
-        fmt::format("{} may not be read by you (uid {}): what follows goes by defaults, environment and flags",
+        fmt::format("{} is not readable by you (uid {}): the following checks use defaults, environment and flags",
                     loaded.unread, ::geteuid());
     const std::string mend = "ls -l " + shell_word(loaded.unread);
-    // Of one's own folder a daemon is started, and fails on it.
+    // For a folder of one's own this is an error, since a daemon started there fails.
     return is_strangers(loaded.values) ? findings.note("config", text, mend, runbook("configuration"))
                                        : findings.broken("config", text, mend, runbook("configuration"));
   }
@@ -70,13 +70,13 @@ void look_at_data(Findings& findings, const Config& config) {
   } else if (is_strangers(config)) {
     const struct passwd* const owner = ::getpwuid(status.st_uid);
     findings.note("data",
-                  fmt::format("{} belongs to uid {}, and you are uid {}: what only its owner may read is not looked at",
+                  fmt::format("{} belongs to uid {}, you are uid {}: files readable only by the owner are not checked",
                               config.data, status.st_uid, ::geteuid()),
                   fmt::format("sudo -u {} muniment --data {} doctor",
                               owner != nullptr ? owner->pw_name : fmt::format("'#{}'", status.st_uid), config.data),
                   runbook("data_folder"));
   } else if ((mode & 0006U) != 0) {
-    findings.broken("data", fmt::format("{} is open to everybody (mode {:o})", config.data, mode),
+    findings.broken("data", fmt::format("{} is accessible to all users (mode {:o})", config.data, mode),
                     "chmod o-rwx " + config.data, runbook("data_folder"));
   } else {
     findings.well("data", fmt::format("{} (mode {:o})", config.data, mode));
@@ -96,9 +96,9 @@ void look_at_log(Findings& findings, const Config& config) {
   if (failed) return;
   const std::string text =
       fmt::format("{} ({}), level {}, {}", path, human_size(size), config.log_level, config.log_format);
-  // The daemon looks once a minute.
+  // The daemon checks its log once a minute.
   if (size > 2 * static_cast<std::uintmax_t>(limits::daemon_log_bytes_max)) {
-    return findings.warn("log", text + ": nobody keeps it small", "truncate -s 0 " + path, runbook("daemon_log"));
+    return findings.warn("log", text + ": it is not rotated", "truncate -s 0 " + path, runbook("daemon_log"));
   }
   findings.well("log", text);
 }

@@ -1,4 +1,4 @@
-// `muniment doctor`: what can be found out from outside, with or without a daemon, and what mends it.
+// Implements `muniment doctor`, which diagnoses an instance from outside, with or without a daemon, and suggests fixes.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace muniment::cli {
 
-enum class Level : std::uint8_t { well, note, warning, broken };  // note: well, and worth knowing
+enum class Level : std::uint8_t { well, note, warning, broken };  // note: information, not a problem
 
 struct Finding {
   Level level = Level::well;
   std::string subject;  // data, disk, postgres, socket, config, log, …
   std::string text;
-  std::string mend;  // a command, or empty
+  std::string mend;  // command that fixes the problem, or empty
   std::string doc;   // docs/runbook.md#…, or empty
 };
 
-// "docs/runbook.md#disk". A test holds every one that stands in the code against the runbook.
+// Returns "docs/runbook.md#disk" for "disk". A test checks every anchor in the code against the runbook.
 std::string runbook(std::string_view anchor);
 
-// What goes on from a restored log, whether a daemon reads it now or not.
+// Command that continues from a restored log, whether or not a daemon is running.
 inline constexpr std::string_view go_on_restored = "muniment down && muniment up --continue-restored";
 
 class Findings {
@@ -48,39 +48,40 @@ class Findings {
   std::vector<Finding> all_;
 };
 
-// Reads only: it creates, starts and changes nothing.
+// Read-only: creates, starts and changes nothing.
 std::vector<Finding> examine(const LoadedConfig& loaded);
 std::string findings_json(const std::vector<Finding>& findings);
 
-// ---- its parts ------------------------------------------------------------------------------------
+// ---- parts ----------------------------------------------------------------------------------------
 
-// disk.cpp: space and inodes, and what the kernel offers.
+// disk.cpp: space, inodes and kernel features.
 void look_at_disk(Findings& findings, const Config& config);
 void look_at_sandbox(Findings& findings);
-// files.cpp: who may read what, what was left behind, what waits.
+// files.cpp: permissions, leftover files and pending work.
 void look_at_secrets(Findings& findings, const Config& config, const std::string& config_file);
-bool look_at_unfinished_restore(Findings& findings,
-                                const Config& config);  // true: it is one, and nothing else in it means anything
+bool look_at_unfinished_restore(
+    Findings& findings,
+    const Config& config);  // true: a failed restore, so that no other check of the folder applies
 void look_at_leftovers(Findings& findings, const Config& config, bool daemon_runs);
 void look_at_spool(Findings& findings, const Config& config);
 void look_at_backup(Findings& findings, const Config& config);
-// postgres.cpp: the programs and the cluster on the disk, and the server if it answers.
+// postgres.cpp: the programs, the cluster on disk, and the server if it answers.
 void look_at_programs(Findings& findings, const Config& config);
 void look_at_database(Findings& findings, const Config& config);
-// daemon.cpp: what the daemon says of itself. True: it runs.
+// daemon.cpp: the state that the daemon reports. Returns true if the daemon runs.
 bool look_at_daemon(Findings& findings, const Config& config);
 
-// The size of the newest checkpoint that was signed, where the private key is not in `own`, the folder of a log's own
-// files; nullopt: it is, or nothing was signed.
+// Returns the size of the newest signed checkpoint if the private key is missing from `own`, the folder of the log's
+// files; nullopt if the key exists or nothing was signed.
 std::optional<std::int64_t> signed_without_key(const std::string& own);
-// What is said of such a log: "12 events; nothing newer: the private key is not here. Bring back …"
+// Message about such a log: "12 events; nothing newer: the private key is missing. Restore …"
 std::string signed_before_words(std::int64_t size, const std::string& own);
 
-// <data>/last_backup, written by `muniment backup`: when, and where to.
+// Contents of <data>/last_backup, written by `muniment backup`: time and path of the backup.
 struct LastBackup {
   std::string made_at;
   std::string path;
-  DamagedFiles damaged;  // that are not in it
+  DamagedFiles damaged;  // files missing from the backup
 };
 Status remember_backup(const std::string& data, const LastBackup& backup);
 

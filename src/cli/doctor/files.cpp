@@ -1,4 +1,4 @@
-// The files of the data folder and beside it, as doctor sees them: who may read them, what was left behind, what waits.
+// Checks of files in and near the data folder for doctor: permissions, leftover files and pending work.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -31,13 +31,13 @@ constexpr std::size_t note_bytes_max = 64 * 1024;
 constexpr std::int64_t micros_per_day = std::int64_t{86'400} * 1'000'000;
 constexpr std::int64_t backup_days_max = 7;
 
-// The folder of the log that the daemon writes; that of log 1 where it cannot be told, which look_at_log_no says.
+// Returns the folder of the current log, or of log 1 if the current one is unknown, which look_at_log_no reports.
 std::string own_folder(const Config& config) {
   const auto log_no = store::read_log_no(config.data);
   return store::log_folder(config.data, log_no ? *log_no : std::int16_t{1});
 }
 
-// Names in a folder; none where it is not there, or may not be read.
+// Returns the names in a folder; empty if it is missing or unreadable.
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code failed;
@@ -56,7 +56,7 @@ std::string some_of(const std::vector<std::string>& names) {
   return names.size() > shown ? text + fmt::format(" and {} more", names.size() - shown) : text;
 }
 
-// One that only its owner may read. False: something is wrong with it, and was said.
+// Checks that only the owner may read the file. Returns false if a problem was reported.
 bool closed_to_others(Findings& findings, const std::string& path, std::string_view what, const std::string& anchor) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
@@ -66,7 +66,8 @@ bool closed_to_others(Findings& findings, const std::string& path, std::string_v
     return false;
   }
   if ((status.st_mode & 0077U) == 0) return true;
-  findings.broken("secrets", fmt::format("{} {} may be read by others (mode {:o})", what, path, status.st_mode & 0777U),
+  findings.broken("secrets",
+                  fmt::format("{} {} is readable by other users (mode {:o})", what, path, status.st_mode & 0777U),
                   "chmod 600 " + path, anchor);
   return false;
 }
@@ -78,10 +79,11 @@ void look_at_socket_mode(Findings& findings, const Config& config) {
     return findings.broken("socket", config.socket + " is not a socket", "ls -l " + config.socket, runbook("access"));
   }
   if ((status.st_mode & 0007U) == 0 || !config.allowed_uids.empty() || !config.allowed_group.empty()) return;
-  findings.warn("socket",
-                fmt::format("{} is open to everybody (mode {:o}), and neither allowed_uids nor allowed_group is set",
-                            config.socket, status.st_mode & 0777U),
-                "chmod 600 " + config.socket, runbook("access"));
+  findings.warn(
+      "socket",
+      fmt::format("{} is accessible to all users (mode {:o}), and neither allowed_uids nor allowed_group is set",
+                  config.socket, status.st_mode & 0777U),
+      "chmod 600 " + config.socket, runbook("access"));
 }
 
 void look_at_staging(Findings& findings, const Config& config, bool daemon_runs) {
@@ -89,7 +91,8 @@ void look_at_staging(Findings& findings, const Config& config, bool daemon_runs)
   std::vector<std::string> staged, strangers;
   for (std::string& name : names_in(folder)) (parse_uuid(name) ? staged : strangers).push_back(std::move(name));
   if (!strangers.empty()) {
-    findings.warn("staged", fmt::format("{} in {}: no put left them there", some_of(strangers), folder),
+    findings.warn("staged",
+                  fmt::format("{} in {}: unknown files, not created by an upload", some_of(strangers), folder),
                   "ls -la " + folder, runbook("staged_file"));
   }
   std::size_t old = 0;
@@ -102,7 +105,8 @@ void look_at_staging(Findings& findings, const Config& config, bool daemon_runs)
   if (!daemon_runs && !staged.empty()) {
     findings.warn(
         "staged",
-        fmt::format("{} puts were under way when the daemon ended: the next start settles them", staged.size()),
+        fmt::format("{} uploads were interrupted when the daemon ended: the next start completes or removes them",
+                    staged.size()),
         "muniment up", runbook("staged_file"));
   } else if (old > 0) {
     findings.warn("staged", fmt::format("{} of {} staged files are older than an hour", old, staged.size()),
@@ -110,25 +114,24 @@ void look_at_staging(Findings& findings, const Config& config, bool daemon_runs)
   }
 }
 
-// What a power cut leaves of tiles that were not on the disk yet. The next start makes them again, of the events.
+// Finds tiles truncated by a power cut. The next start rebuilds them from the events.
 void look_at_tiles(Findings& findings, const std::string& own) {
   const audit::CutTiles cut = audit::cut_tiles(own + "/tiles");
   if (cut.paths.empty()) return;
   findings.warn(
       "tiles",
-      fmt::format(
-          "{} files of {}/tiles do not have their length ({}), as after a power cut: the next start makes them again",
-          cut.paths.size(), own, some_of(cut.paths)),
+      fmt::format("{} files of {}/tiles have a wrong length ({}), as after a power cut: the next start rebuilds them",
+                  cut.paths.size(), own, some_of(cut.paths)),
       "muniment down && muniment up", runbook("tiles"));
 }
 
-// As write_file_durably names what it has not finished. Nothing in such a name means anything to a shell.
+// Matches the names of unfinished files of write_file_durably. These names need no quoting in a shell.
 bool is_temporary(std::string_view name) {
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   return name.starts_with('.') && name.ends_with(".tmp") && name.find_first_not_of(allowed) == std::string_view::npos;
 }
 
-// Writes that were not finished: nobody reads them, and nothing takes those away that have a name of their own.
+// Finds files of unfinished writes. They are unused, and those with unique names are never removed automatically.
 void look_at_unfinished(Findings& findings, const Config& config, const std::string& own, bool daemon_runs) {
   const auto may_be_under_way = [&](const std::string& path) {
     struct stat status {};
@@ -136,8 +139,8 @@ void look_at_unfinished(Findings& findings, const Config& config, const std::str
            (daemon_runs && Clock().now().micros / 1'000'000 - status.st_ctime <= 60);
   };
   if (const std::string file = own + "/tiles/.new"; !may_be_under_way(file)) {
-    findings.note("unfinished", file + " is a write that was not finished: the next checkpoint takes its place",
-                  "muniment up", runbook("unfinished"));
+    findings.note("unfinished", file + " is an unfinished write: the next checkpoint replaces it", "muniment up",
+                  runbook("unfinished"));
   }
   std::vector<std::string> left;
   for (const std::string& folder :
@@ -150,7 +153,7 @@ void look_at_unfinished(Findings& findings, const Config& config, const std::str
   }
   if (left.empty()) return;
   findings.note("unfinished",
-                fmt::format("{} files were not finished: {}. Nobody reads them", left.size(), some_of(left)),
+                fmt::format("incomplete files left behind: {}. They are unused", left.size(), some_of(left)),
                 fmt::format("rm {}", fmt::join(left, " ")), runbook("unfinished"));
 }
 
@@ -161,7 +164,7 @@ std::optional<std::int64_t> size_of_note(const std::string& path) {
   return checkpoint ? std::optional(checkpoint->size) : std::nullopt;
 }
 
-// A daemon remembers what it signs, and then publishes it: it is given a moment.
+// A daemon stores the signed size before it publishes the checkpoint, so a short delay is allowed.
 void look_at_published(Findings& findings, const std::string& own, bool daemon_runs) {
   const auto behind = [&]() -> std::optional<std::pair<std::int64_t, std::int64_t>> {
     const auto last = size_of_note(own + "/keys/last_signed"), published = size_of_note(own + "/tiles/checkpoint");
@@ -174,12 +177,12 @@ void look_at_published(Findings& findings, const std::string& own, bool daemon_r
   findings.warn(
       "tiles",
       fmt::format(
-          "{}/tiles/checkpoint is of {} events, and {} are signed: who reads the tiles sees no more. A start publishes the newest",
+          "{}/tiles/checkpoint covers {} events, but {} are signed: readers of the tiles miss the newest. A restart publishes it",
           own, grouped(static_cast<std::uint64_t>(sizes->first)), grouped(static_cast<std::uint64_t>(sizes->second))),
       daemon_runs ? "muniment down && muniment up" : "muniment up", runbook("published_checkpoint"));
 }
 
-// Those of logs that this one goes on from: nobody carries them out there.
+// Finds erasures pending in closed logs, where they are never executed.
 void look_at_lost_erasures(Findings& findings, const Config& config) {
   const auto log_no = store::read_log_no(config.data);
   for (std::int16_t closed = 1; log_no && closed < *log_no; ++closed) {
@@ -189,13 +192,13 @@ void look_at_lost_erasures(Findings& findings, const Config& config) {
     findings.warn(
         "erasure",
         fmt::format(
-            "{} erasures were asked for in log {}, which is closed: they are never carried out, and what they name is still there",
+            "{} erasures are pending in the closed log {}: they are never executed, and their data still exists",
             asked.size(), closed),
         "ls -l " + shell_word(folder), runbook("erasure"));
   }
 }
 
-// One that failed half-way waits for the next, or for a start; one that is being carried out is younger.
+// A failed erasure is retried by the next erasure or start; one in progress is younger than this limit.
 void look_at_waiting_erasures(Findings& findings, const std::string& own) {
   constexpr std::chrono::minutes being_carried_out{5};
   std::size_t waiting = 0;
@@ -205,18 +208,16 @@ void look_at_waiting_erasures(Findings& findings, const std::string& own) {
     if (!failed && fs::file_time_type::clock::now() - written > being_carried_out) ++waiting;
   }
   if (waiting == 0) return;
-  findings.warn(
-      "erasure",
-      fmt::format("{} erasures were begun and not finished: the next erasure or a restart finishes them", waiting),
-      "muniment down && muniment up", runbook("erasure"));
+  findings.warn("erasure",
+                fmt::format("{} erasures are unfinished: the next erasure or a restart finishes them", waiting),
+                "muniment down && muniment up", runbook("erasure"));
 }
 
-// Journals say that something was begun; a start finishes it.
+// Journals record unfinished operations, which the next start finishes.
 void look_at_journals(Findings& findings, const std::string& own, bool daemon_runs) {
   if (daemon_runs) return look_at_waiting_erasures(findings, own);
   if (const auto begun = names_in(own + "/redactions"); !begun.empty()) {
-    findings.warn("erasure",
-                  fmt::format("{} erasures were begun and not finished: the next start finishes them", begun.size()),
+    findings.warn("erasure", fmt::format("{} erasures are unfinished: the next start finishes them", begun.size()),
                   "muniment up", runbook("erasure"));
   }
   if (const auto halts = names_in(own + "/halts"); !halts.empty()) {
@@ -231,7 +232,7 @@ void look_at_restored(Findings& findings, const Config& config) {
     findings.broken("restore", restored.error().message, "ls -l " + config.data + "/restored.json", runbook("backup"));
   } else if (*restored) {
     findings.warn("restore",
-                  fmt::format("the log was restored at {} events: it is read, and nothing is appended",
+                  fmt::format("the log was restored at {} events and is read-only",
                               grouped(static_cast<std::uint64_t>((*restored)->size))),
                   std::string(go_on_restored), runbook("backup"));
   }
@@ -240,11 +241,11 @@ void look_at_restored(Findings& findings, const Config& config) {
 void look_at_log_no(Findings& findings, const Config& config) {
   const auto log_no = store::read_log_no(config.data);
   if (!log_no)
-    findings.broken("log_no", log_no.error().message + ": it is not known which log is written",
-                    "cat " + config.data + "/log_no", runbook("backup"));
+    findings.broken("log_no", log_no.error().message + ": the current log is unknown", "cat " + config.data + "/log_no",
+                    runbook("backup"));
 }
 
-// A log that nothing is appended to any more, which takes no new key either.
+// A read-only log, which does not accept a new key either.
 bool is_restored(const Config& config) {
   const auto restored = store::read_restored(config.data);
   const auto log_no = store::read_log_no(config.data);
@@ -264,7 +265,7 @@ void look_at_keys(Findings& findings, const Config& config) {
     findings.note(
         "key",
         keys +
-            "/log.key is not there: nothing is signed of a restored log. The log that goes on from it gets its own with muniment audit key init",
+            "/log.key is missing: a restored log is not signed. The log that continues it gets its own key with muniment audit key init",
         std::string(go_on_restored), runbook("backup"));
   } else if (const auto size = signed_without_key(own); size || fs::exists(keys + "/log.pub", failed)) {
     const std::string so_far =
@@ -272,11 +273,12 @@ void look_at_keys(Findings& findings, const Config& config) {
              : "nothing newer is signed";
     findings.broken(
         "key",
-        fmt::format("{}/log.key is not here: {}. A new key is for one that is lost, since auditors need it, too", keys,
-                    so_far),
-        fmt::format("bring back {}/log.key, and then: muniment down && muniment up", keys), runbook("checkpoints"));
+        fmt::format(
+            "{}/log.key is missing: {}. Create a new key only if this one is lost, since auditors need the new key",
+            keys, so_far),
+        fmt::format("restore {}/log.key, then: muniment down && muniment up", keys), runbook("checkpoints"));
   } else if (fs::exists(keys, failed)) {
-    findings.warn("key", "the log has no key: whoever rewrites all of it is not noticed",
+    findings.warn("key", "the log has no key: a complete rewrite of the log would not be detected",
                   "muniment audit key init -o LOG.PUB", runbook("checkpoints"));
   }
 }
@@ -289,9 +291,8 @@ std::optional<std::int64_t> signed_without_key(const std::string& own) {
 }
 
 std::string signed_before_words(std::int64_t size, const std::string& own) {
-  return fmt::format(
-      "{} events; nothing newer: the private key is not here. Bring back {}/keys/log.key; if it is lost: {}",
-      grouped(static_cast<std::uint64_t>(size)), own, runbook("checkpoints"));
+  return fmt::format("{} events; nothing newer: the private key is missing. Restore {}/keys/log.key; if it is lost: {}",
+                     grouped(static_cast<std::uint64_t>(size)), own, runbook("checkpoints"));
 }
 
 void look_at_secrets(Findings& findings, const Config& config, const std::string& config_file) {
@@ -304,20 +305,19 @@ void look_at_secrets(Findings& findings, const Config& config, const std::string
     if (!path.empty()) closed_to_others(findings, path, what, runbook("configuration"));
   }
   if (!config_file.empty() && without_password(config.database) != config.database) {
-    closed_to_others(findings, config_file, "the configuration, which holds a password,", runbook("configuration"));
+    closed_to_others(findings, config_file, "the configuration, which contains a password,", runbook("configuration"));
   }
 }
 
 bool look_at_unfinished_restore(Findings& findings, const Config& config) {
   std::error_code failed;
   if (!fs::exists(store::restoring_mark(config.data), failed)) return false;
-  // Moved and not emptied: what the verify found may still be wanted.
-  findings.broken(
-      "restore",
-      "a restore into this folder did not end well: no daemon starts on it, and a restore wants an empty folder",
-      fmt::format("mv {0} {0}.broken && muniment restore DIR --data {0}",
-                  config.data.substr(0, config.data.find_last_not_of('/') + 1)),
-      runbook("backup"));
+  // Suggests moving the folder, since its contents may be needed to investigate the findings.
+  findings.broken("restore",
+                  "a restore into this folder failed: no daemon starts on it, and a new restore needs an empty folder",
+                  fmt::format("mv {0} {0}.broken && muniment restore DIR --data {0}",
+                              config.data.substr(0, config.data.find_last_not_of('/') + 1)),
+                  runbook("backup"));
   return true;
 }
 
@@ -341,12 +341,12 @@ void look_at_spool(Findings& findings, const Config& config) {
     if (name.ends_with(".refused")) ++refused;
   }
   if (waiting > 0) {
-    findings.warn("spool", fmt::format("{} events of recorders wait in {}", waiting, *folder),
+    findings.warn("spool", fmt::format("{} events of recorders are pending in {}", waiting, *folder),
                   "muniment record claude-code --flush", runbook("spool"));
   }
   if (refused > 0) {
     findings.warn("spool",
-                  fmt::format("{} events of recorders were refused for good, and are kept in {}", refused, *folder),
+                  fmt::format("{} events of recorders were permanently refused and are kept in {}", refused, *folder),
                   "ls " + *folder, runbook("spool"));
   }
 }
@@ -356,8 +356,7 @@ void look_at_backup(Findings& findings, const Config& config) {
   if (!fs::exists(config.data + "/postgres", failed) && config.database.empty()) return;
   const std::string mend = "muniment backup DIR";
   const auto text = read_file(config.data + "/last_backup", note_bytes_max);
-  if (!text)
-    return findings.warn("backup", "none was made of this data folder, as far as it knows", mend, runbook("backup"));
+  if (!text) return findings.warn("backup", "no backup of this data folder is recorded", mend, runbook("backup"));
   const auto document = json::parse(std::string_view(*text));
   const auto at = document ? parse_time(document->root()["made_at"].string_or("")) : std::nullopt;
   if (!at) return findings.warn("backup", config.data + "/last_backup cannot be read", mend, runbook("backup"));
@@ -378,7 +377,7 @@ void look_at_backup(Findings& findings, const Config& config) {
   const bool there = fs::is_directory(folder, failed);
   if (failed && failed != std::errc::no_such_file_or_directory)
     return findings.note("backup", said + ": " + failed.message(), "ls -ld " + path, runbook("backup"));
-  if (!there) return findings.warn("backup", said + ", which is not there now", mend, runbook("backup"));
+  if (!there) return findings.warn("backup", said + ", which is now missing", mend, runbook("backup"));
   if (incomplete)
     return findings.warn("backup", said, "muniment-verify --data " + config.data,
                          runbook(damaged.artifacts > 0 ? "corrupt" : "archive"));

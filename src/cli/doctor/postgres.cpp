@@ -1,5 +1,5 @@
-// Postgres, as doctor sees it: the programs and the cluster on the disk, the server if it answers, and the files that
-// its rows name.
+// Checks of Postgres for doctor: the programs, the cluster on disk, the server if it answers, and the files that its
+// rows name.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,9 +29,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t database_uri_bytes_max = 64 * 1024;
 constexpr std::int64_t clock_micros_max = 1'000'000;
 constexpr std::size_t paths_at_once = 2'000;
-constexpr std::int64_t put_seconds_max = 60;  // a file that is younger may be one that is just being put
+constexpr std::int64_t put_seconds_max = 60;  // a younger file may belong to an upload in progress
 
-// Debian keeps each major version's server programs in a folder of its own.
+// Debian installs the server programs of each major version in a separate folder.
 std::vector<std::string> installed_majors() {
   std::vector<std::string> majors;
   std::error_code failed;
@@ -65,23 +65,23 @@ void look_at_running(Findings& findings, const store::RunningServer& server) {
   if (failed || !program.ends_with(" (deleted)")) return;
   findings.warn(
       "postgres",
-      fmt::format("the program of the running server (pid {}) was replaced: functions that it has not loaded yet fail",
+      fmt::format("the program of the running server (pid {}) was replaced: functions not yet loaded will fail",
                   server.pid),
       "muniment down && muniment up", runbook("version"));
 }
 
 void look_at_migrations(Findings& findings, const store::DatabaseFacts& facts) {
   for (const std::string& name : facts.unknown_migrations) {
-    findings.broken("schema", "migration " + escape_for_terminal(name) + " is of a newer Muniment than this one",
+    findings.broken("schema", "migration " + escape_for_terminal(name) + " belongs to a newer Muniment",
                     "muniment --version", runbook("version"));
   }
   for (const std::string& name : facts.edited_migrations) {
-    findings.broken("schema", "migration " + name + " is not what was applied", "git checkout migrations/" + name,
-                    runbook("version"));
+    findings.broken("schema", "migration " + name + " differs from the applied version",
+                    "git checkout migrations/" + name, runbook("version"));
   }
   if (!facts.missing_migrations.empty()) {
     findings.warn("schema",
-                  fmt::format("{} migrations are not applied yet: the next start of munimentd does",
+                  fmt::format("{} migrations are pending: the next start of munimentd applies them",
                               facts.missing_migrations.size()),
                   "muniment down && muniment up", runbook("version"));
   }
@@ -94,25 +94,26 @@ void look_at_clock(Findings& findings, const store::DatabaseFacts& facts) {
   if (behind > clock_micros_max) {
     findings.warn(
         "clock",
-        fmt::format("it is {} behind the log's last event, of {}: the order is kept, times are not to be trusted",
-                    human_duration(behind), format_time(facts.last_recorded_at)),
+        fmt::format(
+            "the clock is {} behind the last event of the log, at {}: the order is correct but times are unreliable",
+            human_duration(behind), format_time(facts.last_recorded_at)),
         "timedatectl status", runbook("clock"));
   }
   if (std::abs(apart) > clock_micros_max) {
     findings.warn("clock",
-                  fmt::format("it is {} {} the clock of Postgres", human_duration(std::abs(apart)),
+                  fmt::format("the clock is {} {} the clock of Postgres", human_duration(std::abs(apart)),
                               apart > 0 ? "behind" : "ahead of"),
                   "timedatectl status", runbook("clock"));
   }
   if (behind <= clock_micros_max && std::abs(apart) <= clock_micros_max)
-    findings.well("clock", "agrees with Postgres' and is past the log's last event");
+    findings.well("clock", "agrees with Postgres and is past the last event of the log");
 }
 
 void look_at_facts(Findings& findings, const store::DatabaseFacts& facts) {
   look_at_migrations(findings, facts);
   if (facts.unsafe) findings.broken("database", facts.unsafe->why, facts.unsafe->mend, runbook("not_durable"));
   if (facts.connections * 10 > facts.connections_max * 9) {
-    findings.warn("database", fmt::format("{} of {} connections are taken", facts.connections, facts.connections_max),
+    findings.warn("database", fmt::format("{} of {} connections are in use", facts.connections, facts.connections_max),
                   "SELECT * FROM pg_stat_activity", runbook("unavailable"));
   }
   if (!facts.unsafe)
@@ -123,8 +124,8 @@ void look_at_facts(Findings& findings, const store::DatabaseFacts& facts) {
   look_at_clock(findings, facts);
 }
 
-// What lies under artifacts/runs: paths below the artifact root, those of them that a put may still be about to name,
-// and whether that was all.
+// Files under artifacts/runs: paths relative to the artifact root, the number that an upload in progress may still
+// name, and whether the listing is complete.
 struct Walked {
   std::vector<std::string> paths;
   std::set<std::string> young;
@@ -165,18 +166,17 @@ void look_at_unknown_files(Findings& findings, const Config& config, store::Conn
   const std::string looked = fmt::format("{}{} {}", walked.whole ? "" : "the first ", grouped(walked.paths.size()),
                                          walked.paths.size() == 1 ? "file" : "files");
   if (unknown.empty()) {
-    return findings.well(
-        "artifacts",
-        looked + (in_flight == 0 ? ", each named by an event"
-                                 : fmt::format(", {} of them so new that no event names them yet", in_flight)));
+    return findings.well("artifacts",
+                         looked + (in_flight == 0 ? ", each named by an event"
+                                                  : fmt::format(", {} of them too new to be named yet", in_flight)));
   }
   findings.warn("artifacts",
-                fmt::format("{} of {} are named by no event: {}{}", unknown.size(), looked,
+                fmt::format("{} of {} are not named by an event: {}{}", unknown.size(), looked,
                             escape_for_terminal(unknown.front()), unknown.size() > 1 ? ", …" : ""),
                 "muniment-verify --unsigned-ok --data " + config.data, runbook("unknown_file"));
 }
 
-// Only that they are there: what they hold, a backup and muniment-verify hold against the rows.
+// Checks only that the files exist; backup and muniment-verify check their contents against the rows.
 void look_at_archive(Findings& findings, const Config& config, const std::string& uri, std::int16_t log_no) {
   const auto partitions = archived_partitions(uri, log_no);
   if (!partitions)
@@ -203,9 +203,9 @@ void look_at_archive(Findings& findings, const Config& config, const std::string
                   looked == 1 ? "1 file" : grouped(looked) + " files");
   if (missing == 0) return findings.well("archive", text + ", none is missing");
   findings.broken("archive",
-                  fmt::format("{} of {} {} missing: {}{}. The events' bodies are nowhere else", grouped(missing), text,
-                              missing == 1 ? "is" : "are", first, missing > 1 ? ", …" : ""),
-                  fmt::format("bring it back from a backup: DIR/generations/NAME/data/{}", first), runbook("archive"));
+                  fmt::format("{} of {} {} missing: {}{}. There is no other copy of these bodies", grouped(missing),
+                              text, missing == 1 ? "is" : "are", first, missing > 1 ? ", …" : ""),
+                  fmt::format("restore it from a backup: DIR/generations/NAME/data/{}", first), runbook("archive"));
 }
 
 }  // namespace
@@ -225,10 +225,10 @@ void look_at_programs(Findings& findings, const Config& config) {
   if (!std::getline(version, major)) return;
   if (std::ranges::find(majors, major) == majors.end()) {
     major = escape_for_terminal(preview(major, 20));
-    findings.broken("cluster", fmt::format("was made by Postgres {}, which is not installed", major),
+    findings.broken("cluster", fmt::format("created by Postgres {}, which is not installed", major),
                     "sudo apt-get install postgresql-" + major, runbook("version"));
   } else {
-    findings.well("cluster", "made by Postgres " + major);
+    findings.well("cluster", "created by Postgres " + major);
   }
   look_at_durability(findings, folder);
   if (const auto server = store::running_server(folder)) look_at_running(findings, *server);
@@ -239,7 +239,7 @@ void look_at_database(Findings& findings, const Config& config) {
   if (uri.empty()) {
     const auto text = read_file(config.data + "/database.uri", database_uri_bytes_max);
     if (!text || !store::running_server(config.data + "/postgres")) {
-      return findings.note("database", "not looked at: the private Postgres does not run", "muniment up",
+      return findings.note("database", "not checked: the private Postgres is not running", "muniment up",
                            runbook("not_running"));
     }
     uri = text->substr(0, text->find('\n'));

@@ -1,4 +1,4 @@
-// The command's process, its pipes or terminal, the signals that reach it and the stops that it makes.
+// Manages the process of the command, its pipes or terminal, its signals and its stops.
 #include "cli/exec/child_command.hpp"
 
 #include <fcntl.h>
@@ -142,7 +142,7 @@ class Runner {
     RETURN_IF_ERROR(pty_ ? make_terminal() : make_pipe(out_.source, out_write_));
     RETURN_IF_ERROR(make_pipe(failure_read_, failure_write_));
     if (pty_) RETURN_IF_ERROR(make_pipe(reports_read_, reports_write_));
-    pipe_before_ = ::signal(SIGPIPE, SIG_IGN);  // write() reports a reader that has gone away
+    pipe_before_ = ::signal(SIGPIPE, SIG_IGN);  // write() reports a closed pipe instead
     const sigset_t watched = watched_signals();
     if (::sigprocmask(SIG_BLOCK, &watched, &mask_before_) != 0) return no_way("cannot block signals");
     signals_blocked_ = true;
@@ -152,7 +152,7 @@ class Runner {
 
   static Status make_pipe(int& read_end, int& write_end) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return no_way("cannot make a pipe");
+    if (::pipe2(ends, O_CLOEXEC) != 0) return no_way("cannot create a pipe");
     read_end = ends[0];
     write_end = ends[1];
     return success();
@@ -163,7 +163,7 @@ class Runner {
     termios settings{};
     const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && ::tcgetattr(STDOUT_FILENO, &settings) == 0;
     if (::openpty(&out_.source, &pty_slave_, nullptr, known ? &settings : nullptr, known ? &size : nullptr) != 0) {
-      return no_way("cannot make a terminal");
+      return no_way("cannot create a terminal");
     }
     ::fcntl(out_.source, F_SETFD, FD_CLOEXEC);
     ::fcntl(pty_slave_, F_SETFD, FD_CLOEXEC);
@@ -271,7 +271,7 @@ class Runner {
     }
   }
 
-  // Writes the copy that is kept first, so that a reader that goes away costs no record.
+  // Writes the recorded copy first, so that a closed output loses no record.
   void copy(Stream& stream) {
     char piece[32 * 1024];
     const ssize_t got = ::read(stream.source, piece, sizeof piece);
@@ -280,9 +280,9 @@ class Runner {
     const auto size = static_cast<std::size_t>(got);
     if (!output_lost_ && !write_fully(stream.file.get(), piece, size)) {
       output_lost_ = true;
-      fmt::print(stderr, "muniment: the output cannot be kept any further: {}\n", std::strerror(errno));
+      fmt::print(stderr, "muniment: the rest of the output cannot be recorded: {}\n", std::strerror(errno));
     }
-    // The reader has gone away: the command gets the signal that it would get without us.
+    // The reader has closed the pipe: the command gets the same signal as without this process.
     if (!write_fully(stream.target, piece, size)) {
       if (pty_) ::kill(target(), SIGHUP);
       end_of(stream);
@@ -323,16 +323,17 @@ class Runner {
     }
   }
 
-  // The process that signals are for; on a terminal, the command's process group.
+  // Target of forwarded signals; on a terminal, the process group of the command.
   pid_t target() const { return pty_ ? -command_ : pid_; }
 
-  // Without a terminal the command is our child.
+  // Without a terminal the command is a child of this process.
   void wait_for_change() {
     int status = 0;
     while (!ended_ && ::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_) note_change(status);
   }
 
-  // With one it is the monitor's. A monitor that was killed takes the terminal, and with it the command, away.
+  // On a terminal the command is a child of the monitor. If the monitor is killed, the terminal closes and the command
+  // ends.
   void read_report() {
     SessionReport report;
     ssize_t got = 0;
@@ -372,7 +373,7 @@ class Runner {
     if (::sigismember(&pending, SIGCONT) == 0 && pty_ && by_key) resume();
   }
 
-  // Without a terminal of its own, the command is stopped and continued together with us.
+  // Without its own terminal, the command is stopped and continued together with this process.
   bool is_resumed() {
     pollfd wait{signals_, POLLIN, 0};
     ::poll(&wait, 1, resumed_ms);
@@ -401,7 +402,7 @@ class Runner {
   Stream out_;
   Stream err_;
   int pty_slave_ = -1;
-  int terminal_ = -1;  // our end of the terminal after the end of its output
+  int terminal_ = -1;  // this end of the terminal, kept open after the end of its output
   int out_write_ = -1;
   int err_write_ = -1;
   int failure_read_ = -1;
@@ -414,7 +415,7 @@ class Runner {
   bool signals_blocked_ = false;
   std::optional<termios> terminal_before_;
   bool forward_input_ = false;
-  pid_t pid_ = -1;      // our child: the command or, on a terminal, the monitor
+  pid_t pid_ = -1;      // child process: the command or, on a terminal, the monitor
   pid_t command_ = -1;  // on a terminal: the command
   bool stopped_ = false;
   int status_ = 0;

@@ -1,5 +1,6 @@
-// Runs a command and keeps a copy of its output: its standard output and error go to ours and into files. If our
-// standard output is a terminal, so is the command's. Signals and job control (^Z, fg, bg) reach the command.
+// Runs a command and records its output: standard output and error are copied to those of this process and to files. If
+// standard output is a terminal, the command gets a terminal too. Signals and job control (^Z, fg, bg) reach the
+// command.
 #pragma once
 
 #include <signal.h>
@@ -13,8 +14,8 @@
 
 namespace muniment::cli {
 
-// Blocks the signals that would end this process and discards them at its destruction: the command has ended, and
-// they would only cut off the recording of its end.
+// Blocks the signals that would end this process and discards them on destruction: after the command has ended, they
+// would only interrupt the recording of its end.
 class HeldSignals {
  public:
   HeldSignals() = default;

@@ -16,7 +16,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t changed_tests_max = 100;
-constexpr std::size_t open_runs_max = 1000;  // that are asked for a task
+constexpr std::size_t open_runs_max = 1000;  // runs searched for a task
 
 Result<bool> has_open_task(Session& session, const std::string& run_id, const std::string& task_id) {
   json::Writer params;
@@ -25,7 +25,7 @@ Result<bool> has_open_task(Session& session, const std::string& run_id, const st
   return answer.result()["tasks"].size() > 0;
 }
 
-// Puts the report file into the run. Errors: those of open_report.
+// Stores the report file in the run. Errors: those of open_report.
 Status add_report(Session& session, const EvidenceRequest& request, const std::string& run_id,
                   const std::string& step_id, json::Writer& params) {
   ASSIGN_OR_RETURN(const ReportFile report, open_report(request.report, request.scrub));
@@ -86,7 +86,7 @@ Result<bool> record_evidence(Session& session, const EvidenceRequest& request, c
   const std::vector<std::string> changed = changed_tests(folder, base.empty() ? "HEAD" : base, changed_tests_max);
   if (!changed.empty()) params.member("tests_changed", changed);
   if (!request.reason.empty()) params.member("tests_changed_reason", request.reason);
-  // Known by its key: the reply may be lost, and the request sent again.
+  // The idempotency key makes a retry after a lost reply safe.
   params.key("_meta").begin_object().member("idempotency_key", "evidence of " + command_id).end_object().end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("evidence.record", params.text()));
   const bool passed = answer.result()["passed"].as_bool().value_or(false);

@@ -1,4 +1,4 @@
-// Asks the daemon to make evidence of a command that was recorded: the report that it wrote, and which tests changed.
+// Records evidence of a recorded command: the report that it wrote and the tests that changed.
 #pragma once
 
 #include <string>
@@ -10,22 +10,20 @@
 namespace muniment::cli {
 
 struct EvidenceRequest {
-  std::string type;    // of the evidence; empty: none is wanted
-  std::string task;    // the task that it is for; empty: none
-  std::string report;  // the file that the command writes; empty: its output is the report
-  std::string reason;  // why tests were changed
-  bool scrub = false;  // obvious secrets are replaced in the report that is kept
+  std::string type;    // evidence type; empty: no evidence
+  std::string task;    // task that the evidence supports; empty: none
+  std::string report;  // report file of the command; empty: its output is the report
+  std::string reason;  // reason for test changes
+  bool scrub = false;  // replace obvious secrets in the recorded report
 };
 
-// Returns the open run that has an open task of this id. Errors: not_found where none has one, conflict where several
-// have.
+// Returns the open run with an open task of this id. Errors: not_found if there is none, conflict if there are several.
 Result<std::string> run_of_task(Session& session, const std::string& task_id);
 
-// Returns the digest of the working tree at which the task was opened. Errors: not_found for a task that the run does
-// not have.
+// Returns the digest of the working tree when the task was opened. Errors: not_found if the run has no such task.
 Result<std::string> tree_of_task(Session& session, const std::string& run_id, const std::string& task_id);
 
-// Records the evidence and says on standard error what came of it. False: the command does not count as passed.
+// Records the evidence and prints the result on standard error. Returns false if the command does not count as passed.
 Result<bool> record_evidence(Session& session, const EvidenceRequest& request, const std::string& run_id,
                              const std::string& step_id, const std::string& command_id, const std::string& folder,
                              const std::string& task_tree);

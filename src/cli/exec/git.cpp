@@ -26,7 +26,7 @@ bool contains_any(std::string_view name, std::initializer_list<std::string_view>
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Files with much beside the tests: they count where a changed line speaks of tests.
+// Files that configure more than tests; a change counts only if a changed line mentions tests.
 bool may_configure_tests(std::string_view path) {
   constexpr std::array<std::string_view, 6> names = {"pyproject.toml", "setup.cfg", "package.json",
                                                      "Cargo.toml",     "Makefile",  "CMakeLists.txt"};
@@ -117,7 +117,7 @@ std::vector<std::string> changed_tests(const std::string& folder, const std::str
   std::vector<std::string> found;
   if (!changed && commit != "HEAD") found.push_back("(git cannot compare with " + commit + ")");
   for (const std::string& line : split_at_nul(tagged.value_or(""))) {
-    // "h path": assume-unchanged, "S path": skip-worktree. git does not look at either.
+    // "h path": assume-unchanged, "S path": skip-worktree. git ignores changes in both.
     const bool hidden = line.size() > 2 && (line[0] == 'S' || (line[0] >= 'a' && line[0] <= 'z'));
     if (hidden && (is_test_path(line.substr(2)) || is_test_configuration(line.substr(2))))
       found.push_back(line.substr(2));

@@ -1,4 +1,4 @@
-// Questions to git about a working tree. Every function returns nullopt or nothing if there is no git or no tree.
+// Queries git about a working tree. Every function returns nullopt or an empty result without git or a tree.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@ namespace muniment::cli {
 // Runs `git -C <folder> <words…>` and returns its output; nullopt if git is missing or fails.
 std::optional<std::string> git_output(const std::string& folder, std::vector<std::string> words);
 
-// The parts of a text that ends or separates them with NUL.
+// Splits a text at NUL bytes.
 std::vector<std::string> split_at_nul(const std::string& text);
 
-// Whether the path is a test, or configures how tests run, by the conventions of the common runners.
+// Returns whether the path is a test or configures tests, by the conventions of common test runners.
 bool is_test_path(const std::string& path);
 bool is_test_configuration(const std::string& path);
 
-// Tests and their configuration that differ from `commit`: changed and removed tests, and configuration that was added,
-// too. A test that was added is none: it can only demand more. At most `paths_max`, in order.
+// Returns tests and test configuration that differ from `commit`: changed and removed tests, and changed, removed and
+// added configuration. An added test is not listed, since it cannot weaken the checks. At most `paths_max`, in order.
 std::vector<std::string> changed_tests(const std::string& folder, const std::string& commit, std::size_t paths_max);
 
-// The commit of a tree digest "git:<commit> sha256:…"; empty where it has none.
+// Returns the commit of a tree digest "git:<commit> sha256:…"; empty if there is none.
 std::string commit_of(const std::string& tree_digest);
 
 }  // namespace muniment::cli

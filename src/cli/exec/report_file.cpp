@@ -20,8 +20,8 @@ using evidence::reports::report_bytes_max;
 Error cannot_read(const std::string& path, int failure) {
   if (failure == ENOENT || failure == ENOTDIR)
     return Error(Errc::invalid_argument, "--report " + path +
-                                             ": the command wrote no such file. Name the file that it writes, or leave "
-                                             "out --report, and run the command again");
+                                             ": the command wrote no such file. Name the file that it writes, or omit "
+                                             "--report, and run the command again");
   return Error(Errc::invalid_argument, "--report " + path + ": cannot read the file: " + std::strerror(failure));
 }
 
@@ -35,7 +35,7 @@ Error not_regular(const std::string& path) {
 Result<ReportFile> open_report(const std::string& path, bool scrub) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return cannot_read(path, errno);
-  if (!S_ISREG(status.st_mode)) return not_regular(path);  // a device may act when it is opened
+  if (!S_ISREG(status.st_mode)) return not_regular(path);  // opening a device may have side effects
   ReportFile report{Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)), {}};
   if (!report.file.open() || ::fstat(report.file.get(), &status) != 0) return cannot_read(path, errno);
   if (!S_ISREG(status.st_mode)) return not_regular(path);

@@ -1,4 +1,4 @@
-// The report file of a recorded command, checked before it is sent.
+// Opens and checks the report file of a recorded command before it is sent.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct ReportFile {
   Time modified_at{};
 };
 
-// Opens the file; where `scrub`, a copy of it without obvious secrets. Errors: invalid_argument if there is no such
-// file, or it is not a regular file; too_large if it has more than reports::report_bytes_max bytes.
+// Opens the file or, with `scrub`, a copy of it without obvious secrets. Errors: invalid_argument if the file does not
+// exist or is not a regular file; too_large if it has more than reports::report_bytes_max bytes.
 Result<ReportFile> open_report(const std::string& path, bool scrub);
 
 }  // namespace muniment::cli

@@ -18,7 +18,7 @@ constexpr std::string_view allowed_names[] = {
 };
 constexpr std::string_view allowed_beginnings[] = {"LC_", "MUNIMENT_"};
 
-// Keys that are known by how they begin (their issuers chose these so that scanners find them).
+// Keys with a known prefix, chosen by their issuers so that scanners find them.
 struct KeyShape {
   std::string_view beginning;
   std::size_t length_min;
@@ -66,7 +66,7 @@ bool scrub_shape(std::string& text) {
   return false;
 }
 
-// NAME=value, --name=value: the value of a name that says what it is.
+// NAME=value, --name=value: the value of a secret name.
 bool scrub_assignment(std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals + 1 == text.size()) return false;
@@ -80,8 +80,8 @@ bool is_secret_option(std::string_view text) {
   return text.starts_with("--") && text.find('=') == std::string_view::npos && names_a_secret(text);
 }
 
-// "password:", "api_key:" before a value, as programs print them. "KeyError:" and "monkey:" announce nothing; nor does
-// "max_tokens:", the plurals of other words do.
+// "password:", "api_key:" before a value, as programs print them. "KeyError:", "monkey:" and "max_tokens:" do not
+// announce a secret, but plurals of the other words do.
 bool announces_secret(std::string_view word) {
   if (is_secret_option(word)) return true;
   if (!word.ends_with(':')) return false;
@@ -102,8 +102,8 @@ bool has_one(std::string_view word, int (*kind)(int)) {
   return std::any_of(word.begin(), word.end(), [kind](unsigned char c) { return kind(c) != 0; });
 }
 
-// "Authorization: Bearer …": whatever follows, and so where the line is "Bearer …". Elsewhere only what is no word:
-// "basic usage" is two, and "bearer tokens" are.
+// After "Authorization: Bearer", or if the line begins with "Bearer", any value is a secret. Elsewhere only a value
+// that is not an ordinary word, unlike in "basic usage" or "bearer tokens".
 bool is_credential(std::string_view word, std::string_view scheme, std::string_view before_scheme, bool last) {
   if (before_scheme.ends_with("uthorization:")) return true;
   const bool bearer = scheme.ends_with("earer");
@@ -123,7 +123,8 @@ bool scrub_login(std::string& word, std::string_view option) {
 
 bool is_curl(std::string_view word) { return word == "curl" || word.ends_with("/curl"); }
 
-// Replaces the bodies of private keys (PEM). `inside`: the text begins inside of one; afterwards, it ends so.
+// Replaces the bodies of private keys (PEM). `inside`: on entry, whether the text begins inside a key; on return,
+// whether it ends inside one.
 std::size_t scrub_private_keys(std::string& text, bool& inside) {
   constexpr std::string_view begins = "-----BEGIN ";
   constexpr std::string_view dashes = "-----";
@@ -181,7 +182,7 @@ std::size_t scrub_arguments(std::vector<std::string>& arguments) {
       ++count;
     } else {
       bool inside_key = false;
-      count += scrub_private_keys(text, inside_key) + scrub_line(text);  // a header, or all of a script
+      count += scrub_private_keys(text, inside_key) + scrub_line(text);  // a header or a whole script
     }
   }
   return count;
@@ -191,8 +192,8 @@ std::size_t scrub_line(std::string& line) {
   constexpr std::string_view separators = " \t\r\n'\",;()<>{}[]";
   std::size_t count = 0;
   std::string out;
-  std::string before;       // the word before this one,
-  std::string before_that;  // and the one before it
+  std::string before;       // the previous word,
+  std::string before_that;  // and the word before it
   bool curl = false;
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t begin = std::min(line.find_first_not_of(separators, at), line.size());
@@ -200,7 +201,7 @@ std::size_t scrub_line(std::string& line) {
     const std::size_t end = std::min(line.find_first_of(separators, begin), line.size());
     std::string word = line.substr(begin, end - begin);
     if (word.empty()) break;
-    // "Authorization: Bearer …" announces twice: the second word is not the secret.
+    // "Authorization: Bearer …" has two announcing words; the second one is not the secret.
     const bool announced =
         is_scheme(before)
             ? is_credential(word, before, before_that, line.find_first_not_of(separators, end) == std::string::npos)
@@ -235,7 +236,7 @@ std::size_t scrub_text(std::string& text) {
 
 Result<std::size_t> scrub_file(const Fd& source, const Fd& copy) {
   std::size_t count = 0;
-  std::string held;  // what no newline has ended yet
+  std::string held;  // the incomplete last line
   bool inside_key = false;
   std::int64_t offset = 0;
   for (bool more = true; more;) {
@@ -272,7 +273,7 @@ std::vector<std::pair<std::string, std::string>> allowed_environment(const char*
         std::find(std::begin(allowed_names), std::end(allowed_names), name) != std::end(allowed_names) ||
         std::any_of(std::begin(allowed_beginnings), std::end(allowed_beginnings),
                     [name](std::string_view beginning) { return name.starts_with(beginning); });
-    // A database's URI may hold a password.
+    // A database URI may contain a password.
     if (!listed || names_a_secret(name) || name == "MUNIMENT_DATABASE") continue;
     std::vector<std::string> value = {std::string(variable.substr(equals + 1))};
     scrub_arguments(value);

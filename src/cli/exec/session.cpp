@@ -16,7 +16,7 @@ void report(pid_t command, int status) {
   while (::write(STDIN_FILENO, &message, sizeof message) < 0 && errno == EINTR) continue;
 }
 
-// Reports each stop of the command, then its end. Ends with SIGHUP when the terminal goes away.
+// Reports each stop of the command and then its end. SIGHUP ends it when the terminal closes.
 [[noreturn]] void monitor(pid_t command, int reports) {
   for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE})
     ::signal(number, SIG_IGN);
@@ -45,7 +45,7 @@ bool enter_session(int terminal, int reports) {
   if (command < 0) return false;
   if (command > 0) monitor(command, reports);
   ::setpgid(0, 0);
-  // The signal of a terminal's background writer is blocked: this process is in the background until the call.
+  // Blocks SIGTTOU, since this process is in the background of the terminal until the call.
   sigset_t background;
   ::sigemptyset(&background);
   ::sigaddset(&background, SIGTTOU);

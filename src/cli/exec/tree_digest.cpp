@@ -36,7 +36,7 @@ std::optional<Hash> hash_of_file(const std::string& path) {
   return hash.finish();
 }
 
-// One file's line; empty for what is not a file or a symbolic link (a submodule, a folder).
+// Returns the line of one file; empty for anything but a file or a symbolic link (a submodule, a folder).
 std::string line_of(const std::string& top, const std::string& name) {
   const std::string path = top + "/" + name;
   struct stat status {};
@@ -50,12 +50,12 @@ std::string line_of(const std::string& top, const std::string& name) {
     hash = hash_of_file(path);
   }
   if (!hash) return {};
-  // git knows of a file's mode only whether it can be executed.
+  // git records only the executable bit of a file's mode.
   const char* mode = S_ISLNK(status.st_mode) ? "120000" : (status.st_mode & S_IXUSR) != 0 ? "100755" : "100644";
   return fmt::format("{} {} {}", mode, to_hex(*hash), name);
 }
 
-// The files of EvidenceStore and of `muniment evidence export`, in any folder. They are copies of the ledger.
+// Returns whether the path is a file of EvidenceStore or `muniment evidence export`, a copy of the ledger.
 bool is_evidence_file(std::string_view name) {
   constexpr std::string_view folder = ".beads/evidence/";
   const std::size_t end = name.rfind('/') + 1;  // 0: in the top folder
@@ -82,7 +82,7 @@ std::string tree_digest(const std::string& folder) {
     const std::string line = line_of(top, name);
     if (line.empty()) continue;
     digest.update(line);
-    digest.update(std::string_view("\0", 1));  // no name holds one
+    digest.update(std::string_view("\0", 1));  // names contain no NUL
   }
   return fmt::format("git:{} v2 sha256:{}", commit ? trimmed(*commit) : "none", to_hex(digest.finish()));
 }

@@ -1,5 +1,4 @@
-// Bodies that archiving took out of the database (docs/format.md, Archive), read back from the files of the data
-// folder.
+// Reads archived bodies (docs/format.md, Archive) from the files of the data folder.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +12,16 @@ namespace muniment::cli {
 
 class ExportArchive {
  public:
-  // `folder`: <data>/archive of the log that is exported.
+  // `folder`: <data>/archive of the exported log.
   explicit ExportArchive(std::string folder) : folder_(std::move(folder)) {}
 
-  // The event's salt and body, until the next one is asked for; nullptr: erased. Each file is read once where events
-  // come in the order of seq. Errors: as read_bodies.
+  // Returns the salt and body of the event, valid until the next call; nullptr if erased. Each file is read once if
+  // events are requested in order of seq. Errors: as read_bodies.
   Result<const ArchivedBody*> find(std::int64_t seq);
 
  private:
   const std::string folder_;
-  std::int64_t index_ = -1;  // of the file that is read
+  std::int64_t index_ = -1;  // index of the file in memory
   std::optional<Result<BodyBundle>> bodies_;
 };
 

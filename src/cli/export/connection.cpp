@@ -16,9 +16,9 @@ struct PgClear {
 using PgResult = std::unique_ptr<PGresult, PgClear>;
 
 constexpr std::string_view copy_signature("PGCOPY\n\377\r\n\0", 11);
-constexpr std::size_t copy_header_bytes = copy_signature.size() + 8;  // flags, and the length of an extension: none
+constexpr std::size_t copy_header_bytes = copy_signature.size() + 8;  // flags and the length of an (absent) extension
 
-// The order of seq is the key's: a sort would read everything before the first row is sent.
+// The index returns rows in order of seq; a sort would read everything before the first row is sent.
 constexpr const char* export_settings =
     "SET search_path = pg_catalog, public, pg_temp;"
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
@@ -45,7 +45,7 @@ std::int64_t export_integer(std::string_view bytes) {
 }
 
 Result<bool> parse_export_row(std::string_view message, bool first, ExportFields& fields) {
-  const Error broken(Errc::unavailable, "reading Postgres: this is no row of a COPY");
+  const Error broken(Errc::unavailable, "reading Postgres: invalid row in a COPY");
   if (first) {
     if (message.size() < copy_header_bytes || !message.starts_with(copy_signature)) return broken;
     message.remove_prefix(copy_header_bytes);
@@ -72,8 +72,8 @@ Result<bool> parse_export_row(std::string_view message, bool first, ExportFields
 
 struct ExportConnection::Impl {
   PGconn* connection = nullptr;
-  char* message = nullptr;  // holds the present row
-  bool at_start = false;    // the next message opens with the header of the COPY
+  char* message = nullptr;  // the current row
+  bool at_start = false;    // the next message begins with the header of the COPY
 
   ~Impl() {
     PQfreemem(message);
@@ -103,9 +103,9 @@ Result<ExportConnection> ExportConnection::open(const std::string& uri) {
     const char* const port = PQport(impl->connection);
     return not_reached({PQerrorMessage(impl->connection), host == nullptr ? "" : host, port == nullptr ? "" : port,
                         PQconnectionNeedsPassword(impl->connection) != 0},
-                       "Of a run of yours: muniment audit export RUN, or muniment event list --run RUN");
+                       "To export a run of yours: muniment audit export RUN, or muniment event list --run RUN");
   }
-  // A login that may not take on the role, or a database without roles, is read as it is.
+  // If the login may not assume the role, or the database has no roles, the login's own rights are used.
   (void)impl->execute("SELECT set_config('role', public.muniment_role('auditor'), false)").ok();
   RETURN_IF_ERROR(impl->execute(export_settings));
   return ExportConnection(std::move(impl));
@@ -131,14 +131,14 @@ Result<bool> ExportConnection::next(ExportFields& fields) {
     }
     const std::string_view message(impl_->message, static_cast<std::size_t>(size));
     ASSIGN_OR_RETURN(const bool is_row, parse_export_row(message, std::exchange(impl_->at_start, false), fields));
-    if (is_row) return true;  // after the trailer comes the end
+    if (is_row) return true;  // the end follows the trailer
   }
 }
 
 Result<std::string> ExportConnection::quoted(const std::string& text) const {
   const std::unique_ptr<char, decltype(&PQfreemem)> literal(
       PQescapeLiteral(impl_->connection, text.data(), text.size()), &PQfreemem);
-  if (!literal) return Error(Errc::invalid_argument, "this cannot be asked of Postgres: " + text);
+  if (!literal) return Error(Errc::invalid_argument, "not a valid string for Postgres: " + text);
   return std::string(literal.get());
 }
 

@@ -1,6 +1,5 @@
-// How an export reads Postgres: one read-only transaction on one snapshot, as the role auditor where the login may take
-// it, each select as a binary COPY whose rows come one by one. No event goes through the daemon. Only
-// connection.cpp knows libpq.
+// Reads Postgres for an export: one read-only transaction on one snapshot, as the role auditor if the login may assume
+// it; each select is a binary COPY that is read row by row. The daemon is not involved. Only connection.cpp uses libpq.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +13,28 @@
 
 namespace muniment::cli {
 
-using ExportFields = std::vector<std::optional<std::string_view>>;  // of one row; nullopt: NULL
+using ExportFields = std::vector<std::optional<std::string_view>>;  // fields of one row; nullopt: NULL
 
-// The fields of one message of a binary COPY, which begins with the COPY's header when it is the `first`; they point
-// into it. False: it is the trailer. Errors: unavailable for what is not one whole row.
+// Parses one message of a binary COPY, which begins with the header if it is the `first`; the fields point into it.
+// Returns false for the trailer. Errors: unavailable unless it is one complete row.
 Result<bool> parse_export_row(std::string_view message, bool first, ExportFields& fields);
 
-// An integer of 2, 4 or 8 bytes as Postgres sends it; 0 for anything else.
+// Decodes an integer of 2, 4 or 8 bytes as sent by Postgres; returns 0 for any other length.
 std::int64_t export_integer(std::string_view bytes);
 
 class ExportConnection {
  public:
-  // Begins the transaction. Errors: unavailable, with Postgres' own words.
+  // Begins the transaction. Errors: unavailable, with the message of Postgres.
   static Result<ExportConnection> open(const std::string& uri);
   ExportConnection(ExportConnection&&) noexcept;
   ExportConnection& operator=(ExportConnection&&) noexcept;
   ~ExportConnection();
 
-  // start once, then next until it says false. Fields live until the next call.
+  // Call start once, then next until it returns false. Fields are valid until the next call.
   Status start(const std::string& select);
   Result<bool> next(ExportFields& fields);
 
-  // A text as SQL writes one.
+  // Returns the text as an SQL literal.
   Result<std::string> quoted(const std::string& text) const;
 
  private:

@@ -12,7 +12,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t written_piece_bytes = 1 << 20;
-// A body of 60 KiB whose every byte is doubled, and the fields around it.
+// A body of 60 KiB with every byte doubled, plus the other fields.
 constexpr std::size_t export_line_bytes_max = 1 << 20;
 
 }  // namespace
@@ -23,7 +23,7 @@ Result<ExportFile> ExportFile::open(const std::string& path, bool resume, Export
   if (path.empty()) return ExportFile({}, Fd());
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | (resume ? 0 : O_EXCL), 0600));
   if (!fd.open() && errno == EEXIST) {
-    return Error(Errc::conflict, path + " is there. Go on with it: --resume; or choose another name");
+    return Error(Errc::conflict, path + " exists. Continue it with --resume, or choose another name");
   }
   if (!fd.open()) return file_error("writing", path, errno);
   ExportFile file(path, std::move(fd));
@@ -33,10 +33,10 @@ Result<ExportFile> ExportFile::open(const std::string& path, bool resume, Export
 
 Error ExportFile::is_of_another(std::string_view why) const {
   return {Errc::invalid_argument,
-          fmt::format("{} is of another export, or of none: {}. Nothing was added to it", path_, why)};
+          fmt::format("{} belongs to another export or is not an export: {}. The file was not changed", path_, why)};
 }
 
-// Lines end with a line feed and hold none: what stands behind the last one was cut.
+// Lines end with a line feed and contain none, so text after the last one is an incomplete line.
 Status ExportFile::take_up(ExportForm form) {
   const std::string_view beginning = export_beginning(form);
   std::string line, piece(written_piece_bytes, '\0');
@@ -56,21 +56,21 @@ Status ExportFile::take_up(ExportForm form) {
       line.clear();
     }
     line += rest;
-    if (line.size() > export_line_bytes_max) return is_of_another("a line of it is too long");
+    if (line.size() > export_line_bytes_max) return is_of_another("a line is too long");
   }
   if (so_far_) written_ = so_far_->last.seq;
   return success();
 }
 
 Status ExportFile::take_line(ExportForm form, std::string_view line) {
-  const bool heading = form == ExportForm::csv && whole_bytes_ == 0;  // looked at already
+  const bool heading = form == ExportForm::csv && whole_bytes_ == 0;  // already checked
   whole_bytes_ += static_cast<std::int64_t>(line.size()) + 1;
   empty_ = false;
   if (heading) return success();
   auto place = place_of_line(form, line);
-  if (!place) return is_of_another("a line of it is no event");
+  if (!place) return is_of_another("a line is not an event");
   if (so_far_ && (place->seq <= so_far_->last.seq || place->log_id != so_far_->last.log_id))
-    return is_of_another(fmt::format("seq {} stands where it does not belong", place->seq));
+    return is_of_another(fmt::format("seq {} is out of order", place->seq));
   if (!so_far_) so_far_.emplace();
   ++so_far_->events;
   const auto seq = static_cast<std::uint64_t>(place->seq);

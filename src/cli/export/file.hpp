@@ -1,5 +1,5 @@
-// Where an export goes: standard output, or a file that can be taken up again after it broke off. Lines are gathered
-// and written in large pieces; what a full disk cut off is known.
+// Output of an export: standard output, or a file that can be resumed after an interruption. Lines are buffered and
+// written in large pieces; a line truncated by a full disk is detected.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@
 
 namespace muniment::cli {
 
-// What a file that is taken up again has, by which it is known whether it is of the same export.
+// Contents of a resumed file, used to check that it belongs to the same export.
 struct ExportedSoFar {
   std::int64_t events = 0;
-  std::uint64_t seq_cubes = 0;  // the sum of seq³, modulo 2^64: sums of runs that take turns are equal
+  std::uint64_t seq_cubes = 0;  // sum of seq³ modulo 2^64; plain sums of interleaved runs can be equal
   ExportPlace last;
 };
 
 class ExportFile {
  public:
-  // `path` empty: standard output. A file that is there is refused unless it is to be taken up again (`resume`): then
-  // it is read, and stays as it is until go_on(). Errors: invalid_argument where it is no export of this form.
+  // An empty `path` means standard output. An existing file is refused unless `resume` is set; then it is read, and not
+  // changed before go_on(). Errors: invalid_argument if it is not an export of this form.
   static Result<ExportFile> open(const std::string& path, bool resume, ExportForm form);
 
-  const std::optional<ExportedSoFar>& so_far() const { return so_far_; }  // nullopt: no event is in it
-  // Removes a line that was cut; what is written from now on comes after the last whole one.
+  const std::optional<ExportedSoFar>& so_far() const { return so_far_; }  // nullopt: the file contains no event
+  // Removes an incomplete last line; further output follows the last complete one.
   Status go_on();
-  bool empty() const { return empty_; }  // nothing, not even a heading, is in it
+  bool empty() const { return empty_; }  // true: the file has no content, not even a heading
 
-  std::string& line() { return buffer_; }  // a line is appended to it, then `took` is called
+  std::string& line() { return buffer_; }  // append a line to it, then call `took`
   Status took(std::int64_t seq);
   Status flush();
-  Status close();                                                   // flushed and, a file, on the disk
-  std::optional<std::int64_t> written() const { return written_; }  // the seq up to which everything is out
+  Status close();                                                   // flushes and, for a file, syncs
+  std::optional<std::int64_t> written() const { return written_; }  // seq up to which all events are written
 
  private:
   ExportFile(std::string path, Fd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
@@ -47,7 +47,7 @@ class ExportFile {
   Fd fd_;
   std::string buffer_;
   std::optional<ExportedSoFar> so_far_;
-  std::int64_t whole_bytes_ = 0;  // of its whole lines
+  std::int64_t whole_bytes_ = 0;  // bytes of the complete lines
   std::optional<std::int64_t> gathered_, written_;
   bool empty_ = true;
 };

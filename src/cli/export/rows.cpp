@@ -16,13 +16,13 @@
 namespace muniment::cli {
 namespace {
 
-// Postgres counts time from 2000-01-01.
+// The epoch of Postgres timestamps is 2000-01-01.
 constexpr std::int64_t postgres_epoch_micros = 946'684'800'000'000;
 constexpr std::string_view csv_heading =
     "seq,log_id,run_no,run_id,run_seq,recorded_at,occurred_at,origin,type,schema_version,step_id,actor,event_id,body_hash,salt,"
     "run_hash,body\n";
 
-// A line of JSONL begins with the seq; then comes the log.
+// A line of JSONL begins with the seq, followed by the log.
 constexpr std::string_view json_opening = "{\"seq\":";
 constexpr std::string_view json_log = ",\"log_id\":\"";
 constexpr std::size_t uuid_text_bytes = 36;
@@ -78,7 +78,7 @@ std::string_view origin_name(std::int64_t value) {
   return names[value >= 1 && value <= 3 ? value : 0];
 }
 
-// RFC 4180: what holds a comma, a quote or a line's end is quoted.
+// RFC 4180: a field with a comma, a quote or a line break is quoted.
 void append_cell(std::string& out, std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
     out += text;
@@ -102,7 +102,7 @@ Status fill_archived(ExportFields& fields, ExportArchive& archive,
   if (fields.size() != column_count || !fields[Column::salt] || fields[Column::body]) return success();
   const std::int64_t number = export_integer(fields[Column::seq].value_or(""));
   ASSIGN_OR_RETURN(const ArchivedBody* const found, archive.find(number));
-  if (found == nullptr) {  // erased since the row was read, or taken away by somebody
+  if (found == nullptr) {  // erased since the row was read, or removed by another party
     ASSIGN_OR_RETURN(const bool erased, is_erased(number));
     if (!erased)
       return Error(
@@ -113,7 +113,7 @@ Status fill_archived(ExportFields& fields, ExportArchive& archive,
   }
   if (view(sha256({*fields[Column::salt], found->body})) != fields[Column::body_hash]) {
     return Error(Errc::corrupt,
-                 fmt::format("the archived body of event {} is not what was hashed: run muniment-verify", number));
+                 fmt::format("the archived body of event {} does not match its hash: run muniment-verify", number));
   }
   fields[Column::body] = found->body;
   return success();
@@ -196,7 +196,7 @@ void ExportRows::append_json(const ExportFields& fields, std::string& out) {
   text_or_null(",\"body_hash\":", body_hash, append_hex);
   text_or_null(",\"salt\":", salt, append_hex);
   text_or_null(",\"run_hash\":", run_hash, append_hex);
-  // The bytes that were hashed, which are JSON.
+  // Writes the hashed bytes, which are JSON.
   out += ",\"body\":";
   out += fields[body] ? *fields[body] : std::string_view("null");
   out += "}\n";

@@ -17,7 +17,7 @@ ImportCrew::~ImportCrew() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-// A connection serves one work after the other.
+// Processes orders one after another on one connection.
 void ImportCrew::serve() {
   std::optional<Client> client;
   while (auto order = orders_.pop()) {

@@ -1,5 +1,5 @@
-// Imports side by side, each on a connection of its own: the daemon commits what several of them send at once. Runs do
-// not depend on each other; what is told of them is told in the order in which they were given.
+// Runs imports in parallel, each on its own connection, so that the daemon can commit their events together. Runs are
+// independent; their results are reported in the order of submission.
 #pragma once
 
 #include <atomic>
@@ -18,12 +18,12 @@
 namespace muniment::cli {
 
 inline constexpr std::size_t import_crew_max = 8;
-inline constexpr std::size_t import_waiting_max = 64;              // works that are given and not told of
-inline constexpr std::size_t import_waiting_bytes_max = 64 << 20;  // of their sources; one that is larger goes alone
+inline constexpr std::size_t import_waiting_max = 64;              // orders submitted and not yet reported
+inline constexpr std::size_t import_waiting_bytes_max = 64 << 20;  // bytes of their sources; a larger source runs alone
 
 class ImportCrew {
  public:
-  // What is told of a work that is done; an error stops the import.
+  // Reports a finished order; an error stops the import.
   using Report = std::function<Status()>;
   using Work = std::function<Report(Client&)>;
 
@@ -32,9 +32,10 @@ class ImportCrew {
   ImportCrew(const ImportCrew&) = delete;
   ImportCrew& operator=(const ImportCrew&) = delete;
 
-  // `bytes` is what the work holds in memory. Waits, and tells, where too much is under way. Errors: those of reports.
+  // Submits an order that holds `bytes` of memory. While too much is in progress, waits and reports. Errors: those of
+  // reports.
   Status add(std::size_t bytes, Work work);
-  // Waits for all of it.
+  // Waits for all orders.
   Status finish();
 
  private:
@@ -53,7 +54,7 @@ class ImportCrew {
   BoundedQueue<Order> orders_{import_waiting_max + 1};
   std::deque<Waiting> waiting_;
   std::size_t bytes_ = 0;
-  std::atomic<bool> stopped_ = false;  // nobody asks any more
+  std::atomic<bool> stopped_ = false;  // the caller has stopped the import
   std::vector<std::thread> threads_;
 };
 

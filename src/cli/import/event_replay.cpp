@@ -69,7 +69,7 @@ Result<bool> EventReplay::record(const json::Value& event, const json::Value& bo
   return false;
 }
 
-// What stands on a manifest that is not here says only what was added to it: without it that would be another context.
+// A manifest based on a manifest that was not imported lists only additions and would describe a different context.
 Result<bool> EventReplay::put_manifest(const json::Value& event, const std::string& old_id,
                                        const std::string& manifest) {
   ASSIGN_OR_RETURN(const json::Document document, json::parse(manifest));
@@ -81,7 +81,7 @@ Result<bool> EventReplay::put_manifest(const json::Value& event, const std::stri
   return true;
 }
 
-// A pointer that leads out of what was imported would stop the run.
+// A pointer to data that was not imported would halt the run.
 Result<bool> EventReplay::record_claim(const json::Value& event, const json::Value& body) {
   json::Writer params = params_for(event);
   params.member("text", body["text"].string_or("")).key("pointers").begin_array();
@@ -106,7 +106,7 @@ Result<bool> EventReplay::record_evidence(const json::Value& event, const json::
   return true;
 }
 
-// Both are of a claim's run, which these methods find by the claim.
+// These methods find the run by the claim.
 Result<bool> EventReplay::link_evidence(const json::Value& event, const json::Value& body) {
   const std::string claim = ids_.find(body["claim_id"].string_or(""));
   const std::string evidence = ids_.find(body["evidence_id"].string_or(""));
@@ -182,7 +182,7 @@ Status EventReplay::recorded(std::string_view method, json::Writer& params, cons
   return success();
 }
 
-// The pointer as this run has it; empty where it leads to something that was not imported.
+// Returns the pointer translated to this run; empty if its target was not imported.
 std::string EventReplay::here(const std::string& pointer) const {
   const bool may_lead_here = pointer.starts_with("artifact://") || pointer.starts_with("manifest://");
   std::string now = may_lead_here ? ids_.rewrite(pointer) : std::string();

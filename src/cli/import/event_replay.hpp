@@ -1,6 +1,5 @@
-// Events of another log, recorded once more in a run of this one: what only the daemon writes goes through its methods
-// where they can say the same, and ids that they give anew are replaced in what follows. Shared by the import of a
-// bundle and of an export.
+// Replays events of another log in a run of this log. Events that only the daemon writes are recreated with its methods
+// where possible, and their new ids replace the old ones in later events. Shared by the imports of bundles and exports.
 #pragma once
 
 #include <string>
@@ -13,34 +12,34 @@
 
 namespace muniment::cli {
 
-// Those of the members of `body` that are named, as they were written.
+// Returns the named members of `body` with their original text.
 void copy_known(json::Writer& out, const json::Value& body, std::initializer_list<std::string_view> names);
 
-// When an event of another log occurred: as it says itself, or when it was recorded there.
+// Returns the time of an event of another log: its occurred_at, otherwise its recorded_at.
 std::string when_of(const json::Value& event);
 
 class EventReplay {
  public:
-  // `key` and an event's run_seq make its idempotency key: a replay that broke off goes on.
+  // `key` and the run_seq of an event form its idempotency key, so that an interrupted replay can be repeated.
   EventReplay(Client& client, std::string run_id, std::string old_run, std::string key)
       : client_(client), run_id_(std::move(run_id)), key_(std::move(key)), ids_(std::move(old_run), run_id_) {}
 
   BundleIds& ids() { return ids_; }
 
-  // A client's event as an item of event.append: its ids are this run's, and what was conditional on the other run's
-  // state is so no longer. Without an occurred_at it occurred when it was recorded.
+  // Returns a client's event as an item of event.append, with the ids of this run and without conditions on the state
+  // of the other run. If occurred_at is missing, recorded_at replaces it.
   std::string item(const json::Value& event, const json::Value& body, std::string* rewritten_body = nullptr) const;
 
-  // Once a patch did not come a later one may lean on what it made. The fold passes over such a patch, and the daemon
-  // takes none: each that may be one is sent by itself. `lost_patch` says that one did not come.
+  // After a missing patch, later patches may not apply. The fold skips such a patch and the daemon refuses it, so from
+  // then on each patch is sent separately. `lost_patch` reports a missing patch.
   void lost_patch() { patch_is_gone_ = true; }
   bool may_not_apply(const json::Value& event, const json::Value& body);
-  Result<bool> append_patch(const std::string& item);  // true: it applied, and is in the log
+  Result<bool> append_patch(const std::string& item);  // true: applied and recorded
 
-  // Claims, what became of them, evidence and its links, commands, annotations. False: nothing was recorded, since it
-  // leads out of what was imported, or is of another type.
+  // Recreates claims, decisions, evidence, links, commands and annotations. Returns false and records nothing if the
+  // event refers to data that was not imported or has another type.
   Result<bool> record(const json::Value& event, const json::Value& body);
-  // False: nothing was recorded, since the manifest that it stands on was not.
+  // Returns false and records nothing if the base manifest was not imported.
   Result<bool> put_manifest(const json::Value& event, const std::string& old_id, const std::string& manifest);
 
  private:
@@ -60,7 +59,7 @@ class EventReplay {
   const std::string run_id_;
   const std::string key_;
   BundleIds ids_;
-  bool patch_is_gone_ = false;  // a state.patched of this run, or the artifact that holds its patch
+  bool patch_is_gone_ = false;  // a state.patched of this run, or the artifact with its patch, is missing
 };
 
 }  // namespace muniment::cli

@@ -8,7 +8,7 @@
 namespace muniment::cli {
 namespace {
 
-// A request nests its bodies in six levels of its own.
+// A request adds six levels of nesting around a body.
 constexpr std::size_t raw_levels_max = 48;
 constexpr std::size_t imported_name_bytes_max = 256;
 constexpr std::size_t goal_bytes_max = 1'000;

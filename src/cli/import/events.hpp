@@ -1,5 +1,5 @@
-// What a format's translation makes of one trace: a run and its events, nothing sent yet. Translations
-// are pure functions of the source's bytes; record.hpp sends what they made, and tests look at it.
+// Result of translating one trace: a run and its events, not yet sent. Translations are pure functions of the source's
+// bytes; record.hpp sends the result, and tests inspect it.
 #pragma once
 
 #include <initializer_list>
@@ -14,7 +14,7 @@
 
 namespace muniment::cli {
 
-// Said where a trace names no model or provider: nothing is guessed.
+// Used if a trace names no model or provider, instead of a guess.
 inline constexpr std::string_view unknown_model = "unknown";
 
 struct ImportedRun {
@@ -23,34 +23,33 @@ struct ImportedRun {
   std::vector<std::pair<std::string, std::string>> labels = {};
   std::string external_id = {};
   std::vector<ImportedEvent> events = {};
-  std::string submission = {};  // a patch, kept as an artifact; empty: none
+  std::string submission = {};  // patch stored as an artifact; empty: none
   RunEnd end = {};
 };
 
-// The parameters of run.start.
+// Returns the parameters of run.start.
 std::string start_params(const ImportedRun& run, const SourceFile& source, std::string_view format);
 
-// JSON on one line. Sources are often indented, and a request is one line.
+// Returns the JSON on one line, since sources are often indented and a request is one line.
 std::string one_line_json(const json::Value& value);
 
-// A value of the source inside a body: as it is, or, where it is nested so deeply that the request
-// around it would not be accepted, as the text of it.
+// Writes a value of the source into a body: unchanged, or as a string if it is nested too deeply for a request.
 void write_value(json::Writer& body, const json::Value& value);
 
-// The members of `object` that `placed` does not name, as "x_source". False: there are none, and
-// nothing is written. null says nothing and is left out.
+// Writes the members of `object` that `placed` does not name as "x_source"; null members are left out. Returns false
+// and writes nothing if there are none.
 bool write_rest(json::Writer& body, const json::Value& object, std::span<const std::string_view> placed);
 inline bool write_rest(json::Writer& body, const json::Value& object, std::initializer_list<std::string_view> placed) {
   return write_rest(body, object, std::span(placed.begin(), placed.size()));
 }
 
-// A content part: {"type":"text","content":…} or {"type":"reasoning",…}.
+// Writes a content part: {"type":"text","content":…} or {"type":"reasoning",…}.
 void write_part(json::Writer& body, std::string_view type, std::string_view text);
 
-// A name as a schema wants it: 1 to 256 bytes.
+// Returns a name of 1 to 256 bytes, as the schemas require.
 std::string name_or(std::string_view name, std::string_view fallback);
 
-// What stands in the string, as an object where it is the text of one: tool arguments come this way.
+// Writes the string, or the object if the string is the text of one, as in tool arguments.
 void write_arguments(json::Writer& body, const json::Value& arguments);
 
 }  // namespace muniment::cli

@@ -38,7 +38,7 @@ void count(ForecastRun& run, const ImportedEvent& event) {
   if (event.body.size() > limits::event_body_bytes_max) ++run.long_events;
 }
 
-// A run and the runs that it starts, as an import would carry the actions out.
+// A run and its child runs, as an import would record them.
 class ForecastTree {
  public:
   ForecastTree(const ImportedRun& head, std::string name, std::string sha256)
@@ -194,7 +194,7 @@ Status forecast_traces(const std::string& path, const ForecastReader& reader) {
   return success();
 }
 
-// What only its own daemon can say of a run is left out by the import; here it is counted all the same.
+// Events that only the original daemon may write are counted here although the import leaves them out.
 Status forecast_log(const std::string& path, const ForecastReader& reader) {
   RETURN_IF_ERROR(refuse_other_format(path, log_format));
   ASSIGN_OR_RETURN(RecordReader records, RecordReader::open_lines(path));
@@ -208,8 +208,7 @@ Status forecast_log(const std::string& path, const ForecastReader& reader) {
     const json::Value event = document ? document->root() : json::Value();
     const std::string run_id = event["run_id"].string_or(""), type = event["type"].string_or("");
     if (run_id.empty() || type.empty()) {
-      reader.complain(record ? (*record)->line : 0,
-                      document ? "this is no event of an export" : document.error().message);
+      reader.complain(record ? (*record)->line : 0, document ? "not an event of an export" : document.error().message);
       continue;
     }
     if (run_id == log_run_id) continue;

@@ -1,4 +1,4 @@
-// What an import would record, worked out from the file alone: nothing is sent, and no daemon is needed.
+// Computes what an import would record from the file alone, without a daemon.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace muniment::cli {
 using TranslateRecord = Result<ImportedRun> (*)(const json::Value& record);
 
 struct ForecastRun {
-  std::string run_id;  // jsonl: as the export has it; where it is taken the import chooses another
+  std::string run_id;  // format jsonl: id in the export; an import chooses another if it is taken
   std::string agent = {};
   std::string goal = {};
-  std::string outcome = {};  // empty: the run goes on in its parent's file
-  std::uint64_t line = 0;    // in which its record begins; 0: it is the whole file, or all over it
-  std::map<std::string, std::uint64_t> events = {};  // by type, with its start and its end
-  std::uint64_t long_events = 0;  // of them, whose long texts become artifacts, each with an event of its own
+  std::string outcome = {};  // empty: the run continues in its parent's file
+  std::uint64_t line = 0;    // first line of its record; 0: the run is the whole file or spread over it
+  std::map<std::string, std::uint64_t> events = {};  // by type, including its start and end
+  std::uint64_t long_events = 0;  // of these, events with long texts that become artifacts with an event each
 };
 
 struct ForecastReader {
@@ -29,7 +29,7 @@ struct ForecastReader {
   std::function<void(std::uint64_t line, const std::string& message)> complain;  // line 0: the file
 };
 
-// `translate`: of a format that is read record by record, otherwise nullptr. Errors: those of reading the file.
+// `translate`: translation of a format with records, otherwise nullptr. Errors: those of reading the file.
 Status forecast_import(const std::string& path, std::string_view format, TranslateRecord translate,
                        const ForecastReader& reader);
 

@@ -10,11 +10,11 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t guessed_records_max = 200;  // of a file, before it is said what it is
+constexpr std::size_t guessed_records_max = 200;  // records examined to detect the format
 
 struct FoundFormats {
-  std::vector<std::string_view> formats;  // in the order in which they were met
-  bool is_empty = true;                   // no record at all
+  std::vector<std::string_view> formats;  // in order of first appearance
+  bool is_empty = true;                   // true: no record
 };
 
 }  // namespace
@@ -61,7 +61,7 @@ namespace {
 
 Result<FoundFormats> found_formats(const std::string& path) {
   FoundFormats found;
-  // A session's first lines may be broken, or say nothing of their format.
+  // The first lines of a session may be invalid or not show their format.
   for (const auto open : {&RecordReader::open, &RecordReader::open_lines}) {
     ASSIGN_OR_RETURN(RecordReader reader, open(path));
     for (std::size_t looked = 0; looked < guessed_records_max && reader.goes_on(); ++looked) {
@@ -86,8 +86,7 @@ Result<std::string_view> sniffed_format(const std::string& path) {
   ASSIGN_OR_RETURN(const FoundFormats found, found_formats(path));
   if (!found.formats.empty()) return found.formats.front();
   if (found.is_empty) return Error(Errc::invalid_argument, std::string(no_record));
-  return Error(Errc::invalid_argument,
-               "this looks like none of the formats that are known. If it is one, name it: --format");
+  return Error(Errc::invalid_argument, "unknown format. If it is a supported format, name it with --format");
 }
 
 Status refuse_other_format(const std::string& path, std::string_view format) {
@@ -95,12 +94,12 @@ Status refuse_other_format(const std::string& path, std::string_view format) {
   if (std::ranges::find(found.formats, format) != found.formats.end()) return success();
   if (found.is_empty) return Error(Errc::invalid_argument, std::string(no_record));
   if (found.formats.empty()) {
-    return Error(Errc::invalid_argument, fmt::format("this is no {}: none of its first {} lines looks like one of it",
+    return Error(Errc::invalid_argument, fmt::format("this is not {}: none of the first {} lines has that format",
                                                      format, guessed_records_max));
   }
   const std::string_view other = found.formats.front();
   return Error(Errc::invalid_argument,
-               fmt::format("this is no {}; it looks like {} (--format {})", format, other, other));
+               fmt::format("this is not {}; it looks like {} (--format {})", format, other, other));
 }
 
 }  // namespace muniment::cli

@@ -15,13 +15,13 @@ namespace muniment::cli {
 ImportRecorder::ImportRecorder(Client& client, std::string run_id, std::string source_sha256)
     : client_(client), run_id_(std::move(run_id)), source_(std::move(source_sha256)) {}
 
-// Asked first whether it is there, the daemon would look it up twice: most are not.
+// Starts the run without a lookup before, since most runs do not exist yet.
 Result<bool> ImportRecorder::start(const std::string& params) {
   const auto answer = client_.call("run.start", params);
   started_ = answer.ok();
   if (answer) return true;
   if (answer.error().code != Errc::conflict) return answer.error();
-  // It has ended, or it is somebody else's.
+  // The run has ended or belongs to another user.
   const auto known = client_.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(run_id_)));
   return known ? Result<bool>(false) : answer.error();
 }
@@ -40,7 +40,7 @@ Result<ImportedArtifact> ImportRecorder::put(const std::string& step_id, const s
 }
 
 Status ImportRecorder::append(std::size_t place, const std::vector<ImportedEvent>& events) {
-  // Below a line's limit, with room for what stands around the events.
+  // Below the limit of a request line, with room for the rest of the request.
   constexpr std::size_t bytes_max = limits::request_line_bytes_max - 4096;
   std::string list;
   std::size_t count = 0;
@@ -79,7 +79,8 @@ Status ImportRecorder::send(const std::string& events, std::size_t count) {
                                                             json::quote(run_id_), events)));
   const json::Value receipts = answer.result()["receipts"];
   if (receipts.size() != count) {
-    return Error(Errc::system_error, fmt::format("{} events were sent, {} receipts came back", count, receipts.size()));
+    return Error(Errc::system_error,
+                 fmt::format("{} events were sent but {} receipts were returned", count, receipts.size()));
   }
   events_ += count;
   for (const json::Value receipt : receipts) {
@@ -106,9 +107,9 @@ Status ImportRecorder::end(const RunEnd& end) {
 
 Error ImportRecorder::broke_off(Error error) {
   if (!started_ || is_transient(error.code)) return error;
-  // What this says matters more than whether it could be written, too.
-  (void)end({std::string(unknown_end), "imported in part: " + preview(error.message, 1'000)}).ok();
-  error.message += fmt::format(" (run {} is imported in part)", run_id_);
+  // A failure here is ignored, since the original error matters more.
+  (void)end({std::string(unknown_end), "partly imported: " + preview(error.message, 1'000)}).ok();
+  error.message += fmt::format(" (run {} is partly imported)", run_id_);
   return error;
 }
 

@@ -1,4 +1,4 @@
-// Sends what an importer found to the daemon.
+// Sends the results of an importer to the daemon.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace muniment::cli {
 
-// How many events a run has in the log when it ends, by the answer of run.end: its start, what was sent,
-// artifact.stored and the end. A snapshot that the daemon takes afterwards is none of them.
+// Counts the events of a run at its end, from the reply to run.end: the start, the sent events, artifact.stored and the
+// end. A snapshot taken by the daemon afterwards does not count.
 std::uint64_t events_upto(const Message& end);
 
 class ImportRecorder : public ImportSink {
  public:
-  // Ids are made of the source's hash, so that repeating an import that broke off completes it.
+  // Ids are derived from the hash of the source, so that repeating an interrupted import completes it.
   ImportRecorder(Client& client, std::string run_id, std::string source_sha256);
 
   Result<bool> start(const std::string& params) override;
@@ -24,14 +24,14 @@ class ImportRecorder : public ImportSink {
   Status append(std::size_t place, const std::vector<ImportedEvent>& events) override;
   Status end(const RunEnd& end) override;
 
-  // After an error: what is there of the run says that it is a part, unless the same import may complete it
-  // (a transient error). Answers the error.
+  // Marks the run as partly imported after an error, unless a retry may complete it (a transient error). Returns the
+  // error.
   Error broke_off(Error error);
 
   const std::string& run_id() const { return run_id_; }
   std::uint64_t events() const {
     return events_;
-  }  // in the log, up to its end; of a run that has not ended, those that were sent
+  }  // events in the log up to the end of the run; before its end, the events sent
   std::uint64_t artifacts() const { return artifacts_; }
 
  private:
@@ -41,12 +41,12 @@ class ImportRecorder : public ImportSink {
   Client& client_;
   std::string run_id_;
   std::string source_;
-  bool started_ = false;  // by this import, and not ended
+  bool started_ = false;  // started by this import and not ended
   std::uint64_t events_ = 0;
   std::uint64_t artifacts_ = 0;
 };
 
-// A whole translated run. False: it was there already, and nothing was done.
+// Records a translated run. Returns false if it is already imported.
 Result<bool> record_run(ImportRecorder& recorder, const ImportedRun& run, const SourceFile& source,
                         std::string_view format);
 

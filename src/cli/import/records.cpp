@@ -19,10 +19,10 @@ std::uint64_t lines_in(std::string_view text) {
   return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-// Where a JSON value ends, byte by byte: only strings and brackets matter for that.
+// Finds the end of a JSON value byte by byte; only strings and brackets matter.
 class Extent {
  public:
-  // True with the byte that ends the value; a scalar ends before `c`.
+  // Returns true for the byte that ends the value; a scalar ends before `c`.
   bool ends_with(char c) {
     if (in_string_) {
       if (escaped_)
@@ -71,7 +71,7 @@ Result<bool> RecordReader::more() {
   return got > 0;
 }
 
-// Seldom, so that a byte is moved once at most.
+// Compacts rarely, so that each byte is moved at most once.
 void RecordReader::drop_taken() {
   if (at_ < buffer_.size() / 2) return;
   base_ += static_cast<std::int64_t>(at_);
@@ -91,8 +91,8 @@ Result<bool> RecordReader::at_end() {
   }
 }
 
-// An object that ends in the line in which it begins is the first line of a JSONL file; one that does not
-// is the first of several that are written over many lines, or the only one.
+// An object that ends on its first line begins a JSONL file; otherwise the file is a sequence of objects of several
+// lines.
 Status RecordReader::begin() {
   RETURN_IF_ERROR(at_end());
   if (std::string_view(buffer_).substr(at_).starts_with(byte_order_mark)) at_ += byte_order_mark.size();
@@ -108,7 +108,7 @@ Status RecordReader::begin() {
   }
   if (buffer_[at_] != '{') {
     broken_ = true;
-    return wrong(Errc::invalid_argument, line_, "this is no JSON: neither a list nor an object begins here");
+    return wrong(Errc::invalid_argument, line_, "not JSON: expected a list or an object");
   }
   ASSIGN_OR_RETURN(const std::size_t end, value_end());
   const std::string_view first(buffer_.data() + at_, end - at_);
@@ -157,7 +157,7 @@ Result<std::size_t> RecordReader::line_end() {
   }
 }
 
-// The rest of a line that is too long, without keeping it.
+// Skips the rest of an overlong line.
 Status RecordReader::skip_line() {
   for (;;) {
     const std::size_t end = buffer_.find('\n', at_);
@@ -203,10 +203,10 @@ Result<std::optional<TraceRecord>> RecordReader::next_in_list() {
   }
   if (buffer_[at_] == ']') {
     ++at_;
-    broken_ = true;  // whatever follows
+    broken_ = true;  // independent of the rest of the file
     ASSIGN_OR_RETURN(const bool done, at_end());
     if (done) return std::optional<TraceRecord>();
-    return wrong(Errc::invalid_argument, line_, "something follows the list's end");
+    return wrong(Errc::invalid_argument, line_, "unexpected data after the end of the list");
   }
   ASSIGN_OR_RETURN(TraceRecord record, take_value());
   if (record.text.empty()) {

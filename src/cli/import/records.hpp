@@ -1,6 +1,6 @@
-// A file of traces, one record at a time: the elements of a JSON list, the lines of a JSONL file, or one
-// object after another. Memory is bounded by the largest record and not by the file. Whether a record is
-// JSON is not judged here: where it ends, and in which line it begins, is.
+// Reads a file of traces record by record: the elements of a JSON list, the lines of a JSONL file, or a sequence of
+// objects. Memory is bounded by the largest record. It finds the beginning and end of each record but does not check
+// that it is valid JSON.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@
 namespace muniment::cli {
 
 inline constexpr std::size_t import_record_bytes_max = 256 << 20;
-inline constexpr std::string_view no_record = "there is nothing in it";  // of a file without a record
+inline constexpr std::string_view no_record = "the file is empty";  // error for a file without a record
 
 struct TraceRecord {
-  std::string_view text;     // until the next record is asked for
+  std::string_view text;     // valid until the next record is read
   std::uint64_t number = 0;  // from 1
-  std::uint64_t line = 0;    // in which it begins, from 1
-  std::int64_t offset = 0;   // of its first byte
+  std::uint64_t line = 0;    // line of its first byte, from 1
+  std::int64_t offset = 0;   // offset of its first byte
 };
 
 class RecordReader {
  public:
   enum class Form : std::uint8_t { unknown, list, lines, objects };
 
-  // Errors: what opening a file gives; invalid_argument for what is no regular file.
+  // Errors: those of opening a file; invalid_argument if it is not a regular file.
   static Result<RecordReader> open(const std::string& path);
-  // Every line that is not empty is a record, whatever stands in it.
+  // Treats every nonempty line as a record, whatever its content.
   static Result<RecordReader> open_lines(const std::string& path);
 
-  // nullopt: there is no further record. Errors, which name the line: invalid_argument where the file ends
-  // inside a record or is none of the three forms, too_large for a record over import_record_bytes_max.
-  // After an error that ends nothing (`goes_on`) the next record can be asked for.
+  // Returns the next record; nullopt at the end. Errors, with the line: invalid_argument if the file ends inside a
+  // record or has none of the three forms; too_large for a record over import_record_bytes_max. After an error with
+  // `goes_on`, the next record can be read.
   Result<std::optional<TraceRecord>> next();
   bool goes_on() const { return !broken_; }
 
@@ -45,14 +45,14 @@ class RecordReader {
  private:
   RecordReader(std::string path, RegularFile file) : path_(std::move(path)), file_(std::move(file)) {}
 
-  Result<bool> more();    // reads on; false at the file's end
-  Result<bool> at_end();  // skips white space; true where nothing is left
-  Status begin();         // finds out the form
+  Result<bool> more();    // reads more; false at the end of the file
+  Result<bool> at_end();  // skips white space; true at the end of the file
+  Status begin();         // detects the form
   Result<std::optional<TraceRecord>> next_line();
   Result<std::optional<TraceRecord>> next_in_list();
   Result<TraceRecord> take_value();
-  Result<std::size_t> value_end();  // past the value that begins at at_
-  Result<std::size_t> line_end();   // the next line feed, or the file's end
+  Result<std::size_t> value_end();  // end of the value that begins at at_
+  Result<std::size_t> line_end();   // the next line feed or the end of the file
   Status skip_line();
   void drop_taken();
   Error wrong(Errc code, std::uint64_t line, std::string what);
@@ -62,9 +62,9 @@ class RecordReader {
   Form form_ = Form::unknown;
   bool broken_ = false;
   std::string buffer_;
-  std::int64_t base_ = 0;   // of buffer_ in the file
-  std::size_t at_ = 0;      // in buffer_: what is not read yet
-  std::uint64_t line_ = 1;  // that at_ is in
+  std::int64_t base_ = 0;   // offset of buffer_ in the file
+  std::size_t at_ = 0;      // start of the unread part of buffer_
+  std::uint64_t line_ = 1;  // line number of at_
   std::uint64_t records_ = 0;
 };
 

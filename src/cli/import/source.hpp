@@ -1,5 +1,5 @@
-// What an importer turns a foreign trace into: a list of things to record, turn by turn. The
-// importer decides what; the recorder (record.hpp) sends it, and tests keep it in memory.
+// Defines the output of importers: events and run actions, turn by turn. The recorder (record.hpp) sends them; tests
+// keep them in memory.
 #pragma once
 
 #include <cstdint>
@@ -18,62 +18,61 @@ struct ImportedArtifact {
 };
 
 struct ImportedEvent {
-  std::string kind;  // with its place, it makes the event's id: "answer", "observation"
+  std::string kind;  // forms the event id together with its place: "answer", "observation"
   std::string type;
   std::string step_id;  // empty: none
-  std::string
-      body;  // JSON on one line; of any size where the sink is a recorder, which keeps what is large as artifacts
-  std::string occurred_at = {};  // RFC 3339; empty: the source does not say
+  std::string body;     // JSON on one line; of any size for a recorder, which stores large content as artifacts
+  std::string occurred_at = {};  // RFC 3339; empty: unknown
 };
 
-// What is to be done next, in this order, for a source that is several runs.
+// The next action for a source of several runs, in order.
 struct RunAction {
   enum class Kind : std::uint8_t { event, start_child, end_child };
   Kind kind = Kind::event;
-  std::string child = {};    // whose run it is: empty, the source's own; else the child's key, as in a run id
-  ImportedEvent event = {};  // event: its body may be of any size
-  std::string parent = {};   // start_child: the key of the run that starts it; empty, the source's own
-  std::string agent = {};    // start_child: what the child is called
+  std::string child = {};  // run of the action: empty for the main run, otherwise the key of the child as in its run id
+  ImportedEvent event = {};  // kind event; the body may have any size
+  std::string parent = {};   // start_child: key of the parent run; empty: the main run
+  std::string agent = {};    // start_child: name of the child's agent
   std::string goal = {};     // start_child
-  std::string call_id = {};  // start_child: the parent's call that started it, where it is known
+  std::string call_id = {};  // start_child: call of the parent that started it, if known
   std::string outcome = {};  // end_child: success, failure, unknown
   std::string summary = {};  // end_child; empty: none
 };
 
-// A whole file, or one record of a file that holds several.
+// A whole file or one record of a file.
 struct SourceFile {
-  std::string name;    // without folder and extension
-  std::string sha256;  // of `text`, hexadecimal
+  std::string name;    // file name without folder and extension
+  std::string sha256;  // hash of `text`, hexadecimal
   std::string_view text;
 };
 
 inline constexpr std::string_view importer_name = "muniment " MUNIMENT_VERSION;
 
-// The id that a source always gets: its name, then the start of its hash.
+// Returns the run id of a source: its name and the start of its hash.
 std::string imported_run_id(const SourceFile& file);
 
-// How a run, a step or a call ended of which the source does not say it.
+// Outcome of a run, a step or a call that the source does not give.
 inline constexpr std::string_view unknown_end = "unknown";
-// A step is how a translation cuts a trace: no source says how one went.
+// Steps are defined by the translation, so no source gives their outcome.
 inline constexpr const char* unknown_step_end = R"({"status":"unknown"})";
 
 struct RunEnd {
   std::string outcome;  // success, failure, unknown
   std::string summary;
-  std::string usage = {};  // JSON: what the source counts for the whole run and no call; empty: nothing
+  std::string usage = {};  // JSON: usage that the source counts only for the whole run; empty: none
 };
 
-// Where an import goes. Everything is named by the source's own hash and place, so that the same
-// source twice adds nothing.
+// Target of an import. All ids are derived from the hash of the source and the place, so that importing the same source
+// twice adds nothing.
 class ImportSink {
  public:
   virtual ~ImportSink() = default;
 
-  // run.start. False: the run is there and complete; nothing is left to do.
+  // Calls run.start. Returns false if the run is already complete.
   virtual Result<bool> start(const std::string& params) = 0;
   virtual Result<ImportedArtifact> put(const std::string& step_id, const std::string& mime_type,
                                        std::string_view bytes) = 0;
-  // In one commit; `place` is the turn, so that ids are unique.
+  // Appends the events in one commit; `place` is the turn, which makes ids unique.
   virtual Status append(std::size_t place, const std::vector<ImportedEvent>& events) = 0;
   virtual Status end(const RunEnd& end) = 0;
 };

@@ -9,7 +9,7 @@
 namespace muniment::cli {
 namespace {
 
-// What is large without a long string in it becomes one artifact of JSON.
+// A large value without a long string becomes one JSON artifact.
 constexpr std::size_t json_bytes_max = 64 * 1024;
 
 class BodyShrinker {
@@ -38,8 +38,9 @@ class BodyShrinker {
     }
     std::string text = std::move(out.end_object()).text();
     if (text.size() <= sent_body_bytes_max) return text;
-    return Error(Errc::too_large, fmt::format("a {} is {} bytes even with its long texts kept as artifacts, limit {}",
-                                              event_.type, grouped(text.size()), grouped(sent_body_bytes_max)));
+    return Error(Errc::too_large,
+                 fmt::format("a {} has {} bytes even with its long texts stored as artifacts, limit {}", event_.type,
+                             grouped(text.size()), grouped(sent_body_bytes_max)));
   }
 
  private:
@@ -65,8 +66,8 @@ class BodyShrinker {
     return success();
   }
 
-  // Where a schema is closed a string stays a string: the pointer to what it said. Elsewhere (`is_open`) it is
-  // a reference, and what is large without it is one too.
+  // In a closed schema a long string is replaced by a string, the pointer to the artifact. In an open one (`is_open`)
+  // it becomes a reference, as do other large values.
   Status write_plain(json::Writer& out, const json::Value& value, bool is_open) {
     if (!is_long(value)) {
       out.raw(value.source());
@@ -100,7 +101,7 @@ class BodyShrinker {
     return success();
   }
 
-  // Of a content part it keeps type, id and name.
+  // A content part keeps its type, id and name.
   Status write_reference(json::Writer& out, const json::Value& value, const json::Value& part) {
     const auto string = value.as_string();
     const std::string bytes = string ? *string : std::string(value.source());

@@ -1,5 +1,5 @@
-// Bodies too large for one request. The daemon moves long content parts of an append into artifacts by itself
-// (spill); what would not fit the request's line is moved before.
+// Shrinks bodies that are too large for one request. The daemon moves long content parts of an append to artifacts
+// itself (spill); content that does not fit a request line is moved here first.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace muniment::cli {
 
-// A body over this is shrunk before it is sent: with what stands around it, it fits a line.
+// A larger body is shrunk before it is sent; the limit leaves room for the rest of the request line.
 inline constexpr std::size_t sent_body_bytes_max = 256 * 1024;
 
-// The event's body with every long text of it stored by `sink` and replaced by a reference, as the daemon's
-// spill would. Errors: the sink's; invalid_argument for a body that is no JSON; too_large where even so it is.
+// Returns the body with every long text stored by `sink` and replaced by a reference, like the daemon's spill. Errors:
+// those of the sink; invalid_argument if the body is not JSON; too_large if the result is still too large.
 Result<std::string> shrink_body(ImportSink& sink, const std::string& run_id, const ImportedEvent& event);
 
 }  // namespace muniment::cli

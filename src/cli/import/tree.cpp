@@ -67,7 +67,7 @@ Status RunTree::flush_all() {
   return success();
 }
 
-// What the parent's run holds goes before: its call is the parent of the child.
+// Flushes the parent's events first, since they contain the call that started the child.
 Status RunTree::start_child(const RunAction& action) {
   Target& parent = target(action.parent);
   RETURN_IF_ERROR(flush(parent));

@@ -1,5 +1,5 @@
-// A run and the runs that it started, recorded side by side: what a translation asks for, action by action, becomes
-// batches of events, and a child run begins and ends where its parent's events say so.
+// Records a run and its child runs: groups the actions of a translation into batches of events, and starts and ends
+// each child run at the corresponding place among its parent's events.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,35 @@ namespace muniment::cli {
 
 struct ImportedChild {
   std::string run_id;
-  std::string parent;        // its run
-  bool added = false;        // false: it was there already
-  std::uint64_t events = 0;  // as of ImportRecorder
+  std::string parent;        // run id of the parent
+  bool added = false;        // false: already imported
+  std::uint64_t events = 0;  // as counted by ImportRecorder
   std::uint64_t artifacts = 0;
 };
 
 class RunTree {
  public:
-  // Runs are named by `name` and the hash; `format` is what run.started says of them.
+  // Run ids consist of `name` and the hash; `format` is stored in run.started.
   RunTree(Client& client, std::string name, std::string sha256, std::string_view format);
 
-  // False: the run is there and complete; nothing is left to do.
+  // Returns false if the run is already complete.
   Result<bool> start(const ImportedRun& head);
-  // Empties `actions`. Events wait in batches, of which all together hold tree_bytes_max at most.
+  // Empties `actions`. Events are buffered in batches of at most tree_bytes_max in total.
   Status carry_out(std::vector<RunAction>& actions);
-  // The source's own run, once its children have ended.
+  // Ends the main run after its children have ended.
   Status end(const RunEnd& end);
-  // ImportRecorder::broke_off of the source's own run.
+  // Calls ImportRecorder::broke_off for the main run.
   Error broke_off(Error error) { return root_->recorder.broke_off(std::move(error)); }
 
   const std::string& run_id() const { return root_->recorder.run_id(); }
-  std::uint64_t events() const { return root_->recorder.events(); }  // of the source's own run …
+  std::uint64_t events() const { return root_->recorder.events(); }  // events of the main run …
   std::uint64_t artifacts() const { return root_->recorder.artifacts(); }
   const std::vector<ImportedChild>& children() const {
     return ended_;
-  }  // … and of its children, in the order of their ends
+  }  // … and of its children, in order of their ends
 
  private:
-  // A run, and what waits to be appended to it.
+  // A run and its pending events.
   struct Target {
     Target(Client& client, std::string run_id, const std::string& sha256)
         : recorder(client, std::move(run_id), sha256) {}
@@ -53,7 +53,7 @@ class RunTree {
     std::vector<ImportedEvent> batch;
     std::size_t bytes = 0;
     std::string parent;
-    bool wanted = true;  // false: this child is there already
+    bool wanted = true;  // false: this child is already imported
   };
 
   Target& target(const std::string& child) { return child.empty() ? *root_ : *children_.at(child); }
@@ -69,7 +69,7 @@ class RunTree {
   const std::string sha256_;
   const std::string_view format_;
   std::unique_ptr<Target> root_;
-  std::map<std::string, std::unique_ptr<Target>> children_;  // that are open
+  std::map<std::string, std::unique_ptr<Target>> children_;  // open child runs
   std::size_t bytes_ = 0;                                    // in all batches
   std::vector<ImportedChild> ended_;
 };

@@ -17,7 +17,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t piece_bytes = 256 * 1024;
-// Twice as long in JSON, it still fits a request's line.
+// Even doubled by JSON escapes, such a text fits a request line.
 constexpr std::int64_t document_line_bytes_max = 480 * 1024;
 constexpr std::size_t sample_bytes = 8 * 1024;
 
@@ -30,7 +30,7 @@ FileCandidate without(Fate fate, std::string why) {
 
 bool is_same(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
-// UTF-16 and UTF-32 are full of NULs and still text: said by a mark, or by NULs that keep to one side of each pair.
+// UTF-16 and UTF-32 text contains NULs: detected by a byte order mark, or by NULs on only one side of each byte pair.
 bool may_be_wide(std::string_view sample) {
   if (sample.starts_with("\xff\xfe") || sample.starts_with("\xfe\xff")) return true;
   std::size_t nuls[2] = {0, 0};
@@ -38,7 +38,7 @@ bool may_be_wide(std::string_view sample) {
   return std::max(nuls[0], nuls[1]) > sample.size() / 4 && std::min(nuls[0], nuls[1]) < sample.size() / 64;
 }
 
-// Why the bytes are no text; empty where they may be.
+// Returns why the bytes are not text; empty if they may be text.
 std::string why_binary(std::string_view sample) {
   if (sample.starts_with("%PDF-")) return {};
   const bool nul = sample.find('\0') != std::string_view::npos;
@@ -48,7 +48,7 @@ std::string why_binary(std::string_view sample) {
   return nul && !may_be_wide(sample) ? "binary" : "";
 }
 
-// From the first byte to the last; answers whether the file is what it was when that began.
+// Reads the whole file; returns whether it was unchanged during the read.
 Result<bool> read_once(FileCandidate& candidate, const std::string& name) {
   if (::fstat(candidate.fd.get(), &candidate.status) != 0) return file_error("reading", name, errno);
   const bool small = candidate.size() <= document_line_bytes_max;
@@ -88,8 +88,8 @@ FileCandidate read_candidate(int folder, const std::string& name, bool follow) {
   candidate.fd =
       Fd(::openat(folder, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW)));
   if (!candidate.fd.open()) {
-    if (errno == ENOENT) return without(Fate::skipped, "went away meanwhile");
-    if (errno == ELOOP) return without(Fate::skipped, "a link; links are not followed");
+    if (errno == ENOENT) return without(Fate::skipped, "disappeared during the walk");
+    if (errno == ELOOP) return without(Fate::skipped, "a symbolic link; links are not followed");
     return without(Fate::failed, std::strerror(errno));
   }
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -107,7 +107,7 @@ FileCandidate read_candidate(int folder, const std::string& name, bool follow) {
                         first_invalid_utf8(candidate.text) == std::string_view::npos;
     return candidate;
   }
-  return without(Fate::failed, "changes while it is read; try again when it is left alone");
+  return without(Fate::failed, "changed while it was read; retry when it is stable");
 }
 
 }  // namespace muniment::cli

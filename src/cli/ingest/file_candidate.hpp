@@ -1,4 +1,4 @@
-// A file that may become a document: read once, hashed, and known to have held still meanwhile.
+// Reads and hashes a file that may become a document, and checks that it did not change during the read.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,28 +12,28 @@
 
 namespace muniment::cli {
 
-// What becomes of a file: a document; left alone with a reason that nobody needs to worry about; or not, and somebody
-// should.
+// Result for a file: a document, skipped for a harmless reason, or failed.
 enum class Fate : std::uint8_t { document, skipped, failed };
 
 struct FileCandidate {
   Fate fate = Fate::document;
-  std::string why;  // where it is no document
+  std::string why;  // reason if the file is not a document
   Fd fd;
-  struct stat status {};  // as it was while it was read
-  Hash hash{};            // of its bytes
-  std::string text;       // all of it, where it is UTF-8 and fits into a request; otherwise its bytes go another way
+  struct stat status {};  // status during the read
+  Hash hash{};            // hash of its bytes
+  std::string text;  // the whole text if it is UTF-8 and fits a request; otherwise empty, and the bytes are uploaded as
+                     // an artifact
   bool inlined = false;
 
   std::int64_t size() const { return status.st_size; }
   Time modified() const;
 };
 
-// The file `name` in `folder`; a link is followed only where the caller named it. A file that changes while it is read
-// is read once more, and then it has failed.
+// Reads the file `name` in `folder`; a link is followed only if the caller named it. A file that changes during the
+// read is read once more; after a second change it fails.
 FileCandidate read_candidate(int folder, const std::string& name, bool follow);
 
-// Whether the open file is still what was read.
+// Returns whether the open file is unchanged since the read.
 bool held_still(const FileCandidate& candidate);
 
 }  // namespace muniment::cli

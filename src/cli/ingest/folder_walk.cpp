@@ -18,24 +18,24 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t levels_max = 200;  // each holds a descriptor open
+constexpr std::size_t levels_max = 200;  // each level keeps a descriptor open
 constexpr std::size_t ignore_file_bytes_max = 1 << 20;
 
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
-// A .gitignore, and where it lies.
+// The rules of a .gitignore and its folder.
 struct RulesHere {
   IgnoreRules rules;
-  std::string above;    // what stands before a walked path, seen from there: "docs/" where the walk began below it
-  std::size_t cut = 0;  // how much of a walked path is the way there
+  std::string above;  // prefix of a walked path relative to the folder of the rules: "docs/" if the walk began below it
+  std::size_t cut = 0;  // length of the prefix to remove from a walked path
 };
 
 struct Level {
   std::unique_ptr<DIR, CloseFolder> folder;
   std::string path;       // "" or "a/b/"
-  bool included = false;  // by --include, all of it
+  bool included = false;  // the whole folder matches --include
   bool has_rules = false;
   dev_t device = 0;
   ino_t inode = 0;
@@ -68,11 +68,11 @@ class Walk {
   Status enter(Fd folder, std::string path, bool included) {
     struct stat status {};
     if (::fstat(folder.get(), &status) != 0) return file_error("reading", shown(path), errno);
-    // A folder is its own ancestor only where a mount makes it so.
+    // A folder can be its own ancestor only through a mount.
     const bool loop = std::ranges::any_of(
         levels_, [&](const Level& level) { return level.device == status.st_dev && level.inode == status.st_ino; });
     if (loop || levels_.size() >= levels_max) {
-      visitor_.skipped(path, loop ? "a folder inside itself" : "folders nested too deeply");
+      visitor_.skipped(path, loop ? "folder contains itself" : "folders nested too deeply");
       return success();
     }
     Level level;
@@ -99,14 +99,14 @@ class Walk {
     if (!file.open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
     const auto text = read_at(file, 0, ignore_file_bytes_max + 1);
     if (!text || text->size() > ignore_file_bytes_max) {
-      visitor_.skipped(path + ".gitignore", text ? "rules of more than 1 MiB" : "cannot be read");
+      visitor_.skipped(path + ".gitignore", text ? "rules larger than 1 MiB" : "unreadable");
       return false;
     }
     rules_.push_back({IgnoreRules(*text), "", path.size()});
     return true;
   }
 
-  // Where the walk begins inside a repository, the rules of the folders above hold too.
+  // If the walk begins inside a repository, the rules of the parent folders apply too.
   void read_rules_above(const std::string& root) {
     namespace fs = std::filesystem;
     std::error_code failed;
@@ -142,9 +142,10 @@ class Walk {
     if (name == "." || name == "..") return success();
     const int folder = ::dirfd(levels_.back().folder.get());
     const std::string path = levels_.back().path + name;
-    if (type == DT_UNKNOWN) {  // some file systems do not say
+    if (type == DT_UNKNOWN) {  // some file systems do not report the type
       struct stat status {};
-      if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return success();  // it went meanwhile
+      if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return success();  // removed during the walk
       type = S_ISDIR(status.st_mode)   ? DT_DIR
              : S_ISREG(status.st_mode) ? DT_REG
              : S_ISLNK(status.st_mode) ? DT_LNK
@@ -161,7 +162,7 @@ class Walk {
       return success();
     }
     if (type == DT_REG) return visitor_.file({folder, name, path});
-    visitor_.skipped(path, type == DT_LNK ? "a link; links are not followed" : "neither file nor folder");
+    visitor_.skipped(path, type == DT_LNK ? "a symbolic link; links are not followed" : "neither file nor folder");
     return success();
   }
 
@@ -175,7 +176,7 @@ class Walk {
   const WalkOptions& options_;
   const WalkVisitor& visitor_;
   std::deque<Level> levels_;
-  std::deque<RulesHere> rules_;  // the deepest last: it decides first
+  std::deque<RulesHere> rules_;  // the deepest last; it has precedence
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The files of a folder, one at a time: what .gitignore files, hidden names and the caller's patterns leave over. Links
-// are never followed, so that there are no loops and nothing outside is read; names come as the disk gives them, so
-// that a folder with a million entries costs no more memory than one with ten.
+// Visits the files of a folder, filtered by .gitignore files, hidden names and the caller's patterns. Links are never
+// followed, which avoids loops and reads outside the folder. Entries are visited in directory order, so that memory
+// does not grow with the size of a folder.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@
 namespace muniment::cli {
 
 struct WalkOptions {
-  bool hidden = false;       // also what begins with a dot; never .git
-  bool ignore_files = true;  // .gitignore counts
-  IgnoreRules include;       // only these, where there are any: files, or all below a folder
+  bool hidden = false;       // include names that begin with a dot, except .git
+  bool ignore_files = true;  // apply .gitignore files
+  IgnoreRules include;       // if not empty, visit only these files and folders
   IgnoreRules exclude;
 };
 
 struct FoundFile {
-  int folder = -1;  // open; the file's name is relative to it
+  int folder = -1;  // open folder; the file name is relative to it
   std::string name;
-  std::string path;  // from the folder that is walked
+  std::string path;  // relative to the walked folder
 };
 
 struct WalkVisitor {
   std::function<Status(const FoundFile&)> file;                              // an error ends the walk
   std::function<void(std::string_view path, std::string_view why)> skipped;  // a link, a device, an unreadable folder
-  std::function<void()> ignored;                                             // by a rule; folders count once
+  std::function<void()> ignored;  // called per path ignored by a rule; a folder counts once
 };
 
-// Errors: those of the root, and of `file`.
+// Errors: those of the root and of `file`.
 Status walk_folder(const std::string& root, const WalkOptions& options, const WalkVisitor& visitor);
 
 }  // namespace muniment::cli

@@ -1,7 +1,6 @@
-// Which paths a list of patterns names, as git reads .gitignore (gitignore(5)): the last pattern that fits decides, "!"
-// takes back, a "/" before the end binds the pattern to its folder, a "/" at the end means folders only, "*" and "?"
-// stay within a name, "**" between slashes crosses folders. Pure: text and paths in, decisions out. Compared byte by
-// byte.
+// Matches paths against patterns as git does for .gitignore (gitignore(5)): the last matching pattern decides, "!"
+// negates, a "/" before the end anchors the pattern to its folder, a "/" at the end matches only folders, "*" and "?"
+// match within a name, "**" between slashes matches folders. A pure function; comparison is byte by byte.
 #pragma once
 
 #include <bitset>
@@ -12,7 +11,7 @@
 
 namespace muniment::cli {
 
-// One glob. Its time is linear in the text for each of its characters, whatever stands in it.
+// One glob. Matching takes time proportional to pattern length times text length for every pattern.
 class Glob {
  public:
   explicit Glob(std::string_view pattern);
@@ -23,24 +22,24 @@ class Glob {
     literal,
     one,      // ?
     set,      // [a-z]
-    star,     // a run of anything but "/", also none
-    folders,  // "**/": whole folders, also none
-    rest,     // "**" at the end: all that follows
+    star,     // any number of characters except "/"
+    folders,  // "**/": any number of folders
+    rest,     // "**" at the end: the whole rest
   };
   struct Token {
     Kind kind = Kind::literal;
     char literal = 0;
-    std::size_t set = 0;  // its place in sets_
+    std::size_t set = 0;  // index in sets_
   };
   using Set = std::bitset<256>;
 
-  std::size_t add_set(std::string_view pattern, std::size_t at);  // answers where it ends; 0: it does not
+  std::size_t add_set(std::string_view pattern, std::size_t at);  // returns its end; 0: unterminated
   void close(std::vector<char>& states) const;
 
   std::vector<Token> tokens_;
   std::vector<Set> sets_;
-  std::string tail_;     // what every match ends with
-  bool broken_ = false;  // an open bracket, a lone backslash: matches nothing
+  std::string tail_;     // suffix of every match
+  bool broken_ = false;  // an unterminated bracket or trailing backslash: matches nothing
 };
 
 enum class Verdict : std::uint8_t { silent, ignored, kept };
@@ -48,13 +47,13 @@ enum class Verdict : std::uint8_t { silent, ignored, kept };
 class IgnoreRules {
  public:
   IgnoreRules() = default;
-  // The text of a .gitignore.
+  // Adds the text of a .gitignore.
   explicit IgnoreRules(std::string_view text);
 
   void add(std::string_view line);
   bool empty() const { return rules_.empty(); }
 
-  // `path` is relative to where the rules lie, without "/" at either end.
+  // `path` is relative to the folder of the rules, without "/" at either end.
   Verdict verdict(std::string_view path, bool folder) const;
 
  private:
@@ -62,7 +61,7 @@ class IgnoreRules {
     Glob glob;
     bool negated = false;
     bool folders_only = false;
-    bool anchored = false;  // against the whole path; otherwise against its last name
+    bool anchored = false;  // true: matched against the whole path; false: against the last name
   };
   std::vector<Rule> rules_;
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t notes_max = 1'000;
 constexpr std::size_t batch_bytes_max =
-    limits::request_line_bytes_max - 4'096;  // with room for what stands around them
+    limits::request_line_bytes_max - 4'096;  // leaves room for the rest of the request
 constexpr std::int64_t batch_artifact_bytes_max = 16 << 20;
 
 std::string text_of(const IngestTarget& target, const std::string& id, const std::string& source,
@@ -46,7 +46,7 @@ Status for_each_document(Client& client, const std::string& corpus,
         RETURN_IF_ERROR(visit(row));
         return true;
       });
-  // A corpus that is not there yet has none.
+  // A corpus that does not exist yet has no documents.
   return !visited && visited.error().code == Errc::not_found ? success() : visited;
 }
 
@@ -113,7 +113,7 @@ Status IngestSender::add(const std::string& id, const std::string& source, FileC
   return success();
 }
 
-// The artifact's id; empty where the file has failed.
+// Returns the id of the artifact; empty if the file failed.
 Result<std::string> IngestSender::upload(const std::string& id, FileCandidate& file) {
   if (report_.run_id.empty()) {
     json::Writer params;
@@ -129,7 +129,7 @@ Result<std::string> IngestSender::upload(const std::string& id, FileCandidate& f
   if (!put && (is_transient(put.error().code) || put.error().code != Errc::invalid_argument)) return put.error();
   if (put && put->result()["hash"].string_or("") == to_hex(file.hash))
     return put->result()["artifact_id"].string_or("");
-  report_.failed.add(id, put ? "changes while it is read; try again when it is left alone" : put.error().message);
+  report_.failed.add(id, put ? "changed while it was read; retry when it is stable" : put.error().message);
   return std::string();
 }
 

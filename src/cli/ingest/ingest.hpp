@@ -1,4 +1,4 @@
-// Files on their way into a corpus: what is there already, what has to be sent and how, and what became of each.
+// Sends files to a corpus: compares them with its documents, sends new and changed ones, and reports each result.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace muniment::cli {
 
-// What holds for all documents of a call.
+// Settings of all documents of a call.
 struct IngestTarget {
   std::string corpus;
-  std::vector<std::string> tags;  // sorted, each once
+  std::vector<std::string> tags;  // sorted, without duplicates
   std::string trust = "untrusted";
 };
 
-// How many, and which the first ones were: a folder may hold a million of a kind.
+// Number of files of a kind and the first of them; a folder may contain millions.
 struct Notes {
   std::uint64_t count = 0;
   std::vector<std::pair<std::string, std::string>> first;  // path, why
@@ -30,24 +30,24 @@ struct Notes {
 
 struct IngestReport {
   std::uint64_t added = 0, changed = 0, unchanged = 0, ignored = 0;
-  std::uint64_t bytes = 0;  // of what was added or changed
+  std::uint64_t bytes = 0;  // bytes added or changed
   Notes skipped, failed, gone;
   std::uint64_t retracted = 0;
-  std::string run_id;     // that holds artifacts of this call; empty: none
-  std::int64_t seq = -1;  // the last event
+  std::string run_id;     // run with the artifacts of this call; empty: none
+  std::int64_t seq = -1;  // seq of the last event
 };
 
-// A page after the other of document.list; no such corpus is an empty one.
+// Reads all pages of document.list; an unknown corpus counts as empty.
 Status for_each_document(Client& client, const std::string& corpus,
                          const std::function<Status(const json::Value&)>& visit);
 
-// What the corpus holds, in less than 100 bytes a document: enough to tell whether a file is in it as it is.
+// Index of the documents in a corpus, in less than 100 bytes per document, to detect unchanged files.
 class KnownDocuments {
  public:
   Status load(Client& client, const IngestTarget& target);
 
   enum class Standing : std::uint8_t { absent, other, same };
-  // `source`: what the file's document would be said to come from.
+  // `source`: the source that the document of the file would get.
   Standing of(std::string_view id, const Hash& bytes_hash, std::string_view source) const;
 
  private:
@@ -60,23 +60,24 @@ class KnownDocuments {
   };
   static Key key_of(const Hash& hash);
   struct Known {
-    Key revision;  // its hash …
-    Key source;    // … and what it comes from
+    Key revision;  // prefix of its hash …
+    Key source;    // … and of its source
     std::uint32_t chunker = 0;
-    bool as_described = false;  // tags and trust are those of the call
+    bool as_described = false;  // tags and trust equal those of the call
   };
   std::unordered_map<Key, Known, HashOfKey> known_;
   std::vector<std::string> chunkers_;
 };
 
-// Collects documents and sends them, as many in a request as fit.
+// Collects documents and sends as many per request as fit.
 class IngestSender {
  public:
   IngestSender(Client& client, IngestTarget target, IngestReport& report);
 
-  // Errors end the ingest: transient ones, and refusals of the whole. What concerns this file alone is a note.
+  // Errors end the ingest: transient ones and refusals of the whole request. A problem of this file alone is reported
+  // as a note.
   Status add(const std::string& id, const std::string& source, FileCandidate& file, bool is_new);
-  // Sends what is left; with `wait`, until queries find it. Ends the run of the artifacts.
+  // Sends the remaining documents; with `wait`, waits until they are indexed. Ends the run of the artifacts.
   Status finish(bool wait);
 
  private:
@@ -89,7 +90,7 @@ class IngestSender {
   IngestReport& report_;
   std::string batch_;                                                        // JSON objects with commas between them
   std::unordered_map<std::string, std::pair<bool, std::int64_t>> in_batch_;  // id → is new, bytes
-  std::int64_t artifact_bytes_ = 0;  // of the batch: the daemon reads them all at once
+  std::int64_t artifact_bytes_ = 0;  // artifact bytes in the batch, which the daemon reads at once
 };
 
 }  // namespace muniment::cli

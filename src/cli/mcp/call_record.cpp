@@ -19,29 +19,29 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t inline_bytes_max = 64 * 1024;       // of a value; the daemon spills what is over 8 KiB
-constexpr std::size_t inline_all_bytes_max = 256 * 1024;  // of an event, so that its request fits a line
-constexpr std::size_t recorded_parts_max = 900;           // of the 1,000 that a content may have
+constexpr std::size_t inline_bytes_max = 64 * 1024;       // per value; the daemon spills values over 8 KiB
+constexpr std::size_t inline_all_bytes_max = 256 * 1024;  // per event, so that its request fits a line
+constexpr std::size_t recorded_parts_max = 900;           // below the limit of 1,000 parts per content
 constexpr std::size_t name_bytes_max = 256;
 constexpr std::size_t error_bytes_max = 8 * 1024;
 constexpr std::size_t reason_bytes_max = 1000;
 
 constexpr std::string_view json_mime_type = "application/json";
 
-// Is the value JSON that the log accepts, in the place of a body where it is nested deepest?
+// Returns whether the log accepts the value at the most deeply nested place of a body.
 bool log_accepts(std::string_view value) {
   const std::string nested = fmt::format("[[[[[[{}]]]]]]", value);
   const auto document = json::parse(std::string_view(nested));
   if (!document) return false;
   json::Value level = document->root();
   for (int i = 0; i < 6; ++i) {
-    if (level.size() != 1) return false;  // no value, or several
+    if (level.size() != 1) return false;  // no value or several
     level = *level.begin();
   }
   return true;
 }
 
-// The beginning of bytes that were not parsed, as text that the log accepts.
+// Returns the beginning of unparsed bytes as text that the log accepts.
 std::string shown(std::string_view bytes, std::size_t bytes_max) {
   std::string text = preview(bytes, bytes_max);
   std::replace(text.begin(), text.end(), '\0', '?');
@@ -49,7 +49,7 @@ std::string shown(std::string_view bytes, std::size_t bytes_max) {
   return text;
 }
 
-// A type that a hostile server may have made up is not repeated.
+// An unknown type, possibly from a hostile server, is not repeated.
 bool is_mime_type(std::string_view text) {
   const auto plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || (c != 0 && std::strchr("/+-._;= ", c) != nullptr);
@@ -64,7 +64,7 @@ std::string_view without_braces(std::string_view object) { return object.substr(
 
 std::string members(const json::Writer& object) { return std::string(without_braces(object.text())); }
 
-// Writes the parts of a content, and remembers what of it is stored elsewhere.
+// Writes the parts of a content and collects the bytes to store as artifacts.
 class ContentWriter {
  public:
   ContentWriter(const CallRules& rules, DraftEvent& event) : rules_(rules), event_(event) { out_.begin_array(); }
@@ -91,7 +91,7 @@ class ContentWriter {
     std::string text(value);
     scrubbed_ += rules_.keep_secrets ? 0 : scrub_json(text);
     if (!log_accepts(text)) {
-      left_out_ = "a part is not JSON as the log accepts it; its bytes are an artifact";
+      left_out_ = "the log does not accept the JSON of a part; its bytes are an artifact";
       store(std::string(json_mime_type), std::move(text), "tool_call_response");
     } else if (!fits(text.size())) {
       store(std::string(json_mime_type), std::move(text), "tool_call_response");
@@ -100,7 +100,7 @@ class ContentWriter {
     }
   }
 
-  // The members content, and what was done to it.
+  // Writes the member content and the notes about omitted parts.
   void finish(json::Writer& rest) {
     if (parts_ > recorded_parts_max)
       left_out_ = fmt::format("{} parts after the first {}", parts_ - recorded_parts_max, recorded_parts_max);
@@ -155,7 +155,7 @@ class ContentWriter {
     return true;
   }
 
-  // A blob is stored as what it is; what names it follows as a part of its own.
+  // A blob is stored with its own type; its name follows as a separate part.
   void add_resource(std::string_view item) {
     const std::string_view resource = member_of(item, "resource");
     const std::string_view blob = member_of(resource, "blob");
@@ -182,14 +182,14 @@ std::string returned_head(const ToolCall& call, std::string_view status, std::in
 
 std::string_view status_of(std::string_view result, std::string_view error) {
   if (!error.empty() || member_of(result, "isError") == "true") return "error";
-  // The host asks for what the server wants to know, and calls again.
+  // The server requests input: the host obtains it and repeats the call.
   if (string_of(member_of(result, "resultType")) == "input_required") return "interrupted";
   return "ok";
 }
 
 void write_error(json::Writer& rest, const CallRules& rules, std::string_view error) {
   std::string message = string_of(member_of(error, "message")).value_or("");
-  if (message.empty()) message = "the server answered an error without a message";
+  if (message.empty()) message = "the server returned an error without a message";
   if (!rules.keep_secrets) scrub_text(message);
   const std::string_view code = member_of(error, "code");
   rest.key("error").begin_object();
@@ -247,7 +247,7 @@ DraftEvent draft_called(const CallRules& rules, const ToolCall& call, std::strin
   if (scrubbed > 0) rest.member("x_scrubbed", scrubbed);
   const bool accepted = arguments.empty() || log_accepts(arguments);
   if (!accepted)
-    rest.member("x_left_out", "the arguments are not JSON as the log accepts it; their bytes are an artifact");
+    rest.member("x_left_out", "the log does not accept the JSON of the arguments; their bytes are an artifact");
   if (!arguments.empty() && accepted && arguments.size() <= inline_bytes_max) {
     rest.raw_member("arguments", arguments);
   } else if (!arguments.empty()) {

@@ -25,11 +25,11 @@ struct Pipe {
 
 Result<Pipe> make_pipe() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return no_way("cannot make a pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) return no_way("cannot create a pipe");
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
-// In the child, between fork and exec. What is written to `failure` is why there was no exec.
+// Runs in the child between fork and exec. Writes the reason to `failure` if exec fails.
 [[noreturn]] void become_server(char* const* arguments, int input, int output, int failure) {
   ::dup2(input, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);

@@ -1,4 +1,4 @@
-// An MCP server as a child process: its standard input and output are pipes of ours, its standard error is ours.
+// Runs an MCP server as a child process: its standard input and output are pipes, its standard error is inherited.
 #pragma once
 
 #include <sys/types.h>
@@ -13,30 +13,30 @@
 namespace muniment::cli {
 
 struct ServerExit {
-  int code = 0;  // when `signal` is 0
+  int code = 0;  // valid if `signal` is 0
   int signal = 0;
-  int exit_code() const { return signal != 0 ? 128 + signal : code; }  // as a shell says it
+  int exit_code() const { return signal != 0 ? 128 + signal : code; }  // shell convention
 };
 
 class ChildServer {
  public:
-  // The exit code where COMMAND cannot be started, as a shell says it: 127 not found, 126 not executable.
+  // Exit code if COMMAND cannot be started, by shell convention: 127 not found, 126 not executable.
   struct NotStarted {
     int exit_code = 0;
     std::string why;
   };
 
-  // Errors: unavailable when the machine has no descriptors or processes left.
+  // Errors: unavailable if the system has no descriptors or processes left.
   static Result<ChildServer> start(const std::vector<std::string>& arguments, std::optional<NotStarted>& not_started);
   ChildServer(ChildServer&&) = default;
   ChildServer& operator=(ChildServer&&) = default;
 
-  int input() const { return input_.get(); }      // to its standard input; -1: closed
-  int output() const { return output_.get(); }    // from its standard output
-  int process() const { return process_.get(); }  // readable once it has ended
+  int input() const { return input_.get(); }      // write end of its standard input; -1: closed
+  int output() const { return output_.get(); }    // read end of its standard output
+  int process() const { return process_.get(); }  // pidfd; readable after the server has ended
   void close_input() { input_.reset(); }
   void signal(int number) const;
-  // Reaps it; nullopt while it runs.
+  // Reaps the server; returns nullopt while it runs.
   std::optional<ServerExit> ended();
 
  private:

@@ -21,12 +21,12 @@ namespace {
 
 constexpr std::chrono::milliseconds first_pause{100};
 constexpr std::chrono::milliseconds pause_max{1000};
-// A connection that ends before this is not taken for the end of an outage.
+// A connection that ends earlier does not end an outage.
 constexpr std::chrono::milliseconds stable_after{1000};
-// A daemon that was stopped to be started anew is met before another one is started.
+// Delay before a daemon is started, so that one being restarted is reached first.
 constexpr std::chrono::milliseconds start_grace{1000};
 
-// In the child: starts the daemon and says how that went, "+<pid>" or "-<why>".
+// Runs in the child: starts the daemon and reports the result, "+<pid>" or "-<why>".
 [[noreturn]] void start_and_tell(Session& session, int tell) {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, descriptor);
@@ -50,7 +50,7 @@ constexpr std::chrono::milliseconds start_grace{1000};
 
 DaemonLink::DaemonLink(Session& session, std::chrono::milliseconds patience) : session_(session), patience_(patience) {}
 
-// A daemon that is being started goes on starting; only the child that waits for it ends.
+// Ends only the child that waits; a daemon being started continues to start.
 DaemonLink::~DaemonLink() {
   if (starter_ <= 0) return;
   ::kill(starter_, SIGKILL);
@@ -80,7 +80,7 @@ void DaemonLink::step() {
   if (state_ == State::connecting && starter_ <= 0 && std::chrono::steady_clock::now() >= next_attempt_) attempt();
 }
 
-// A failure shows as the end of the connection when it is read.
+// A failed write becomes visible as the end of the connection on the next read.
 void DaemonLink::flush() {
   if (writer_) writer_->flush();
 }
@@ -140,7 +140,7 @@ void DaemonLink::attempt() {
 
 void DaemonLink::start_daemon_aside() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return failed(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  if (::pipe2(ends, O_CLOEXEC) != 0) return failed(fmt::format("cannot create a pipe: {}", std::strerror(errno)));
   Fd read_end(ends[0]);
   const Fd write_end(ends[1]);
   starter_ = ::fork();
@@ -188,7 +188,7 @@ std::chrono::milliseconds DaemonLink::next_pause() {
   return last_pause_;
 }
 
-// A daemon that refuses a connection says why in an error of its own protocol, without a request, and closes.
+// A daemon that refuses a connection sends an error of its protocol without a request and closes the connection.
 bool DaemonLink::take_refusal(std::string_view line) {
   const auto document = json::parse(line);
   if (!document) return false;
@@ -215,7 +215,7 @@ void DaemonLink::disconnect() {
 void DaemonLink::broke() {
   const auto now = std::chrono::steady_clock::now();
   const bool stable = now - connected_at_ >= stable_after;
-  // The patience of an outage counts from its beginning.
+  // The time limit of an outage starts at its beginning.
   if (stable || until_ == Time{}) until_ = now + patience_;
   if (stable) last_pause_ = {};
   disconnect();

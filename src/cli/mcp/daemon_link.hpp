@@ -1,7 +1,7 @@
-// The connection of a proxy to the daemon: made, made again, and with an embedded daemon started where that is allowed.
-// It never blocks: the daemon is started by a child process, so that signals and the host's lines are served meanwhile.
+// Maintains the connection of a proxy to the daemon: connects, reconnects and, if allowed, starts an embedded daemon.
+// It never blocks: a child process starts the daemon, so that signals and the host's lines are handled in the meantime.
 //
-// The owner polls `wait` and calls `step`. Every connection has a number; bytes and lines of an earlier one are
+// The owner polls `wait` and calls `step`. Every connection has a number; bytes and lines of earlier connections are
 // discarded.
 #pragma once
 
@@ -24,13 +24,13 @@ namespace muniment::cli {
 class DaemonLink {
  public:
   enum class State {
-    connecting,   // attempts are made until the patience ends
+    connecting,   // retrying until the time limit
     connected,    // lines can be sent
-    unreachable,  // `problem` says why; attempts go on only when `retry` asks for one
+    unreachable,  // `problem` has the reason; the next attempt needs a call of `retry`
   };
   using Time = std::chrono::steady_clock::time_point;
 
-  // `patience` bounds the attempts after a connection that broke. The first attempt is made by the first `step`.
+  // `patience` limits the time of retries after a lost connection. The first `step` makes the first attempt.
   DaemonLink(Session& session, std::chrono::milliseconds patience);
   ~DaemonLink();
   DaemonLink(const DaemonLink&) = delete;
@@ -38,27 +38,28 @@ class DaemonLink {
 
   State state() const { return state_; }
   bool connected() const { return state_ == State::connected; }
-  std::int64_t connection() const { return connection_; }  // 0: there was none yet
+  std::int64_t connection() const { return connection_; }  // 0: none yet
   const std::string& problem() const { return problem_; }
-  // Did the daemon refuse the last connection: because of its user, or because too many are open?
+  // Returns whether the daemon refused the last connection because of its user or too many connections.
   bool refused() const { return refused_; }
 
-  // A caller needs the daemon: from now on an attempt that fails may start one. Where it is unreachable, another
-  // attempt is made.
+  // Called when the daemon is needed: from now on a failed attempt may start one. If it is unreachable, makes another
+  // attempt.
   void want();
-  // One attempt without starting a daemon, where it is unreachable.
+  // Makes one attempt without starting a daemon if it is unreachable.
   void probe();
 
-  // Follows the attempts to connect. Call it after every poll(), and look at `state` afterwards.
+  // Advances the connection attempts. Call it after every poll() and check `state` afterwards.
   void step();
-  // Writes what was sent as far as that goes now.
+  // Writes as much of the queued data as the socket accepts.
   void flush();
   void send(std::string_view bytes);
   std::size_t unsent() const { return writer_ ? writer_->waiting() : 0; }
-  // The next line that was received, without its line feed. A line of more than 64 MiB breaks the connection.
+  // Returns the next received line without its line feed. A line over 64 MiB breaks the connection.
   std::optional<std::string> next_line();
 
-  // Adds what poll() has to wait for; `reading`: the owner takes lines now. Answers the longest wait in ms, -1: none.
+  // Adds the descriptors to poll; `reading`: the owner accepts lines now. Returns the longest wait in ms, -1:
+  // unlimited.
   int wait(std::vector<pollfd>& polled, bool reading) const;
 
  private:
@@ -76,19 +77,19 @@ class DaemonLink {
   State state_ = State::connecting;
   std::string problem_;
   bool wanted_ = false;
-  bool only_once_ = true;  // the attempts end with the first that fails
-  Time until_{};           // the end of the patience
+  bool only_once_ = true;  // stop after the first failed attempt
+  Time until_{};           // end of the time limit for retries
   Time next_attempt_{};
-  Time not_before_{};                       // as the daemon asked for when it refused the connection
-  std::chrono::milliseconds last_pause_{};  // between attempts; it grows
-  bool heard_ = false;                      // the connection has given a line
+  Time not_before_{};                       // earliest next attempt, as requested by the daemon in a refusal
+  std::chrono::milliseconds last_pause_{};  // pause between attempts; grows with each failure
+  bool heard_ = false;                      // a line was received on this connection
   bool refused_ = false;
   Time connected_at_{};
   std::int64_t connection_ = 0;
   std::optional<Client> client_;  // owns the socket
   std::optional<LineReader> reader_;
   std::optional<ByteWriter> writer_;
-  pid_t starter_ = -1;  // the child that starts a daemon
+  pid_t starter_ = -1;  // child process that starts a daemon
   Fd starter_says_;
   std::string said_;
 };

@@ -1,4 +1,4 @@
-// The lines of one direction in their order, each held back until everything that it waits for has happened.
+// Queues the lines of one direction in order; each line is held until all its conditions are met.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace muniment::cli {
 
 class LineGate {
  public:
-  // `holds`: how many `release` calls the line waits for. Returns its number.
+  // `holds`: number of `release` calls that the line waits for. Returns the number of the line.
   std::uint64_t add(std::string bytes, std::size_t holds) {
     bytes_ += bytes.size();
     lines_.push_back({std::move(bytes), holds});
@@ -23,7 +23,7 @@ class LineGate {
   void release(std::uint64_t line) {
     if (Line* const held = find(line); held != nullptr && held->holds > 0) --held->holds;
   }
-  // Something else goes in its place; empty: nothing.
+  // Replaces the line; empty: drops it.
   void replace(std::uint64_t line, std::string bytes) {
     Line* const held = find(line);
     if (held == nullptr) return;
@@ -34,7 +34,7 @@ class LineGate {
   bool held(std::uint64_t line) const {
     return line >= first_ && line - first_ < lines_.size() && lines_[line - first_].holds > 0;
   }
-  // Every line that is not held and has none before it that is.
+  // Returns all lines before the first held one.
   void pass_to(ByteWriter& writer) {
     for (; !lines_.empty() && lines_.front().holds == 0; ++first_) {
       writer.add(lines_.front().bytes);
@@ -55,7 +55,7 @@ class LineGate {
   }
 
   std::deque<Line> lines_;
-  std::uint64_t first_ = 0;  // the number of the first line
+  std::uint64_t first_ = 0;  // number of the first line
   std::size_t bytes_ = 0;
 };
 

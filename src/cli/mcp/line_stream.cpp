@@ -63,7 +63,7 @@ void ByteWriter::flush() {
   }
 }
 
-// False: the other side takes nothing more now.
+// Returns false if the other side accepts no more data now.
 bool ByteWriter::write_some() {
   const char* const bytes = buffer_.data() + written_;
   ssize_t written = -1;

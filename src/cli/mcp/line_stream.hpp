@@ -1,5 +1,5 @@
-// Lines between two processes, on descriptors that are polled. Neither class blocks or sets O_NONBLOCK, because a
-// descriptor that was inherited may be shared with the process that made it.
+// Reads and writes lines on polled descriptors. Neither class blocks or sets O_NONBLOCK, because an inherited
+// descriptor may be shared with other processes.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace muniment::cli {
 
-// A line with its line feed, or a part of a line that is longer than the reader holds. Only the last line of a stream
-// may end without a line feed.
+// A line with its line feed, or a part of a line longer than the reader's limit. Only the last line of a stream may
+// lack a line feed.
 struct LinePiece {
   std::string bytes;
   bool begins = true;
@@ -20,12 +20,12 @@ struct LinePiece {
 
 class LineReader {
  public:
-  // A line of more than `line_bytes_max`, its line feed included, comes in pieces of at most that size.
+  // A line over `line_bytes_max`, including its line feed, is returned in pieces of at most that size.
   LineReader(int descriptor, std::size_t line_bytes_max) : descriptor_(descriptor), line_bytes_max_(line_bytes_max) {}
 
-  // Reads once; call it when poll() says that there is something. Afterwards `ended` may be true.
+  // Reads once; call it when poll() reports data. Afterwards `ended` may be true.
   void fill();
-  // True once the stream is at its end or broken; `next` still gives what was read before.
+  // Returns true after the end of the stream or an error; `next` still returns data read before.
   bool ended() const { return ended_; }
   std::optional<LinePiece> next();
   int descriptor() const { return descriptor_; }
@@ -37,7 +37,7 @@ class LineReader {
   std::size_t line_bytes_max_;
   std::string buffer_;
   std::size_t taken_ = 0;     // of buffer_
-  std::size_t searched_ = 0;  // of buffer_: there is no line feed before
+  std::size_t searched_ = 0;  // buffer_ has no line feed before this offset
   bool inside_line_ = false;  // the previous piece did not end its line
   bool ended_ = false;
 };
@@ -47,10 +47,10 @@ class ByteWriter {
   explicit ByteWriter(int descriptor) : descriptor_(descriptor) {}
 
   void add(std::string_view bytes) { buffer_ += bytes; }
-  // Writes as much as the other side takes now. Afterwards `broken` may be true.
+  // Writes as much as the other side accepts now. Afterwards `broken` may be true.
   void flush();
   std::size_t waiting() const { return buffer_.size() - written_; }
-  // True once the other side has closed: everything that is added is discarded.
+  // Returns true after the other side has closed; added lines are discarded.
   bool broken() const { return broken_; }
   int descriptor() const { return descriptor_; }
 
@@ -60,7 +60,7 @@ class ByteWriter {
   int descriptor_;
   std::string buffer_;
   std::size_t written_ = 0;  // of buffer_
-  bool is_socket_ = true;    // until a send() says otherwise
+  bool is_socket_ = true;    // false after send() fails with ENOTSOCK
   bool broken_ = false;
 };
 

@@ -16,7 +16,7 @@ constexpr std::string_view envelope_members[] = {"jsonrpc", "id", "method", "par
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Each of the following takes a part of the JSON grammar (RFC 8259) at `at`, and is false where there is none.
+// Each of the following parses a part of the JSON grammar (RFC 8259) at `at` and returns false if it does not match.
 bool take_string(std::string_view text, std::size_t& at) {
   if (at >= text.size() || text[at] != '"') return false;
   for (++at; at < text.size(); ++at) {
@@ -62,9 +62,9 @@ bool take_key(std::string_view text, std::size_t& at) {
   return at < text.size() && text[at++] == ':';
 }
 
-// Is the text one JSON value, nested however deep?
+// Returns whether the text is one JSON value of any depth.
 bool is_json(std::string_view text) {
-  std::string open;  // the brackets around `at`
+  std::string open;  // open brackets around `at`
   for (std::size_t at = 0;;) {
     at = skip_blanks(text, at);
     if (at >= text.size()) return false;
@@ -95,7 +95,7 @@ bool is_json(std::string_view text) {
   }
 }
 
-// A member that occurs twice, also where the names differ in case: Go's parser takes those for the same.
+// Detects duplicate members, also with names that differ only in case, which Go's parser treats as equal.
 std::string doubt_about_members(std::string_view object, bool is_message) {
   std::set<std::string> seen;
   std::string doubt;
@@ -113,16 +113,16 @@ std::string doubt_about_members(std::string_view object, bool is_message) {
 
 std::string doubt_about_message(std::string_view message) {
   const std::size_t begin = skip_blanks(message, 0);
-  if (begin >= message.size() || message[begin] != '{') return "it is no JSON object";
+  if (begin >= message.size() || message[begin] != '{') return "it is not a JSON object";
   if (std::string doubt = doubt_about_members(message, true); !doubt.empty()) return doubt;
   const Envelope envelope = skim_message(message);
   for (const std::string_view object : {envelope.params, envelope.result, envelope.error}) {
     if (std::string doubt = doubt_about_members(object, false); !doubt.empty()) return doubt;
   }
-  if (!member_of(message, "method").empty() && envelope.method.empty()) return "its method is no text";
+  if (!member_of(message, "method").empty() && envelope.method.empty()) return "its method is not a string";
   if (!envelope.method.empty() && !(envelope.result.empty() && envelope.error.empty()))
-    return "it is a request and a response at once";
-  if (envelope.has_id() && !is_request_id(envelope.id)) return "its id is neither a text nor a number";
+    return "it is both a request and a response";
+  if (envelope.has_id() && !is_request_id(envelope.id)) return "its id is neither a string nor a number";
   if (envelope.method == "tools/call" && !envelope.has_id()) return "it is a tools/call without an id";
   return {};
 }
@@ -137,7 +137,7 @@ bool is_request_id(std::string_view value) {
 std::string doubt_about(std::string_view line) {
   if (line.ends_with('\n')) line.remove_suffix(1);
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (line.find('\r') != std::string_view::npos) return "it has a carriage return inside";
+  if (line.find('\r') != std::string_view::npos) return "it contains a carriage return";
   if (skip_blanks(line, 0) == line.size()) return {};
   if (!is_json(line)) return "it is not exactly one JSON value";
   for (const std::string_view message : messages_of(line)) {

@@ -1,5 +1,5 @@
-// Judges whether every JSON parser reads a line as the relay does: only then is what the relay records what the other
-// side gets.
+// Checks whether every JSON parser reads a line like the relay does, so that the relay records exactly what the other
+// side receives.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace muniment::cli {
 
-// Why a line, its line feed included, might be read otherwise than messages_of and skim_message read it; empty: it is
-// blank, or exactly one JSON-RPC message or batch. A carriage return inside it is a reason, because many servers take
-// it for the end of a line; so is a member that occurs twice, of which some parsers take the first.
+// Returns why a line, including its line feed, might be read differently than by messages_of and skim_message; empty if
+// it is blank or exactly one JSON-RPC message or batch. One reason is a carriage return, which many servers treat as
+// the end of a line; another is a duplicate member, of which some parsers use the first.
 std::string doubt_about(std::string_view line);
 
-// Is the value a text or a number, as the id of a request has to be?
+// Returns whether the value is a string or a number, as required for the id of a request.
 bool is_request_id(std::string_view value);
 
 }  // namespace muniment::cli

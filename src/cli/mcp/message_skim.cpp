@@ -16,12 +16,12 @@ namespace {
 constexpr std::int64_t exponent_max = 1'000'000;
 constexpr std::string_view blanks = " \t\r\n";
 
-// Offset past the string whose opening quote is at `at`.
+// Returns the offset after the string that begins at `at`.
 std::size_t skip_string(std::string_view text, std::size_t at) {
   ++at;
   while ((at = text.find_first_of("\"\\", at)) != std::string_view::npos) {
     if (text[at] == '"') return at + 1;
-    at += 2;  // a backslash, and what it escapes
+    at += 2;  // a backslash and the escaped character
   }
   return text.size();
 }
@@ -34,7 +34,7 @@ bool is_complete(std::string_view text, std::size_t begin, std::size_t end) {
   return end < text.size();
 }
 
-// The text of a key or of a method's name, with escapes resolved.
+// Returns the text of a key or method name with escapes resolved.
 std::string plain(std::string_view quoted) {
   if (quoted.find('\\') != std::string_view::npos) return string_of(quoted).value_or("");
   return quoted.size() >= 2 ? std::string(quoted.substr(1, quoted.size() - 2)) : std::string();
@@ -46,8 +46,8 @@ std::string_view trimmed(std::string_view text) {
                                          : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
 }
 
-// A number's value as text: its digits without zeros at either end, and the exponent of the last one. nullopt: it is
-// none, or its exponent is out of range.
+// Returns the value of a number as text: its digits without leading or trailing zeros and the exponent of the last one.
+// Returns nullopt if it is not a number or its exponent is out of range.
 std::optional<std::string> number_key(std::string_view number) {
   const bool negative = number.starts_with('-');
   std::string_view rest = number.substr(negative ? 1 : 0);
@@ -179,8 +179,8 @@ std::vector<std::string_view> messages_of(std::string_view line) {
   return {line};
 }
 
-// In a valid message the brace that ends it closes its outermost object, so that the members right before it are the
-// message's own.
+// In a valid message the last brace closes the outermost object, so the members directly before it belong to the
+// message.
 std::string id_of_cut_message(std::string_view beginning, std::string_view end) {
   if (const Envelope seen = skim_message(beginning); seen.has_id()) return std::string(seen.id);
   std::string_view rest = trimmed(end);

@@ -1,6 +1,6 @@
-// Finds the parts of a JSON-RPC message in its bytes, without the limits of the log's JSON: a proxy has to pass on and
-// to answer what the log would refuse. Nothing here checks the grammar. Every result is a part of the text that was
-// given, as it was written; of a duplicate member the last one counts, as in most parsers.
+// Finds the parts of a JSON-RPC message in its bytes, without the limits of the log's JSON, since a proxy must forward
+// and answer messages that the log would refuse. The grammar is not checked. Every result is an unchanged part of the
+// input; of duplicate members the last one counts, as in most parsers.
 #pragma once
 
 #include <functional>
@@ -11,24 +11,23 @@
 
 namespace muniment::cli {
 
-// Offset past the value that begins at `at`; text.size() where the text ends inside it.
+// Returns the offset after the value that begins at `at`; text.size() if the text ends inside it.
 std::size_t skip_value(std::string_view text, std::size_t at);
 std::size_t skip_blanks(std::string_view text, std::size_t at);
 
-// Calls `each` with every member of an object: the key with its quotes, and the value. A value that the text cuts off
-// is left out.
+// Calls `each` with every member of an object: the quoted key and the value. A truncated value is left out.
 void each_member(std::string_view object,
                  const std::function<void(std::string_view key, std::string_view value)>& each);
-// A member's value; empty where there is none.
+// Returns the value of a member; empty if absent.
 std::string_view member_of(std::string_view object, std::string_view key);
-// The items of an array; none where it is no array.
+// Returns the items of an array; empty if the value is not an array.
 std::vector<std::string_view> items_of(std::string_view array);
 
-// The text of a JSON string; nullopt if the value is no string, or one that the log does not accept.
+// Returns the text of a JSON string; nullopt if the value is not a string or the log does not accept it.
 std::optional<std::string> string_of(std::string_view value);
 
 struct Envelope {
-  std::string_view id;  // empty: none; otherwise as it was written, "7" or "\"a\""
+  std::string_view id;  // empty: none; otherwise unchanged, "7" or "\"a\""
   std::string method;
   std::string_view params;
   std::string_view result;
@@ -41,15 +40,15 @@ struct Envelope {
 
 Envelope skim_message(std::string_view message);
 
-// The same text for every way of writing an id: 70, 70.0 and 7e1, "a" and "\u0061".
+// Returns the same text for all spellings of an id: 70, 70.0 and 7e1, "a" and "\u0061".
 std::string id_key(std::string_view id);
 
-// Is the line a JSON-RPC batch?
+// Returns whether the line is a JSON-RPC batch.
 bool is_batch(std::string_view line);
-// The messages of a line: of a batch its items, otherwise the line itself.
+// Returns the messages of a line: the items of a batch, otherwise the line itself.
 std::vector<std::string_view> messages_of(std::string_view line);
 
-// The id of a message that is too long to be held, from its beginning and its end; empty where neither shows it.
+// Returns the id of a message too long for memory from its beginning and end; empty if neither contains it.
 std::string id_of_cut_message(std::string_view beginning, std::string_view end);
 
 }  // namespace muniment::cli

@@ -1,4 +1,4 @@
-// Limits and patience that the proxies share, and the codes of JSON-RPC that they answer with.
+// Limits, time limits and JSON-RPC error codes that the proxies share.
 #pragma once
 
 #include <chrono>
@@ -6,12 +6,13 @@
 
 namespace muniment::cli::proxy {
 
-inline constexpr std::size_t waiting_bytes_max = 8U << 20;   // of one direction; then its sender is not read
-inline constexpr std::size_t message_bytes_max = 64U << 20;  // of a message that is held in memory
+inline constexpr std::size_t waiting_bytes_max = 8U
+                                                 << 20;  // queued bytes per direction; above it the sender is not read
+inline constexpr std::size_t message_bytes_max = 64U << 20;  // size of a message held in memory
 
-inline constexpr std::chrono::seconds reconnect_patience{30};  // of the host's session
-inline constexpr std::chrono::seconds record_patience{10};     // of an event, from its making to its acknowledgement
-inline constexpr std::chrono::seconds end_patience{5};         // of each step of an end
+inline constexpr std::chrono::seconds reconnect_patience{30};  // for the session of the host
+inline constexpr std::chrono::seconds record_patience{10};     // per event, from its creation to its acknowledgement
+inline constexpr std::chrono::seconds end_patience{5};         // for each step of the shutdown
 
 inline constexpr int invalid_request = -32600;
 inline constexpr int internal_error = -32603;

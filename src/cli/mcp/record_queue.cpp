@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds companion_wait{1};
 
-// With the references in the places that were kept for them.
+// Returns the parameters with references in place of their placeholders.
 std::string filled_in(std::string_view params, const std::vector<std::string>& references) {
   std::string out;
   std::size_t next = 0;
@@ -55,7 +55,7 @@ void RecordQueue::step() {
   send_all();
   link_.flush();
   while (const auto line = link_.next_line()) take_reply(*line);
-  send_all();  // what waited for an artifact
+  send_all();  // sends requests that waited for an artifact
   link_.flush();
   expire();
 }
@@ -152,7 +152,7 @@ void RecordQueue::settle(std::deque<Entry>::iterator entry, Status outcome) {
   settled_.push_back({std::move(request), std::move(outcome)});
 }
 
-// Entries have the same patience, so that the first expires first.
+// All entries have the same time limit, so the first expires first.
 void RecordQueue::expire() {
   const auto now = std::chrono::steady_clock::now();
   const bool unreachable = link_.state() == DaemonLink::State::unreachable;

@@ -1,8 +1,8 @@
-// The requests of a recorder, in their order: each is sent on the link, again on the next connection where the first
-// one ended, and is settled when the daemon has acknowledged or refused it, or has not within 10 s.
+// Queues the requests of a recorder: sends each in order and sends it again after a reconnect. A request is settled
+// when the daemon acknowledges or refuses it, or after 10 s without a reply.
 //
-// A request may refer to artifacts, which are stored first; no later request overtakes it meanwhile. Sending one twice
-// is harmless: events have ids, everything else has an idempotency key.
+// A request may refer to artifacts, which are stored first; later requests do not overtake it. A repeated request is
+// harmless: events have ids, and all other requests have an idempotency key.
 #pragma once
 
 #include <chrono>
@@ -21,19 +21,19 @@ namespace muniment::cli {
 
 struct RecordRequest {
   std::string method;
-  std::string params;  // a JSON object, with a reference_mark for each artifact
+  std::string params;  // JSON object with a reference_mark for each artifact
   std::vector<DraftArtifact> artifacts;
-  std::string run_id;  // to which the artifacts belong
+  std::string run_id;  // run of the artifacts
   std::uint64_t token = 0;
-  // It waits 1 ms for a request that follows it: the result of a quick call is then recorded in the same commit.
+  // Waits 1 ms for a following request, so that the result of a quick call is recorded in the same commit.
   bool may_wait = false;
 };
 
 struct SettledRequest {
   RecordRequest request;
   Status outcome = success();
-  bool in_doubt = false;  // it was sent and is given up: the daemon may still do it. It is settled once more, `late`
-  bool late = false;      // the second time: done all the same; or an error, and it stays in doubt
+  bool in_doubt = false;  // sent without a reply in time: the daemon may still execute it; settled again with `late`
+  bool late = false;      // settled again: executed after all, or an error if the outcome remains unknown
 };
 
 class RecordQueue {
@@ -41,11 +41,11 @@ class RecordQueue {
   explicit RecordQueue(DaemonLink& link) : link_(link) {}
 
   void add(RecordRequest request);
-  // Sends, reads replies and watches the time. Call it after every poll().
+  // Sends requests, reads replies and checks time limits. Call it after every poll().
   void step();
   std::optional<SettledRequest> next_settled();
   bool empty() const { return entries_.empty() && settled_.empty() && given_up_.empty(); }
-  // The longest wait until `step` is due, in ms; -1: none.
+  // Returns the time until the next `step` in ms; -1: unlimited.
   int wait_ms() const;
 
  private:
@@ -58,7 +58,7 @@ class RecordQueue {
     bool artifacts_sent = false;
     bool sent = false;
     std::size_t stored = 0;
-    std::vector<std::string> references{};  // of the artifacts; empty until it is stored
+    std::vector<std::string> references{};  // references to the artifacts; empty until stored
   };
 
   void send_all();
@@ -74,7 +74,7 @@ class RecordQueue {
   std::int64_t connection_ = 0;
   std::uint64_t serial_ = 0;
   std::deque<Entry> entries_;
-  std::map<std::uint64_t, RecordRequest> given_up_;  // by serial: sent on this connection, and not answered in time
+  std::map<std::uint64_t, RecordRequest> given_up_;  // by serial: sent on this connection without a reply in time
   std::deque<SettledRequest> settled_;
 };
 

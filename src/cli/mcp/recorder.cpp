@@ -73,13 +73,13 @@ void Recorder::identify_server(std::string_view name, std::string_view version, 
 }
 
 void Recorder::record_call(const ToolCall& call, std::string_view params, std::uint64_t token) {
-  begin("", "");  // of a host that never said its name
+  begin("", "");  // for a host that never sent its name
   record_event(draft_called(options_.rules, call, params), token);
 }
 
 void Recorder::record_return(DraftEvent event, std::uint64_t token) { record_event(std::move(event), token); }
 
-// While the daemon is away nothing waits for it.
+// Does not wait while the daemon is unavailable.
 void Recorder::record_event(DraftEvent event, std::uint64_t token) {
   link_.want();
   if (outage_ && !link_.connected()) return lost(event, token, link_.problem());
@@ -120,7 +120,7 @@ void Recorder::note_line(bool from_host, std::string_view doubt) {
   say(fmt::format("a line of the {} {}: {}", whose, options_.required ? "is withheld" : "passes unrecorded", doubt));
 }
 
-// The first line of each side is noted once there is a run, the number of all of them at the end.
+// Annotates the run with the first such line of each side, and with the total at the end.
 void Recorder::note_lines(bool all) {
   if (run_ == RunState::none) return;
   for (auto& [whose, lines] : doubted_) {
@@ -155,7 +155,7 @@ void Recorder::end(std::string_view outcome, std::string_view why) {
 void Recorder::step() {
   note_lines(false);
   bool more = true;
-  while (more) {  // what is settled may lead to further requests
+  while (more) {  // settled requests may produce further requests
     queue_.step();
     more = false;
     for (; auto settled = queue_.next_settled(); more = true) take_settled(*settled);
@@ -206,7 +206,7 @@ void Recorder::take_late(const SettledRequest& settled) {
   if (settled.outcome) recovered();
 }
 
-// True: the log refused the body for what it is, and the event is sent once more without it.
+// Returns true if the log refused the body itself and the event is sent again without it.
 bool Recorder::retry_reduced(SettledRequest& settled) {
   const Errc code = settled.outcome.error().code;
   if (code != Errc::invalid_argument && code != Errc::too_large) return false;
@@ -230,10 +230,10 @@ void Recorder::lost(const DraftEvent& event, std::uint64_t token, const std::str
     say(fmt::format("tool calls are not recorded: {}", lost_why_));
   }
   ++(event.type == "tool.called" ? lost_calls_ : lost_returns_);
-  settled_.push_back({token, why.empty() ? "the daemon is away" : why, false});
+  settled_.push_back({token, why.empty() ? "the daemon is unavailable" : why, false});
 }
 
-// The replies come in the order of the requests: what is in doubt is decided first.
+// Replies arrive in the order of requests, so unknown outcomes are resolved first.
 void Recorder::recovered() {
   if (!outage_ || !in_doubt_.empty()) return;
   say("recording again. " + gap());
@@ -250,7 +250,7 @@ std::string Recorder::gap() const {
                         lost_why_)
           : fmt::format("{} {} and {} {} of MCP server {} were not recorded from {} to {}: {}", lost_calls_, calls,
                         lost_returns_, results, options_.rules.server, lost_since_, now_text(), lost_why_);
-  if (undecided_ > 0) text += fmt::format(". {} of their events may be recorded all the same", undecided_);
+  if (undecided_ > 0) text += fmt::format(". {} of their events may still be recorded", undecided_);
   return text;
 }
 
@@ -270,8 +270,7 @@ std::string Recorder::unrecorded() const {
   std::uint64_t results = noted_returns_ + (outage_ ? lost_returns_ : 0);
   for (const Pending& one : pending_) ++(one.event.type == "tool.called" ? calls : results);
   if (calls + results == 0) return {};
-  return fmt::format("the session ends, and is not recorded with {} of its calls and {} of its results", calls,
-                     results);
+  return fmt::format("the session ends with {} of its calls and {} of its results unrecorded", calls, results);
 }
 
 int Recorder::wait(std::vector<pollfd>& polled) const {

@@ -1,9 +1,9 @@
-// Records the tool calls of one MCP session in a run: starts the run, appends what happens, ends it, and notes in the
-// run how many calls were lost while nothing could be recorded.
+// Records the tool calls of one MCP session in a run: starts the run, appends events, ends it, and annotates it with
+// the number of calls that could not be recorded.
 //
-// Every `record_` function takes a token. `next_settled` gives it back once the event is durable, or once it is known
-// that it is not; while the daemon is away that is at once. An event that the daemon did not acknowledge in time may be
-// recorded all the same: its token is given back once more when that is known.
+// Every `record_` function takes a token. `next_settled` returns it after the event is durable or has failed, which is
+// immediate while the daemon is unavailable. An event without a timely acknowledgement may still be recorded: its token
+// is returned a second time when the outcome is known.
 #pragma once
 
 #include <chrono>
@@ -24,42 +24,41 @@ namespace muniment::cli {
 
 struct RecorderOptions {
   CallRules rules;
-  std::string run_id;  // of a run that is there; empty: a run is started for the session
+  std::string run_id;  // id of an existing run; empty: start a run for the session
   std::string agent;   // empty: the host's name
-  std::string labels;  // of a run that is started: a JSON object
+  std::string labels;  // labels of a started run: a JSON object
   std::string goal;
   std::string folder;
-  bool required = false;  // nothing passes before it is recorded
+  bool required = false;  // forward messages only after they are recorded
 };
 
 struct Recorded {
   std::uint64_t token = 0;
-  std::string problem;  // why it is not recorded; empty: it is
-  bool late = false;    // it had been given back with a problem
+  std::string problem;  // reason for a failure; empty: recorded
+  bool late = false;    // the token was returned before with a problem
 };
 
 class Recorder {
  public:
   Recorder(Session& session, RecorderOptions options);
 
-  // The host is known: from now on there is a run. The first call counts.
+  // Starts the run when the host is known. Only the first call has an effect.
   void begin(std::string_view client_name, std::string_view client_version);
-  // Describes the server, once.
+  // Records a description of the server once.
   void identify_server(std::string_view name, std::string_view version, std::string_view protocol);
   bool knows_server() const { return knows_server_; }
 
   void record_call(const ToolCall& call, std::string_view params, std::uint64_t token);
   void record_return(DraftEvent event, std::uint64_t token);
-  // The result of a call that is not recorded: it is counted, and nothing is recorded.
+  // Counts the result of an unrecorded call without recording it.
   void lose_return() { ++lost_returns_; }
-  // A line of the host or the server that may have held calls or results which are not recorded: it passed all the
-  // same, or was withheld for that.
+  // Notes a line of the host or the server that may contain unrecorded calls or results: it was passed on or withheld.
   void note_line(bool from_host, std::string_view doubt);
   void end(std::string_view outcome, std::string_view why);
 
-  // Was it given back with a problem, and may it be recorded all the same?
+  // Returns whether the token was returned with a problem and the event may still be recorded.
   bool in_doubt(std::uint64_t token) const { return in_doubt_.contains(token); }
-  // Calls and results that are neither recorded nor noted in the run, in words; empty: none.
+  // Describes calls and results that are neither recorded nor noted in the run; empty: none.
   std::string unrecorded() const;
 
   void step();
@@ -105,23 +104,23 @@ class Recorder {
   std::string client_version_;
   std::uint64_t run_token_ = 0;
   std::uint64_t end_token_ = 0;
-  std::uint64_t own_tokens_ = std::uint64_t{1} << 62;  // of requests that are no events of a call
+  std::uint64_t own_tokens_ = std::uint64_t{1} << 62;  // tokens of requests other than call events
 
-  // Lines that were doubted, by whose they are: "host" or "server".
+  // Doubtful lines by sender, "host" or "server".
   struct DoubtedLines {
     std::uint64_t count = 0;
-    std::string why;     // of the first
-    bool noted = false;  // that one
+    std::string why;     // reason for the first line
+    bool noted = false;  // the first line was noted
   };
   std::map<std::string_view, DoubtedLines> doubted_;
 
-  // The outage, from the first event that was lost.
+  // The current outage, from the first lost event.
   bool outage_ = false;
   std::uint64_t lost_calls_ = 0;
   std::uint64_t lost_returns_ = 0;
-  std::map<std::uint64_t, bool> in_doubt_;  // of these the events that may be recorded all the same: token → is a call
-  std::uint64_t undecided_ = 0;             // of these the ones that stay in doubt
-  // The last gap's note, until it is acknowledged.
+  std::map<std::uint64_t, bool> in_doubt_;  // lost events that may still be recorded: token → is a call
+  std::uint64_t undecided_ = 0;             // lost events whose outcome remains unknown
+  // The note about the last gap, until it is acknowledged.
   std::uint64_t gap_token_ = 0;
   std::uint64_t noted_calls_ = 0;
   std::uint64_t noted_returns_ = 0;

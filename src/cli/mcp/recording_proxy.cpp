@@ -17,7 +17,8 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t cut_bytes_kept = 64 * 1024;
-constexpr std::chrono::milliseconds output_patience{200};  // what a dead server left running may hold its output open
+constexpr std::chrono::milliseconds output_patience{
+    200};  // processes left behind by the server may keep its output open
 constexpr std::string_view client_info = "io.modelcontextprotocol/clientInfo";
 constexpr std::string_view server_info = "io.modelcontextprotocol/serverInfo";
 constexpr std::string_view protocol_version = "io.modelcontextprotocol/protocolVersion";
@@ -62,7 +63,7 @@ int RecordingProxy::run() {
   for (;;) {
     take_lines(host_in_, Direction::to_server);
     take_lines(server_out_, Direction::to_host);
-    pass_on();  // what is not held waits for nothing
+    pass_on();  // passes on lines that are not held
     recorder_.step();
     settle();
     pass_on();
@@ -105,7 +106,7 @@ void RecordingProxy::take_line(std::string bytes, Direction direction) {
   hold(direction, std::move(bytes), std::move(line));
 }
 
-// By its id a result is attributed to its call, so that an id names one request at a time.
+// Results are matched to calls by id, so an id may belong to only one request in flight.
 std::string RecordingProxy::doubt_about_ids(std::string_view line, Direction direction) const {
   const bool from_host = direction == Direction::to_server;
   std::set<std::string> seen;
@@ -115,7 +116,7 @@ std::string RecordingProxy::doubt_about_ids(std::string_view line, Direction dir
     const std::string key = id_key(envelope.id);
     if (seen.insert(key).second && in_flight(key) != from_host) continue;
     return from_host ? fmt::format("its id {} belongs to a request in flight", envelope.id)
-                     : fmt::format("it answers {}, which is no request in flight", envelope.id);
+                     : fmt::format("it answers {}, which is not a request in flight", envelope.id);
   }
   return {};
 }
@@ -171,7 +172,8 @@ void RecordingProxy::take_call(const Envelope& envelope, std::string_view params
     open_.emplace(key, std::move(open));
     return;
   }
-  constexpr std::string_view why = "the host used the id for two requests at once: their results cannot be told apart";
+  constexpr std::string_view why =
+      "the host used the id for two concurrent requests: their results cannot be distinguished";
   if (const auto other = open_.find(key); other != open_.end()) {
     record_unanswered(other->second, "unknown", why);
     open_.erase(other);
@@ -211,7 +213,7 @@ void RecordingProxy::take_server_message(std::string_view message, LineFacts& li
   const OpenCall open = std::move(found->second);
   open_.erase(found);
   if (open.lost && !required_) {
-    record_unanswered(open, "unknown", "the call was answered, and its result is not recorded");
+    record_unanswered(open, "unknown", "the call was answered, but its result is not recorded");
     return recorder_.lose_return();
   }
   line.tokens.push_back(++tokens_);
@@ -231,8 +233,8 @@ void RecordingProxy::identify(const Envelope& envelope) {
   handshakes_.erase(asked);
 }
 
-// A line over 64 MiB passes as it comes. What it was is known when it ends: then the call or the result is recorded
-// without its content. With `required` such a line is not passed on at all.
+// A line over 64 MiB is passed on in pieces. Its kind is known only at its end; then the call or result is recorded
+// without its content. With `required` such a line is not passed on.
 void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) {
   const bool from_host = direction == Direction::to_server;
   CutLine& cut = from_host ? cut_to_server_ : cut_to_host_;
@@ -247,13 +249,13 @@ void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) 
     if (required_) {
       constexpr std::string_view doubt = "it is over 64 MiB";
       recorder_.note_line(from_host, doubt);
-      // A message of its id alone, of the kind that the direction has.
+      // A message with only the id and the kind implied by the direction.
       withhold(fmt::format(R"({{"id":{},"{}":""}})", id.empty() ? "null" : id, from_host ? "method" : "result"),
                direction, doubt);
     } else if (from_host && is_call && !id.empty()) {
       Envelope envelope;
       envelope.id = id;
-      take_call(envelope, "{\"name\":\"(a message over 64 MiB, of which nothing is recorded)\"}", line);
+      take_call(envelope, "{\"name\":\"(a message over 64 MiB, not recorded)\"}", line);
     } else if (!from_host && found != open_.end()) {
       line.tokens.push_back(++tokens_);
       const OpenCall open = std::move(found->second);
@@ -279,7 +281,7 @@ void RecordingProxy::hold(Direction direction, std::string bytes, LineFacts line
 void RecordingProxy::settle() {
   const std::uint64_t before = tokens_;
   while (const auto recorded = recorder_.next_settled()) settle_one(*recorded);
-  if (tokens_ != before) recorder_.step();  // a refusal is recorded, too
+  if (tokens_ != before) recorder_.step();  // refusals are recorded, too
 }
 
 void RecordingProxy::settle_one(const Recorded& recorded) {
@@ -299,7 +301,7 @@ void RecordingProxy::settle_one(const Recorded& recorded) {
   lines_.erase(hold);
 }
 
-// It is known at last whether a tool.called that was lost is recorded.
+// Handles the late outcome of a lost tool.called.
 void RecordingProxy::settle_late(const Recorded& recorded) {
   auto end = ends_of_lost_.extract(recorded.token);
   if (!recorded.problem.empty()) return;
@@ -307,7 +309,7 @@ void RecordingProxy::settle_late(const Recorded& recorded) {
   if (end) recorder_.record_return(std::move(end.mapped()), ++tokens_);
 }
 
-// With `required` the host gets an error in place of what is not recorded.
+// With `required` the host receives an error instead of an unrecorded result.
 void RecordingProxy::refuse(const Hold& hold, const LineFacts& line) {
   const bool unasked = hold.direction == Direction::to_server;
   const std::string why = fmt::format("{}: {}. See: muniment doctor",
@@ -349,7 +351,7 @@ bool RecordingProxy::full(Direction direction) const {
                                            : to_host_.bytes() + host_out_.waiting() >= proxy::waiting_bytes_max;
 }
 
-// A stream that stopped because too much was waiting resumes without an event of a descriptor.
+// A stream that was paused because of too much queued data resumes without a poll event.
 bool RecordingProxy::more_to_do() const {
   return (lines_left_[0] && !full(Direction::to_server)) || (lines_left_[1] && !full(Direction::to_host));
 }
@@ -382,7 +384,7 @@ void RecordingProxy::poll_once() {
   if ((polled[3].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) host_ended_ = true;
 }
 
-// Its input ends first; then, each after 5 s, come SIGTERM and SIGKILL. `first_signal`: without that wait.
+// Closes the server's input, then sends SIGTERM and SIGKILL at intervals of 5 s. `first_signal`: sends SIGTERM at once.
 void RecordingProxy::stop_server(int first_signal) {
   server_.close_input();
   stopping_ = true;
@@ -410,7 +412,7 @@ void RecordingProxy::follow_end() {
 }
 
 int RecordingProxy::finish() {
-  const std::string how = exit_->signal != 0 ? fmt::format("the server was ended by signal {}", exit_->signal)
+  const std::string how = exit_->signal != 0 ? fmt::format("the server was killed by signal {}", exit_->signal)
                                              : fmt::format("the server ended with code {}", exit_->code);
   for (const auto& [key, open] : open_) record_unanswered(open, "interrupted", how + " before it answered");
   const bool failed = exit_->exit_code() != 0;
@@ -424,7 +426,7 @@ int RecordingProxy::finish() {
   return required_ && !failed ? 1 : exit_->exit_code();
 }
 
-// Until everything is recorded and passed on, or the time has come.
+// Runs until everything is recorded and passed on, or until the time limit.
 void RecordingProxy::drain(Time until) {
   for (;;) {
     take_lines(server_out_, Direction::to_host);

@@ -1,10 +1,10 @@
-// A relay between a host and an MCP server that it starts. Every message passes as it is, byte for byte, in both
-// directions; every tool call is recorded, and its result is held back until the record is durable.
+// Relays messages between a host and an MCP server that it starts. Messages pass unchanged in both directions; every
+// tool call is recorded, and its result is held until the record is durable.
 //
-// Without `required` a call that cannot be recorded passes all the same. With it the call is recorded before the server
-// gets it, and a call or result that cannot be recorded is answered with an error instead. Likewise a line that the
-// other side might read otherwise than the relay does, a request whose id is in flight, and a response to no request
-// that is: with `required` they do not pass, without it they are noted.
+// Without `required`, a call that cannot be recorded is passed on. With it, the call is recorded before the server
+// receives it, and a call or result that cannot be recorded is answered with an error. A line that the other side might
+// read differently, a request whose id is in flight, and a response without a request in flight are withheld with
+// `required` and noted without it.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ class RecordingProxy {
  public:
   RecordingProxy(ChildServer server, Recorder& recorder, bool required);
 
-  // Returns the server's exit code, once it has ended and everything is recorded or given up.
+  // Returns the exit code of the server after it has ended and all events are recorded or abandoned.
   int run();
 
  private:
@@ -41,10 +41,10 @@ class RecordingProxy {
   struct OpenCall {
     ToolCall call;
     Time began;
-    std::uint64_t token = 0;  // of tool.called
-    bool lost = false;        // that is not recorded, so that its end is not either
+    std::uint64_t token = 0;  // token of tool.called
+    bool lost = false;        // tool.called is not recorded, so its end is not recorded either
   };
-  // The line that waits for the record of an event.
+  // The line that waits until an event is recorded.
   struct Hold {
     Direction direction = Direction::to_host;
     std::uint64_t line = 0;
@@ -52,13 +52,13 @@ class RecordingProxy {
       return std::pair(direction, line) < std::pair(other.direction, other.line);
     }
   };
-  // A line on its way, and what to say in its place where `required` forbids it.
+  // A line in transit and the data for an error in its place with `required`.
   struct LineFacts {
-    std::vector<std::uint64_t> tokens;  // of the events that it waits for
-    std::vector<std::string> ids;       // of the requests to the server or the responses to the host
+    std::vector<std::uint64_t> tokens;  // tokens of the events that it waits for
+    std::vector<std::string> ids;       // ids of the requests to the server or responses to the host
     std::string problem;
   };
-  // The beginning and the end of a line that is too long to be held.
+  // Beginning and end of a line too long for memory.
   struct CutLine {
     std::string beginning;
     std::string end;
@@ -110,20 +110,22 @@ class RecordingProxy {
 
   bool in_flight(const std::string& key) const { return open_.count(key) + asked_.count(key) > 0; }
 
-  std::map<std::string, OpenCall> open_;           // by id_key of the request
-  std::set<std::string> asked_;                    // id_key of the host's other requests in flight
-  std::map<std::string, std::string> handshakes_;  // id_key of a request whose result names the server → protocol
+  std::map<std::string, OpenCall> open_;  // key: id_key of the request
+  std::set<std::string> asked_;           // id_keys of other requests of the host in flight
+  std::map<std::string, std::string>
+      handshakes_;  // id_key of a request whose result names the server → protocol version
   bool began_ = false;
-  std::map<std::uint64_t, Hold> holds_;  // by token
+  std::map<std::uint64_t, Hold> holds_;  // key: token
   std::map<Hold, LineFacts> lines_;
-  // Ends of calls that were lost, by the token of tool.called: recorded if that turns out to be.
+  // Ends of lost calls by the token of tool.called; recorded if tool.called turns out to be recorded.
   std::map<std::uint64_t, DraftEvent> ends_of_lost_;
   std::uint64_t tokens_ = 0;
 
-  bool lines_left_[2] = {false, false};  // by direction: read, and not taken, because too much was waiting
-  bool host_ended_ = false;              // it sends nothing more, or a signal asks for the end
+  bool lines_left_[2] = {false,
+                         false};  // by direction: lines were read but not processed, since too much data was queued
+  bool host_ended_ = false;       // the host closed its output or a signal requested the end
   bool stopping_ = false;
-  bool died_ = false;  // the server ended while the host was there
+  bool died_ = false;  // the server ended before the host
   int next_signal_ = 0;
   Time next_signal_at_{};
   std::optional<ServerExit> exit_;

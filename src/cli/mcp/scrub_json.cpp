@@ -11,7 +11,7 @@ namespace {
 
 bool begins_number(char c) { return c == '-' || (c >= '0' && c <= '9'); }
 
-// A string literal, scrubbed; `whole`: all of it is a secret.
+// Scrubs a string literal; `whole`: the whole string is a secret.
 std::size_t scrub_literal(std::string& literal, bool whole) {
   if (whole) {
     literal = json::quote(scrubbed_text);
@@ -27,7 +27,7 @@ std::size_t scrub_literal(std::string& literal, bool whole) {
     if (count > 0) literal = json::quote(text);
     return count;
   }
-  std::string text(inside);  // as it is written: its escapes cannot be resolved
+  std::string text(inside);  // unchanged, since its escapes cannot be resolved
   const std::size_t count = scrub_text(text);
   if (count > 0) literal = '"' + text + '"';
   return count;
@@ -40,7 +40,7 @@ std::size_t scrub_json(std::string& json) {
   std::string out;
   std::size_t depth = 0;
   constexpr std::size_t none = SIZE_MAX;
-  std::size_t secret_at = none;  // depth of the object with a member whose name says that it is secret
+  std::size_t secret_at = none;  // depth of the object with a member whose name implies a secret
   for (std::size_t at = 0; at < json.size();) {
     const char c = json[at];
     const bool is_string = c == '"';

@@ -6,8 +6,8 @@
 
 namespace muniment::cli {
 
-// Every string value, and every string or number in a member whose name says that it is a secret. Everything else keeps
-// its bytes. The text need not be JSON that the log accepts. Returns how many secrets were replaced.
+// Scrubs every string value, and every string or number in a member whose name implies a secret. All other bytes are
+// unchanged. The log need not accept the JSON text. Returns the number of replaced secrets.
 std::size_t scrub_json(std::string& json);
 
 }  // namespace muniment::cli

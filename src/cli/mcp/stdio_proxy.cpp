@@ -40,7 +40,7 @@ StdioProxy::StdioProxy(Session& session, McpSession about)
 void StdioProxy::run() {
   StopSignals signals;
   const auto pipe_before = ::signal(SIGPIPE, SIG_IGN);
-  link_.want();  // a daemon is started before the host has said anything
+  link_.want();  // starts a daemon before the first message of the host
   do {
     take_host_lines();
     link_.step();
@@ -54,7 +54,7 @@ void StdioProxy::run() {
   ::signal(SIGPIPE, pipe_before);
 }
 
-// False: a signal asks for the end.
+// Returns false if a signal requests the end.
 bool StdioProxy::poll_once(StopSignals& signals) {
   std::vector<pollfd> polled{{signals.fd(), POLLIN, 0}};
   polled.push_back({out_.descriptor(), static_cast<short>(out_.waiting() > 0 ? POLLOUT : 0), 0});
@@ -73,7 +73,7 @@ bool StdioProxy::poll_once(StopSignals& signals) {
   return true;
 }
 
-// A stream that stopped because too much was waiting resumes without an event of a descriptor.
+// A stream that was paused because of too much queued data resumes without a poll event.
 bool StdioProxy::more_to_do() const {
   return (host_lines_left_ && waiting_bytes_ < proxy::waiting_bytes_max) ||
          (daemon_lines_left_ && out_.waiting() < proxy::waiting_bytes_max) ||
@@ -103,7 +103,7 @@ void StdioProxy::begin_connection() {
   link_.send(session_line(about_, called_));
   ready_ = initialize_.empty();
   if (ready_) return;
-  // The same request under an id of ours: no reply to it reaches the host.
+  // Sends the same request with an internal id, so that no reply reaches the host.
   replay_id_ = own_id("init");
   json::Writer out;
   out.begin_object();
@@ -115,7 +115,7 @@ void StdioProxy::begin_connection() {
   link_.send(out.text() + "\n");
 }
 
-// Ends with the run's id, which no host knows.
+// Contains the run id, which the host does not know.
 std::string StdioProxy::own_id(std::string_view purpose) {
   std::string id = fmt::format("\"muniment-re{}-{}-{}\"", purpose, ++own_requests_, about_.run_id);
   own_ids_.insert(id);
@@ -191,7 +191,7 @@ void StdioProxy::take_answer(const InFlight& asked, const Envelope& answer) {
   }
 }
 
-// The new connection knows the host's session: the rest of it follows, then what waits.
+// The new connection has the session of the host; sends the remaining setup and then the queued lines.
 void StdioProxy::resumed() {
   replay_id_.clear();
   ready_ = true;
@@ -229,7 +229,7 @@ void StdioProxy::take_cut_line(const LinePiece& piece) {
   if (cut_end_.size() > cut_end_bytes) cut_end_.erase(0, cut_end_.size() - cut_end_bytes);
   if (!piece.ends) return;
   answer_error(id_of_cut_message(cut_beginning_, cut_end_), proxy::invalid_request,
-               fmt::format("the message is {} bytes, limit {}. Send less at once", grouped(cut_bytes_),
+               fmt::format("the message is {} bytes, limit {}. Send smaller messages", grouped(cut_bytes_),
                            grouped(limits::request_line_bytes_max)));
   cut_beginning_.clear();
   cut_end_.clear();
@@ -246,13 +246,13 @@ void StdioProxy::send_waiting() {
   }
 }
 
-// False: the message must not be sent.
+// Returns false if the message must not be sent.
 bool StdioProxy::note_sent(std::string_view message) {
   const Envelope envelope = skim_message(message);
   if (envelope.is_request()) {
     note_request(envelope, message);
   } else if (envelope.is_response()) {
-    // A daemon that did not ask would be given an answer that was meant for the one before it.
+    // An answer to a request of the previous daemon must not reach the new one.
     return asked_by_daemon_.erase(id_key(envelope.id)) > 0 || !reconnected_;
   } else if (envelope.method == "notifications/initialized") {
     initialized_ = std::string(message);
@@ -266,18 +266,18 @@ bool StdioProxy::note_sent(std::string_view message) {
 void StdioProxy::note_request(const Envelope& request, std::string_view message) {
   if (request.method == "tools/call") called_ = true;
   if (request.method == "initialize") initializing_ = std::string(message);
-  // The daemon answers any other id with an error that names none.
+  // The daemon answers any other id with an error without an id.
   if (request.id.front() != '"' && request.id.find_first_not_of("-0123456789") != std::string_view::npos) return;
   const bool subscribes = request.method == "resources/subscribe" || request.method == "resources/unsubscribe";
   in_flight_[id_key(request.id)] = {std::string(request.id), request.method,
                                     subscribes ? std::string(request.params) : std::string()};
 }
 
-// The daemon cannot be reached: every request that waits is answered, and the next one tries again.
+// The daemon is unreachable: answers every queued request with an error; the next request tries again.
 void StdioProxy::refuse_waiting() {
   if (waiting_.empty()) return;
   const std::string why = session_.advised(fmt::format(
-      "Muniment's daemon cannot be reached: {}. Find the cause with: muniment doctor. The next request tries again",
+      "Muniment's daemon is unreachable: {}. Find the cause with: muniment doctor. The next request tries again",
       link_.problem()));
   fmt::print(stderr, "muniment mcp: {}\n", escape_for_terminal(why));
   for (const std::string& line : std::exchange(waiting_, {})) {

@@ -1,9 +1,10 @@
-// The MCP server that a host starts, as a relay: it copies lines between the host (standard input and output) and the
-// daemon's socket, and keeps the host's session alive while the daemon is started, restarted or replaced.
+// Implements the MCP server that a host starts, as a relay: it copies lines between the host (standard input and
+// output) and the daemon's socket, and keeps the host's session alive while the daemon is started, restarted or
+// replaced.
 //
-// Everything that is written to standard output is a message. While there is no connection the host's lines wait, at
-// most 8 MiB of them; then the host is not read. A request that was sent on a connection that ended is answered with
-// one error, because its outcome is unknown. `initialize` is sent again instead.
+// Standard output carries only messages. Without a connection, up to 8 MiB of the host's lines are queued; then the
+// host is not read. A request on a lost connection is answered with an error, because its outcome is unknown.
+// `initialize` is sent again instead.
 #pragma once
 
 #include <chrono>
@@ -27,28 +28,28 @@ namespace muniment::cli {
 struct McpSession {
   bool record = true;
   std::string run_id;  // the same on every connection
-  std::string agent;   // empty: the daemon takes the host's name
+  std::string agent;   // empty: the daemon uses the host's name
   std::string labels;  // a JSON object
   std::string folder;
   std::vector<std::string> toolsets;
 };
 
-// The line of `muniment/session`, with its line feed.
+// Returns the line of `muniment/session` with its line feed.
 std::string session_line(const McpSession& about, bool resume);
 
 class StdioProxy {
  public:
   StdioProxy(Session& session, McpSession about);
 
-  // Returns when the host has closed its end, or a signal asks for the end.
+  // Returns after the host has closed its side or a signal requests the end.
   void run();
 
  private:
   using Time = std::chrono::steady_clock::time_point;
   struct InFlight {
-    std::string id;  // as the host wrote it
+    std::string id;  // as written by the host
     std::string method;
-    std::string params{};  // of resources/subscribe and unsubscribe
+    std::string params{};  // parameters of resources/subscribe and unsubscribe
   };
 
   void follow_connection();
@@ -75,30 +76,30 @@ class StdioProxy {
   DaemonLink link_;
   LineReader in_;
   ByteWriter out_;
-  bool host_gone_ = false;          // it reads no more
-  bool host_lines_left_ = false;    // read, and not taken: too much was waiting
+  bool host_gone_ = false;          // the host has stopped reading
+  bool host_lines_left_ = false;    // lines were read but not processed, since too much data was queued
   bool daemon_lines_left_ = false;  // the same
-  Time drain_until_{};              // set when the host's input has ended
+  Time drain_until_{};              // set after the end of the host's input
 
-  std::int64_t connection_ = 0;  // the one that is in use; 0: none
-  bool reconnected_ = false;     // another one was in use before it
-  bool called_ = false;          // the host has called a tool, so that the session may have a run
-  bool ready_ = false;           // the host's lines can be sent on it
+  std::int64_t connection_ = 0;  // current connection; 0: none
+  bool reconnected_ = false;     // an earlier connection was in use
+  bool called_ = false;          // the host has called a tool, so the session may have a run
+  bool ready_ = false;           // the host's lines can be sent
   std::deque<std::string> waiting_;
   std::size_t waiting_bytes_ = 0;
-  std::map<std::string, InFlight> in_flight_;  // by id_key
-  std::set<std::string> asked_by_daemon_;      // requests of the daemon on this connection
+  std::map<std::string, InFlight> in_flight_;  // key: id_key
+  std::set<std::string> asked_by_daemon_;      // ids of the daemon's requests on this connection
 
   // Messages that are repeated on the next connection.
-  std::string initialize_;                            // the host's request, once it was answered
+  std::string initialize_;                            // request of the host, after it was answered
   std::string initializing_;                          // the same while it is in flight
   std::string initialized_;                           // the notification
-  std::map<std::string, std::string> subscriptions_;  // that the daemon accepted: uri → params of resources/subscribe
+  std::map<std::string, std::string> subscriptions_;  // accepted by the daemon: uri → params of resources/subscribe
   std::string replay_id_;
-  std::set<std::string> own_ids_;  // of requests that are not the host's
+  std::set<std::string> own_ids_;  // ids of internal requests
   std::int64_t own_requests_ = 0;
 
-  // A line that is over the limit.
+  // A line over the limit.
   std::string cut_beginning_;
   std::string cut_end_;
   std::size_t cut_bytes_ = 0;

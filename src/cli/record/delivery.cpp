@@ -6,11 +6,11 @@
 namespace muniment::cli {
 namespace {
 
-// Of a body that is sent in the request's line, which ends at 1 MiB; the rest of it goes as an artifact first.
+// Limit for a body in a request line of at most 1 MiB; longer content is stored as an artifact first.
 constexpr std::size_t inline_body_bytes_max = 512 * 1024;
 constexpr std::size_t ref_preview_bytes_max = 400;
 
-// The bytes as an artifact, and the reference to them that stands in their place.
+// Stores the bytes as an artifact and returns the reference that replaces them.
 Result<std::string> kept_ref(Client& client, const std::string& run_id, std::string_view bytes,
                              std::string_view mime_type, std::string_view part_type) {
   Upload upload;
@@ -29,7 +29,8 @@ Result<std::string> kept_ref(Client& client, const std::string& run_id, std::str
   return std::move(out).text();
 }
 
-// The body with its long part as a reference: the text of its content, its arguments, or else all of it.
+// Returns the body with its long part replaced by a reference: the text of its content, its arguments, or the whole
+// body.
 Result<std::string> short_body(Client& client, const std::string& run_id, const RecordedEvent& event) {
   if (event.body.size() <= inline_body_bytes_max) return event.body;
   ASSIGN_OR_RETURN(const json::Document document, json::parse(std::string_view(event.body)));
@@ -71,7 +72,7 @@ Status append_events(Client& client, const Delivery& delivery) {
   return success();
 }
 
-// The params of run.start, so that an ended run goes on.
+// Returns the params of run.start that reopen an ended run.
 std::string reopening(const std::string& start) { return "{\"reopen\":true," + start.substr(1); }
 
 Status begin_run(Client& client, const Delivery& delivery) {
@@ -84,17 +85,17 @@ bool names_known_events(const Status& status) {
   return !status && status.error().code == Errc::conflict && !status.error().event_ids.empty();
 }
 
-// A hook that is configured twice comes twice, and one of the two may have waited in the spool: its ids are there then,
-// with a body that differs in that alone. What differs in more is another event, and the conflict is told.
+// A hook that is configured twice is delivered twice, and one delivery may have been spooled: its ids are then recorded
+// with a body that differs only in the mark for late events. Any other difference is reported as a conflict.
 Status append_once(Client& client, const Delivery& delivery) {
   const Status sent = append_events(client, delivery);
   if (!names_known_events(sent)) return sent;
   const Status other = append_events(client, with_other_lateness(delivery));
   if (other || other.error().code != Errc::conflict) return other;
-  return delivery.in_doubt ? success() : sent;  // what was sent first and erased since cannot be compared
+  return delivery.in_doubt ? success() : sent;  // an event erased after the first delivery cannot be compared
 }
 
-// Mostly the run is there and open, so that one request does it.
+// The run is usually open, so one request suffices.
 Status append_or_start(Client& client, const Delivery& delivery) {
   if (delivery.events.empty()) return delivery.begins ? begin_run(client, delivery) : success();
   const Status sent = append_once(client, delivery);
@@ -106,14 +107,14 @@ Status append_or_start(Client& client, const Delivery& delivery) {
 
 Status close_run(Client& client, const Delivery& delivery) {
   const auto ended = client.call("run.end", delivery.end);
-  if (ended || ended.error().code == Errc::conflict) return success();  // it had ended already
+  if (ended || ended.error().code == Errc::conflict) return success();  // already ended
   return ended.error();
 }
 
 }  // namespace
 
 Status deliver(Client& client, const Delivery& delivery) {
-  // An end alone: begun first, a run that has ended would go on only to end again.
+  // Ends the run without starting it first, which would reopen an ended run.
   const bool only_ends = delivery.events.empty() && !delivery.end.empty();
   if (!only_ends) RETURN_IF_ERROR(append_or_start(client, delivery));
   if (delivery.end.empty()) return success();

@@ -1,5 +1,5 @@
-// Sends what a recorder has to say, and brings the run into the state for it: started where it is not there, reopened
-// where it had ended. Everything has ids of its own, so that a delivery may be repeated.
+// Sends the events of a recorder; starts the run if it does not exist and reopens it if it has ended. All requests have
+// ids, so a delivery can be repeated.
 #pragma once
 
 #include "cli/connect/client.hpp"
@@ -7,7 +7,7 @@
 
 namespace muniment::cli {
 
-// Errors: the daemon's own; run_halted where the run is stopped. After a transient one the outcome may be unknown.
+// Errors: those of the daemon; run_halted if the run is halted. After a transient error the outcome may be unknown.
 Status deliver(Client& client, const Delivery& delivery);
 
 }  // namespace muniment::cli

@@ -33,15 +33,15 @@ using FollowClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds look_again{100};
 constexpr std::chrono::milliseconds away_pause{500};
 constexpr std::size_t log_read_bytes = 1 << 20;
-constexpr std::size_t session_line_bytes_max = 64U << 20;  // a longer one is noted and passed over
-constexpr std::size_t remembered_bytes = 4096;  // of what was read last, to see whether it still stands there
+constexpr std::size_t session_line_bytes_max = 64U << 20;  // a longer line is noted and skipped
+constexpr std::size_t remembered_bytes = 4096;             // bytes remembered to detect a rewritten file
 
-// The file, line by line, as far as it has been written.
+// Reads complete lines of a growing file.
 class SessionFile {
  public:
   explicit SessionFile(std::string path) : path_(std::move(path)) {}
 
-  // The next whole line; nullopt where there is none yet. `too_long()` tells that it was passed over.
+  // Returns the next complete line; nullopt if there is none yet. `too_long()` reports a skipped line.
   Result<std::optional<std::string>> next() {
     too_long_ = false;
     for (;;) {
@@ -59,11 +59,11 @@ class SessionFile {
 
   bool too_long() const { return too_long_; }
 
-  // Is it still the file that was read so far? Looks at its inode, its length, and the last bytes that were read.
+  // Returns whether the file is unchanged so far, judged by its inode, its length and the last bytes read.
   Result<bool> same() {
     struct stat about {};
     if (::stat(path_.c_str(), &about) != 0) {
-      if (errno == ENOENT) return true;  // being replaced: it is looked at again
+      if (errno == ENOENT) return true;  // the file is being replaced; check again later
       return Error(Errc::denied, fmt::format("cannot read {}: {}", path_, std::strerror(errno)));
     }
     if (!file_.open()) return true;
@@ -114,15 +114,15 @@ class SessionFile {
   Fd file_;
   ino_t inode_ = 0;
   dev_t device_ = 0;
-  std::int64_t offset_ = 0;   // of the file, read so far
-  std::string ahead_;         // read, and not yet a whole line
-  std::size_t searched_ = 0;  // of it, without a line feed
-  std::string remembered_;    // the last bytes before offset_
+  std::int64_t offset_ = 0;   // offset in the file up to which it was read
+  std::string ahead_;         // the incomplete last line
+  std::size_t searched_ = 0;  // ahead_ has no line feed before this offset
+  std::string remembered_;    // last bytes before offset_
   bool passing_over_ = false;
   bool too_long_ = false;
 };
 
-// The id of a line as the translation's line number: what it makes of the line is named after it.
+// Returns a number derived from the id of a line, which the translation uses as line number for event ids.
 std::uint64_t line_identity(const std::string& line) {
   const auto document = json::parse(std::string_view(line));
   const std::string uuid = document ? document->root()["uuid"].string_or("") : std::string();
@@ -132,8 +132,7 @@ std::uint64_t line_identity(const std::string& line) {
   return number >> 1;
 }
 
-// Not every line of a session tells it from other formats; but each is an object with a type, and none looks like
-// another format's.
+// Returns whether the line may belong to a session: an object with a type that does not look like another format.
 bool may_be_of_session(const std::string& line) {
   const auto document = json::parse(std::string_view(line));
   if (!document || !document->root().is(json::Kind::object)) return false;
@@ -141,7 +140,7 @@ bool may_be_of_session(const std::string& line) {
   return format.empty() ? document->root()["type"].is(json::Kind::string) : format == claude_code_format;
 }
 
-// Where events go: one run for the session and one for each of its subagents.
+// Records events: one run for the session and one for each subagent.
 class SessionRuns {
  public:
   SessionRuns(const FollowOptions& options, const std::atomic<bool>& stop)
@@ -153,7 +152,7 @@ class SessionRuns {
   const std::string& run_id() const { return run_id_; }
   bool started() const { return started_; }
 
-  // In order, until all of it is in the log; waits for a daemon that is away.
+  // Records the actions in order; waits while the daemon is unavailable.
   Status carry_out(std::vector<RunAction>& actions, const SessionFacts& facts) {
     for (RunAction& action : actions) {
       switch (action.kind) {
@@ -166,7 +165,7 @@ class SessionRuns {
     return flush(facts);
   }
 
-  // The file is read again: its subagents are found again too.
+  // Resets the state before the file is read again.
   void start_again() { ended_.clear(); }
 
  private:
@@ -192,8 +191,7 @@ class SessionRuns {
     return success();
   }
 
-  // The daemon takes a request that is new or one that it knows, and refuses what is partly known: that is sent in
-  // halves.
+  // The daemon accepts a new or a known batch but refuses a partly known one, which is therefore split in halves.
   Status send(const std::string& child, const std::vector<ImportedEvent>& events, const SessionFacts& facts) {
     const Status sent = append(child, events);
     if (sent || sent.error().code != Errc::conflict) return sent;
@@ -202,7 +200,7 @@ class SessionRuns {
       RETURN_IF_ERROR(send(child, {events.begin(), middle}, facts));
       return send(child, {middle, events.end()}, facts);
     }
-    // Somebody has ended the run. A subagent's stays so: it was ended with all of its events.
+    // The run was ended in the meantime. The run of a subagent remains ended, since it has all of its events.
     if (!child.empty()) {
       ended_[child] = true;
       return success();
@@ -235,7 +233,7 @@ class SessionRuns {
     });
   }
 
-  // A subagent that has ended before has all of its events: whoever ended it had sent them.
+  // A subagent run that has ended already has all of its events.
   Status start_child(const RunAction& action, const SessionFacts& facts) {
     RETURN_IF_ERROR(start_session(facts));
     RETURN_IF_ERROR(flush(facts));
@@ -265,7 +263,7 @@ class SessionRuns {
     });
   }
 
-  // Again and again until the daemon has answered; everything has ids of its own.
+  // Repeats the request until the daemon answers; all requests have ids.
   Status insist(const std::function<Status(Client&)>& send) {
     for (;;) {
       Status status = success();
@@ -290,8 +288,8 @@ class SessionRuns {
   const std::string stem_;
   std::string run_id_;
   std::optional<Client> client_;
-  std::map<std::string, std::vector<ImportedEvent>> batches_;  // the session's is the first: ""
-  std::map<std::string, bool> ended_;                          // subagents whose runs take nothing more
+  std::map<std::string, std::vector<ImportedEvent>> batches_;  // key "": the session
+  std::map<std::string, bool> ended_;                          // subagents whose runs have ended
   bool started_ = false;
 };
 
@@ -306,7 +304,7 @@ class SessionFollower {
     FollowClock::time_point last = FollowClock::now();
     bool settled = true;
     for (;;) {
-      const bool last_look = stop_;  // what was written before the stop is read
+      const bool last_look = stop_;  // reads everything written before the stop
       ASSIGN_OR_RETURN(const bool same, file_.same());
       if (!same) start_again();
       ASSIGN_OR_RETURN(const bool came, read_all());
@@ -332,7 +330,7 @@ class SessionFollower {
     runs_.start_again();
   }
 
-  // Everything that is there, in pieces that a request holds. Whether something was.
+  // Records all available lines in batches of request size. Returns whether there were any.
   Result<bool> read_all() {
     constexpr std::size_t actions_max = 256;
     bool came = false;
@@ -358,7 +356,7 @@ class SessionFollower {
 
   void take(const std::string& line) {
     begun_ = begun_ || may_be_of_session(line);
-    if (!begun_) {  // its actions are kept back until a line of a session comes, or the file is refused
+    if (!begun_) {  // actions are held until a line of a session arrives or the file is refused
       ++strange_;
       strange_bytes_ += line.size();
     }
@@ -367,21 +365,20 @@ class SessionFollower {
 
   Error not_a_session() const {
     return {Errc::invalid_argument,
-            fmt::format(
-                "{} is no session of Claude Code: none of its first {} looks like a line of one. Nothing was recorded",
-                options_.file, strange_ == 1 ? "lines" : fmt::format("{} lines", strange_))};
+            fmt::format("{} is not a session of Claude Code: none of the first {} has its format. Nothing was recorded",
+                        options_.file, strange_ == 1 ? "lines" : fmt::format("{} lines", strange_))};
   }
 
   static constexpr std::size_t strange_lines_max =
-      200;  // before it is said that the file is something else; or as many bytes as a line may have
+      200;  // lines examined before the file is refused; at most the bytes of one line
 
   const FollowOptions& options_;
   const std::atomic<bool>& stop_;
   SessionFile file_;
   SessionRuns runs_;
   ClaudeCodeLines lines_;
-  bool begun_ = false;       // a line of a session was there: whatever follows is kept
-  std::size_t strange_ = 0;  // lines before that one
+  bool begun_ = false;       // a line of a session was found; all later lines are recorded
+  std::size_t strange_ = 0;  // number of lines before that line
   std::size_t strange_bytes_ = 0;
   std::vector<RunAction> actions_;
   Followed outcome_;

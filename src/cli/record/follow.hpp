@@ -1,8 +1,8 @@
-// Records a session of Claude Code from the file that the agent writes, while it writes it.
+// Records a session of Claude Code from its growing session file.
 //
-// The file may be cut, rewritten or replaced: then it is read again from its start. That records nothing twice, whoever
-// reads it: an event's id is made of the id of its line (its uuid, or its bytes where it has none) and of what the
-// event says.
+// If the file is truncated, rewritten or replaced, it is read again from its start. Nothing is recorded twice: the id
+// of an event is derived from the id of its line (its uuid, or its bytes if it has none) and from the contents of the
+// event.
 #pragma once
 
 #include <atomic>
@@ -16,20 +16,20 @@ namespace muniment::cli {
 struct FollowOptions {
   std::string socket;
   std::string file;
-  // How long nothing may come before the model's last message counts as whole: its parts are lines of their own.
+  // Idle time after which the model's last message counts as complete, since its parts are separate lines.
   std::chrono::milliseconds settle_after{60'000};
 };
 
 struct Followed {
   std::string run_id;
-  std::uint64_t lines = 0;    // that were read, again ones included
-  std::uint64_t rereads = 0;  // how often the file was another one
-  bool started = false;       // something was recorded: there is a run
+  std::uint64_t lines = 0;    // lines read, including repeated ones
+  std::uint64_t rereads = 0;  // number of times the file was replaced
+  bool started = false;       // a run was started
 };
 
-// Until `stop` is set; then what is held back is recorded, and the run stays open. While the daemon is away it waits:
-// the file keeps what happens. Errors: run_halted; those of the daemon that no waiting mends; denied for a file that
-// may not be read; invalid_argument, before anything is recorded, for one that does not begin as a session does.
+// Runs until `stop` is set, then records held events and leaves the run open. While the daemon is unavailable it waits,
+// since the file keeps the events. Errors: run_halted; permanent errors of the daemon; denied if the file is
+// unreadable; invalid_argument, before anything is recorded, if the file does not begin like a session.
 Result<Followed> follow_session(const FollowOptions& options, const std::atomic<bool>& stop);
 
 }  // namespace muniment::cli

@@ -13,8 +13,8 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t word_bytes_max = 250;   // of ids and names; the schemas take 256
-constexpr std::size_t path_bytes_max = 4000;  // the schemas take 4,096
+constexpr std::size_t word_bytes_max = 250;   // limit for ids and names; the schemas allow 256
+constexpr std::size_t path_bytes_max = 4000;  // the schemas allow 4,096
 constexpr std::string_view agent_name = "claude-code";
 
 std::string plain_text(const json::Value& value) {
@@ -27,7 +27,7 @@ std::string short_word(const json::Value& value, std::string_view fallback) {
   return text.empty() ? std::string(fallback) : text;
 }
 
-// "PreToolUse" → "pre_tool_use": the last part of an own type's name.
+// "PreToolUse" → "pre_tool_use", the last part of a custom event type.
 std::string snake_case(std::string_view name) {
   constexpr std::size_t bytes_max = 60;
   std::string out;
@@ -41,7 +41,7 @@ std::string snake_case(std::string_view name) {
   return out;
 }
 
-// An id of theirs as a run's, or its hash where it cannot be one.
+// Returns an id of the agent as a run id, or its hash if it is not a valid run id.
 std::string hook_run_id(std::string id) { return check_run_id(id) ? id : "claude-code-" + make_uuid_v8(id).text(); }
 
 std::string text_content(std::string_view text) {
@@ -58,7 +58,7 @@ std::string tool_error(std::string_view type, std::string_view message) {
   return std::move(out).text();
 }
 
-// One hook, translated.
+// Translates one hook.
 class Translation {
  public:
   Translation(const json::Value& hook, const HookPlace& place)
@@ -70,8 +70,7 @@ class Translation {
 
   Result<Delivery> translate() {
     if (name_.empty() || session_.empty()) {
-      return Error(Errc::invalid_argument,
-                   "this is no hook of Claude Code: it has no hook_event_name or no session_id");
+      return Error(Errc::invalid_argument, "not a hook of Claude Code: hook_event_name or session_id is missing");
     }
     name_runs();
     if (name_ == "SessionStart") {
@@ -103,7 +102,7 @@ class Translation {
   }
 
  private:
-  // A subagent is a run of its own, whose parent is the session's.
+  // A subagent has its own run, a child of the session's run.
   void name_runs() {
     const std::string session_run = hook_run_id("claude-code-" + session_);
     json::Writer out;
@@ -134,7 +133,7 @@ class Translation {
     delivery_.start = std::move(child).text();
   }
 
-  // `own` is what tells it from all others of the session: an id of theirs, where they have one.
+  // `own` distinguishes the event from all others of the session: an id of the agent, if there is one.
   std::string id_of(std::string_view own) const {
     std::string where(own);
     if (own.empty() || own == "raw") {
@@ -148,7 +147,7 @@ class Translation {
     delivery_.events.push_back({std::string(type), id_of(own), "", std::move(body)});
   }
 
-  // As it came: nothing of what is not understood is lost.
+  // Records the hook unchanged, so that unknown members are not lost.
   void add_raw(std::string_view own) {
     add("x.claude_code." + snake_case(name_), own, "{\"hook\":" + std::string(hook_.source()) + "}");
   }
@@ -164,7 +163,7 @@ class Translation {
     delivery_.events.push_back({"message.added", id, "", std::move(body).text()});
   }
 
-  // Theirs; releases that send none get the hash of the call, which its result has too.
+  // Returns the agent's call id; for releases without ids, the hash of the call, which its result shares.
   std::string call_id() const {
     if (const std::string id = plain_text(hook_["tool_use_id"]); !id.empty()) return preview(id, word_bytes_max);
     return make_uuid_v8(plain_text(hook_["tool_name"]) + "\n" + json::canonical(hook_["tool_input"])).text();
@@ -208,7 +207,7 @@ class Translation {
     if (!failed) add_file_change();
   }
 
-  // The tools that write one file say which.
+  // Tools that write one file name it.
   void add_file_change() {
     constexpr std::array<std::string_view, 4> writers = {"Write", "Edit", "MultiEdit", "NotebookEdit"};
     if (std::ranges::find(writers, plain_text(hook_["tool_name"])) == writers.end()) return;
@@ -248,7 +247,7 @@ class Translation {
     json::Writer out;
     out.begin_object()
         .member("run_id", delivery_.run_id)
-        .member("outcome", "unknown");  // a session that is over has not thereby reached anything
+        .member("outcome", "unknown");  // the end of a session does not imply success
     if (!summary.empty()) out.member("summary", summary);
     out.end_object();
     delivery_.end = std::move(out).text();
@@ -262,7 +261,7 @@ class Translation {
   Delivery delivery_;
 };
 
-// Four hexadecimal digits at `at`, as a number.
+// Returns the value of four hexadecimal digits at `at`.
 std::optional<unsigned> hex4(std::string_view text, std::size_t at) {
   if (at + 4 > text.size()) return std::nullopt;
   unsigned value = 0;
@@ -279,7 +278,7 @@ std::optional<unsigned> hex4(std::string_view text, std::size_t at) {
 bool is_high(std::optional<unsigned> unit) { return unit && *unit >= 0xD800 && *unit < 0xDC00; }
 bool is_low(std::optional<unsigned> unit) { return unit && *unit >= 0xDC00 && *unit < 0xE000; }
 
-constexpr std::string_view late_first = "{\"late\":true";  // no body of ours begins so before it is spooled
+constexpr std::string_view late_first = "{\"late\":true";  // no body begins like this before it is spooled
 
 std::string late_body(const std::string& body) {
   return std::string(late_first) + (body == "{}" ? "}" : "," + body.substr(1));
@@ -344,8 +343,7 @@ std::string delivery_json(const Delivery& delivery, bool late) {
 }
 
 Result<Delivery> delivery_of_json(const json::Value& json) {
-  if (json["version"].as_int() != 1 || !json["start"])
-    return Error(Errc::invalid_argument, "not what a recorder spools");
+  if (json["version"].as_int() != 1 || !json["start"]) return Error(Errc::invalid_argument, "not a spooled delivery");
   Delivery delivery;
   delivery.run_id = plain_text(json["run_id"]);
   delivery.start = std::string(json["start"].source());

@@ -1,6 +1,5 @@
-// What a hook of Claude Code says, as what is recorded of it. Pure: the hook's JSON in, a delivery out. A hook is a
-// command that the agent starts at each of its turns' events, with a JSON object on standard input (docs/recording.md
-// has the table).
+// Translates a hook of Claude Code to a delivery; a pure function of the hook's JSON. A hook is a command that the
+// agent starts at events of its turns, with a JSON object on standard input (docs/recording.md has the table).
 #pragma once
 
 #include <cstdint>
@@ -18,42 +17,41 @@ namespace muniment::cli {
 struct RecordedEvent {
   std::string type;
   std::string event_id;
-  std::string occurred_at;  // RFC 3339, or empty: now
+  std::string occurred_at;  // RFC 3339; empty: now
   std::string body;         // a JSON object
 };
 
-// What is sent of one hook: into which run, with what to start it where it is not there yet, and whether that ends it.
+// The requests for one hook: the run, its start if it does not exist, its events and its end.
 struct Delivery {
   std::string run_id;
-  std::string start;         // the params of run.start
-  std::string parent_start;  // of the run that a subagent's belongs to; or empty
+  std::string start;         // params of run.start
+  std::string parent_start;  // params of run.start of a subagent's parent, or empty
   std::vector<RecordedEvent> events;
-  std::string end;        // the params of run.end, or empty
-  bool begins = false;    // the run is to be there, even without an event
-  bool in_doubt = false;  // it was sent once, and nobody knows what came of it
+  std::string end;        // params of run.end, or empty
+  bool begins = false;    // start the run even without an event
+  bool in_doubt = false;  // it was sent before and the outcome is unknown
 };
 
-// When the hook was called, and how long the session's file was then: two recorders of one hook see the same file, and
-// the same prompt said twice finds a longer one. Absent: there is no such file, and equal hooks are different events.
+// Time of the hook and length of the session file at that time: two recorders of one hook see the same length, while a
+// repeated prompt sees a longer file. Absent if there is no file; then equal hooks are different events.
 struct HookPlace {
   Time now;
   std::optional<std::int64_t> transcript_bytes;
 };
 
-// Errors: invalid_argument for what is no hook.
+// Errors: invalid_argument if the text is not a hook.
 Result<Delivery> delivery_of_hook(const json::Value& hook, const HookPlace& place);
 
-// Can its answer stop what the agent is about to do?
+// Returns whether the answer to the hook can block the agent's next action.
 bool asks_leave(const json::Value& hook);
 
-// JSON that strict JSON refuses for its characters only: bytes that are not UTF-8, \u0000 and lone surrogates become
-// U+FFFD.
+// Repairs JSON with invalid characters: bytes that are not UTF-8, \u0000 and lone surrogates become U+FFFD.
 std::string with_readable_characters(std::string_view json);
 
-// A delivery as a spooled file holds it, and back. `late` marks the events as sent afterwards.
+// Convert a delivery to the text of a spooled file and back. `late` marks the events as sent late.
 std::string delivery_json(const Delivery& delivery, bool late);
 Result<Delivery> delivery_of_json(const json::Value& json);
-// The same delivery, but sent afterwards where this one is sent at once, and the other way round.
+// Returns the delivery with the mark for late events toggled.
 Delivery with_other_lateness(Delivery delivery);
 
 }  // namespace muniment::cli

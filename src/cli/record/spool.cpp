@@ -21,12 +21,12 @@ constexpr std::string_view waiting_suffix = ".json";
 constexpr std::string_view refused_suffix = ".refused";
 
 struct Held {
-  std::vector<std::string> names;  // of what waits, the oldest first
-  std::size_t files = 0;           // with the refused ones
+  std::vector<std::string> names;  // pending deliveries, oldest first
+  std::size_t files = 0;           // including refused deliveries
   std::uint64_t bytes = 0;
 };
 
-// A folder that is not there holds nothing. What goes away meanwhile was sent by somebody else.
+// A missing folder counts as empty. Files that disappear were sent by another recorder.
 Held list_held(const std::string& folder, bool sizes) {
   Held held;
   std::error_code failed;
@@ -57,13 +57,14 @@ Result<Delivery> read_delivery(const std::string& path) {
 Status Spool::keep(const Delivery& delivery, Time now) const {
   std::error_code failed;
   const bool made = fs::create_directories(folder_, failed);
-  if (failed) return Error(Errc::denied, fmt::format("cannot make the spool {}: {}", folder_, failed.message()));
-  if (made) fs::permissions(folder_, fs::perms::owner_all, failed);  // one that was there is its owner's business
+  if (failed) return Error(Errc::denied, fmt::format("cannot create the spool {}: {}", folder_, failed.message()));
+  if (made)
+    fs::permissions(folder_, fs::perms::owner_all, failed);  // permissions of an existing folder are not changed
   const std::string text = delivery_json(delivery, true);
   const Held held = list_held(folder_, true);
   if (held.files >= spool_files_max || held.bytes + text.size() > spool_bytes_max) {
     return Error(Errc::over_budget,
-                 fmt::format("the spool {} holds {} files and {}, limit {} and {}", folder_, grouped(held.files),
+                 fmt::format("the spool {} contains {} files and {}, limit {} and {}", folder_, grouped(held.files),
                              human_size(held.bytes), grouped(spool_files_max), human_size(spool_bytes_max)));
   }
   return write_file_durably(
@@ -76,7 +77,7 @@ Spooled Spool::send(const std::function<Status(const Delivery&)>& deliver, Monot
   for (const std::string& name : held.names) {
     const std::string path = folder_ + "/" + name;
     if (std::chrono::steady_clock::now() >= until) {
-      outcome.why = "there was no more time";
+      outcome.why = "the time limit was reached";
       break;
     }
     auto delivery = read_delivery(path);
@@ -106,7 +107,7 @@ Result<std::string> default_spool_folder(const std::string& socket_path) {
   std::string base = state != nullptr && *state == '/' ? state : "";
   if (base.empty()) {
     if (home == nullptr || *home != '/')
-      return Error(Errc::invalid_argument, "neither XDG_STATE_HOME nor HOME: give --spool");
+      return Error(Errc::invalid_argument, "neither XDG_STATE_HOME nor HOME is set: pass --spool");
     base = std::string(home) + "/.local/state";
   }
   return base + "/muniment/spool/" + to_hex(sha256(socket_path)).substr(0, 16);

@@ -1,4 +1,4 @@
-// Reads a run from the daemon, page by page, and collects what its report shows.
+// Reads a run from the daemon page by page and collects the data of its report.
 #include "cli/report/data.hpp"
 
 #include <fmt/format.h>
@@ -329,7 +329,7 @@ class Collector {
     return success();
   }
 
-  // The ledger, what is open, the clock ---------------------------------------------------------------
+  // The ledger, open calls and the clock ---------------------------------------------------------------
 
   Status read_ledger() {
     RETURN_IF_ERROR(each("claim.list", "claims", "", [this](const json::Value& claim) {
@@ -342,7 +342,7 @@ class Collector {
     return each("evidence.list", "evidence", "", [this](const json::Value& item) {
       const std::string what = item["pointer"] ? shown(item["pointer"]) : shown(item["content"]["text"]);
       const std::string hash = shown(item["hash"]);
-      const bool erased = hash.find_first_not_of('0') == std::string::npos;  // its row stays
+      const bool erased = hash.find_first_not_of('0') == std::string::npos;  // the row of an erased item remains
       data_.evidence.add({shown(item["seq"]), shown(item["type"]), erased ? "(erased)" : what, erased ? "" : hash,
                           shown(item["validator_id"]), shown(item["actor"])});
     });
@@ -401,7 +401,7 @@ class Collector {
   std::string log_no_;  // ",\"log_no\":N" for a run of a closed log
   InterruptedSteps interrupted_steps_;
   std::map<std::string, std::string> open_tools_;
-  std::map<std::string, std::pair<std::string, std::string>> open_steps_;  // by step_id: where it began, and its name
+  std::map<std::string, std::pair<std::string, std::string>> open_steps_;  // by step_id: start and name
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The data of a report, read from the daemon in one pass over the run's events. Lists are bounded and
-// count what they omit, so that the report of a run of any length can be opened.
+// Collects the data of a report in one pass over the run's events. Lists are bounded and count omitted items, so that
+// the report of a run of any length can be opened.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@
 namespace muniment::cli {
 
 inline constexpr std::size_t report_rows_max = 500;
-inline constexpr std::size_t report_timeline_rows_max = 1'000;  // the first, and as many of the last
+inline constexpr std::size_t report_timeline_rows_max = 1'000;  // limit for the first rows and for the last rows
 
-// The first rows of a table, and how many there were.
+// The first rows of a table and the total number of rows.
 struct ReportRows {
   std::vector<ReportRow> rows;
   std::size_t total = 0;
@@ -44,23 +44,23 @@ struct ModelUse {
   std::int64_t failed = 0;
   std::int64_t without_usage = 0;  // answers without a count of tokens
   std::int64_t input = 0;
-  std::int64_t cached = 0;  // of the input tokens
+  std::int64_t cached = 0;  // part of the input tokens
   std::int64_t output = 0;
-  std::int64_t reasoning = 0;          // of the output tokens
+  std::int64_t reasoning = 0;          // part of the output tokens
   std::map<std::string, double> cost;  // by currency
 
   void add(const ModelUse& other);
 };
 
-// The run's checkpoint and the proof that its last event is below it.
+// The run's checkpoint and the inclusion proof of its last event.
 struct ReportCustody {
   std::string origin_line;
-  std::int64_t size = -1;  // of the checkpoint; -1: no checkpoint
+  std::int64_t size = -1;  // size of the checkpoint; -1: no checkpoint
   std::string root;
   std::string note;
   bool is_signed = false;
-  std::vector<std::string> keys;        // vkeys, as the log claims them
-  std::vector<std::string> signed_by;   // the keys whose signatures verify
+  std::vector<std::string> keys;        // vkeys claimed by the log
+  std::vector<std::string> signed_by;   // keys with valid signatures
   std::optional<std::string> unproven;  // the reason; nullopt: the last event is proven
 };
 
@@ -102,7 +102,7 @@ struct ReportData {
   std::int64_t starts = 0;  // starts of the daemon between the run's first event and its last
 };
 
-// Errors: not_found, and those of the daemon.
+// Errors: not_found; those of the daemon.
 Result<ReportData> collect_report(Client& client, const std::string& run_id);
 
 // The sections of the report.

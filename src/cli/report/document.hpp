@@ -1,5 +1,5 @@
-// A report as a tree of plain texts, without layout. The texts are as they were recorded and may be
-// hostile; html.cpp and markdown.cpp escape them.
+// Represents a report as a tree of plain texts without layout. The texts are recorded data and may be hostile; html.cpp
+// and markdown.cpp escape them.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct ReportCommands {
 using ReportBlock = std::variant<ReportText, ReportFacts, ReportTable, ReportList, ReportCommands>;
 
 struct ReportSection {
-  std::string id;  // a word of this program, unique in the report
+  std::string id;  // constant of this program, unique in the report
   std::string title;
   std::vector<ReportBlock> blocks;
 };

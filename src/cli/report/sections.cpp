@@ -1,4 +1,4 @@
-// The sections of a report after its summary, among them the one that lists what the report does not prove.
+// Builds the sections of a report after its summary, including the limits of what it proves.
 #include <fmt/format.h>
 
 #include "base/text.hpp"

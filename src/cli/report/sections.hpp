@@ -1,5 +1,5 @@
-// Parts that the sections of a report share: counts with their nouns, facts that are left out when empty, and
-// tables that say how many rows they omit.
+// Helpers for the sections of a report: counts with nouns, facts that are omitted if empty, and tables that state the
+// number of omitted rows.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ std::string value_of(const std::map<std::string, std::string>& values, const std
 void add_fact(Facts& facts, std::string name, std::string value);                                 // "" adds nothing
 std::string counted(const std::map<std::string, std::int64_t>& counts);  // "2 observed, 5 reported"
 
-// The table, or `none` if it has no rows; then the number of rows that are not shown.
+// Adds the table, or `none` if it has no rows; then the number of rows that are not shown.
 void add_table(ReportSection& section, std::vector<ReportColumn> heading, const ReportRows& rows,
                std::string_view none);
 

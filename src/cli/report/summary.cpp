@@ -1,4 +1,4 @@
-// The first page of a report: what the run was for, how it ended, what it used, and whether it is proven.
+// Builds the first page of a report: the goal, outcome and usage of the run, and whether it is proven.
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -56,7 +56,7 @@ std::string rows_of(const ReportRows& rows, std::string_view one, std::string_vi
   return count_of(static_cast<std::int64_t>(rows.total), one, more);
 }
 
-// The writers' times if they cover the run, as in an imported one; else the daemon's.
+// Uses the writers' times if they cover the run, as in an imported run; otherwise the daemon's.
 std::string duration_of(const ReportData& data) {
   const bool imported = value_of(data.run, "origin") == "imported";
   if (imported && !data.occurred_first) return "";

@@ -29,7 +29,7 @@ std::string joined(std::initializer_list<std::string> parts) {
 
 std::string size_text(std::int64_t bytes) { return human_size(static_cast<std::uint64_t>(bytes < 0 ? 0 : bytes)); }
 
-// Arguments as a person would type them: the values, with names where there are several.
+// Formats arguments for reading: the values, with names if there are several.
 std::string arguments_text(const json::Value& arguments) {
   if (arguments.is(json::Kind::string)) return arguments.string_or("");
   if (!arguments.is(json::Kind::object)) return std::string(arguments.source());
@@ -44,7 +44,7 @@ std::string arguments_text(const json::Value& arguments) {
   return text;
 }
 
-// A tool's name stands at the start of its own command line already.
+// The command line may already begin with the name of the tool.
 std::string without_name(std::string arguments, const std::string& name) {
   if (arguments.rfind(name, 0) == 0 && arguments.size() > name.size() &&
       (arguments[name.size()] == ' ' || arguments[name.size()] == '\n')) {
@@ -134,7 +134,7 @@ Description validated_line(const json::Value& body) {
           field(body, "reason"), good ? Weight::quiet : Weight::normal};
 }
 
-// What was looked at, as pointer.validated, .rendered and .resolved have it.
+// Describes the pointers in pointer.validated, .rendered and .resolved.
 Description looked_line(std::string_view verb, const json::Value& body) {
   const std::int64_t count = body["count"].as_int().value_or(0);
   std::string bad;
@@ -186,8 +186,7 @@ constexpr std::pair<std::string_view, Describe> rows[] = {
      [](const json::Value& b) -> Description {
        const std::string continues = field(b, "continues");
        return {"●", Tone::bold, "run started",
-               field(b["agent"], "name") + (continues.empty() ? "" : ", takes up " + continues + " again"),
-               Weight::normal};
+               field(b["agent"], "name") + (continues.empty() ? "" : ", continues " + continues), Weight::normal};
      }},
     {"run.ended", ended_line},
     {"run.halted", halt_line},
@@ -342,7 +341,7 @@ Description describe_result(const json::Value& event) {
   const bool is_unknown = status == "unknown";
   const bool good = status == "ok" || status == "success" || status.empty() || is_unknown;
   const std::string size = size_text(static_cast<std::int64_t>(size_of_content(body["content"])));
-  // A result of which nobody says how it went is shown by its size alone.
+  // A result with unknown status is shown only by its size.
   return {"→",
           is_unknown ? Tone::dim
           : good     ? Tone::green
@@ -368,7 +367,7 @@ void InterruptedSteps::follow(const json::Value& event, Description& description
   const std::string type = event["type"].string_or("");
   const std::string step = event["step_id"].string_or("");
   if (type == "run.interrupted") {
-    // What was begun by the daemon that found the interruption, before it came to tell this run, was not cut.
+    // Steps started by the daemon after the interruption but before this event were not interrupted.
     const std::int64_t restarted = event["body"]["log_seq"].as_int().value_or(std::numeric_limits<std::int64_t>::max());
     for (const auto& [id, begun] : open_) {
       if (begun.seq < restarted) cut_.insert(begun.name);
@@ -378,7 +377,7 @@ void InterruptedSteps::follow(const json::Value& event, Description& description
     open_[step] = {name, event["seq"].as_int().value_or(0)};
     if (cut_.erase(name) == 0) return;
     description.glyph = "↻";
-    description.tail = "goes on after the interruption";
+    description.tail = "continues after the interruption";
   } else if (type == "step.ended") {
     open_.erase(step);
   }

@@ -1,5 +1,5 @@
-// One event in a few words: what `run show` and `event list` print of it. Pure: JSON in, text out;
-// the text is what stands in the event and is not yet safe to print.
+// Describes one event in a few words for `run show` and `event list`. A pure function from JSON to text; the text comes
+// from the event and must be escaped before printing.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace muniment::cli {
 
-// How much a line asks for attention.
+// Importance of a line.
 enum class Weight : std::uint8_t { quiet, normal, error, loud };
 
 struct Description {
@@ -26,35 +26,34 @@ struct Description {
 
 Description describe(const json::Value& event);
 
-// Steps that were open when the daemon was interrupted: one of that name that is started afterwards is the same work,
-// which goes on, and is not a second one.
+// Tracks steps that were open when the daemon was interrupted: a step of the same name started afterwards continues the
+// same work.
 class InterruptedSteps {
  public:
-  // Takes the events of one run in their order; changes what is said of a step that goes on.
+  // Takes the events of one run in order; changes the description of a continued step.
   void follow(const json::Value& event, Description& description);
 
  private:
   struct Step {
     std::string name;
-    std::int64_t seq = 0;  // of its start
+    std::int64_t seq = 0;  // seq of its start
   };
-  std::map<std::string, Step> open_;  // by step_id
-  std::set<std::string> cut_;         // names
+  std::map<std::string, Step> open_;  // key: step_id
+  std::set<std::string> cut_;         // names of interrupted steps
 };
 
-// How the status of a run is shown: open, ended or halted.
+// Returns the displayed status of a run: open, ended or halted.
 Tone tone_of_status(std::string_view status);
 
-// The text of a content list; a part that is kept as an artifact gives its preview.
+// Returns the text of a content list; for a part stored as an artifact, its preview.
 std::string text_of_content(const json::Value& content);
-// Its bytes, artifacts included.
+// Returns its size in bytes, including artifacts.
 std::uint64_t size_of_content(const json::Value& content);
 
-// The result that a call's line ends with, "ok 4.4 KiB"; for tool.returned, model.answered and
-// command.ended.
+// Returns the result at the end of a call's line, "ok 4.4 KiB"; for tool.returned, model.answered and command.ended.
 Description describe_result(const json::Value& event);
 
-// Head and tail in one text.
+// Returns head and tail in one text.
 std::string summary_of(const json::Value& event);
 
 }  // namespace muniment::cli

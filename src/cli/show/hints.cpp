@@ -6,8 +6,8 @@
 namespace muniment::cli {
 namespace {
 
-// The longer ones first: what takes parameters in a request takes options here. One that begins with a capital letter
-// is a sentence of its own: a command needs more words than the method's name has.
+// Longer phrases first, since parameters of a request become options. A phrase with a capital letter replaces a whole
+// sentence, because the command needs more words than the method name.
 constexpr std::pair<std::string_view, std::string_view> commands[] = {
     {"Export the evidence again: evidence.export", "Export the evidence again: muniment evidence export EVIDENCE"},
     {"Open it first: task.open", "Open it first: muniment task open CONTENT --task TASK --run RUN"},
@@ -52,8 +52,8 @@ constexpr std::pair<std::string_view, std::string_view> commands[] = {
 constexpr std::string_view program = "muniment ";
 constexpr std::string_view place_options[] = {" --data ", " --socket ", " --config "};
 
-// Where the daemon's messages name a method as what to do. What stands elsewhere was sent: a run may be called
-// run.list.
+// Contexts in which the daemon's messages suggest a method. Elsewhere such a word is data of the caller: a run may be
+// named run.list.
 struct Place {
   std::string_view before;
   std::string_view after = "";
@@ -80,7 +80,7 @@ constexpr Place places[] = {
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '/' || c == '-'; }
 
-// Whether a name that ends here is not the beginning of a longer one: run.start of run.started, log.x of log.x.y.
+// Returns whether the name ends here and is not the prefix of a longer one: run.start of run.started, log.x of log.x.y.
 bool ends(std::string_view rest) {
   if (rest.empty()) return true;
   if (rest.front() == '.') return rest.size() == 1 || !is_word(rest[1]);

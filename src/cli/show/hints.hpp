@@ -1,5 +1,5 @@
-// What our messages advise: the daemon's name methods, since programs ask it, and who typed a command is told the
-// command that does the same; and a command that is advised acts on the instance that was asked about.
+// Rewrites advice in messages for the command line: replaces methods in the daemon's messages by the equivalent
+// commands, and adds the options that name the current instance to suggested commands.
 #pragma once
 
 #include <string>
@@ -9,30 +9,30 @@
 
 namespace muniment::cli {
 
-// "… List them: artifact.list" → "… List them: muniment artifact list". What no command does stays as it is, and so do
-// the names that the caller sent, wherever the message repeats them.
+// "… List them: artifact.list" → "… List them: muniment artifact list". Methods without a command are unchanged, and so
+// are names sent by the caller and repeated in the message.
 std::string with_commands(std::string_view message);
 
-// The options that name an instance, as they were typed, which every advised command is given, too: without them it
-// acts on the default one.
+// The options that name the instance, as typed, which every suggested command needs, since it would otherwise act on
+// the default instance.
 class Advice {
  public:
   Advice() = default;  // the default instance
-  // `to_start`: the same for what starts a daemon, which must know the data folder, too.
+  // `to_start`: the options for commands that start a daemon, which also need the data folder.
   Advice(std::string place, std::string to_start, std::vector<std::string> commands)
       : place_(std::move(place)), to_start_(std::move(to_start)), commands_(std::move(commands)) {}
 
-  // "… Start it: muniment up" → "… Start it: muniment --data /srv/m up". A command that names its instance stays as it
-  // is, and so does what is no command of ours ("the system user muniment is missing").
+  // "… Start it: muniment up" → "… Start it: muniment --data /srv/m up". Commands that already name an instance and
+  // other uses of the word ("the system user muniment is missing") are unchanged.
   std::string with_place(std::string_view text) const;
 
  private:
-  // The command that begins at `at`, "up"; empty where none does, or where it names its instance itself.
+  // Returns the command that begins at `at`, "up"; empty if there is none or it already names an instance.
   std::string_view command_at(std::string_view text, std::size_t at) const;
 
   std::string place_;  // "--data /srv/m", or empty
   std::string to_start_;
-  std::vector<std::string> commands_;  // the first words of ours: up, down, run, …
+  std::vector<std::string> commands_;  // names of the top-level commands: up, down, run, …
 };
 
 }  // namespace muniment::cli

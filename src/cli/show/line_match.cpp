@@ -6,7 +6,7 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::int64_t memory_bytes_max = 16 << 20;  // of a compiled pattern and its automaton
+constexpr std::int64_t memory_bytes_max = 16 << 20;  // limit for a compiled pattern and its automaton
 
 }  // namespace
 
@@ -15,9 +15,10 @@ LineMatch::LineMatch(LineMatch&&) noexcept = default;
 LineMatch::~LineMatch() = default;
 
 Result<LineMatch> LineMatch::compile(std::string_view pattern, bool ignore_case, bool literal) {
-  if (pattern.empty()) return Error(Errc::invalid_argument, "an empty pattern stands everywhere: give some characters");
+  if (pattern.empty())
+    return Error(Errc::invalid_argument, "an empty pattern matches everywhere; pass at least one character");
   if (pattern.size() > pattern_bytes_max) {
-    return Error(Errc::too_large, fmt::format("the pattern is {} bytes, limit {}", pattern.size(), pattern_bytes_max));
+    return Error(Errc::too_large, fmt::format("the pattern has {} bytes, limit {}", pattern.size(), pattern_bytes_max));
   }
   re2::RE2::Options options;
   options.set_log_errors(false);

@@ -1,4 +1,4 @@
-// A pattern, and where it stands in a line. RE2: the time is linear in the line whatever the pattern is.
+// Finds a pattern in a line with RE2, in time linear in the line for every pattern.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class LineMatch {
     std::size_t end = 0;
   };
 
-  // Errors: invalid_argument, with what is wrong with the pattern.
+  // Errors: invalid_argument, with the problem of the pattern.
   static Result<LineMatch> compile(std::string_view pattern, bool ignore_case, bool literal);
   LineMatch(LineMatch&&) noexcept;
   ~LineMatch();

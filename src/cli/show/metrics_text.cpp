@@ -27,7 +27,7 @@ std::optional<double> number_of(std::string_view text) {
   return value;
 }
 
-// The value of a label, behind its opening quote; `rest` then begins behind the closing one.
+// Parses the value of a label after its opening quote; `rest` then begins after the closing quote.
 std::optional<std::string> quoted(std::string_view& rest) {
   std::string value;
   while (!rest.empty()) {
@@ -45,7 +45,7 @@ std::optional<std::string> quoted(std::string_view& rest) {
   return std::nullopt;
 }
 
-// name="value",… behind the opening brace; `rest` then begins behind the closing one.
+// Parses name="value",… after the opening brace; `rest` then begins after the closing brace.
 bool take_labels(std::string_view& rest, MetricSample& sample) {
   while (!rest.starts_with('}')) {
     const std::size_t equals = rest.find('=');
@@ -157,7 +157,7 @@ Result<Metrics> parse_metrics(std::string_view text) {
   for (std::size_t number = 1; auto line = take_line(text); ++number) {
     if (line->empty() || line->starts_with('#')) continue;
     auto sample = sample_of(*line);
-    if (!sample) return Error(Errc::invalid_argument, fmt::format("line {} of the metrics is no sample", number));
+    if (!sample) return Error(Errc::invalid_argument, fmt::format("line {} of the metrics is not a sample", number));
     metrics.samples.push_back(*std::move(sample));
   }
   if (!text.empty()) return Error(Errc::invalid_argument, "the metrics do not end with a line feed");

@@ -1,4 +1,4 @@
-// Reads Prometheus' text format as far as server.metrics writes it: for `top` and `doctor`.
+// Parses the subset of the Prometheus text format that server.metrics writes, for `top` and `doctor`.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,31 @@ namespace muniment::cli {
 
 struct MetricSample {
   std::string name;
-  std::vector<std::pair<std::string, std::string>> labels;  // in their order
+  std::vector<std::pair<std::string, std::string>> labels;  // in original order
   double value = 0;
 
-  std::string_view label(std::string_view wanted) const;  // empty: it has none of that name
+  std::string_view label(std::string_view wanted) const;  // empty: no such label
 };
 
-// A histogram as it stands, or the difference of two: buckets by their upper bound, not cumulative.
+// A histogram or the difference of two: non-cumulative buckets by upper bound.
 struct Distribution {
   std::map<double, double> buckets;
   double sum = 0;
 
   double count() const;
-  // What a share (0.99) of the values stays below, interpolated within a bucket; nullopt: there is none.
+  // Returns the quantile for a share (0.99), interpolated within a bucket; nullopt without values.
   std::optional<double> quantile(double share) const;
-  // What came since `before`.
+  // Returns the difference since `before`.
   Distribution since(const Distribution& before) const;
 };
 
 struct Metrics {
   std::vector<MetricSample> samples;
 
-  // The sample of that name without labels, or with only this one.
+  // Returns the sample with this name and no labels, or only this label.
   std::optional<double> value(std::string_view name) const;
   std::optional<double> value(std::string_view name, std::string_view label, std::string_view is) const;
-  // The sum of all samples of that name but those whose `label` is `is`.
+  // Returns the sum of all samples with this name except those whose `label` is `is`.
   double sum(std::string_view name, std::string_view label = {}, std::string_view is_not = {}) const;
   Distribution distribution(std::string_view name) const;
 };

@@ -9,8 +9,8 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t open_calls_kept_max = 1'000;  // of a run that forgets its calls
-constexpr std::size_t label_columns = 40;           // of what was called
+constexpr std::size_t open_calls_kept_max = 1'000;  // limit for a run that never completes its calls
+constexpr std::size_t label_columns = 40;           // columns of the description of a call
 
 }  // namespace
 
@@ -51,7 +51,7 @@ CallResult OpenCalls::end(const json::Value& event, std::optional<Time> at) {
   return result;
 }
 
-// Calls that look the same are told apart by their ids.
+// Calls with equal descriptions are distinguished by id.
 std::string OpenCalls::label_of(const std::string& id, const Call& call) const {
   const auto same = std::ranges::count_if(open_, [&](const auto& other) { return other.second.label == call.label; });
   return same > 1 ? call.label + " [" + id + "]" : call.label;

@@ -1,5 +1,4 @@
-// The calls of a run that have no result yet: what a result says only together with its call, which call it answers,
-// how long that took, and what it cost.
+// Tracks the calls of a run without a result, to show with each result its call, its duration and its cost.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +16,20 @@ namespace muniment::cli {
 bool is_call(std::string_view type);    // tool.called, model.called, command.started
 bool is_result(std::string_view type);  // tool.returned, model.answered, command.ended
 
-// The id that a call and its result share; empty: there is none.
+// Returns the id that a call and its result share; empty: none.
 std::string call_of(const json::Value& event);
 
 struct CallResult {
-  std::string call;  // what was called, in a few words; empty: not seen
+  std::string call;  // short description of the call; empty: not seen
   std::optional<std::int64_t> took_us;
-  std::optional<double> usd;  // by the prices, where no cost was recorded
+  std::optional<double> usd;  // computed from prices if no cost was recorded
 };
 
 class OpenCalls {
  public:
   explicit OpenCalls(Prices prices) : prices_(std::move(prices)) {}
 
-  // `at`: when it happened, where that is known.
+  // `at`: time of the event, if known.
   void begin(const json::Value& event, std::optional<Time> at);
   CallResult end(const json::Value& event, std::optional<Time> at);
 
@@ -44,7 +43,7 @@ class OpenCalls {
   std::optional<double> cost(const json::Value& body, const std::string& asked_model) const;
 
   const Prices prices_;
-  std::map<std::string, Call> open_;  // by call_id
+  std::map<std::string, Call> open_;  // key: call_id
 };
 
 }  // namespace muniment::cli

@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::string_view codes[] = {"", "1", "2", "31", "32", "33", "36", "1;97;41"};
 
-constexpr std::size_t gap_columns = 2;      // between two columns of a table
-constexpr std::size_t cut_columns_min = 8;  // of a column that is cut
+constexpr std::size_t gap_columns = 2;      // gap between two columns of a table
+constexpr std::size_t cut_columns_min = 8;  // minimum width of a truncated column
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
 
-// The end of the colour sequence that starts at `at`; `at` where there is none.
+// Returns the end of the colour sequence that starts at `at`; `at` if there is none.
 std::size_t after_sequence(std::string_view text, std::size_t at) {
   if (text.substr(at, 2) != "\x1b[") return at;
   const std::size_t end = text.find('m', at);
@@ -112,7 +112,7 @@ std::string fit(std::string_view text, std::size_t columns) {
   return std::string(text.substr(0, end)) + "…";
 }
 
-// The width of each column; 0: it is left out.
+// Returns the width of each column; 0: omitted.
 std::vector<std::size_t> Table::widths(std::size_t width_max) const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
   for (const auto& row : rows_) {
@@ -149,7 +149,7 @@ void Table::print(const Output& out) const {
   const std::vector<std::size_t> wide = widths(out.width());
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     std::string text;
-    std::size_t blanks = 0;  // in front of the next cell, so that no line ends in them
+    std::size_t blanks = 0;  // written before the next cell, so that no line ends with blanks
     for (std::size_t i = 0; i < rows_[r].size(); ++i) {
       if (wide[i] == 0) continue;
       const std::string cell = fit(rows_[r][i], wide[i]);

@@ -1,4 +1,4 @@
-// What is printed: text made safe for a terminal, colours and tables only where a person reads.
+// Prints output: escapes text for a terminal; colours and aligned tables are used only on a terminal.
 #pragma once
 
 #include <cstddef>
@@ -18,28 +18,28 @@ enum class Tone : std::uint8_t { plain, bold, dim, red, green, yellow, cyan, lou
 
 class Output {
  public:
-  // `raw` prints what came from outside as it is, which is refused on a terminal.
+  // `raw` prints external text unescaped, which is refused on a terminal.
   static Output to_stdout(bool raw, Advice advice = {});
 
   bool terminal() const { return terminal_; }
-  std::size_t width() const { return width_; }  // of the terminal, or 100
+  std::size_t width() const { return width_; }  // columns of the terminal, or 100
 
   std::string tone(Tone tone, std::string_view text) const;
-  // Text from outside: escaped, line feeds and tabs kept.
+  // Escapes external text but keeps line feeds and tabs.
   std::string safe(std::string_view text) const;
-  // The same on one line: every run of white space is one blank.
+  // The same on one line, with white space collapsed to single blanks.
   std::string one_line(std::string_view text) const;
 
-  // A sentence of ours that names commands: with the options that say of which instance.
+  // Adds the options that name the instance to the commands in a message.
   std::string advised(std::string_view text) const { return advice_.with_place(text); }
 
-  // The same as `safe` for JSON, which stays JSON.
+  // Like `safe`, for JSON, which remains valid JSON.
   std::string safe_json(std::string_view json) const;
 
-  void print(std::string_view text) const;      // as it is
+  void print(std::string_view text) const;      // unchanged
   void line(std::string_view text) const;       // with a line feed
-  void json_line(std::string_view json) const;  // byte for byte, but on a terminal safe
-  bool failed() const { return failed_; }       // the reader of our output has gone
+  void json_line(std::string_view json) const;  // unchanged, but escaped on a terminal
+  bool failed() const { return failed_; }       // the reader has closed the output
 
  private:
   Advice advice_;
@@ -49,12 +49,12 @@ class Output {
   mutable bool failed_ = false;
 };
 
-// Columns that are as wide as their widest cell on a terminal, separated by tabs elsewhere (and
-// then without the heading, so that `cut` and `awk` see rows only). Cells are printed as given.
+// A table: aligned columns on a terminal; otherwise separated by tabs and without a heading, so that `cut` and `awk`
+// see only rows. Cells are printed unchanged.
 class Table {
  public:
-  // `cut`: the columns that give way on a terminal too narrow for all, the first of them first. Each is cut to eight
-  // columns, then left out; the last one is only cut.
+  // `cut`: the columns to shorten on a narrow terminal, in this order. Each is truncated to eight columns, then
+  // omitted; the last one is only truncated.
   explicit Table(std::vector<std::string> heading, std::vector<std::size_t> cut = {})
       : rows_{std::move(heading)}, cut_(std::move(cut)) {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
@@ -69,15 +69,15 @@ class Table {
   std::vector<std::size_t> cut_;
 };
 
-// Columns that the text takes on a terminal; colour sequences take none.
+// Returns the width of the text on a terminal without colour sequences.
 std::size_t columns_of(std::string_view text);
-// Cut to at most `columns`, ending in "…" where it was cut.
+// Truncates the text to at most `columns`, ending in "…" if it was truncated.
 std::string fit(std::string_view text, std::size_t columns);
 
-// "3 min ago", for a table; the text itself where it is not a time.
+// Returns "3 min ago" for a table; the text itself if it is not a time.
 std::string ago(std::string_view rfc3339, Time now);
 
-// A bar on standard error while long work goes on; silent when that is not a terminal.
+// A progress bar on standard error for long operations; silent if that is not a terminal.
 class Progress {
  public:
   Progress(std::string what, std::uint64_t total);

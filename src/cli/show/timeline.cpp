@@ -11,8 +11,8 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t when_columns = 9;
-constexpr std::size_t width_max = 160;          // longer lines are not read
-constexpr std::size_t result_columns_max = 30;  // room that a call's line leaves for its result
+constexpr std::size_t width_max = 160;          // longer lines are hard to read
+constexpr std::size_t result_columns_max = 30;  // columns reserved for the result on a call's line
 
 std::string plain(const json::Value& value) {
   if (value.is(json::Kind::string)) return value.string_or("");
@@ -31,8 +31,8 @@ std::string status_text(const Output& out, const json::Value& run) {
                   outcome.empty() || outcome == "unknown" ? status : outcome);
 }
 
-// Events are counted by their positions in the run: a state leaves out what does not change it, its snapshots above
-// all.
+// Events are counted by their positions in the run, since a state does not count events that do not change it, such as
+// snapshots.
 std::string counts_text(const json::Value& run, const json::Value& state, std::int64_t erased) {
   std::int64_t counted = 0;
   for (const json::Value count : state["counts"]) counted += count.as_int().value_or(0);
@@ -54,7 +54,7 @@ std::string tokens_text(const json::Value& usage) {
   const auto out = usage["output_tokens"].as_int().value_or(0);
   const json::Value cost = usage["cost"];
   std::string text;
-  // A sum of 0 is one of which nobody said anything.
+  // A sum of 0 means that no usage was reported.
   if (in > 0) text = fmt::format("{} tokens in", grouped(static_cast<std::uint64_t>(in)));
   if (out > 0)
     text += fmt::format("{}{}", text.empty() ? "" : " · ",
@@ -69,7 +69,7 @@ std::string tokens_text(const json::Value& usage) {
   return text;
 }
 
-// A cost that follows from prices is marked: nobody recorded it.
+// A cost computed from prices is marked, since it was not recorded.
 std::string usd_text(double usd) { return fmt::format("≈{:.{}f} USD", usd, usd < 1 ? 4 : 2); }
 
 void add_took_and_cost(std::string& tail, const CallResult& result) {
@@ -88,8 +88,8 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
            out.tone(Tone::dim, fmt::format("  @{}  {}", plain(run["run_no"]), plain(run["origin"]))));
   const json::Value agent = run["agent"];
   if (const json::Value closed = run["log_no"]) {
-    put("log", fmt::format("{}, which was restored and is closed: this run takes nothing more. Go on from it:",
-                           closed.source()));
+    put("log",
+        fmt::format("{}, which is closed: this run accepts no events. Continue it in a new run:", closed.source()));
     put("", out.advised("muniment run start NAME --agent AGENT --continues ") + out.one_line(plain(run["run_id"])));
   }
   put("agent", out.one_line(agent.is(json::Kind::object) ? plain(agent["name"]) : plain(agent)));
@@ -100,11 +100,11 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   const auto started = time_of(run["started_at"]);
   const auto ended = time_of(run["ended_at"]);
   std::string times = plain(run["started_at"]);
-  // By the daemon's clock, which may have been set back meanwhile.
+  // The daemon's clock may have been set back in the meantime.
   if (started && ended)
     times += *ended < *started ? ", ended " + plain(run["ended_at"]) + " by a clock that was set back"
                                : ", took " + human_duration(ended->micros - started->micros);
-  // A converted run was started when it was imported.
+  // An imported run was started at its import.
   put(plain(run["origin"]) == "imported" ? "imported" : "started",
       plain(run["origin"]) == "imported" ? plain(run["started_at"]) : times);
   if (state) {
@@ -136,7 +136,7 @@ Timeline::Timeline(const Output& out, const json::Value& run, TimelineOptions op
 
 void Timeline::add(const json::Value& event) {
   const std::string type = plain(event["type"]);
-  // A converted run began when its first event did, and not when it was imported.
+  // An imported run began with its first event and not at its import.
   if (const auto occurred = imported_ && !dated_ ? time_of(event["occurred_at"]) : std::nullopt) {
     started_ = occurred;
     dated_ = true;
@@ -147,7 +147,7 @@ void Timeline::add(const json::Value& event) {
   if (is_result(type)) {
     const CallResult result = calls_.end(event, time_at(event));
     count_cost(result);
-    // What is not shown must not come between a call and its result.
+    // Hidden events must not separate a call from its result.
     if (joins(event, result)) return;
     name_call(description, result, type);
   }
@@ -157,7 +157,7 @@ void Timeline::add(const json::Value& event) {
     if (!options_.errors) ++quiet_;
     return;
   }
-  // A thought is the beginning of its answer: one of the two is enough.
+  // A thought repeats the beginning of its answer, so only one is shown.
   const bool repeats = type == "thought.recorded" && held_ && held_->answer_of == call_of(event) && !options_.full;
   if (repeats && !held_->answer_of.empty()) held_.reset();
   flush();
@@ -186,7 +186,7 @@ bool Timeline::shown(const Description& description) const {
   return description.weight != Weight::quiet;
 }
 
-// A result that follows its call is told on the call's line.
+// A result that directly follows its call is shown on the call's line.
 bool Timeline::joins(const json::Value& event, const CallResult& call) {
   if (!held_ || held_->call_id.empty() || held_->call_id != call_of(event) || !held_->result.empty()) {
     return false;
@@ -201,7 +201,7 @@ bool Timeline::joins(const json::Value& event, const CallResult& call) {
   return true;
 }
 
-// A result that stands alone names its call: several may be open.
+// A separate result names its call, since several may be open.
 void Timeline::name_call(Description& description, const CallResult& result, std::string_view type) {
   const bool answer = type == "model.answered" && description.weight == Weight::normal;
   if (answer) {
@@ -233,7 +233,7 @@ void Timeline::hold(const json::Value& event, const std::string& type, Descripti
   held_ = std::move(line);
 }
 
-// A converted event was recorded when it was imported, which says nothing about the run.
+// The recording time of an imported event is the time of the import and not of the run.
 std::optional<Time> Timeline::time_at(const json::Value& event) const {
   const auto occurred = time_of(event["occurred_at"]);
   return occurred || imported_ ? occurred : time_of(event["recorded_at"]);

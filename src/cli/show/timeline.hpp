@@ -1,5 +1,5 @@
-// A run as a person likes to read it: a heading, then one line an event, in constant memory: events
-// come page by page and are forgotten.
+// Prints a run for reading: a heading, then one line per event. Memory is constant, since events are processed page by
+// page.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@
 namespace muniment::cli {
 
 struct TimelineOptions {
-  bool full = false;    // every event, with all of its text
-  bool errors = false;  // only what went wrong
+  bool full = false;    // show every event with its full text
+  bool errors = false;  // show only errors and failures
 };
 
-// What a state does not say of what was erased in the run.
+// Facts about erased events that a state does not contain.
 struct RunErasures {
-  bool results = false;        // of calls, and with them which calls those were
-  std::int64_t artifacts = 0;  // a state counts them still, and their bytes no more
+  bool results = false;        // results of calls were erased, so their calls are unknown
+  std::int64_t artifacts = 0;  // erased artifacts, which a state still counts without their bytes
 };
 
-// `state` is what run.rehydrate answers, or absent.
+// `state` is the result of run.rehydrate, or absent.
 void print_run_heading(const Output& out, const json::Value& run, const json::Value& state, const RunErasures& erased,
                        const std::string& note);
 
 class Timeline {
  public:
-  // `prices`: what models cost, where that was not recorded.
+  // `prices`: prices of models, used if no cost was recorded.
   Timeline(const Output& out, const json::Value& run, TimelineOptions options, Prices prices = {});
   void add(const json::Value& event);
-  // The last line, how many quiet events were left out, and what the answers of models cost by the prices.
+  // Prints the last line, the number of hidden quiet events, and the cost of model answers by the prices.
   void finish();
 
  private:
@@ -43,11 +43,11 @@ class Timeline {
     std::string when;
     std::size_t depth = 0;
     Description text;
-    std::string call_id;  // the result that may still join it
+    std::string call_id;  // call whose result may still be added to the line
     std::string result;
-    std::string answer_of;      // of a model's answer: the call, whose thought may replace it
-    std::string body;           // with `full`
-    bool awaits_error = false;  // with `errors`: a call is shown if its result is one
+    std::string answer_of;      // call of a model's answer, whose thought may replace it
+    std::string body;           // used with `full`
+    bool awaits_error = false;  // used with `errors`: the call is shown if its result is an error
   };
   bool joins(const json::Value& event, const CallResult& call);
   static void name_call(Description& description, const CallResult& result, std::string_view type);
@@ -63,13 +63,13 @@ class Timeline {
   const TimelineOptions options_;
   std::optional<Time> started_;
   bool imported_ = false;
-  bool dated_ = false;  // imported: an event has said when it was
+  bool dated_ = false;  // imported run: an event had its own time
   InterruptedSteps interrupted_;
-  std::unordered_map<std::string, std::size_t> depths_;  // of the open steps
+  std::unordered_map<std::string, std::size_t> depths_;  // depth of each open step
   std::optional<Line> held_;
   std::uint64_t quiet_ = 0;
   OpenCalls calls_;
-  double usd_ = 0;  // of answers that have a price
+  double usd_ = 0;  // cost of answers with a price
   std::uint64_t priced_ = 0;
 };
 

@@ -54,7 +54,7 @@ std::string followers_of(const TopFrame& frame, const Output& out) {
     behind = true;
     text += fmt::format(" {} {}", out.one_line(name), grouped(shown(lag)));
   }
-  return behind ? text + " events behind" : text + fmt::format(" {} keep up", frame.lags.size());
+  return behind ? text + " events behind" : text + fmt::format(" {} up to date", frame.lags.size());
 }
 
 std::string run_line(const TopRun& run, Time now, const Output& out, std::size_t width) {
@@ -144,19 +144,19 @@ std::vector<std::string> lines_of(const TopFrame& frame, const Output& out, std:
   add(fmt::format("requests   {:>11}  {}  {} connections  {} subscriptions", rate_text(frame.requests_per_second),
                   alarmed(out, frame.errors_per_second > 0, rate_text(frame.errors_per_second) + " refused"),
                   frame.connections, frame.subscriptions));
-  add(fmt::format("workers    {} of {} busy, {} requests wait", frame.workers_busy, frame.workers,
+  add(fmt::format("workers    {} of {} busy, {} requests queued", frame.workers_busy, frame.workers,
                   frame.workers_wanted));
   add(followers_of(frame, out));
   for (const LateFollower& late : frame.late)
     add(out.tone(Tone::yellow, fit("  behind   " + out.advised(explained(late, frame.now)), out.width())));
   add(alarmed(out, frame.disk_free_bytes < frame.disk_reserve_bytes,
-              fmt::format("disk       {} free, {} kept back", human_size(shown(frame.disk_free_bytes)),
+              fmt::format("disk       {} free, {} reserved", human_size(shown(frame.disk_free_bytes)),
                           human_size(shown(frame.disk_reserve_bytes)))));
-  add(fmt::format("process    {:.0f} % of a processor, {} resident, search child started again {} times",
+  add(fmt::format("process    {:.0f} % of a processor, {} resident, search child restarted {} times",
                   frame.cpu_share * 100, human_size(shown(frame.resident_bytes)), frame.search_restarts));
-  add(fmt::format("said       {} warnings, {}", frame.log_warnings,
+  add(fmt::format("logged     {} warnings, {}", frame.log_warnings,
                   alarmed(out, frame.log_errors > 0, fmt::format("{} errors", frame.log_errors))));
-  if (!frame.database_up) add(out.tone(Tone::red, "database   Postgres does not answer"));
+  if (!frame.database_up) add(out.tone(Tone::red, "database   Postgres does not respond"));
   for (const std::string& text : frame.degraded)
     add(out.tone(Tone::red, fit("degraded   " + out.one_line(text), out.width())));
   add("");

@@ -13,7 +13,7 @@
 
 namespace muniment::cli {
 
-struct SqlFree {  // not in the unnamed namespace: SqlConnection::Impl, which a header declares, has members of it
+struct SqlFree {  // outside the unnamed namespace, since SqlConnection::Impl, declared in a header, uses it
   void operator()(PGresult* result) const { PQclear(result); }
   void operator()(PGconn* connection) const { PQfinish(connection); }
   void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
@@ -23,10 +23,10 @@ using SqlResult = std::unique_ptr<PGresult, SqlFree>;
 
 namespace {
 
-// What the private Postgres' URI begins with (src/store/postgres/private_postgres.cpp): there the analyst has a login.
+// Prefix of the URI of a private Postgres (src/store/postgres/private_postgres.cpp), which has a login for reporters.
 constexpr std::string_view private_uri = "postgresql://muniment@/";
 constexpr std::string_view reporter_login = "reporter";
-constexpr std::string_view undefined_function = "42883";  // of a database that an older daemon serves
+constexpr std::string_view undefined_function = "42883";  // returned by a database of an older daemon
 
 // pg_type.dat
 SqlKind kind_of(Oid type) {
@@ -57,7 +57,7 @@ Error unavailable(std::string_view doing, PGconn* connection) {
   return {Errc::unavailable, fmt::format("{}: {}", doing, trimmed(PQerrorMessage(connection)))};
 }
 
-// "-c name=value", as libpq's `options` has it.
+// Returns "-c name=value" for libpq's `options`.
 std::string option(std::string_view name, std::string_view value) {
   std::string text = fmt::format("-c {}=", name);
   for (const char c : value) {
@@ -67,7 +67,7 @@ std::string option(std::string_view name, std::string_view value) {
   return text;
 }
 
-// Characters before `offset` (from 1) of the query, as a line and a column.
+// Converts a character offset (from 1) in the query to line and column.
 std::string place_in(std::string_view query, std::string_view offset) {
   std::size_t characters = 0;
   std::from_chars(offset.data(), offset.data() + offset.size(), characters);
@@ -97,12 +97,12 @@ std::string seconds_text(std::chrono::seconds time) {
 
 struct SqlConnection::Impl {
   std::unique_ptr<PGconn, SqlFree> link;
-  std::vector<std::pair<std::string, std::string>> parameters;  // libpq's names
+  std::vector<std::pair<std::string, std::string>> parameters;  // names as in libpq
   std::chrono::seconds limit{};
-  std::string role;  // that is taken on after the login; empty: the login is a reporter's
+  std::string role;  // role assumed after the login; empty: the login is a reporter
   std::string query;
   std::vector<SqlColumn> columns;
-  SqlResult result;  // holds the present row
+  SqlResult result;  // the current row
 
   Status read_parameters(const std::string& uri);
   std::string* parameter(std::string_view name);
@@ -151,7 +151,7 @@ Status SqlConnection::Impl::connect() {
     return not_reached(
         {PQerrorMessage(link.get()), known_text(PQhost(link.get())), known_text(PQport(link.get())),
          PQconnectionNeedsPassword(link.get()) != 0},
-        "Others come in over TCP, as reporter with its password, where the owner lets them: docs/sql.md (From other programs)");
+        "Other users may connect over TCP as reporter with its password if the owner allows it: docs/sql.md (From other programs)");
   }
   PQsetNoticeProcessor(
       link.get(), [](void*, const char*) {}, nullptr);
@@ -159,8 +159,9 @@ Status SqlConnection::Impl::connect() {
   if (user == nullptr || *user != reporter_login) {
     const SqlResult taken(PQexec(link.get(), "SELECT set_config('role', public.muniment_role('reporter'), false)"));
     if (PQresultStatus(taken.get()) != PGRES_TUPLES_OK) {
-      return Error(Errc::denied, fmt::format("this login may not be a reporter: {}. See docs/runbook.md (roles)",
-                                             trimmed(PQresultErrorField(taken.get(), PG_DIAG_MESSAGE_PRIMARY))));
+      return Error(Errc::denied,
+                   fmt::format("this login may not assume the role reporter: {}. See docs/runbook.md (roles)",
+                               trimmed(PQresultErrorField(taken.get(), PG_DIAG_MESSAGE_PRIMARY))));
     }
     role = PQgetvalue(taken.get(), 0, 0);
   }
@@ -176,7 +177,7 @@ Status SqlConnection::Impl::execute(const char* sql) const {
   return failure(done.get());
 }
 
-// What Postgres says, as what the caller can do about it.
+// Converts an error of Postgres to a message with the next step.
 Error SqlConnection::Impl::failure(const PGresult* failed) const {
   const char* const field = PQresultErrorField(failed, PG_DIAG_SQLSTATE);
   const std::string_view state = field == nullptr ? "" : field;
@@ -185,17 +186,17 @@ Error SqlConnection::Impl::failure(const PGresult* failed) const {
   if (state == "57014") {
     return {
         Errc::deadline_exceeded,
-        fmt::format(
-            "the query ran for longer than its limit of {} and was cancelled ({}). Give it more time: --timeout 10min",
-            seconds_text(limit), message)};
+        fmt::format("the query exceeded its time limit of {} and was cancelled ({}). Raise the limit: --timeout 10min",
+                    seconds_text(limit), message)};
   }
   if (state == "53400") {
-    return {Errc::over_budget,
-            fmt::format("{}: the query sorts or joins more than fits. Narrow it down; see docs/runbook.md (reporter)",
-                        message)};
+    return {
+        Errc::over_budget,
+        fmt::format("{}: the query sorts or joins too much data. Narrow it; see docs/runbook.md (reporter)", message)};
   }
   if (state == "42601" && message.find("multiple commands") != std::string::npos) {
-    return {Errc::invalid_argument, "one statement at a time. For several: psql \"$(muniment sql --uri)\" -f FILE"};
+    return {Errc::invalid_argument,
+            "only one statement is allowed. For several: psql \"$(muniment sql --uri)\" -f FILE"};
   }
   const char* const position = PQresultErrorField(failed, PG_DIAG_STATEMENT_POSITION);
   message = (position == nullptr ? "" : place_in(query, position)) + message;
@@ -205,8 +206,7 @@ Error SqlConnection::Impl::failure(const PGresult* failed) const {
   if (state == "42501" || state == "25006") {
     return {
         Errc::denied,
-        message +
-            ". A reporter reads the views of schema report and the table artifact with its view artifacts, and changes nothing"};
+        message + ". A reporter may only read the views of schema report, the table artifact and the view artifacts"};
   }
   const std::string_view kind = state.substr(0, 2);
   const bool passes = kind == "08" || kind == "53" || kind == "57" || kind == "40" || kind == "55";
@@ -251,7 +251,7 @@ Result<std::optional<std::int64_t>> SqlConnection::wait() {
   return impl_->failure(waited.get());
 }
 
-// The extended protocol takes one statement, so none can end the transaction in front of another.
+// The extended protocol accepts one statement, so a query cannot end the transaction and run another.
 Status SqlConnection::start(const std::string& query) {
   Impl& impl = *impl_;
   RETURN_IF_ERROR(impl.execute(fmt::format("SET statement_timeout = '{}s'", impl.limit.count()).c_str()));
@@ -280,14 +280,15 @@ Result<bool> SqlConnection::next(SqlRow& row) {
     case PGRES_EMPTY_QUERY: return false;
     case PGRES_COPY_OUT:
     case PGRES_COPY_IN:
-    case PGRES_COPY_BOTH: return Error(Errc::invalid_argument, "COPY is psql's; give the SELECT alone, and --csv");
+    case PGRES_COPY_BOTH:
+      return Error(Errc::invalid_argument, "COPY is not supported; pass only the SELECT, with --csv");
     case PGRES_BAD_RESPONSE:
     case PGRES_NONFATAL_ERROR:
     case PGRES_FATAL_ERROR:
     case PGRES_PIPELINE_SYNC:
     case PGRES_PIPELINE_ABORTED: return impl.failure(result);
   }
-  if (PQntuples(result) == 0) return false;  // the end of the rows
+  if (PQntuples(result) == 0) return false;  // no more rows
   row.clear();
   for (int i = 0; i < PQnfields(result); ++i) {
     if (PQgetisnull(result, 0, i) != 0)
@@ -320,7 +321,7 @@ std::string SqlConnection::uri() const {
       query += fmt::format("{}={}&", key, percent_encode(value));
   }
   if (host.empty() && !port.empty())
-    query += "port=" + std::exchange(port, "") + "&";  // in front of a path there is no place for it
+    query += "port=" + std::exchange(port, "") + "&";  // a socket path cannot be followed by a port
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
   return fmt::format("postgresql://{}{}{}{}{}/{}?{}options={}", user, password, user.empty() ? "" : "@", host,
                      port.empty() ? "" : ":" + port, database, query, percent_encode(impl_->options()));

@@ -1,5 +1,5 @@
-// How an analyst's query is asked: as the role reporter, in a read-only transaction, with a limit of time, its rows one
-// by one. Nothing goes through the daemon. Only sql_connection.cpp knows libpq.
+// Runs an analyst's query as the role reporter, in a read-only transaction with a time limit, and returns its rows one
+// by one. The daemon is not involved. Only connection.cpp uses libpq.
 #pragma once
 
 #include <chrono>
@@ -21,29 +21,29 @@ struct SqlColumn {
   SqlKind kind = SqlKind::text;
 };
 
-using SqlRow = std::vector<std::optional<std::string_view>>;  // as Postgres writes values; nullopt: NULL
+using SqlRow = std::vector<std::optional<std::string_view>>;  // values as text; nullopt: NULL
 
 class SqlConnection {
  public:
-  // To the private Postgres as its login reporter; elsewhere as the URI says, taking the role on. Errors: unavailable;
-  // denied where that login may not be a reporter.
+  // Connects to a private Postgres as its login reporter, to any other with the login of the URI, which then assumes
+  // the role. Errors: unavailable; denied if the login may not assume the role.
   static Result<SqlConnection> open(const std::string& uri, std::chrono::seconds limit);
   SqlConnection(SqlConnection&&) noexcept;
   SqlConnection& operator=(SqlConnection&&) noexcept;
   ~SqlConnection();
 
-  // Until the views show what the log holds now, at most 2 s: a statement of its own, before the one that asks. Answers
-  // how many events they are behind all the same; nullopt: this database cannot say.
+  // Waits until the views include the current log, at most 2 s, in a separate statement. Returns the remaining lag in
+  // events; nullopt if the database cannot tell.
   Result<std::optional<std::int64_t>> wait();
-  // One statement. Errors: invalid_argument and denied, with the place in the query; deadline_exceeded, with the limit;
-  // over_budget for a query that would need more room on the disk than reporters have.
+  // Starts one statement. Errors: invalid_argument and denied, with the position in the query; deadline_exceeded, with
+  // the limit; over_budget for a query that needs more temporary disk space than reporters have.
   Status start(const std::string& query);
-  // Of the rows that come; known once `next` was called.
+  // Column names of the rows; known after the first `next`.
   const std::vector<SqlColumn>& columns() const;
-  // Views live until the next call. False: that was all.
+  // Reads the next row; its views are valid until the next call. Returns false at the end.
   Result<bool> next(SqlRow& row);
 
-  // The same connection for another program: a URI, and what libpq's own programs read from their environment.
+  // Returns the connection for another program: a URI and the environment variables of libpq.
   std::string uri() const;
   std::vector<std::pair<std::string, std::string>> environment() const;
 

@@ -9,7 +9,7 @@
 namespace muniment::cli {
 namespace {
 
-// NaN and Infinity are no numbers in JSON.
+// NaN and Infinity are not valid JSON numbers.
 bool is_json_number(std::string_view text) {
   return !text.empty() && (text.back() >= '0' && text.back() <= '9') &&
          (text.front() == '-' ? text.size() > 1 && text[1] >= '0' && text[1] <= '9'
@@ -21,7 +21,7 @@ void append_json_value(std::string& out, SqlKind kind, std::string_view value) {
     case SqlKind::boolean: out += value == "t" ? "true" : "false"; return;
     case SqlKind::number: out += is_json_number(value) ? std::string(value) : json::quote(value); return;
     case SqlKind::json:
-      // A type json keeps its line feeds, which stand between tokens alone: a string holds none.
+      // A value of type json may contain line feeds, but only between tokens.
       for (const char c : value) out += c == '\n' || c == '\r' ? ' ' : c;
       return;
     case SqlKind::text: out += json::quote(value); return;
@@ -74,7 +74,7 @@ void SqlRows::add(const std::vector<SqlColumn>& columns, const SqlRow& row) {
       if (i > 0) line_ += ',';
       append_csv_cell(line_, row[i]);
     }
-    // A line that is empty is no row to those who read it.
+    // Readers of CSV skip an empty line.
     if (line_.empty() && row.size() == 1) line_ = "\"\"";
     print_csv_line();
     return;
@@ -98,7 +98,7 @@ void SqlRows::print_csv_line() const {
     out_.print(line_ + "\r\n");
 }
 
-// The widths are those of the first rows; a later cell that is wider moves its neighbours.
+// Column widths come from the first rows; a wider cell in a later row shifts the cells after it.
 void SqlRows::add_cells(const std::vector<SqlColumn>& columns, const SqlRow& row) {
   std::vector<std::string> cells;
   for (std::size_t i = 0; i < row.size(); ++i) {

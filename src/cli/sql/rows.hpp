@@ -1,4 +1,4 @@
-// Rows of a query as a table, CSV or JSON lines, each written as it comes.
+// Prints the rows of a query as a table, CSV or JSON lines, without collecting them all.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ class SqlRows {
  public:
   SqlRows(const Output& out, SqlForm form) : out_(out), form_(form) {}
 
-  // `columns` are the same each time.
+  // `columns` must be the same in every call.
   void add(const std::vector<SqlColumn>& columns, const SqlRow& row);
-  // A result without rows still has its heading.
+  // Ends the output; a result without rows still gets its heading.
   void finish(const std::vector<SqlColumn>& columns);
   std::uint64_t count() const { return count_; }
 
@@ -34,13 +34,13 @@ class SqlRows {
   std::uint64_t count_ = 0;
   bool begun_ = false;
   std::string line_;
-  std::vector<std::string> keys_;                  // of JSON: quoted, each once
-  std::vector<std::vector<std::string>> waiting_;  // of a table: until its widths are known
+  std::vector<std::string> keys_;                  // JSON: quoted, unique column names
+  std::vector<std::vector<std::string>> waiting_;  // table: rows held until the column widths are known
   std::vector<std::size_t> widths_;
   std::vector<bool> right_;
 };
 
-// RFC 4180; NULL is nothing, a text that is empty is quoted.
+// Writes a CSV row (RFC 4180): NULL is empty, an empty text is quoted.
 void append_csv_cell(std::string& out, std::optional<std::string_view> value);
 
 }  // namespace muniment::cli

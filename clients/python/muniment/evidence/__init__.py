@@ -1,4 +1,4 @@
-"""Evidence of what an agent did: a task ends with evidence, or it does not end (docs/evidence.md).
+"""Evidence of an agent's work: a task can only be completed with evidence (docs/evidence.md).
 
     from muniment.evidence import AgentAPI, EvidenceStore
 
@@ -7,8 +7,8 @@
     result = AgentAPI(store).validate_todo_completion("Test the login", [evidence.id], requires_evidence=True)
     print(result["can_complete"], result["reason"])
 
-`evidence_system.py` is the store, `todowrite_integration.py` the validator and the enforcer, `agent_interface.py` the agent's
-side, `beads_integration.py` issues that close with evidence, `__main__.py` the command line.
+`evidence_system.py` contains the store, `todowrite_integration.py` the validator and the enforcer, `agent_interface.py` the agent's
+interface, `beads_integration.py` issues that close with evidence, `__main__.py` the command line.
 """
 from .agent_interface import AgentAPI
 from .beads_integration import BeadsClient

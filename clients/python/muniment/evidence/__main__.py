@@ -1,7 +1,7 @@
-"""python -m muniment.evidence check-evidence | validate-todo | list-evidence: as the commands of `muniment`.
+"""Implements python -m muniment.evidence check-evidence | validate-todo | list-evidence, like the commands of `muniment`.
 
-Exit codes: 0 it exists and is intact, it can be completed, or it is listed; 1 it is not, or the daemon refuses; 2 the run is
-halted; 3 the command line is wrong; 4 no daemon.
+Exit codes: 0 the evidence is intact, the task can be completed, or the list is printed; 1 otherwise, or the daemon refuses; 2 the
+run is halted; 3 invalid command line; 4 no daemon.
 """
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> Parser:
-    whole = Parser(prog="python -m muniment.evidence", description="Checks evidence and what it completes.")
+    whole = Parser(prog="python -m muniment.evidence", description="Check evidence and the tasks that it completes.")
     common = Parser(add_help=False)
     common.add_argument("--json", action="store_true", help="print JSON")
-    common.add_argument("--data", metavar="DIR", help="the data folder or the socket (default: as for muniment)")
-    common.add_argument("--base", metavar="DIR", help="the folder with .beads (default: the current one)")
-    common.add_argument("--run", metavar="RUN", help="the run's id (default: MUNIMENT_RUN, otherwise none)")
+    common.add_argument("--data", metavar="DIR", help="data folder or socket (default: as for muniment)")
+    common.add_argument("--base", metavar="DIR", help="folder with .beads (default: the current one)")
+    common.add_argument("--run", metavar="RUN", help="run id (default: MUNIMENT_RUN, otherwise none)")
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
 
     check = commands.add_parser("check-evidence", parents=[common], help="check that evidence exists and is intact",
                                 epilog="Example: python -m muniment.evidence check-evidence 01a207ea-733a-7e31-b137-4b2783c600b6")
-    check.add_argument("evidence", metavar="EVIDENCE", help="the evidence's id")
+    check.add_argument("evidence", metavar="EVIDENCE", help="evidence id")
 
     validate = commands.add_parser("validate-todo", parents=[common], help="check evidence against the text of a task",
                                    epilog="Example: python -m muniment.evidence validate-todo 'Implement the login form' --evidence ID")
     validate.add_argument("content", metavar="CONTENT", help="text of the task")
-    validate.add_argument("--evidence", metavar="ID", action="append", default=[], help="evidence id; once for each piece")
-    validate.add_argument("--no-evidence-required", action="store_true", help="the task needs no evidence")
+    validate.add_argument("--evidence", metavar="ID", action="append", default=[], help="evidence id; repeat for several")
+    validate.add_argument("--no-evidence-required", action="store_true", help="accept the task without evidence")
     validate.add_argument("--type", metavar="T", help="type of the task, a section of the completion policy")
     validate.add_argument("--required-type", metavar="T", help="type of evidence that the task needs (default: any)")
-    validate.add_argument("--task", metavar="TASK", help="the id of a task that was opened in the run with this text")
+    validate.add_argument("--task", metavar="TASK", help="id of an opened task of the run with this text")
     validate.add_argument("--strict", action="store_true", help="accept recorded commands only")
 
     listed = commands.add_parser("list-evidence", parents=[common], help="list evidence",
                                  epilog="Example: python -m muniment.evidence list-evidence --type test_output")
     listed.add_argument("--type", metavar="T", help="only this type")
-    listed.add_argument("--task", metavar="TASK", help="only evidence that was recorded for this task")
+    listed.add_argument("--task", metavar="TASK", help="only evidence recorded for this task")
     listed.add_argument("--validator", metavar="V", help="only evidence with this actor or validator_id")
     return whole
 
@@ -70,7 +70,7 @@ def parsed(words: Optional[Sequence[str]]) -> argparse.Namespace:
 
 
 def printable(text: str) -> str:
-    """On one line, without what a terminal would act on."""
+    """Returns the text on one line without terminal control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
@@ -100,7 +100,7 @@ def validate_todo(store: EvidenceStore, options: argparse.Namespace) -> int:
 
 
 def requirement_of(store: EvidenceStore, options: argparse.Namespace) -> bool:
-    """Whether the opened task requires evidence. Its text must be the one that was given, which would be judged as the task's."""
+    """Returns whether the opened task requires evidence. Raises if its text differs from the given one."""
     if not store.run_id:
         raise EvidenceError("--task names a task of a run. Name the run: --run RUN, or set MUNIMENT_RUN")
     found = store.client.call("task.list", run_id=store.run_id, task_id=options.task)["tasks"]
@@ -156,7 +156,7 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     except EvidenceError as error:
         say_error(options, "invalid_argument", str(error))
         return REFUSED
-    except BrokenPipeError:   # the reader has gone
+    except BrokenPipeError:   # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return REFUSED
 

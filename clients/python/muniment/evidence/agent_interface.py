@@ -1,4 +1,4 @@
-"""AgentAPI: what an agent asks about its evidence, with plain values in and dicts out."""
+"""AgentAPI: an agent's queries about its evidence, with plain values as arguments and dicts as results."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from .todowrite_integration import CompletionValidator
 
 
 class AgentAPI:
-    """Raises InvalidEvidence for arguments that cannot be judged, and MunimentError where the daemon does not answer; a refused
-    completion is an answer."""
+    """Raises InvalidEvidence for invalid arguments and MunimentError if the daemon does not answer; a refused completion is a
+    result."""
 
     def __init__(self, evidence_store: Optional[EvidenceStore] = None, validator: Optional[CompletionValidator] = None, *,
                  base_path: Optional[Path] = None):
@@ -28,7 +28,7 @@ class AgentAPI:
 
     def check_evidence(self, evidence_id: str) -> Json:
         """{evidence_id, exists, intact, fresh, valid, reason?, type?, actor?, validator_id?, created_at?, run_id?, hash?}; valid:
-        it exists, it is intact, and so is its file."""
+        the evidence exists, and it and its file are intact."""
         found = self.evidence_store.check_evidence(evidence_id)
         valid = found["exists"] and found["intact"] and self.evidence_store.verify_integrity(evidence_id)
         if found["intact"] and not valid:

@@ -1,11 +1,11 @@
-"""BeadsClient: issues as tasks of a run, which close with evidence only.
+"""BeadsClient: issues as tasks of a run, which close only with evidence.
 
     beads = BeadsClient()
     issue_id = beads.create_task("Complete feature X")
     beads.attach_evidence(issue_id, evidence_id)
-    beads.close_issue(issue_id)      # raises CompletionBlocked where the evidence does not do
+    beads.close_issue(issue_id)      # raises CompletionBlocked if the evidence is insufficient
 
-Issues and what is attached to them are in the daemon's log; no other program is called.
+Issues and their evidence are stored in the daemon's log; no other program is called.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AGENT = "beads"
 
 
 class BeadsClient:
-    """Issues of the store's run; where it has none, the first issue starts one."""
+    """Manages issues of the store's run; without a run, the first issue starts one."""
 
     def __init__(self, evidence_store: Optional[EvidenceStore] = None, *, enforcer: Optional[BlockingEnforcer] = None):
         if evidence_store is None:
@@ -32,7 +32,7 @@ class BeadsClient:
         self.enforcer = enforcer if enforcer is not None else BlockingEnforcer(evidence_store)
 
     def create_task(self, title: str, *, requires_evidence: bool = True, required_type: Optional[str] = None) -> str:
-        """Opens an issue; its id."""
+        """Opens an issue and returns its id."""
         check_text("title", title, CONTENT_CHARACTERS_MAX)
         if not self.evidence_store.run_id:
             self._start_run()
@@ -42,13 +42,13 @@ class BeadsClient:
         return task_id
 
     def attach_evidence(self, issue_id: str, evidence_id: str) -> None:
-        """Raises EvidenceNotFound for what the ledger or the run has not."""
+        """Raises EvidenceNotFound if the ledger lacks the evidence or the run lacks the issue."""
         self._task(issue_id)
         self.evidence_store.retrieve_evidence(evidence_id)
         self.evidence_store.client.append(self._run(), ATTACHED_EVENT, {"task_id": issue_id, "evidence_id": evidence_id})
 
     def attached(self, issue_id: str) -> list[str]:
-        """Ids of the evidence that was attached, in its order, each once."""
+        """Returns the ids of the attached evidence in order, without duplicates."""
         ids: dict[str, None] = {}
         cursor: Json = {}
         while True:
@@ -79,7 +79,7 @@ class BeadsClient:
 
     def _run(self) -> str:
         if not self.evidence_store.run_id:
-            raise InvalidEvidence("the issues are in no run. Set MUNIMENT_RUN, or create an issue first")
+            raise InvalidEvidence("there is no run for the issues. Set MUNIMENT_RUN, or create an issue first")
         return self.evidence_store.run_id
 
     def _start_run(self) -> None:

@@ -1,4 +1,4 @@
-"""What goes wrong with evidence. Each message says what was expected and what to do."""
+"""Exceptions of the evidence package. Each message names the expected value and the next step."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Optional
@@ -9,19 +9,19 @@ if TYPE_CHECKING:
 
 
 class EvidenceError(Exception):
-    """The base of the exceptions of this package. The daemon's own refusals are `muniment.MunimentError`."""
+    """Base of the exceptions of this package. Refusals by the daemon are `muniment.MunimentError`."""
 
 
 class InvalidEvidence(EvidenceError, ValueError):
-    """A type, a content, an id or a text that cannot be sent as it is."""
+    """An invalid type, content, id or text."""
 
 
 class EvidenceNotFound(EvidenceError, LookupError):
-    """The ledger has no such evidence, or none that this caller may see."""
+    """The ledger has no such evidence, or this caller may not read it."""
 
 
 class FileNotWritten(EvidenceError, OSError):
-    """The ledger has the evidence, and its file could not be written. `evidence` is what was recorded."""
+    """The evidence was recorded, but its file could not be written. `evidence`: the recorded evidence."""
 
     def __init__(self, message: str, evidence: Evidence):
         super().__init__(message)
@@ -29,7 +29,7 @@ class FileNotWritten(EvidenceError, OSError):
 
 
 class EvidenceRefused(EvidenceError):
-    """One piece of evidence is not valid for a task. `code` is the reason code, `evidence_id` the piece."""
+    """A piece of evidence is not valid for a task. `code`: the reason code; `evidence_id`: the piece."""
 
     def __init__(self, message: str, code: str = "", evidence_id: str = ""):
         super().__init__(message)
@@ -37,7 +37,7 @@ class EvidenceRefused(EvidenceError):
 
 
 class CompletionBlocked(EvidenceError):
-    """A status change was refused. `result` says why; None where the task itself cannot change like that."""
+    """A status change was refused. `result` has the reasons; None if the transition itself is not allowed."""
 
     def __init__(self, message: str, result: Optional[CompletionResult] = None):
         super().__init__(message)

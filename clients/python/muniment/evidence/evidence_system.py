@@ -1,7 +1,7 @@
-"""EvidenceStore: evidence in the daemon's ledger, with a file for each piece, `.beads/evidence/{id}.json`.
+"""EvidenceStore: evidence in the daemon's ledger with a file per piece, `.beads/evidence/{id}.json`.
 
-The ledger decides. The file is a copy: it is written after the ledger has the evidence, and an edited one is found by
-`verify_integrity` and recorded as a violation.
+The ledger is authoritative. The file is a copy, written after the ledger has recorded the evidence; `verify_integrity` detects an
+edited file and records a violation.
 """
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ RECORD_MEMBERS = ("id", "type", "content", "timestamp", "validator_id", "checksu
 TYPE_CHARACTERS_MAX = 100
 VALIDATOR_CHARACTERS_MAX = 256
 ID_CHARACTERS_MAX = 256
-FILE_BYTES_MAX = 1 << 19     # a request holds 1 MiB, and what is read here may grow by half
-SHOWN_BYTES_MAX = 2_000      # of a file that is no record, in the violation's record
+FILE_BYTES_MAX = 1 << 19     # a request has at most 1 MiB, and the content may grow by half
+SHOWN_BYTES_MAX = 2_000      # bytes of an invalid file quoted in the violation
 FILE_MODE = 0o644
 REQUESTS_AT_ONCE = 32
 ERASED_HASH = "0" * 64
@@ -39,7 +39,7 @@ ERASED_HASH = "0" * 64
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """A piece of evidence as it was recorded. `checksum` covers the other members; `validator_id` is the client's word."""
+    """A recorded piece of evidence. `checksum` covers the other members; `validator_id` is claimed by the client."""
 
     id: str
     type: str
@@ -50,7 +50,7 @@ class Evidence:
 
     @property
     def text(self) -> str:
-        """The content's text; otherwise the content as JSON."""
+        """Returns the text of the content, or the content as JSON if it has none."""
         text = self.content.get("text")
         return text if isinstance(text, str) else json.dumps(self.content, ensure_ascii=False, sort_keys=True)
 
@@ -59,7 +59,7 @@ class Evidence:
         return datetime.datetime.fromisoformat(self.timestamp)
 
     def as_dict(self) -> Json:
-        """The record, as the file has it."""
+        """Returns the record in the form of the file."""
         return dataclasses.asdict(self)
 
     @classmethod
@@ -68,20 +68,20 @@ class Evidence:
 
 
 def checksum_of(record: Json) -> str:
-    """SHA-256 of the canonical JSON of the members but the checksum (docs/evidence.md)."""
+    """Returns the SHA-256 of the canonical JSON of all members except the checksum (docs/evidence.md)."""
     covered = {name: record[name] for name in RECORD_MEMBERS if name != "checksum"}
     text = json.dumps(covered, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 class EvidenceStore:
-    """Threads may share it. Where no daemon runs, each method raises `muniment.ConnectionLost`, which says how to start one."""
+    """Thread-safe. If no daemon runs, each method raises `muniment.ConnectionLost` with the command that starts one."""
 
     def __init__(self, base_path: Optional[Path] = None, *, data: Optional[Path] = None, client: Optional[Client] = None,
                  run_id: Optional[str] = None, files: bool = True):
         """`base_path`: the folder with `.beads` (default: the current one). `data`: the socket or the data folder (default:
-        where the command line finds the daemon). `run_id`: the run that evidence belongs to (default: that of the innermost `muniment.run`, otherwise
-        MUNIMENT_RUN, otherwise none). `files`: whether files are written."""
+        as for the command line). `run_id`: the run of the evidence (default: the innermost `muniment.run`, otherwise MUNIMENT_RUN,
+        otherwise none). `files`: whether to write files."""
         self.base_path = pathlib.Path(base_path) if base_path is not None else pathlib.Path.cwd()
         self.files = files
         self._run_id, self._data, self._client = run_id, data, client
@@ -104,14 +104,14 @@ class EvidenceStore:
 
     @property
     def run_id(self) -> Optional[str]:
-        """The run that evidence belongs to; None: it belongs to none."""
+        """Returns the run of new evidence; None: no run."""
         if self._run_id:
             return self._run_id
         opened = current_run()
         return opened.run_id if opened is not None else os.environ.get("MUNIMENT_RUN") or None
 
     def use_run(self, run_id: Optional[str]) -> None:
-        """From now on evidence belongs to this run; None: as if none had been named."""
+        """Sets the run of new evidence; None restores the default."""
         self._run_id = run_id
 
     def in_run(self) -> Json:
@@ -121,15 +121,15 @@ class EvidenceStore:
 
     def add_evidence(self, type: str, content: Union[str, Json], validator_id: Optional[str] = None, *,
                      task_id: Optional[str] = None) -> Evidence:
-        """Records evidence and writes its file. `content`: a text, or a dict of what JSON has. `task_id`: the task that it is
-        for. Raises InvalidEvidence, FileNotWritten, MunimentError."""
+        """Records evidence and writes its file. `content`: a text or a dict of JSON values. `task_id`: the task that it
+        supports. Raises InvalidEvidence, FileNotWritten, MunimentError."""
         check_text("type", type, TYPE_CHARACTERS_MAX)
         params: Json = {"type": type, "content": _content_of(content), **self.in_run()}
         if validator_id is not None:
             params["validator_id"] = check_text("validator_id", validator_id, VALIDATOR_CHARACTERS_MAX)
         if task_id is not None:
             params["task_id"] = task_id
-        params["_meta"] = {"idempotency_key": str(uuid.uuid4())}   # a retry records it once
+        params["_meta"] = {"idempotency_key": str(uuid.uuid4())}   # a retry is recorded once
         with _clear_errors():
             recorded = self.client.again(lambda: self.client.call("evidence.record", **params))
         evidence = self.retrieve_evidence(recorded["evidence_id"])
@@ -138,7 +138,7 @@ class EvidenceStore:
         return evidence
 
     def get_evidence(self, evidence_id: str) -> Optional[Evidence]:
-        """The evidence as the ledger has it; None where there is none, or it was erased."""
+        """Returns the evidence from the ledger; None if it does not exist or was erased."""
         if not _is_uuid(evidence_id):
             return None
         try:
@@ -150,7 +150,7 @@ class EvidenceStore:
         return Evidence.of_record(record)
 
     def retrieve_evidence(self, evidence_id: str) -> Evidence:
-        """As get_evidence. Raises EvidenceNotFound where there is none."""
+        """As get_evidence, but raises EvidenceNotFound if there is none."""
         evidence = self.get_evidence(evidence_id)
         if evidence is None:
             raise EvidenceNotFound(f"no evidence {evidence_id!r:.100}. List it: store.list_evidence()")
@@ -158,7 +158,7 @@ class EvidenceStore:
 
     def list_evidence(self, type: Optional[str] = None, *, run_id: Optional[str] = None, task_id: Optional[str] = None,
                       validator: Optional[str] = None) -> list[Evidence]:
-        """The evidence that this caller may see, oldest first, each piece once; erased evidence is left out."""
+        """Returns the evidence that this caller may read, oldest first, without duplicates and erased evidence."""
         filters = {"type": type, "run_id": run_id, "task_id": task_id, "validator": validator}
         ids: dict[str, None] = {}
         for page in self._pages({name: value for name, value in filters.items() if value is not None}):
@@ -166,7 +166,7 @@ class EvidenceStore:
         return self._exported(list(ids))
 
     def check_evidence(self, evidence_id: str) -> Json:
-        """{evidence_id, exists, intact, fresh, reason?, type?, actor?, validator_id?, created_at?, run_id?, hash?}."""
+        """Returns {evidence_id, exists, intact, fresh, reason?, type?, actor?, validator_id?, created_at?, run_id?, hash?}."""
         check_text("evidence_id", evidence_id, ID_CHARACTERS_MAX)
         found = self.client.call("evidence.check", evidence_id=evidence_id)
         return {name: value for name, value in found.items() if name not in ("halted", "log_no")}
@@ -174,21 +174,21 @@ class EvidenceStore:
     # ---- files ------------------------------------------------------------------------------------
 
     def path_of(self, evidence_id: str) -> pathlib.Path:
-        """Where the evidence's file is, or would be. Raises InvalidEvidence for what is no UUID."""
+        """Returns the path of the evidence's file. Raises InvalidEvidence if the id is not a UUID."""
         if not _is_uuid(evidence_id):
-            raise InvalidEvidence(f"evidence_id: {evidence_id!r:.100} is not a UUID, and names no file")
+            raise InvalidEvidence(f"evidence_id: {evidence_id!r:.100} is not a UUID")
         return self.base_path / FOLDER / f"{evidence_id.lower()}.json"
 
     def export_evidence(self, evidence_id: str) -> pathlib.Path:
-        """Writes the file anew from the ledger. Raises EvidenceNotFound, FileNotWritten."""
+        """Rewrites the file from the ledger. Raises EvidenceNotFound, FileNotWritten."""
         return self._write(self.retrieve_evidence(evidence_id))
 
     def import_evidence(self, file: Path) -> Evidence:
-        """Records what a file says, as evidence of the same id. Raises InvalidEvidence for what is no record, and MunimentError
-        `conflict` for an edited one, which the daemon records as a violation."""
+        """Records the contents of a file as evidence with the same id. Raises InvalidEvidence if it is not a record, and
+        MunimentError `conflict` for an edited record, which the daemon records as a violation."""
         raw = _bytes_of(pathlib.Path(file))
         if not raw:
-            raise InvalidEvidence(f"{file}: it is empty, or not a regular file that can be read. Name the file of one piece of evidence")
+            raise InvalidEvidence(f"{file}: the file is empty, unreadable or not a regular file. Name the file of one piece of evidence")
         record = _parsed(raw)
         if record is None:
             raise InvalidEvidence(f"{file}: expected a JSON object with {', '.join(RECORD_MEMBERS)}")
@@ -197,8 +197,8 @@ class EvidenceStore:
         return self.retrieve_evidence(imported["evidence_id"])
 
     def verify_integrity(self, evidence_id: str) -> bool:
-        """Whether the ledger has the evidence, its stored bytes are those that were recorded, and its file, where there is
-        one, says the same. An edited file is recorded as a violation."""
+        """Returns whether the ledger has the evidence, its stored bytes match their hash, and its file, if any, agrees. An
+        edited file is recorded as a violation."""
         if not _is_uuid(evidence_id):
             return False
         if not self.client.call("evidence.check", evidence_id=evidence_id)["intact"]:
@@ -219,7 +219,7 @@ class EvidenceStore:
         except MunimentError as error:
             if error.code == "conflict":
                 return False
-            if error.code in ("invalid_argument", "too_large"):   # it is no record: said once more as one that is recorded
+            if error.code in ("invalid_argument", "too_large"):   # not a record: sent again in a form that can be recorded
                 return self._said_as_damage(evidence_id, raw, record)
             raise
 
@@ -229,8 +229,8 @@ class EvidenceStore:
         return False
 
     def _record_of_damage(self, evidence_id: str, raw: bytes, record: Optional[Json]) -> Json:
-        """A record that cannot fit its checksum: what the daemon records of a file that is no record of this evidence."""
-        what = f"the file has the record of {record.get('id')!r:.100}" if record is not None else "the file is no record"
+        """Returns a record with a wrong checksum, which makes the daemon record a violation for a file that is not a record."""
+        what = f"the file contains the record of {record.get('id')!r:.100}" if record is not None else "the file is not a record"
         content = {"text": what, "file": raw[:SHOWN_BYTES_MAX].decode(errors="replace").replace("\0", "\ufffd")}
         return {"id": evidence_id, "type": "damaged_file", "content": content, "timestamp": "", "validator_id": "",
                 "checksum": "sha256:" + hashlib.sha256(raw).hexdigest()}
@@ -239,10 +239,10 @@ class EvidenceStore:
         return self.client.again(lambda: self.client.call("evidence.import", record=record, **self.in_run()))
 
     def _write(self, evidence: Evidence) -> pathlib.Path:
-        """Through a temporary file in the same folder, so that a reader sees the old file or the whole new one."""
+        """Writes through a temporary file in the same folder, so that readers see either the old or the complete new file."""
         record, path = evidence.as_dict(), self.path_of(evidence.id)
-        if checksum_of(record) != evidence.checksum:   # a number that Python writes in another way would look edited
-            raise FileNotWritten(f"evidence {evidence.id} is recorded; Python would write its numbers in another way than they were "
+        if checksum_of(record) != evidence.checksum:   # a number that Python formats differently would look edited
+            raise FileNotWritten(f"evidence {evidence.id} is recorded, but Python would format its numbers differently than they were "
                                  f"recorded. Write its file with: muniment evidence export {evidence.id} --into DIR", evidence)
         try:
             folder = _open_folder(self.base_path)
@@ -251,12 +251,12 @@ class EvidenceStore:
             finally:
                 os.close(folder)
         except OSError as error:
-            raise FileNotWritten(f"evidence {evidence.id} is recorded; its file could not be written: {error}. Write it again: "
+            raise FileNotWritten(f"evidence {evidence.id} is recorded, but its file could not be written: {error}. Write it again: "
                                  f"store.export_evidence({evidence.id!r})", evidence) from error
         return path
 
     def _exported(self, ids: list[str]) -> list[Evidence]:
-        """Those of the ids that are not erased; the requests overlap."""
+        """Returns the evidence with these ids except erased ones; the requests overlap."""
         found: list[Evidence] = []
         for at in range(0, len(ids), REQUESTS_AT_ONCE):
             sent = [self.client.start("evidence.export", {"evidence_id": one}) for one in ids[at:at + REQUESTS_AT_ONCE]]
@@ -264,7 +264,7 @@ class EvidenceStore:
                 try:
                     found.append(Evidence.of_record(self.client.finish(request)[0]["record"]))
                 except MunimentError as error:
-                    if error.code != "not_found":   # erased meanwhile
+                    if error.code != "not_found":   # erased in the meantime
                         raise
         return found
 
@@ -279,22 +279,22 @@ class EvidenceStore:
 
 
 def _content_of(content: Any) -> Json:
-    """The content as the ledger takes it. Raises InvalidEvidence for what JSON has not."""
+    """Returns the content in the form of the ledger. Raises InvalidEvidence if it is not JSON."""
     if isinstance(content, str):
         content = {"text": content}
     if not isinstance(content, dict):
         raise InvalidEvidence(f"content: expected a text or a dict, not {type(content).__name__}")
     if "text" in content and not isinstance(content["text"], str):
-        raise InvalidEvidence("content: its member text must be a text")
+        raise InvalidEvidence("content: the member text must be a text")
     try:
         json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:   # a surrogate, too
-        raise InvalidEvidence(f"content: it is no JSON: {error}. Use texts, numbers, lists and dicts") from None
+    except (TypeError, ValueError, RecursionError) as error:   # also a lone surrogate
+        raise InvalidEvidence(f"content: not JSON: {error}. Use texts, numbers, lists and dicts") from None
     return content
 
 
 def _is_uuid(text: Any) -> bool:
-    """In the form in which the ledger writes it: it names a file."""
+    """Returns the id in the ledger's form, which is a valid file name."""
     try:
         return isinstance(text, str) and str(uuid.UUID(text)) == text.lower()
     except ValueError:
@@ -302,7 +302,7 @@ def _is_uuid(text: Any) -> bool:
 
 
 def _bytes_of(file: pathlib.Path) -> bytes:
-    """At most FILE_BYTES_MAX of a regular file. A link, a folder, a pipe and what cannot be read have none."""
+    """Returns at most FILE_BYTES_MAX of a regular file; empty for a link, a folder, a pipe or an unreadable file."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -317,8 +317,8 @@ def _bytes_of(file: pathlib.Path) -> bytes:
 
 
 def _open_folder(base: pathlib.Path) -> int:
-    """A descriptor of the folder of files below `base`, which is made where it is missing. A symbolic link in place of one of
-    its parts is refused: it may lead out of `base`."""
+    """Opens the folder of files below `base`, creating it if it is missing, and returns its descriptor. Symbolic links in its path
+    are refused, since they may lead out of `base`."""
     base.mkdir(parents=True, exist_ok=True)
     folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for name in FOLDER.parts:
@@ -327,7 +327,7 @@ def _open_folder(base: pathlib.Path) -> int:
                 os.mkdir(name, dir_fd=folder)
             below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         except NotADirectoryError:
-            raise NotADirectoryError(f"{name} in {base} is a file or a symbolic link, and must be a folder") from None
+            raise NotADirectoryError(f"{name} in {base} is a file or a symbolic link; expected a folder") from None
         finally:
             os.close(folder)
         folder = below
@@ -335,7 +335,7 @@ def _open_folder(base: pathlib.Path) -> int:
 
 
 def _replace_file(folder: int, name: str, content: bytes) -> None:
-    """Writes the file in the open folder, as a whole or not at all."""
+    """Replaces the file in the open folder atomically."""
     temporary = f".{uuid.uuid4().hex}.tmp"
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
@@ -352,30 +352,30 @@ def _replace_file(folder: int, name: str, content: bytes) -> None:
 
 
 def _parsed(raw: bytes) -> Optional[Json]:
-    """The object in a file; None where there is none, where a member is there twice, or where it cannot be sent."""
+    """Returns the JSON object in a file; None if there is none, if it has duplicate members, or if it cannot be sent."""
     try:
         record = json.loads(raw, object_pairs_hook=_each_once)
         json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):   # a surrogate, too
+    except (ValueError, RecursionError):   # also a lone surrogate
         return None
     return record if isinstance(record, dict) else None
 
 
 def _file_text(record: Json) -> str:
-    """One member a line."""
+    """Returns the record with one member per line."""
     return "{\n" + ",\n".join(f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in record.items()) + "\n}\n"
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> Json:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("a member is there twice")
+        raise ValueError("duplicate member")
     return members
 
 
 @contextlib.contextmanager
 def _clear_errors() -> Iterator[None]:
-    """What was sent cannot be recorded as it is: an error of this package, with the daemon's words."""
+    """Converts the daemon's refusal of invalid data to an error of this package with the same message."""
     try:
         yield
     except MunimentError as error:

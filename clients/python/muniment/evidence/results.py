@@ -1,4 +1,4 @@
-"""A todo, and what was judged of it."""
+"""Todos and the results of judging them."""
 from __future__ import annotations
 
 import dataclasses
@@ -8,13 +8,13 @@ from typing import Any, Optional, Union
 from ..client import Json
 from .errors import InvalidEvidence
 
-CONTENT_CHARACTERS_MAX = 16_384   # of a task's text
+CONTENT_CHARACTERS_MAX = 16_384   # limit for the text of a task
 COMPLETED = frozenset({"completed", "complete", "done", "finished", "closed"})
 
 
 @dataclasses.dataclass
 class Todo:
-    """A task as an agent's list has it. `task_id`: the daemon's, once it is opened."""
+    """A task in an agent's list. `task_id`: id of the daemon's task after it is opened."""
 
     content: str
     status: str = "pending"
@@ -22,14 +22,14 @@ class Todo:
     evidence_ids: list[str] = dataclasses.field(default_factory=list)
     task_id: Optional[str] = None
     type: Optional[str] = None            # a section of the completion policy
-    required_type: Optional[str] = None   # the type of evidence that it needs
+    required_type: Optional[str] = None   # required type of evidence
 
 
 TodoLike = Union[str, Mapping[str, Any], Todo, Any]
 
 
 def todo_of(value: TodoLike) -> Todo:
-    """A text, a mapping with `content`, or any object with the attribute `content`. Raises InvalidEvidence."""
+    """Converts a text, a mapping with `content`, or any object with the attribute `content`. Raises InvalidEvidence."""
     if isinstance(value, Todo):
         todo = value
     elif isinstance(value, str):
@@ -50,11 +50,11 @@ def todo_of(value: TodoLike) -> Todo:
 
 
 def ids_of(evidence_ids: Any) -> list[str]:
-    """A list of ids. A text alone is refused: it would be read as a list of characters."""
+    """Returns a list of ids. A plain text is refused, since it would be treated as a list of characters."""
     if evidence_ids is None:
         return []
     if isinstance(evidence_ids, (str, bytes)) or not all(isinstance(one, str) for one in evidence_ids):
-        raise InvalidEvidence("evidence_ids: expected a list of ids, as [evidence.id]")
+        raise InvalidEvidence("evidence_ids: expected a list of ids, such as [evidence.id]")
     return list(evidence_ids)
 
 
@@ -64,13 +64,13 @@ def check_text(name: str, value: Any, characters_max: int) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidEvidence(f"{name}: the text has half a surrogate pair at {error.start}, which is no character") from None
+        raise InvalidEvidence(f"{name}: the text has a lone surrogate at {error.start}") from None
     return value
 
 
 @dataclasses.dataclass(frozen=True)
 class CompletionResult:
-    """What the daemon judged, after the hooks. It is true where the task can be completed."""
+    """The daemon's decision after the hooks. True if the task can be completed."""
 
     can_complete: bool
     reason: str
@@ -93,13 +93,13 @@ class CompletionResult:
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
     def refused(self, check: str, code: str, text: str, evidence_id: str = "") -> CompletionResult:
-        """The same with one more finding that blocks: a judgement can only become stricter."""
+        """Returns the result with an additional blocking finding; a result can only become stricter."""
         finding: Json = {"check": check, "code": code, "blocks": True, "text": text}
         status = dict(self.evidence_status)
         if evidence_id:
             finding["evidence_id"] = evidence_id
             before = status.get(evidence_id, {"exists": False, "valid": True, "strong": False})
-            if before["valid"]:   # otherwise the daemon's reason stays
+            if before["valid"]:   # otherwise the daemon's reason is kept
                 status[evidence_id] = {**before, "valid": False, "code": code, "reason": text}
         verdict = self.verdict if not self.can_complete else "tampered" if code == "evidence_edited" else "fail"
         return dataclasses.replace(self, can_complete=False, verdict=verdict, evidence_status=status,

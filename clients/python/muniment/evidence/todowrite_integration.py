@@ -1,6 +1,6 @@
-"""CompletionValidator and BlockingEnforcer: whether a todo can be completed, and that it is not completed otherwise.
+"""CompletionValidator checks whether a todo can be completed; BlockingEnforcer prevents any other completion.
 
-What is judged of an opened task is sent with the digest of the working tree at the store's `base_path`.
+Requests for an opened task include the digest of the working tree at the store's `base_path`.
 The daemon judges (task.validate, task.complete) and records each refusal. A subclass can only refuse more than the daemon:
 
     class CustomValidator(CompletionValidator):
@@ -28,23 +28,23 @@ from .tree import tree_digest
 
 REFUSED_EVENT = "x.muniment.validator_refused"
 NO_RUN = "a task belongs to a run. Set MUNIMENT_RUN, open one with muniment.run(…), or pass run_id to EvidenceStore"
-EDITED = "the file or the stored bytes of the evidence were edited. Record the evidence anew"
+EDITED = "the file or the stored bytes of the evidence were edited. Record the evidence again"
 NOT_BEGUN = frozenset({"pending", "todo", "cancelled", "deleted"})
-TEXT_CHARACTERS_MAX = 1_000   # of what a hook says
+TEXT_CHARACTERS_MAX = 1_000   # limit for the text of a hook
 
 
 class CompletionValidator:
-    """Judges evidence against a todo. `strict`: the strict policy, which a request can ask for and not loosen."""
+    """Judges evidence for a todo. `strict`: apply the strict policy; a request can tighten the policy but not loosen it."""
 
     def __init__(self, evidence_store: Optional[EvidenceStore] = None, *, strict: bool = False):
         self.evidence_store = evidence_store if evidence_store is not None else EvidenceStore()
         self.strict = strict
-        self._judging = threading.local()   # the result that the hooks of this thread ask for
+        self._judging = threading.local()   # the result that hooks of this thread read
 
     def validate(self, todo: TodoLike, evidence_ids: Optional[Sequence[str]] = None,
                  requires_evidence: Optional[bool] = None) -> CompletionResult:
-        """What the daemon judges, and then the hook for each piece. `evidence_ids` and `requires_evidence`: the todo's, unless
-        given. Raises InvalidEvidence for what cannot be judged, MunimentError where the daemon does not answer."""
+        """Returns the daemon's decision after the hook for each piece. `evidence_ids` and `requires_evidence` default to the
+        todo's. Raises InvalidEvidence for invalid arguments, MunimentError if the daemon does not answer."""
         known = _with(todo_of(todo), evidence_ids, requires_evidence)
         result = CompletionResult.of_reply(self.evidence_store.client.call("task.validate", **self.params_of(known)))
         return self._asked(result, known, todo)
@@ -55,8 +55,8 @@ class CompletionValidator:
         return self.validate(todo, evidence_ids, requires_evidence)
 
     def _validate_evidence(self, evidence_id: str, todo: Any) -> Any:
-        """The hook. A subclass refuses a piece by raising an exception, or by returning False or a text that says why; None and
-        True refuse nothing. This implementation raises EvidenceRefused with what the daemon says of the piece."""
+        """The hook. A subclass refuses a piece by raising an exception or by returning False or a reason; None and True accept
+        it. This implementation raises EvidenceRefused with the daemon's reason."""
         result: Optional[CompletionResult] = getattr(self._judging, "result", None)
         if result is None or evidence_id not in result.evidence_status:
             known = _with(todo_of(todo), [evidence_id], None)
@@ -67,7 +67,7 @@ class CompletionValidator:
         return None
 
     def params_of(self, todo: Todo) -> Json:
-        """The parameters of task.validate: an opened task by its id, another todo by its text."""
+        """Returns the parameters of task.validate: the id of an opened task, or the text of any other todo."""
         params: Json = {"evidence_ids": todo.evidence_ids, **self.evidence_store.in_run()}
         if self.strict:
             params["strict"] = True
@@ -82,7 +82,7 @@ class CompletionValidator:
                 **{name: value for name, value in optional.items() if value is not None}}
 
     def _asked(self, result: CompletionResult, todo: Todo, given: TodoLike) -> CompletionResult:
-        """The result after the hooks. Without a hook of a subclass, the daemon's."""
+        """Returns the result after the hooks; without an overridden hook, the daemon's."""
         if type(self)._validate_evidence is CompletionValidator._validate_evidence:
             return result
         shown = todo if isinstance(given, (str, Mapping)) else given
@@ -91,7 +91,7 @@ class CompletionValidator:
         try:
             for evidence_id in dict.fromkeys(todo.evidence_ids):
                 if not before.evidence_status.get(evidence_id, {"valid": False})["valid"]:
-                    continue   # refused already
+                    continue   # already refused
                 if (refusal := self._refusal(evidence_id, shown)) is not None:
                     result = result.refused("validator", *refusal, evidence_id)
         finally:
@@ -101,7 +101,7 @@ class CompletionValidator:
         return result
 
     def _refusal(self, evidence_id: str, todo: Any) -> Optional[tuple[str, str]]:
-        """Code and text, or None. An answer that means nothing refuses: a hook cannot let through by mistake."""
+        """Returns code and text of a refusal, or None. An unknown return value refuses, so that a hook cannot accept by mistake."""
         name = type(self).__name__
         try:
             answer = self._validate_evidence(evidence_id, todo)
@@ -109,7 +109,7 @@ class CompletionValidator:
             raise
         except EvidenceRefused as error:
             return error.code or "refused_by_validator", str(error)[:TEXT_CHARACTERS_MAX]
-        except Exception as error:   # whatever a hook raises, the piece is not let through
+        except Exception as error:   # any exception of a hook refuses the piece
             return "refused_by_validator", f"{name} refused it: {type(error).__name__}: {error}"[:TEXT_CHARACTERS_MAX]
         if answer is None or answer is True:
             return None
@@ -117,20 +117,20 @@ class CompletionValidator:
             return "refused_by_validator", f"{name} refused it"
         if isinstance(answer, str):
             return "refused_by_validator", answer[:TEXT_CHARACTERS_MAX]
-        return "refused_by_validator", f"{name} answered a {type(answer).__name__}. Expected None, True, False or a text"
+        return "refused_by_validator", f"{name} returned a {type(answer).__name__}. Expected None, True, False or a text"
 
     def record_refusal(self, by: str, result: CompletionResult, todo: Todo) -> None:
-        """Records in the run what was refused here; the daemon records its own refusals itself."""
+        """Records refusals by hooks in the run; the daemon records its own refusals."""
         if not self.evidence_store.run_id:
             return
         body = {"validator": by, "code": result.findings[-1]["code"], "reason": result.reason, "evidence_ids": todo.evidence_ids,
                 **({"task_id": todo.task_id} if todo.task_id else {"content": todo.content})}
-        with contextlib.suppress(MunimentError):   # a run that has ended; the refusal stands
+        with contextlib.suppress(MunimentError):   # an ended run cannot record it; the refusal remains in effect
             self.evidence_store.client.append(self.evidence_store.run_id, REFUSED_EVENT, body)
 
 
 class BlockingEnforcer:
-    """Lets a todo's status become "completed" through the daemon's task.complete only. Needs a run.
+    """Allows the status "completed" only through the daemon's task.complete. Requires a run.
 
         enforcer = BlockingEnforcer(store)
         todo = Todo("Implement the login form")
@@ -146,8 +146,8 @@ class BlockingEnforcer:
         self.validator = validator if validator is not None else CompletionValidator(evidence_store)
 
     def open_task(self, todo: TodoLike) -> Todo:
-        """Opens the todo's task; the same todo again is the same task. Its text and what it requires do not change any more:
-        another requirement raises MunimentError `conflict`, and is recorded as a violation."""
+        """Opens the todo's task; the same todo again is the same task. Its text and requirements are then fixed: a different
+        requirement raises MunimentError `conflict` and is recorded as a violation."""
         known = todo_of(todo)
         run_id = self._run()
         known.task_id = known.task_id or _task_id_of(known.content)
@@ -161,7 +161,7 @@ class BlockingEnforcer:
         return known
 
     def can_change_status(self, todo: TodoLike, old: str, new: str, evidence_ids: Optional[Sequence[str]] = None) -> CompletionResult:
-        """Whether the change would be allowed. Changes nothing; a refusal is recorded."""
+        """Returns whether the change would be allowed. Changes nothing, but a refusal is recorded."""
         known = _with(self._named(todo), evidence_ids, None)
         if (refused := self._refused_change(known, old, new)) is not None:
             return refused
@@ -170,8 +170,8 @@ class BlockingEnforcer:
         return self._without_edited(self.validator.validate(_shown(todo, known), known.evidence_ids), known.evidence_ids)
 
     def enforce(self, todo: TodoLike, old: str, new: str, evidence_ids: Optional[Sequence[str]] = None) -> CompletionResult:
-        """Makes the change in the log: opens the task where work begins, completes it where `new` is "completed". Raises
-        CompletionBlocked where it is refused. A Todo gets the new status."""
+        """Records the change: opens the task when work begins and completes it if `new` is "completed". Raises
+        CompletionBlocked if it is refused. A Todo gets the new status."""
         if new.lower() not in COMPLETED:
             result = self.can_change_status(todo, old, new, evidence_ids)
             if result and new.lower() not in NOT_BEGUN:
@@ -185,7 +185,7 @@ class BlockingEnforcer:
         return result
 
     def complete(self, todo: TodoLike, evidence_ids: Optional[Sequence[str]] = None) -> CompletionResult:
-        """Completes an opened task, or answers why not. The validator's hooks are asked first: they cannot be undone later."""
+        """Completes an opened task or returns the reasons of a refusal. Hooks run first, since a completion cannot be undone."""
         known = _with(self._named(todo), evidence_ids, None)
         if self._ledger_task(known) is None:
             return self._not_opened(known)
@@ -199,7 +199,7 @@ class BlockingEnforcer:
         try:
             reply = self.evidence_store.client.again(lambda: self.evidence_store.client.call("task.complete", **params))
         except MunimentError as error:
-            if error.code == "conflict":   # with other evidence
+            if error.code == "conflict":   # already completed with other evidence
                 return self._refusal(known, "completed_before", str(error))
             raise
         result = CompletionResult.of_reply(reply)
@@ -208,14 +208,13 @@ class BlockingEnforcer:
         return result
 
     def detect_tampering(self, evidence_ids: Sequence[str]) -> list[str]:
-        """Those of the pieces that exist and are not what was recorded, in the ledger or in their file. The daemon records each
-        as a violation."""
+        """Returns existing pieces whose stored bytes or file differ from the record. The daemon records each as a violation."""
         store = self.evidence_store
         known = [one for one in dict.fromkeys(ids_of(evidence_ids)) if store.get_evidence(one) is not None]
         return [one for one in known if not store.verify_integrity(one)]
 
     def detect_direct_change(self, todo: TodoLike) -> bool:
-        """Whether the todo calls itself completed and the log does not. Recorded, as a plan that calls an open task done."""
+        """Returns whether the todo claims to be completed but the log has no completion. The violation is recorded."""
         known = self._named(todo)
         if known.status.lower() not in COMPLETED or self._is_completed(known):
             return False
@@ -227,7 +226,7 @@ class BlockingEnforcer:
         try:
             self.open_task(todo)
         except MunimentError as error:
-            if error.code == "conflict":   # the task was opened with another requirement; the daemon has recorded that
+            if error.code == "conflict":   # the task was opened with another requirement; the daemon has recorded the violation
                 raise CompletionBlocked(str(error)) from error
             raise
 
@@ -257,18 +256,18 @@ class BlockingEnforcer:
             return self._not_opened(todo)
         completed = task is not None and task["status"] == "completed"
         if completed and not completes:
-            return self._refusal(todo, "completed_before", f"task {todo.task_id} is completed, and stays so. Open another task")
+            return self._refusal(todo, "completed_before", f"task {todo.task_id} is completed and cannot change. Open another task")
         if old.lower() in COMPLETED and not completed:
-            return self._refusal(todo, "direct_change", f"the todo calls itself {old}, and the log has no completion of task "
+            return self._refusal(todo, "direct_change", f"the todo claims to be {old}, but the log has no completion of task "
                                  f"{todo.task_id}. Complete it with evidence first")
         return None
 
     def _not_opened(self, todo: Todo) -> CompletionResult:
-        return self._refusal(todo, "not_opened", f"no task {todo.task_id} in run {self._run()}: when its work began is unknown. Open it "
+        return self._refusal(todo, "not_opened", f"no task {todo.task_id} in run {self._run()}, so the start of its work is unknown. Open it "
                              "first: enforcer.enforce(todo, \"pending\", \"in_progress\")")
 
     def _refusal(self, todo: Todo, code: str, text: str) -> CompletionResult:
-        """What the daemon was not asked about, because there is no task to judge."""
+        """Returns a refusal without asking the daemon, because there is no task to judge."""
         finding: Json = {"check": "timing", "code": code, "blocks": True, "text": text}
         result = CompletionResult(False, text, {}, "fail", [finding], task_id=todo.task_id, run_id=self.evidence_store.run_id)
         self.validator.record_refusal(type(self).__name__, result, todo)
@@ -282,7 +281,7 @@ class BlockingEnforcer:
 
 
 def _with(todo: Todo, evidence_ids: Optional[Sequence[str]], requires_evidence: Optional[bool]) -> Todo:
-    """A todo with what was given in place of its own; the caller's is left as it is."""
+    """Returns a copy of the todo with the given values; the caller's object is unchanged."""
     changed = dataclasses.replace(todo, evidence_ids=ids_of(todo.evidence_ids if evidence_ids is None else evidence_ids))
     if requires_evidence is not None:
         changed.requires_evidence = requires_evidence
@@ -290,10 +289,10 @@ def _with(todo: Todo, evidence_ids: Optional[Sequence[str]], requires_evidence: 
 
 
 def _shown(given: TodoLike, known: Todo) -> Any:
-    """What a hook gets: the caller's object, or a Todo where that is a text or has no task yet."""
+    """Returns the argument of a hook: the caller's object, or a Todo if that is a text or has no task yet."""
     return known if isinstance(given, (str, Mapping)) or getattr(given, "task_id", None) is None else given
 
 
 def _task_id_of(content: str) -> str:
-    """The same text is the same task of a run."""
+    """Derives the task id from the text, so that the same text is the same task of a run."""
     return "todo-" + hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The digest of a working tree, as `muniment exec` and `muniment task` compute it (src/cli/exec/tree_digest.cpp)."""
+"""Computes the digest of a working tree like `muniment exec` and `muniment task` (src/cli/exec/tree_digest.cpp)."""
 from __future__ import annotations
 
 import hashlib
@@ -16,8 +16,8 @@ EVIDENCE_FILE = re.compile(rb"(?:^|/)\.beads/evidence/[^/]*\.json\Z")
 
 
 def tree_digest(folder: Path) -> Optional[str]:
-    """"git:<commit> v2 sha256:<digest>" over mode, SHA-256 and name of every file that git tracks or would add, sorted by name,
-    without .beads/evidence/*.json; None outside a git tree, or without git. A file that cannot be read counts as absent."""
+    """Returns "git:<commit> v2 sha256:<digest>" over mode, SHA-256 and name of every file that git tracks or would add, sorted by
+    name, without .beads/evidence/*.json; None outside a git tree or without git. An unreadable file counts as absent."""
     found = _git(folder, "rev-parse", "--show-toplevel")
     if found is None:
         return None
@@ -36,7 +36,7 @@ def tree_digest(folder: Path) -> Optional[str]:
 
 
 def _line_of(top: bytes, name: bytes) -> Optional[bytes]:
-    """None for what is neither a file nor a symbolic link."""
+    """Returns None for anything but a file or a symbolic link."""
     path = os.path.join(top, name)
     try:
         status = os.lstat(path)

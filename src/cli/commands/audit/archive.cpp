@@ -1,4 +1,4 @@
-// audit archive: the bodies of old partitions leave the database.
+// Implements the command audit archive, which moves the bodies of old partitions out of the database.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -16,14 +16,14 @@ struct ArchiveOptions {
 };
 
 void declare(CLI::App& command, ArchiveOptions& options) {
-  command.add_option("PARTITION", options.partition, "Its number; without it the oldest that is not archived");
+  command.add_option("PARTITION", options.partition, "Partition number (default: the oldest not yet archived)");
 }
 
 Status archive(Session& session, const ArchiveOptions& options) {
   json::Writer params;
   params.begin_object();
   if (options.partition) params.member("partition", *options.partition);
-  // Of a large partition the last call, which takes the bodies out, is long.
+  // The last call for a large partition, which removes the bodies from the database, takes long.
   params.key("_meta").begin_object().member("deadline_ms", limits::deadline_ms_max).end_object();
   const std::string text = std::move(params.end_object()).text();
   std::optional<Progress> progress;
@@ -41,7 +41,7 @@ Status archive(Session& session, const ArchiveOptions& options) {
           number("partition"), number("from_seq"), number("to_seq")));
       return success();
     }
-    // Each body is written, and held against its row.
+    // Each body is written and then compared with its row, hence two units per event.
     if (!progress)
       progress.emplace(fmt::format("partition {}", number("partition")), static_cast<std::uint64_t>(2 * events));
     progress->at(static_cast<std::uint64_t>(number("exported") + number("checked")));
@@ -51,7 +51,7 @@ Status archive(Session& session, const ArchiveOptions& options) {
 }  // namespace
 
 void add_archive_command(CLI::App& audit, Session& session) {
-  add_command(session, audit, "archive", "Move the bodies of a full partition out of the database, into files", declare,
+  add_command(session, audit, "archive", "Move the bodies of a full partition from the database to files", declare,
               archive);
 }
 

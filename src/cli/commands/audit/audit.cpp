@@ -1,4 +1,4 @@
-// audit …: what an auditor asks of a running daemon, and the independent verifier under one name.
+// Implements the commands audit checkpoint, prove, key and verify, for auditors of a running daemon.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@
 namespace muniment::cli {
 namespace {
 
-// To a file, or to standard output where none is named.
+// Writes to the named file, or to standard output if no file is named.
 Status deliver(Session& session, const std::string& path, std::string_view text) {
   if (path.empty() || path == "-") {
     session.out().print(text);
@@ -47,10 +47,10 @@ Status change_key(Session& session, std::string_view action, const KeyOptions& o
   if (action == "init" && keys.size() > 1) {
     fmt::print(
         stderr,
-        "muniment: the log had a key before, which did not sign for this one: auditors need the new key, too. See docs/runbook.md#checkpoints\n");
+        "muniment: the log had an earlier key that did not sign this one: give auditors the new key too. See docs/runbook.md#checkpoints\n");
   }
   if (session.printed_json(answer)) return success();
-  if (keys.size() == 0) return Error(Errc::not_found, "the log has no key. Make one with: muniment audit key init");
+  if (keys.size() == 0) return Error(Errc::not_found, "the log has no key. Create one with: muniment audit key init");
   return deliver(session, options.file, key_lines(keys));
 }
 
@@ -64,15 +64,16 @@ void declare_key(CLI::App& command, KeyOptions& options) {
 
 void declare_key_change(CLI::App& command, KeyOptions& options) {
   declare_key(command, options);
-  command.add_option("--reason", options.reason, "Why; it is part of the event key.rotated");
+  command.add_option("--reason", options.reason, "Reason, stored in the event key.rotated");
 }
 
 // ---- checkpoints and proofs ---------------------------------------------------------------------
 
-// Of an answer to audit.checkpoint without a note.
+// Explains why a reply to audit.checkpoint has no signed note.
 std::string why_unsigned(const json::Value& checkpoint) {
-  return checkpoint["keys"].size() == 0 ? "the log has no key. Make one with: muniment audit key init"
-                                        : "the log has a key, and nothing signs with it here. See: muniment doctor";
+  return checkpoint["keys"].size() == 0
+             ? "the log has no key. Create one with: muniment audit key init"
+             : "the log has a key, but this daemon does not sign with it. See: muniment doctor";
 }
 
 struct CheckpointOptions {
@@ -91,7 +92,7 @@ Status show_checkpoint(Session& session, const CheckpointOptions& options) {
     return Error(Errc::unavailable, std::string(problem.string_or("")));
   if (const json::Value note = result["note"]) return deliver(session, options.file, note.string_or(""));
   return Error(Errc::not_found,
-               fmt::format("{} events have the root {}, which nobody signed: {}", result["size"].as_int().value_or(0),
+               fmt::format("{} events have the root {}, which is not signed: {}", result["size"].as_int().value_or(0),
                            result["root"].string_or(""), why_unsigned(result)));
 }
 
@@ -101,24 +102,27 @@ struct ProveOptions {
   std::string run;
   std::string event_id;
   std::string file;
-  std::int64_t log_no = 0;  // 0: the present one
+  std::int64_t log_no = 0;  // 0: the current log
 };
 
 void declare_prove(CLI::App& command, ProveOptions& options) {
-  command.add_option("RUN|SEQ", options.what, "A run, whose last event is proven, or an event's seq");
-  auto* const seq = command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")
-                        ->check(CLI::NonNegativeNumber);
-  command.add_option("--run", options.run, "This run")->excludes(seq);
-  command.add_option("--event", options.event_id, "Another event of the run")->type_name("ID")->excludes(seq);
-  command.add_option("--log", options.log_no, "The seq is of this log, which the present one goes on from")
+  command.add_option("RUN|SEQ", options.what, "Run whose last event is proven, or the seq of an event");
+  auto* const seq =
+      command.add_option("--seq", options.seq, "Event with this seq, even if a run has the same number as id")
+          ->check(CLI::NonNegativeNumber);
+  command.add_option("--run", options.run, "Run whose last event is proven")->excludes(seq);
+  command.add_option("--event", options.event_id, "Event of the run to prove (default: the last)")
+      ->type_name("ID")
+      ->excludes(seq);
+  command.add_option("--log", options.log_no, "Log of the seq, an earlier log that the current one continues")
       ->check(CLI::PositiveNumber);
   command.add_option("-o,--output", options.file, "Write the proof to this file")->type_name("FILE.tlog-proof");
 }
 
-// The number of an event; nullopt: a run is named. Errors: conflict where it may be either.
+// Returns the seq of an event, or nullopt if a run is named. Errors: conflict if the argument may be either.
 Result<std::optional<std::int64_t>> seq_to_prove(Session& session, const ProveOptions& options) {
   if (options.seq || !options.run.empty() || !options.event_id.empty())
-    return options.seq;  // an event's id is looked for in a run
+    return options.seq;  // --event is looked up in a run
   const auto seq = parse_decimal(options.what);
   if (seq && options.log_no == 0)
     RETURN_IF_ERROR(check_is_only_seq(session, options.what, fmt::format("--seq {0} or --run {0}", options.what)));
@@ -128,7 +132,7 @@ Result<std::optional<std::int64_t>> seq_to_prove(Session& session, const ProveOp
 Status prove(Session& session, const ProveOptions& options) {
   const bool named_apart = options.seq || !options.run.empty();
   if (named_apart == !options.what.empty())
-    return Error(Errc::invalid_argument, "name what is to be proven: RUN or SEQ, or --run RUN or --seq N");
+    return Error(Errc::invalid_argument, "name the event to prove: RUN or SEQ, or --run RUN or --seq N");
   json::Writer params;
   params.begin_object();
   ASSIGN_OR_RETURN(const auto seq, seq_to_prove(session, options));
@@ -178,17 +182,17 @@ bool has(const std::vector<std::string>& arguments, std::string_view word) {
                      [&](const std::string& argument) { return argument.starts_with(word); });
 }
 
-// A verify of the log is an event of the log; one of a file, of another place or of another log does not concern this
-// daemon.
+// A verification of the whole log is recorded in the log. One of a file, of another folder or of another log is not
+// recorded by this daemon.
 Status note_verdict(Session& session, std::string_view report) {
   const auto parsed = json::parse(report);
   if (!parsed) return success();
   const json::Value root = parsed->root();
-  if (root["log_id"].string_or("").empty()) return success();  // nothing was verified: there is no verdict on any log
+  if (root["log_id"].string_or("").empty()) return success();  // nothing was verified, so there is no verdict
   ASSIGN_OR_RETURN(Client* const client, session.running_client());
   ASSIGN_OR_RETURN(const Message status, client->call("server.status", "{}"));
   if (status.result()["log"]["log_id"].string_or("") != root["log_id"].string_or("?")) {
-    return Error(Errc::conflict, "the daemon's log is another one than was verified");
+    return Error(Errc::conflict, "the log of the daemon is not the log that was verified");
   }
   json::Writer params;
   params.begin_object()
@@ -206,7 +210,7 @@ Status verify(Session& session, const VerifyOptions& options) {
   if (!elsewhere) RETURN_IF_ERROR(session.find_place());
   if (!elsewhere && !session.options.data.empty()) arguments.insert(arguments.end(), {"--data", session.options.data});
   if (session.options.json) arguments.emplace_back("--json");
-  // The verdict for the log is read from the report, whatever of it is shown: an exit code does not tell it.
+  // The verdict to record comes from the report, even if only part of it is shown; the exit code is not sufficient.
   ASSIGN_OR_RETURN(const Fd told, memory_file("report", ""));
   if (!elsewhere)
     arguments.insert(arguments.end(), {"--report", fmt::format("/proc/{}/fd/{}", ::getpid(), told.get())});
@@ -220,24 +224,24 @@ Status verify(Session& session, const VerifyOptions& options) {
 }  // namespace
 
 void add_audit_commands(CLI::App& app, Session& session) {
-  CLI::App& audit = add_group(app, "audit", "Signed checkpoints, proofs, keys and verification");
-  add_command(session, audit, "checkpoint", "The newest signed checkpoint", declare_checkpoint, show_checkpoint);
-  add_command(session, audit, "prove", "A file that proves an event to anyone who has the log's key", declare_prove,
+  CLI::App& audit = add_group(app, "audit", "Sign, prove, verify, export and erase");
+  add_command(session, audit, "checkpoint", "Print the newest signed checkpoint", declare_checkpoint, show_checkpoint);
+  add_command(session, audit, "prove", "Write a proof of an event for holders of the log's public key", declare_prove,
               prove);
-  CLI::App& key = add_group(audit, "key", "The key that signs the log");
-  add_command(session, key, "init", "Make the first key; prints the public one", declare_key_change, init_key);
-  add_command(session, key, "show", "The public keys, the newest last", declare_key, show_key);
-  add_command(session, key, "rotate", "Replace the key; what the old one signed still verifies", declare_key_change,
+  CLI::App& key = add_group(audit, "key", "Create, show and rotate the key that signs the log");
+  add_command(session, key, "init", "Create the first key and print its public part", declare_key_change, init_key);
+  add_command(session, key, "show", "Print the public keys, newest last", declare_key, show_key);
+  add_command(session, key, "rotate", "Replace the key; signatures of the old key remain valid", declare_key_change,
               rotate_key);
   add_redact_command(audit, session);
   add_archive_command(audit, session);
   add_witness_command(audit, session);
   auto options = std::make_shared<VerifyOptions>();
   CLI::App& verifying =
-      add_word(session, audit, "verify", "Run muniment-verify: of the whole log, or of a --proof or --bundle FILE",
+      add_word(session, audit, "verify", "Run muniment-verify on the log or on a --proof or --bundle FILE",
                [&session, options] { return verify(session, *options); });
   verifying.footer(verify_footer);
-  verifying.fallthrough(false);  // every option is the verifier's
+  verifying.fallthrough(false);  // all options are passed to the verifier
   verifying.allow_extras();
   verifying.callback([&session, options, &verifying] {
     options->arguments = verifying.remaining();

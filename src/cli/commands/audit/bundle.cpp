@@ -1,4 +1,4 @@
-// audit export | import | report: a run in one file, for those who have no access to the log.
+// Implements the commands audit export, import and report: one run in one file, for readers without access to the log.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -22,12 +22,9 @@ struct ExportOptions {
 };
 
 void declare_export(CLI::App& command, ExportOptions& options) {
-  command.add_option("RUN", options.run, "The run; without it, MUNIMENT_RUN");
-  command.add_option("-o,--output", options.output, "The bundle; otherwise RUN.muniment.tar.zst here")
-      ->type_name("FILE");
-  command
-      .add_option("--checkpoint", options.checkpoint,
-                  "Prove it against this signed checkpoint of the log; otherwise the newest")
+  command.add_option("RUN", options.run, "Run (default: MUNIMENT_RUN)");
+  command.add_option("-o,--output", options.output, "Bundle file (default: RUN.muniment.tar.zst)")->type_name("FILE");
+  command.add_option("--checkpoint", options.checkpoint, "Signed checkpoint to prove against (default: the newest)")
       ->type_name("FILE");
 }
 
@@ -56,7 +53,7 @@ Status export_run(Session& session, const ExportOptions& options) {
                                  human_size(static_cast<std::uint64_t>(bundle.bundle_bytes))));
   if (bundle.is_signed && !bundle.signature_holds) {
     session.out().line(fmt::format(
-        "consistent with the checkpoint of {} at {} events. NOT CHECKED: its signature, which is by no key that the log names",
+        "consistent with the checkpoint of {} at {} events. NOT CHECKED: its signature, since the log does not know the key",
         bundle.origin, count(bundle.size)));
   } else {
     session.out().line(fmt::format("proven against the {} checkpoint of {} at {} events",
@@ -75,11 +72,11 @@ struct BundleImportOptions {
 };
 
 void declare_bundle_import(CLI::App& command, BundleImportOptions& options) {
-  command.add_option("FILE", options.file, "A run.muniment.tar.zst")->required();
-  command.add_option("--key", options.key, "The keys that you trust, as vkeys, one a line")->type_name("FILE");
-  command.add_option("--as", options.run, "The new run's id; otherwise the bundle's and the start of its hash")
+  command.add_option("FILE", options.file, "Bundle file, RUN.muniment.tar.zst")->required();
+  command.add_option("--key", options.key, "File of trusted vkeys, one per line")->type_name("FILE");
+  command.add_option("--as", options.run, "Id of the new run (default: bundle's run id and start of its hash)")
       ->type_name("RUN");
-  command.add_flag("--unsigned-ok", options.unsigned_ok, "Take a bundle that is consistent but proven by no key");
+  command.add_flag("--unsigned-ok", options.unsigned_ok, "Accept a consistent bundle that no trusted key has signed");
 }
 
 Status check_bundle(const BundleImportOptions& options) {
@@ -88,10 +85,10 @@ Status check_bundle(const BundleImportOptions& options) {
   if (verdict.is_unsigned()) {
     return Error(Errc::denied,
                  "the bundle is consistent, but no key that you trust has signed it; nothing was imported. Give the "
-                 "log's public key with --key, or take it unproven: --unsigned-ok");
+                 "log's public key with --key, or accept it unproven with --unsigned-ok");
   }
   return Error(Errc::invalid_argument,
-               fmt::format("the bundle does not verify, nothing was imported: {}", verdict_words(verdict)));
+               fmt::format("the bundle failed verification; nothing was imported: {}", verdict_words(verdict)));
 }
 
 void print_imported(Session& session, const BundleImportOptions& options, const ImportedBundle& bundle) {
@@ -109,17 +106,16 @@ void print_imported(Session& session, const BundleImportOptions& options, const 
   }
   const Output& out = session.out();
   if (!bundle.added) {
-    out.line(bundle.run_id + "  was imported already; nothing was changed");
+    out.line(bundle.run_id + "  is already imported; nothing was changed");
     return;
   }
   const auto count = [](std::int64_t number) { return grouped(static_cast<std::uint64_t>(number)); };
   out.line(fmt::format("{}  of the bundle's {} events:", out.safe(bundle.run_id), count(bundle.total())));
-  out.line(fmt::format("  {} as they were", count(bundle.events - bundle.rewritten)));
+  out.line(fmt::format("  {} unchanged", count(bundle.events - bundle.rewritten)));
   if (bundle.rewritten > 0)
     out.line(fmt::format("  {} with this log's ids in place of the bundle's", count(bundle.rewritten)));
-  out.line(fmt::format(
-      "  {} recorded anew (the start and the end, artifacts, manifests, claims, evidence, commands, labels)",
-      count(bundle.by_method)));
+  out.line(fmt::format("  {} recorded again (start and end, artifacts, manifests, claims, evidence, commands, labels)",
+                       count(bundle.by_method)));
   for (const auto& [type, number] : bundle.only_in_bundle) {
     out.line(fmt::format("  {} only in the bundle: {}", count(number), out.safe(type)));
   }
@@ -142,14 +138,14 @@ struct ReportOptions {
 };
 
 void declare_report(CLI::App& command, ReportOptions& options) {
-  command.add_option("RUN", options.run, "The run; without it, MUNIMENT_RUN");
-  command.add_option("-o,--output", options.output, "A file that ends in .html or .md")->required()->type_name("FILE");
+  command.add_option("RUN", options.run, "Run (default: MUNIMENT_RUN)");
+  command.add_option("-o,--output", options.output, "Report file, .html or .md")->required()->type_name("FILE");
 }
 
 Status write_report(Session& session, const ReportOptions& options) {
   const bool html = options.output.ends_with(".html");
   if (!html && !options.output.ends_with(".md")) {
-    return Error(Errc::invalid_argument, "a report is .html or .md: name the file so");
+    return Error(Errc::invalid_argument, "the name of a report must end in .html or .md");
   }
   ASSIGN_OR_RETURN(Client* const client, session.running_client());
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
@@ -169,21 +165,21 @@ Status write_report(Session& session, const ReportOptions& options) {
                                    : data.custody.is_signed ? "proven, signed"
                                                             : "consistent, unsigned"));
     if (data.chain->broken())
-      session.out().line("the chain does not hold: " + session.out().safe(*data.chain->broken()));
+      session.out().line("the hash chain is broken: " + session.out().safe(*data.chain->broken()));
     if (data.custody.unproven) session.out().line("not proven: " + session.out().safe(*data.custody.unproven));
   }
-  if (!proven) session.exit_code = exit_refused;  // a check that failed: the report is written all the same
+  if (!proven) session.exit_code = exit_refused;  // a check failed; the report is written nevertheless
   return success();
 }
 
 }  // namespace
 
 void add_bundle_commands(CLI::App& audit, Session& session) {
-  add_command<ExportOptions>(session, audit, "export", "A run, its files and its proofs in one file", declare_export,
-                             export_run);
-  add_command<BundleImportOptions>(session, audit, "import", "A bundle that verifies, as a run of this log",
+  add_command<ExportOptions>(session, audit, "export", "Export a run with its files and proofs to one file",
+                             declare_export, export_run);
+  add_command<BundleImportOptions>(session, audit, "import", "Verify a bundle and import it as a run of this log",
                                    declare_bundle_import, import_one);
-  add_command<ReportOptions>(session, audit, "report", "What happened in a run and what proves it, in one file",
+  add_command<ReportOptions>(session, audit, "report", "Write a report of a run and its proofs to one file",
                              declare_report, write_report);
 }
 

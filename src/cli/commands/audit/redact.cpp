@@ -1,4 +1,4 @@
-// audit redact: erase an event, an artifact or a run.
+// Implements the command audit redact, which erases an event, an artifact or a run.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -27,39 +27,37 @@ struct RedactOptions {
 };
 
 void declare(CLI::App& command, RedactOptions& options) {
-  command.add_option("SEQ|ARTIFACT|RUN", options.what, "An event's seq, an artifact's id, or a run");
-  command.add_option("--seq", options.seq, "The event with this seq, whatever else has the number")
+  command.add_option("SEQ|ARTIFACT|RUN", options.what, "Seq of an event, id of an artifact, or run");
+  command.add_option("--seq", options.seq, "Event with this seq, even if a run has the same number as id")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--artifact", options.artifact, "The artifact with this id");
-  command.add_option("--run", options.run, "This run");
-  command
-      .add_option("--reason", options.reason, "Why; it stays in the log for good, so name nothing that is to be erased")
+  command.add_option("--artifact", options.artifact, "Artifact with this id");
+  command.add_option("--run", options.run, "Run to erase");
+  command.add_option("--reason", options.reason, "Reason, kept in the log forever; do not repeat erased data")
       ->required();
-  command.add_option("--legal-basis", options.legal_basis, "The law or contract that asks for it");
-  command.add_flag("--dry-run", options.dry_run, "Only list what would be erased");
-  command.add_flag("--yes", options.yes, "Erase without asking on a terminal");
+  command.add_option("--legal-basis", options.legal_basis, "Law or contract that requires the erasure");
+  command.add_flag("--dry-run", options.dry_run, "List what would be erased and change nothing");
+  command.add_flag("--yes", options.yes, "Do not ask for confirmation on a terminal");
 }
 
-// Of a UUID: "run_id" or "artifact_id". Errors: conflict where it is both.
+// Returns the parameter that a UUID belongs to, "run_id" or "artifact_id". Errors: conflict if it is both.
 Result<std::string_view> kind_of_uuid(Session& session, const std::string& id) {
   ASSIGN_OR_RETURN(const bool run, is_run(session, id));
   if (!run) return std::string_view("artifact_id");
   const auto artifact = session.call("artifact.stat", "{\"artifact_id\":" + json::quote(id) + "}");
   if (!artifact && artifact.error().code == Errc::not_found) return std::string_view("run_id");
   if (!artifact && is_transient(artifact.error().code)) return artifact.error();
-  return Error(
-      Errc::conflict,
-      fmt::format("{0} is the id of an artifact and of a run. Say which is meant: --artifact {0} or --run {0}", id));
+  return Error(Errc::conflict,
+               fmt::format("{0} is the id of both an artifact and a run. Use --artifact {0} or --run {0}", id));
 }
 
-// What is erased is gone: a word that means two things is asked about, and not taken for one of them.
+// An erasure cannot be undone, so an ambiguous argument is refused.
 Status write_target(Session& session, const RedactOptions& options, json::Writer& params) {
   const std::string& what = options.what;
   const int named = (what.empty() ? 0 : 1) + (options.seq ? 1 : 0) + (options.artifact.empty() ? 0 : 1) +
                     (options.run.empty() ? 0 : 1);
   if (named != 1)
     return Error(Errc::invalid_argument,
-                 "name one thing that is to be erased: SEQ, ARTIFACT or RUN, or --seq N, --artifact ID or --run RUN");
+                 "name one object to erase: SEQ, ARTIFACT or RUN, or --seq N, --artifact ID or --run RUN");
   if (options.seq || parse_decimal(what)) {
     if (!options.seq) RETURN_IF_ERROR(check_is_only_seq(session, what, fmt::format("--seq {0} or --run {0}", what)));
     params.member("seq", options.seq ? *options.seq : *parse_decimal(what));
@@ -99,13 +97,13 @@ void show(Session& session, std::string_view what, const json::Value& result) {
                                    artifact["size_bytes"].as_int().value_or(0)));
   }
   for (const json::Value pointer : result["needed"]) {
-    session.out().line("  something depends on " + pointer.string_or("") +
-                       ": it resolves to NOT_FOUND from then on, and halts no run");
+    session.out().line("  there are dependents on " + pointer.string_or("") +
+                       ": it will resolve to NOT_FOUND and halt no run");
   }
   session.out().line(result["remains"].string_or(""));
 }
 
-// Somebody sits there, who may have mistyped a number; a script knows what it does.
+// Asks for confirmation on a terminal, where a number may be mistyped; a script is not asked.
 bool is_asked() { return ::isatty(STDIN_FILENO) != 0; }
 
 Status ask(Session& session, const std::string& params) {
@@ -115,7 +113,7 @@ Status ask(Session& session, const std::string& params) {
   std::string word;
   std::getline(std::cin, word);
   if (word == "yes") return success();
-  return Error(Errc::invalid_argument, "nothing was erased. Answer yes, or give --yes");
+  return Error(Errc::invalid_argument, "nothing was erased. Answer yes or pass --yes");
 }
 
 Status redact(Session& session, const RedactOptions& options) {
@@ -137,8 +135,8 @@ Status redact(Session& session, const RedactOptions& options) {
 }  // namespace
 
 void add_redact_command(CLI::App& audit, Session& session) {
-  add_command(session, audit, "redact", "Erase an event, an artifact or a run with every known copy; the proofs stay",
-              declare, redact);
+  add_command(session, audit, "redact", "Erase all known copies of an event, artifact or run; proofs remain", declare,
+              redact);
 }
 
 }  // namespace muniment::cli

@@ -1,4 +1,4 @@
-// audit witness: a process of its own, under an account that the log's operator does not have.
+// Implements the command audit witness: a separate process, run under an account that the log's operator cannot use.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -22,15 +22,14 @@ struct WitnessOptions {
 };
 
 void declare_witness(CLI::App& command, WitnessOptions& options) {
-  command.add_option("--state", options.state, "Its folder: its key, and the newest checkpoint of each log")
+  command.add_option("--state", options.state, "Folder for the witness key and the newest checkpoint of each log")
       ->required()
       ->type_name("DIR");
-  command.add_option("--log-key", options.logs, "Public keys of the logs that it watches (muniment audit key show)")
+  command.add_option("--log-key", options.logs, "Public keys of the logs to watch (muniment audit key show)")
       ->required()
       ->type_name("FILE");
-  command.add_option("--listen", options.listen,
-                     "unix:/path or ADDRESS:PORT; unix:DIR/witness.sock where it is not given");
-  command.add_option("--name", options.name, "The name of its key, when it is made")->capture_default_str();
+  command.add_option("--listen", options.listen, "unix:/path or ADDRESS:PORT (default: unix:DIR/witness.sock)");
+  command.add_option("--name", options.name, "Name of the witness key when it is created")->capture_default_str();
 }
 
 Status witness(Session& session, const WitnessOptions& options) {
@@ -41,7 +40,8 @@ Status witness(Session& session, const WitnessOptions& options) {
     if (!read) return Error(Errc::invalid_argument, path + ": " + read.error().message);
     keys.insert(keys.end(), read->begin(), read->end());
   }
-  if (keys.empty()) return Error(Errc::invalid_argument, "no key is named by --log-key: there is nothing to watch");
+  if (keys.empty())
+    return Error(Errc::invalid_argument, "the files named by --log-key contain no key: there is no log to watch");
   // Before any thread starts, so that all of them leave the signals to sigwait.
   sigset_t signals;
   sigemptyset(&signals);
@@ -62,10 +62,8 @@ Status witness(Session& session, const WitnessOptions& options) {
 }  // namespace
 
 void add_witness_command(CLI::App& audit, Session& session) {
-  add_command(
-      session, audit, "witness",
-      "Watch logs and cosign their checkpoints, until a signal; prints what the daemon's setting `witnesses` wants",
-      declare_witness, witness);
+  add_command(session, audit, "witness", "Cosign checkpoints of logs; prints the value for the setting `witnesses`",
+              declare_witness, witness);
 }
 
 }  // namespace muniment::cli

@@ -1,5 +1,5 @@
-// evidence check | import | export, and check-evidence: whether evidence is intact, and evidence as a file
-// .beads/evidence/ID.json.
+// Implements the commands evidence check, import and export, and check-evidence: check evidence, and convert it from
+// and to files .beads/evidence/ID.json.
 #include <fmt/format.h>
 #include <sys/types.h>
 
@@ -26,8 +26,8 @@ struct EvidenceCheckOptions {
 };
 
 void declare_evidence_check(CLI::App& command, EvidenceCheckOptions& options) {
-  command.add_option("EVIDENCE", options.evidence, "The evidence's id")->required();
-  command.add_option("--run", options.run, "RUN that uses it (default: the first that does)");
+  command.add_option("EVIDENCE", options.evidence, "Evidence id")->required();
+  command.add_option("--run", options.run, "Run that uses the evidence (default: the first one)");
   command.footer(
       "muniment check-evidence EVIDENCE\nChecks the ledger. A file .beads/evidence/ID.json is compared by: muniment "
       "evidence import FILE\nExits with 0 if the evidence exists and is intact, with 1 otherwise.");
@@ -72,10 +72,10 @@ struct FileImportOptions {
 
 void declare_file_import(CLI::App& command, FileImportOptions& options) {
   command.add_option("FILE", options.files, ".beads/evidence/ID.json")->required();
-  command.add_option("--run", options.run, "RUN (default: MUNIMENT_RUN, otherwise none)");
+  command.add_option("--run", options.run, "Run (default: MUNIMENT_RUN, otherwise none)");
   command.footer(
       "muniment evidence import .beads/evidence/*.json\n"
-      "Exits with 1 if a file was edited, which is recorded as a violation, or is no record.");
+      "Exits with 1 if a file was edited, which is recorded as a violation, or is not a record.");
 }
 
 Status import_evidence_file(Session& session, const std::string& file, const std::string& run_id) {
@@ -96,7 +96,7 @@ Status import_evidence_file(Session& session, const std::string& file, const std
   const std::string place = imported["run_id"].string_or("");
   const bool known = imported["duplicate"].as_bool().value_or(false);
   session.out().line(fmt::format("evidence {}  {}{}{}", imported["evidence_id"].string_or(""),
-                                 imported["hash"].string_or(""), known ? "  as before" : "",
+                                 imported["hash"].string_or(""), known ? "  (already recorded)" : "",
                                  place.empty() ? "" : "  in " + place));
   return success();
 }
@@ -110,7 +110,8 @@ Status import_evidence_files(Session& session, const FileImportOptions& options)
     if (imported) continue;
     Error error = imported.error();
     const std::string code = std::string(name_of(error.code)) + ": ";
-    if (error.message.starts_with(code)) error.message.erase(0, code.size());  // it is said in front of the file
+    if (error.message.starts_with(code))
+      error.message.erase(0, code.size());  // the code is printed before the file name
     error.message.insert(0, file + ": ");
     session.finish(error);
     if (first_failure == exit_done) first_failure = session.exit_code;
@@ -129,10 +130,10 @@ struct FileExportOptions {
 };
 
 void declare_file_export(CLI::App& command, FileExportOptions& options) {
-  command.add_option("EVIDENCE", options.evidence, "The evidence's id")->required();
-  command.add_option("--into", options.into, "Folder that gets .beads/evidence/ID.json (default: print the record)")
+  command.add_option("EVIDENCE", options.evidence, "Evidence id")->required();
+  command.add_option("--into", options.into, "Folder for .beads/evidence/ID.json (default: print the record)")
       ->type_name("DIR");
-  command.add_option("--run", options.run, "RUN that uses it (default: the first that does)");
+  command.add_option("--run", options.run, "Run that uses the evidence (default: the first one)");
   command.footer("muniment evidence export EVIDENCE --into .");
 }
 
@@ -154,7 +155,7 @@ Status export_evidence(Session& session, const FileExportOptions& options) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return Error(Errc::denied, folder.string() + ": " + failed.message());
-  // The daemon's id, not what was typed: it names a file.
+  // Uses the id from the daemon's reply, not the argument, since it becomes a file name.
   const std::string file = (folder / (record["id"].string_or("") + ".json")).string();
   RETURN_IF_ERROR(write_file_durably(file, std::string(record.source()) + "\n", readable_by_all));
   if (session.options.json) {

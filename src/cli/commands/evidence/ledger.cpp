@@ -1,4 +1,5 @@
-// claim list | record | decide, evidence add | get | link | list | verify, list-evidence, pointer resolve | validate.
+// Implements the commands claim list, record and decide; evidence add, get, link, list and verify; list-evidence; and
+// pointer resolve and validate.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -19,10 +20,11 @@ struct ClaimOptions {
 };
 
 void declare_claim(CLI::App& command, ClaimOptions& options) {
-  command.add_option("TEXT", options.text, "What is asserted")->required();
-  command.add_option("--pointer", options.pointers, "What it rests on; critical from then on")->allow_extra_args(false);
+  command.add_option("TEXT", options.text, "Text of the claim")->required();
+  command.add_option("--pointer", options.pointers, "Pointer that supports the claim; becomes critical")
+      ->allow_extra_args(false);
   command.add_option("--run", options.run, "RUN");
-  command.add_option("--step", options.step, "The step's id");
+  command.add_option("--step", options.step, "Step id");
 }
 
 Status record_claim(Session& session, const ClaimOptions& options) {
@@ -48,17 +50,17 @@ struct DecideOptions {
 };
 
 void declare_decide(CLI::App& command, DecideOptions& options) {
-  command.add_option("CLAIM", options.claim, "Its id")->required();
-  command.add_option("STATUS", options.status, "supported, refuted, withdrawn, …")->required();
+  command.add_option("CLAIM", options.claim, "Claim id")->required();
+  command.add_option("STATUS", options.status, "New status: supported, refuted, withdrawn, …")->required();
   command.add_option("--reason", options.reason, "Why");
 }
 
-// An event about a claim: what the daemon answers to it.
+// Prints the daemon's reply to an event about a claim.
 Status tell_of_claim(Session& session, const std::string& method, const json::Writer& params, std::string_view what) {
   ASSIGN_OR_RETURN(const Message answer, session.call(method, params.text()));
   if (session.printed_json(answer)) return success();
   session.out().line(fmt::format("{}  seq {}{}", what, answer.result()["seq"].source(),
-                                 answer.result()["duplicate"].as_bool().value_or(false) ? "  as before" : ""));
+                                 answer.result()["duplicate"].as_bool().value_or(false) ? "  (already recorded)" : ""));
   return success();
 }
 
@@ -77,9 +79,9 @@ struct LinkOptions {
 };
 
 void declare_link(CLI::App& command, LinkOptions& options) {
-  command.add_option("EVIDENCE", options.evidence, "Its id, of evidence that the claim's run recorded")->required();
-  command.add_option("CLAIM", options.claim, "The claim's id")->required();
-  command.add_flag("--refutes", options.refutes, "It speaks against the claim; without this it supports it");
+  command.add_option("EVIDENCE", options.evidence, "Id of evidence recorded in the claim's run")->required();
+  command.add_option("CLAIM", options.claim, "Claim id")->required();
+  command.add_flag("--refutes", options.refutes, "Evidence refutes the claim (default: supports it)");
 }
 
 Status link_evidence(Session& session, const LinkOptions& options) {
@@ -95,8 +97,8 @@ struct EvidenceIdOptions {
 };
 
 void declare_evidence_id(CLI::App& command, EvidenceIdOptions& options) {
-  command.add_option("EVIDENCE", options.evidence, "Its id")->required();
-  command.add_option("--run", options.run, "RUN that uses it; otherwise the first that does");
+  command.add_option("EVIDENCE", options.evidence, "Evidence id")->required();
+  command.add_option("--run", options.run, "Run that uses the evidence (default: the first one)");
 }
 
 Result<std::string> evidence_params(Session& session, const EvidenceIdOptions& options) {
@@ -109,7 +111,7 @@ Result<std::string> evidence_params(Session& session, const EvidenceIdOptions& o
   return std::move(params.end_object()).text();
 }
 
-// The rows of what was erased stay, with their ids: a claim without its text, evidence without its hash.
+// Rows of erased claims and evidence remain, with their ids but without text or hash.
 constexpr std::string_view erased_word = "(erased)";
 bool is_erased_claim(const json::Value& claim) { return claim["text"].string_or("").empty(); }
 bool is_erased_evidence(const json::Value& item) {
@@ -170,9 +172,9 @@ void declare_claim_list(CLI::App& command, LedgerListOptions& options) {
 }
 
 void declare_evidence_list(CLI::App& command, LedgerListOptions& options) {
-  command.add_option("--run", options.run, "RUN (default: all runs)");
+  command.add_option("--run", options.run, "Run (default: all runs)");
   command.add_option("--type", options.type, "Only this type");
-  command.add_option("--task", options.task, "Only evidence that was recorded for this task");
+  command.add_option("--task", options.task, "Only evidence recorded for this task");
   command.add_option("--validator", options.validator, "Only evidence with this actor or validator_id");
   command.footer("muniment list-evidence --type test_output --run RUN");
 }
@@ -183,7 +185,7 @@ std::string pointers_text(const json::Value& pointers) {
   return text;
 }
 
-// Pages of `method` as rows; `row` turns an item of result[list] into cells.
+// Prints the pages of `method` as rows; `row` turns an item of result[list] into cells.
 Status list_pages(Session& session, const std::string& method, const LedgerListOptions& options,
                   const std::string& run_id, const char* list, Table& table,
                   std::vector<std::string> (*row)(const Output&, const json::Value&)) {
@@ -244,19 +246,19 @@ struct EvidenceOptions {
 };
 
 void declare_evidence(CLI::App& command, EvidenceOptions& options) {
-  command.add_option("TYPE", options.type, "test_result, review, …")->required();
-  auto* text = command.add_option("--text", options.text, "The evidence itself");
-  auto* pointer = command.add_option("--pointer", options.pointer, "Or where it is");
+  command.add_option("TYPE", options.type, "Evidence type: test_result, review, …")->required();
+  auto* text = command.add_option("--text", options.text, "Text of the evidence");
+  auto* pointer = command.add_option("--pointer", options.pointer, "Pointer to the evidence, instead of --text");
   text->excludes(pointer);
-  command.add_option("--metadata", options.metadata, "A JSON object, with --text");
-  command.add_option("--validator", options.validator, "Who checked");
-  command.add_option("--run", options.run, "RUN; otherwise MUNIMENT_RUN, otherwise none");
+  command.add_option("--metadata", options.metadata, "Metadata, a JSON object; only with --text");
+  command.add_option("--validator", options.validator, "Name of the validator");
+  command.add_option("--run", options.run, "Run (default: MUNIMENT_RUN, otherwise none)");
 }
 
 Status add_evidence(Session& session, const EvidenceOptions& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(options.run));
   if (options.text.empty() == options.pointer.empty()) {
-    return Error(Errc::invalid_argument, "give the evidence as --text or as --pointer");
+    return Error(Errc::invalid_argument, "pass the evidence with either --text or --pointer");
   }
   json::Writer params;
   params.begin_object().member("type", options.type);
@@ -287,13 +289,14 @@ struct PointerOptions {
 };
 
 void declare_validate(CLI::App& command, PointerOptions& options) {
-  command.add_option("POINTER", options.pointers, "ev://, artifact://, manifest://, snap://, run://")->required();
-  add_asof_option(command, options.asof, "Documents as of this event or time");
+  command.add_option("POINTER", options.pointers, "Pointer: ev://, artifact://, manifest://, snap:// or run://")
+      ->required();
+  add_asof_option(command, options.asof, "Resolve documents as of this event or time");
 }
 
 void declare_resolve(CLI::App& command, PointerOptions& options) {
   declare_validate(command, options);
-  command.add_option("--run", options.run, "The run that it may halt");
+  command.add_option("--run", options.run, "Run to halt if a critical pointer fails");
   command.add_flag("--critical", options.critical, "Halt the run if it does not resolve");
 }
 
@@ -302,7 +305,7 @@ void print_resolved(const Output& out, const json::Value& item) {
   std::string text = ok ? out.tone(Tone::green, "ok") : out.tone(Tone::red, item["reason"].string_or("?"));
   text += "  " + out.one_line(item["pointer"].string_or(""));
   if (const auto size = item["size_bytes"].as_int()) text += "  " + human_size(static_cast<std::uint64_t>(*size));
-  // An older revision has a hash and no fault.
+  // A pointer to an older revision shows a hash although it is valid.
   if (const json::Value expected = item["expected_hash"];
       expected && !ok && item["reason"].string_or("") != "VERSION_MISMATCH") {
     text += fmt::format("  expected {} got {}", expected.string_or("").substr(0, 16),
@@ -315,13 +318,13 @@ void print_resolved(const Output& out, const json::Value& item) {
   std::string said = item["text"].string_or("");
   if (said.ends_with('\n')) said.pop_back();
   out.line(out.safe(said));
-  // The whole log is not everybody's to list.
+  // Not every client may list the whole log.
   const bool of_run = item["pointer"].string_or("").starts_with("log://runs/");
   if (item["cursor"])
     out.line(out.advised(of_run ? "  … and more: muniment event list --run RUN" : "  … and more: muniment event list"));
 }
 
-// What takes a parameter in a request takes an option here.
+// Replaces the name of a request parameter in an error by the name of the option.
 Error as_said_here(Error error) {
   constexpr std::string_view parameter = "set run_id to the run that halts";
   const std::size_t at = error.message.find(parameter);
@@ -363,27 +366,27 @@ Status validate_pointers(Session& session, const PointerOptions& options) {
 }  // namespace
 
 void add_ledger_commands(CLI::App& app, Session& session) {
-  CLI::App& claim = add_group(app, "claim", "What was asserted");
-  add_command<ClaimOptions>(session, claim, "record", "Assert something", declare_claim, record_claim);
-  add_command<LedgerListOptions>(session, claim, "list", "The claims of a run", declare_claim_list, list_claims);
-  add_command<DecideOptions>(session, claim, "decide", "Say what became of a claim", declare_decide, decide_claim);
-  CLI::App& evidence = add_group(app, "evidence", "What supports or refutes it");
+  CLI::App& claim = add_group(app, "claim", "Record, list and decide claims");
+  add_command<ClaimOptions>(session, claim, "record", "Record a claim", declare_claim, record_claim);
+  add_command<LedgerListOptions>(session, claim, "list", "List the claims of a run", declare_claim_list, list_claims);
+  add_command<DecideOptions>(session, claim, "decide", "Set the status of a claim", declare_decide, decide_claim);
+  CLI::App& evidence = add_group(app, "evidence", "Record, link, list and check evidence for claims");
   add_command<EvidenceOptions>(session, evidence, "add", "Record evidence", declare_evidence, add_evidence);
-  add_command<EvidenceIdOptions>(session, evidence, "get", "A piece of evidence, and where it is used",
-                                 declare_evidence_id, get_evidence);
+  add_command<EvidenceIdOptions>(session, evidence, "get", "Show a piece of evidence and its uses", declare_evidence_id,
+                                 get_evidence);
   add_command<LinkOptions>(session, evidence, "link", "Link evidence to a claim of its run", declare_link,
                            link_evidence);
-  add_command<LedgerListOptions>(session, evidence, "list", "What there is", declare_evidence_list, list_evidence);
+  add_command<LedgerListOptions>(session, evidence, "list", "List evidence", declare_evidence_list, list_evidence);
   add_command<LedgerListOptions>(session, app, "list-evidence", "List evidence", declare_evidence_list, list_evidence);
   add_evidence_file_commands(app, evidence, session);
-  add_command<EvidenceIdOptions>(session, evidence, "verify", "Whether it is still what was recorded",
+  add_command<EvidenceIdOptions>(session, evidence, "verify", "Check that evidence is unchanged since it was recorded",
                                  declare_evidence_id, verify_evidence);
-  CLI::App& pointer = add_group(app, "pointer", "Typed references, and whether they hold");
-  add_command<PointerOptions>(session, pointer, "resolve", "What they refer to, as it is now", declare_resolve,
+  CLI::App& pointer = add_group(app, "pointer", "Resolve and validate pointers");
+  add_command<PointerOptions>(session, pointer, "resolve", "Show the current targets of pointers", declare_resolve,
                               resolve_pointers);
   add_command<PointerOptions>(session, pointer, "validate",
-                              "Whether they hold; halts only a run of yours that depends on one that does not",
-                              declare_validate, validate_pointers);
+                              "Validate pointers; halts a run of yours that depends on a broken one", declare_validate,
+                              validate_pointers);
 }
 
 }  // namespace muniment::cli

@@ -1,5 +1,5 @@
-// task open | list | complete | validate, and validate-todo: tasks that end with evidence. What is judged in the
-// current folder is sent with the digest of its working tree.
+// Implements the commands task open, list, complete and validate, and validate-todo, for tasks completed with
+// evidence. Requests to judge a task include the digest of the working tree in the current folder.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -40,12 +40,12 @@ struct TaskOpenOptions {
 
 void declare_task_open(CLI::App& command, TaskOpenOptions& options) {
   command.add_option("CONTENT", options.content, "Text of the task")->required();
-  command.add_option("--task", options.task, "The task's id (default: a new one)");
+  command.add_option("--task", options.task, "Task id (default: a new one)");
   command.add_option("--type", options.type, "Type of the task, a section of the completion policy");
   command.add_option("--required-type", options.required_type, "Type of evidence that the task needs (default: any)");
-  command.add_flag("--no-evidence-required", options.no_evidence, "The task needs no evidence");
+  command.add_flag("--no-evidence-required", options.no_evidence, "Accept the task without evidence");
   command.add_option("--run", options.run, "RUN");
-  command.add_option("--step", options.step, "The step's id");
+  command.add_option("--step", options.step, "Step id");
   command.footer("muniment task open 'Fix the parser' --task t1 --required-type test_output --run RUN");
 }
 
@@ -65,7 +65,7 @@ Status open_task(Session& session, const TaskOpenOptions& options) {
   const json::Value opened = answer.result();
   session.out().line(fmt::format("task {}  seq {}{}", session.out().one_line(opened["task_id"].string_or("")),
                                  opened["seq"].source(),
-                                 opened["duplicate"].as_bool().value_or(false) ? "  as before" : ""));
+                                 opened["duplicate"].as_bool().value_or(false) ? "  (already recorded)" : ""));
   return success();
 }
 
@@ -76,7 +76,7 @@ struct TaskListOptions {
 
 void declare_task_list(CLI::App& command, TaskListOptions& options) {
   command.add_option("--run", options.run, "RUN");
-  command.add_option("--status", options.status, "Only open or only completed tasks");
+  command.add_option("--status", options.status, "Status of the tasks: open or completed (default: both)");
   command.footer("muniment task list --status open --run RUN");
 }
 
@@ -119,21 +119,21 @@ struct TaskJudgeOptions {
 };
 
 void declare_evidence_and_place(CLI::App& command, TaskJudgeOptions& options) {
-  command.add_option("--evidence", options.evidence, "EVIDENCE id; once for each piece")->allow_extra_args(false);
+  command.add_option("--evidence", options.evidence, "Evidence id; repeat for several")->allow_extra_args(false);
   command.add_flag("--strict", options.strict, "Accept recorded commands only (muniment exec --evidence)");
   command.add_option("--run", options.run, "RUN");
-  command.add_option("--step", options.step, "The step's id");
+  command.add_option("--step", options.step, "Step id");
 }
 
 void declare_task_validate(CLI::App& command, TaskJudgeOptions& options) {
-  command.add_option("TASK", options.task, "The task's id")->required();
+  command.add_option("TASK", options.task, "Task id")->required();
   declare_evidence_and_place(command, options);
   command.footer(
       "muniment task validate t1 --evidence EVIDENCE --run RUN\nExits with 1 if the task cannot be completed.");
 }
 
 void declare_task_complete(CLI::App& command, TaskJudgeOptions& options) {
-  command.add_option("TASK", options.task, "The task's id")->required();
+  command.add_option("TASK", options.task, "Task id")->required();
   declare_evidence_and_place(command, options);
   command.footer("muniment task complete t1 --evidence EVIDENCE --run RUN\nExits with 1 if the completion is refused.");
 }
@@ -156,7 +156,7 @@ void print_findings(const Output& out, const json::Value& result) {
     out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + out.advised("  See: muniment recover RUN"));
 }
 
-// Prints the judgement and sets the exit code.
+// Prints the decision and sets the exit code.
 Status tell_judgement(Session& session, const Message& answer, std::string_view good, std::string_view bad) {
   const json::Value result = answer.result();
   const bool can_complete = result["can_complete"].as_bool().value_or(false);
@@ -205,11 +205,12 @@ struct TodoOptions {
 
 void declare_validate_todo(CLI::App& command, TodoOptions& options) {
   command.add_option("CONTENT", options.content, "Text of the task")->required();
-  auto* no_evidence = command.add_flag("--no-evidence-required", options.no_evidence, "The task needs no evidence");
+  auto* no_evidence =
+      command.add_flag("--no-evidence-required", options.no_evidence, "Accept the task without evidence");
   auto* type = command.add_option("--type", options.type, "Type of the task, a section of the completion policy");
   auto* required = command.add_option("--required-type", options.required_type,
                                       "Type of evidence that the task needs (default: any)");
-  command.add_option("--task", options.judge.task, "TASK of the run that has this text and was opened")
+  command.add_option("--task", options.judge.task, "Opened task of the run with this text")
       ->excludes(no_evidence)
       ->excludes(type)
       ->excludes(required);
@@ -219,7 +220,7 @@ void declare_validate_todo(CLI::App& command, TodoOptions& options) {
       "Exits with 0 if the task can be completed, with 1 if it cannot.");
 }
 
-// A text that is not the task's would be judged as the task's. Errors: not_found, conflict.
+// Rejects a text that differs from the text of the task. Errors: not_found, conflict.
 Status check_same_text(Session& session, const std::string& run_id, const TodoOptions& options) {
   ASSIGN_OR_RETURN(const Message answer,
                    session.call("task.list", fmt::format("{{\"run_id\":{},\"task_id\":{}}}", json::quote(run_id),
@@ -258,7 +259,7 @@ Status validate_todo(Session& session, const TodoOptions& options) {
 }  // namespace
 
 void add_task_commands(CLI::App& app, Session& session) {
-  CLI::App& task = add_group(app, "task", "Tasks that end with evidence");
+  CLI::App& task = add_group(app, "task", "Open, list, check and complete tasks that require evidence");
   add_command<TaskOpenOptions>(session, task, "open", "Open a task", declare_task_open, open_task);
   add_command<TaskListOptions>(session, task, "list", "List the tasks of a run", declare_task_list, list_tasks);
   add_command<TaskJudgeOptions>(session, task, "complete", "Complete a task with evidence", declare_task_complete,

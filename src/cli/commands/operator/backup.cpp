@@ -1,4 +1,4 @@
-// backup, restore.
+// Implements the commands backup and restore.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -19,7 +19,7 @@ namespace {
 
 // ---- backup ---------------------------------------------------------------------------------------
 
-constexpr std::size_t damaged_shown = 50;  // a folder that is gone is many files
+constexpr std::size_t damaged_shown = 50;  // a missing folder can amount to many files
 
 struct BackupOptions {
   std::string folder;
@@ -29,16 +29,13 @@ struct BackupOptions {
 };
 
 void declare_backup(CLI::App& command, BackupOptions& options) {
-  command.add_option("DIR", options.folder, "The folder of backups; made if it is missing")->required();
-  command
-      .add_option("--keep", options.keep,
-                  "Then remove all but the newest N; nothing after a backup that lacks something")
+  command.add_option("DIR", options.folder, "Folder of backups; created if missing")->required();
+  command.add_option("--keep", options.keep, "Backups to keep; older ones are removed after a complete backup")
       ->type_name("N")
       ->check(CLI::Range(1, 100'000));
   command.add_flag("--with-private-key", options.with_private_keys,
-                   "Also the keys that sign: who has them can sign as this log");
-  command.add_flag("--check", options.check,
-                   "Read again the files that the backup has already, and copy those that are damaged");
+                   "Include the private signing keys; anyone with them can sign");
+  command.add_flag("--check", options.check, "Check files already in the backup and copy damaged ones again");
 }
 
 std::uint64_t count(std::int64_t number) { return static_cast<std::uint64_t>(number); }
@@ -66,13 +63,13 @@ void print_backup(const Output& out, const BackupReport& report, const std::stri
   out.line(fmt::format("backup     {}", out.safe(path)));
   out.line(fmt::format("log        {}  {} events", manifest.log()->log_id.text().substr(0, 8),
                        grouped(count(manifest.log()->size))));
-  out.line(fmt::format("database   {} dumped, {} of it equal to the backup before and kept once",
+  out.line(fmt::format("database   {} dumped, {} of it unchanged since the previous backup and stored once",
                        human_size(count(report.dump_bytes)), human_size(count(report.dump_bytes_shared))));
   out.line(fmt::format("files      {} ({}), {} of them new ({})", grouped(report.files),
                        human_size(count(report.bytes)), grouped(report.new_files),
                        human_size(count(report.new_bytes))));
   if (report.archive_files > 0)
-    out.line(fmt::format("archive    {} files of archived bodies, held against the events that they are of",
+    out.line(fmt::format("archive    {} files of archived bodies, checked against their events",
                          grouped(report.archive_files)));
   const DamagedFiles damaged = count_damaged(manifest.damaged);
   const auto incomplete = [&](std::size_t lacking, std::size_t there, std::string_view what) {
@@ -82,8 +79,8 @@ void print_backup(const Output& out, const BackupReport& report, const std::stri
   };
   incomplete(damaged.artifacts, report.files, "artifacts");
   incomplete(damaged.archived, report.archive_files, "files of archived bodies");
-  out.line(manifest.has_private_key ? "keys       the private keys too: keep this folder as you keep them"
-                                    : "keys       public ones; the private key is not in it (--with-private-key)");
+  out.line(manifest.has_private_key ? "keys       public and private: protect this folder like the private keys"
+                                    : "keys       public only; add the private key with --with-private-key");
 }
 
 void print_damaged(const Output& out, const std::vector<DamagedFile>& files, const std::string& path) {
@@ -101,12 +98,12 @@ Status verdict_on(const std::vector<DamagedFile>& files, bool was_to_prune) {
   const DamagedFiles damaged = count_damaged(files);
   return Error(
       Errc::corrupt,
-      fmt::format("the backup is made; {}, damaged or missing here. See docs/runbook.md#{}{}", lacking_words(damaged),
-                  damaged.artifacts > 0 ? "corrupt" : "archive",
-                  was_to_prune ? ". --keep removed nothing, since an older backup may have what this one lacks" : ""));
+      fmt::format("the backup was written, but {}: damaged or missing here. See docs/runbook.md#{}{}",
+                  lacking_words(damaged), damaged.artifacts > 0 ? "corrupt" : "archive",
+                  was_to_prune ? ". --keep removed nothing, since an older backup may have the missing files" : ""));
 }
 
-// A backup below what it is a backup of is lost together with it, and would be looked through as a part of it.
+// A backup inside the data folder would be lost together with it and would be scanned as part of it.
 Status check_elsewhere(const std::string& folder, const std::string& data) {
   std::error_code failed;
   const std::filesystem::path to = std::filesystem::weakly_canonical(folder, failed),
@@ -115,7 +112,7 @@ Status check_elsewhere(const std::string& folder, const std::string& data) {
   return Error(
       Errc::invalid_argument,
       fmt::format(
-          "{} is in the data folder {}, of which the backup is to be. Choose a folder outside it, best on another disk",
+          "{} is inside the data folder {} that it would back up. Choose a folder outside it, best on another disk",
           folder, data));
 }
 
@@ -127,9 +124,9 @@ Status back_up(Session& session, const BackupOptions& options) {
     return Error(
         Errc::denied,
         loaded.unread +
-            " may not be read by you, and is part of a backup. Root and the owner of the data folder make one");
+            " is part of a backup but is not readable by you. Run backup as root or as the owner of the data folder");
   RETURN_IF_ERROR(check_elsewhere(options.folder, loaded.values.data));
-  // Postgres has to run. A data folder that is mistyped is no instance, and none is made to be backed up.
+  // Postgres must run. A mistyped data folder is not an instance, and backup does not create one.
   std::error_code failed;
   const bool there = std::filesystem::exists(loaded.values.data + "/database.uri", failed) ||
                      std::filesystem::exists(loaded.values.data + "/postgres", failed);
@@ -138,7 +135,7 @@ Status back_up(Session& session, const BackupOptions& options) {
   const BackupRequest request{loaded.values.data, loaded.file, options.with_private_keys, options.check};
   ASSIGN_OR_RETURN(const BackupReport report, make_backup(request, set));
   std::size_t removed = 0;
-  // What doctor says of its age. The backup is whole without it.
+  // Records the time for doctor. The backup is complete even if this fails.
   const Status remembered =
       remember_backup(loaded.values.data,
                       {report.manifest.made_at,
@@ -147,7 +144,7 @@ Status back_up(Session& session, const BackupOptions& options) {
                            .string(),
                        count_damaged(report.manifest.damaged)});
   if (!remembered) fmt::print(stderr, "muniment: {}\n", escape_for_terminal(remembered.error().message));
-  // What this one lacks, an older one may have.
+  // An older backup may have the files that this one lacks.
   if (options.keep > 0 && report.manifest.damaged.empty()) {
     ASSIGN_OR_RETURN(removed, set.prune(options.keep));
   }
@@ -171,14 +168,14 @@ struct RestoreOptions {
 };
 
 void declare_restore(CLI::App& command, RestoreOptions& options) {
-  command.add_option("DIR", options.folder, "The folder of backups")->required();
-  command.add_option("--generation", options.generation, "Which of them; otherwise the newest")->type_name("NAME");
-  command.add_option("--key", options.key, "File of verifier keys that you trust")->type_name("FILE");
-  command
-      .add_option("--known", options.known, "A signed checkpoint that was kept elsewhere: says how long the log was")
+  command.add_option("DIR", options.folder, "Folder of backups")->required();
+  command.add_option("--generation", options.generation, "Backup to restore (default: the newest)")->type_name("NAME");
+  command.add_option("--key", options.key, "File of trusted verifier keys")->type_name("FILE");
+  command.add_option("--known", options.known, "Signed checkpoint kept elsewhere; shows how long the log was")
       ->type_name("FILE");
-  command.add_flag("--complete", options.complete, "Nothing was recorded after this backup: the same log goes on");
-  command.add_flag("--despite-findings", options.despite_findings, "Keep it also when the verify finds something");
+  command.add_flag("--complete", options.complete, "Continue the same log: nothing was recorded after this backup");
+  command.add_flag("--despite-findings", options.despite_findings,
+                   "Keep the restored folder even if verification finds problems");
 }
 
 std::string own_folder_of(const RestoreReport& report, const Config& config) {
@@ -211,7 +208,7 @@ void print_restore(const Output& out, const RestoreReport& report, const Restore
   out.line(fmt::format("files      {} ({})", grouped(report.files), human_size(count(report.bytes))));
   out.line(fmt::format("verify     {}", out.one_line(verdict_words({report.verify_exit_code, report.verify_report}))));
   if (!report.set_aside.empty()) {
-    out.line(fmt::format("config     names another database: put aside as {}", out.safe(report.set_aside)));
+    out.line(fmt::format("config     names another database; moved to {}", out.safe(report.set_aside)));
   }
   if (report.known_size > size) {
     out.line(fmt::format("missing    at least {} events: the log had {} when that checkpoint was signed",
@@ -220,10 +217,9 @@ void print_restore(const Output& out, const RestoreReport& report, const Restore
   if (report.known_size > 0 && report.known_size <= size) {
     out.line(
         report.continues_known
-            ? fmt::format(
-                  "known      it continues the checkpoint at {} events that you gave: nothing before that was changed",
-                  grouped(count(report.known_size)))
-            : fmt::format("known      the checkpoint that you gave, at {} events, was not compared",
+            ? fmt::format("known      consistent with the given checkpoint at {} events: nothing before it was changed",
+                          grouped(count(report.known_size)))
+            : fmt::format("known      not compared with the given checkpoint at {} events",
                           grouped(count(report.known_size))));
   }
   const std::string up = out.advised("muniment up"), on = out.advised("muniment up --continue-restored");
@@ -232,9 +228,8 @@ void print_restore(const Output& out, const RestoreReport& report, const Restore
     out.line("signed     " + out.safe(signed_before_words(*before, own)));
   if (options.complete) return out.line("next       " + up);
   out.line(
-      fmt::format("next       {:<{}}    reads it; nothing is appended, since what came after the backup is not known",
-                  up, on.size()));
-  out.line(fmt::format("           {}    goes on in a new log, which names this one", on));
+      fmt::format("next       {:<{}}    opens it read-only, since events after the backup are unknown", up, on.size()));
+  out.line(fmt::format("           {}    continues in a new log that names this one", on));
 }
 
 Status restore(Session& session, const RestoreOptions& options) {
@@ -254,9 +249,8 @@ Status restore(Session& session, const RestoreOptions& options) {
 }  // namespace
 
 void add_backup_commands(CLI::App& app, Session& session) {
-  add_command(session, app, "backup", "Copy the log, its files and its configuration to a folder of backups",
-              declare_backup, back_up);
-  add_command(session, app, "restore", "Make an empty data folder what a backup was, and verify it", declare_restore,
+  add_command(session, app, "backup", "Back up the log, its files and its configuration", declare_backup, back_up);
+  add_command(session, app, "restore", "Restore a backup into an empty data folder and verify it", declare_restore,
               restore);
 }
 

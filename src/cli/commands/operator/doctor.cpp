@@ -1,4 +1,4 @@
-// doctor.
+// Implements the command doctor.
 #include <fmt/format.h>
 
 #include <array>
@@ -42,8 +42,7 @@ Status run_doctor(Session& session, const NoOptions&) {
 
 void add_doctor_command(CLI::App& app, Session& session) {
   add_command<NoOptions>(session, app, "doctor",
-                         "Look for what is wrong, and say what mends it (exit code 1: something is broken)", nullptr,
-                         run_doctor);
+                         "Diagnose problems and suggest fixes (exit code 1: a problem was found)", nullptr, run_doctor);
 }
 
 }  // namespace muniment::cli

@@ -1,4 +1,4 @@
-// metrics.
+// Implements the command metrics.
 #include "cli/commands.hpp"
 
 namespace muniment::cli {
@@ -14,7 +14,7 @@ Status print_metrics(Session& session, const NoOptions&) {
 }  // namespace
 
 void add_metrics_command(CLI::App& app, Session& session) {
-  add_command<NoOptions>(session, app, "metrics", "What the daemon counts, in Prometheus' text format", nullptr,
+  add_command<NoOptions>(session, app, "metrics", "Print the daemon's metrics in the Prometheus text format", nullptr,
                          print_metrics);
 }
 

@@ -1,4 +1,4 @@
-// up, down, status, config, rebuild.
+// Implements the commands up, down, status, config and rebuild.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -20,14 +20,14 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::chrono::seconds stop_patience{120};  // what is queued is written first
+constexpr std::chrono::seconds stop_patience{120};  // the daemon writes queued events before it ends
 
 std::string text_or(const json::Value& value, std::string_view fallback) {
   if (value.is(json::Kind::string)) return value.string_or(fallback);
   return value ? std::string(value.source()) : std::string(fallback);
 }
 
-// The members of an object on one line: "indexer 41, snapshotter 42".
+// Returns the members of an object on one line: "indexer 41, snapshotter 42".
 std::string listed(const json::Value& object) {
   std::string text;
   for (const json::Value member : object) {
@@ -41,7 +41,7 @@ void print_disk(const Output& out, const json::Value& disk) {
   const auto reserve = disk["reserve_bytes"].as_int();
   if (!free) return;
   std::string text = human_size(static_cast<std::uint64_t>(*free)) + " free";
-  if (reserve) text += ", " + human_size(static_cast<std::uint64_t>(*reserve)) + " kept back";
+  if (reserve) text += ", " + human_size(static_cast<std::uint64_t>(*reserve)) + " reserved";
   out.line("disk       " + text);
 }
 
@@ -56,7 +56,7 @@ void print_degraded(const Output& out, const json::Value& degraded) {
   }
 }
 
-// Restored, or found shorter than it was: the daemon's own words, which say how it goes on.
+// For a log that was restored or truncated: the daemon's note, which names the next step.
 bool takes_nothing_more(const json::Value& status) {
   for (const json::Value item : status["degraded"]) {
     if (text_or(item, "").find("--continue-restored") != std::string::npos) return true;
@@ -64,7 +64,7 @@ bool takes_nothing_more(const json::Value& status) {
   return false;
 }
 
-// The folder of the own files of the log that is written.
+// Returns the folder that holds the files of the current log.
 std::string own_folder_of(const json::Value& status) {
   std::int64_t newest_closed = 0;
   for (const json::Value log : status["earlier_logs"])
@@ -72,8 +72,8 @@ std::string own_folder_of(const json::Value& status) {
   return store::log_folder(std::string(status["data_dir"].string_or("")), static_cast<std::int16_t>(newest_closed + 1));
 }
 
-// The daemon of a restored log signs nothing of it, and where it does not know who has signed, it cannot say that
-// nobody has.
+// The daemon does not sign a restored log. If it does not know the earlier signatures, it cannot report that there
+// are none.
 std::string signed_text(const json::Value& status) {
   const json::Value checkpoint = status["checkpoint"];
   const std::string events = grouped(static_cast<std::uint64_t>(checkpoint["size"].as_int().value_or(0))) + " events";
@@ -81,14 +81,14 @@ std::string signed_text(const json::Value& status) {
   const auto before = checkpoint["signed_before"].as_int();
   if (takes_nothing_more(status)) {
     return (before ? grouped(static_cast<std::uint64_t>(*before)) + " events; " : "") +
-           "nothing newer: this log is restored, and nothing is added to it. What signed notes cover: muniment audit verify";
+           "nothing newer: this log is restored and read-only. To see what signed notes cover: muniment audit verify";
   }
   if (before) return signed_before_words(*before, own_folder_of(status));
   return "nothing: no checkpoint is signed (muniment audit key init)";
 }
 
-// The daemon is well where a run is halted: the run is not. Those of closed logs stay as they are. A database that is
-// silent must not keep the rest of the status back.
+// A halted run does not make the daemon unhealthy. Halted runs of closed logs are not counted. A database that does
+// not answer must not delay the rest of the status.
 Result<std::size_t> halted_runs(Client& client) {
   std::size_t halted = 0;
   RETURN_IF_ERROR(each_item(client, "run.list", R"({"status":"halted","limit":1000,"_meta":{"deadline_ms":2000}})",
@@ -100,7 +100,7 @@ Result<std::size_t> halted_runs(Client& client) {
 }
 
 void print_halted(const Output& out, const Result<std::size_t>& halted) {
-  if (!halted) out.line("runs       " + out.tone(Tone::red, "not known: " + out.one_line(halted.error().message)));
+  if (!halted) out.line("runs       " + out.tone(Tone::red, "unknown: " + out.one_line(halted.error().message)));
   if (halted && *halted > 0)
     out.line("runs       " + out.tone(Tone::red, grouped(*halted) + " halted") +
              out.advised(": muniment run list --status halted"));
@@ -113,7 +113,7 @@ void print_followers(const Output& out, const json::Value& status, const std::ve
     out.line("behind     " + out.tone(Tone::yellow, out.advised(explained(follower, now))));
 }
 
-// What the status says only with further requests.
+// Parts of the status that need further requests.
 struct StatusDetails {
   Result<std::size_t> halted;
   std::vector<LateFollower> late;
@@ -125,10 +125,9 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
   out.line("socket     " + out.safe(status["socket"].string_or("")));
   out.line("database   " + out.safe(text_or(status["database"], "")));
   const auto in_flight = static_cast<std::uint64_t>(log["in_flight"].as_int().value_or(0));
-  out.line(fmt::format(
-      "log        {}  {} events{}", log["log_id"].string_or("").substr(0, 8),
-      grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0))),
-      in_flight > 0 ? ", and " + grouped(in_flight) + " of which Postgres has not said yet whether they are in" : ""));
+  out.line(fmt::format("log        {}  {} events{}", log["log_id"].string_or("").substr(0, 8),
+                       grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0))),
+                       in_flight > 0 ? ", and " + grouped(in_flight) + " awaiting the outcome of their commit" : ""));
   for (const json::Value earlier : status["earlier_logs"]) {
     out.line(fmt::format("earlier    {}  {} events, log {}, closed", earlier["log_id"].string_or("").substr(0, 8),
                          grouped(static_cast<std::uint64_t>(earlier["size"].as_int().value_or(0))),
@@ -138,7 +137,7 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
   const json::Value checkpoint = status["checkpoint"];
   out.line("signed     " + out.advised(out.safe(signed_text(status))));
   if (const auto again = checkpoint["files_made_again"].as_int(); again.value_or(0) > 0) {
-    out.line(fmt::format("tiles      {} files were cut, and made again at the start",
+    out.line(fmt::format("tiles      {} truncated files were rebuilt at startup",
                          grouped(static_cast<std::uint64_t>(*again))));
   }
   print_followers(out, status, details.late);
@@ -164,15 +163,15 @@ struct UpOptions {
 
 void declare_up(CLI::App& command, UpOptions& options) {
   command.add_flag("--continue-restored", options.continue_restored,
-                   "The log was restored: go on in a new one that names it");
+                   "Continue a restored log in a new log that names it");
 }
 
 Status bring_up(Session& session, const UpOptions& options) {
   if (session.options.no_autostart) {
-    return Error(Errc::invalid_argument, "up starts the daemon; --no-autostart forbids it");
+    return Error(Errc::invalid_argument, "up starts the daemon, but --no-autostart forbids it. Omit --no-autostart");
   }
   if (options.continue_restored && session.running_client()) {
-    return Error(Errc::conflict, "a daemon runs; stop it first: muniment down");
+    return Error(Errc::conflict, "a daemon is running; stop it first: muniment down");
   }
   session.continue_restored = options.continue_restored;
   RETURN_IF_ERROR(session.client());
@@ -184,7 +183,7 @@ Status bring_down(Session& session, const NoOptions&) {
   const bool running = client.ok();
   ASSIGN_OR_RETURN(const Config configuration, session.config());
   if (!running && client.error().code != Errc::unavailable) return std::move(client).error();
-  // One that was only now started, by who holds its socket, has answered before it is asked who it is.
+  // A daemon just started by socket activation must have answered once before its process is identified.
   if (running) RETURN_IF_ERROR((*client)->call("server.health", "{}"));
   const std::int32_t pid = running ? (*client)->daemon_pid() : 0;
   if (running && pid == 0) {
@@ -194,8 +193,9 @@ Status bring_down(Session& session, const NoOptions&) {
   if (session.options.json) {
     session.out().line(running ? fmt::format("{{\"stopped\":true,\"pid\":{}}}", pid) : "{\"stopped\":false}");
   } else {
-    session.out().line(running ? fmt::format("munimentd (pid {}) has stopped", pid)
-                               : "no daemon runs: nothing answers at " + session.out().safe(configuration.socket));
+    session.out().line(running
+                           ? fmt::format("munimentd (pid {}) has stopped", pid)
+                           : "no daemon is running: no process answers at " + session.out().safe(configuration.socket));
   }
   return success();
 }
@@ -205,12 +205,10 @@ struct RebuildOptions {
 };
 
 void declare_rebuild(CLI::App& command, RebuildOptions& options) {
-  command.add_option(
-      "TABLE", options.tables,
-      "Only these: run, artifact, claim, evidence, evidence_link, task_change, task_evidence, pointer, corpus, document, chunk, feedback, report_run, report_span, report_place");
+  command.add_option("TABLE", options.tables, "Tables to rebuild (default: all)");
 }
 
-// Compares each table with what follows from the log, and puts right what differs.
+// Compares each table with the log and replaces rows that differ.
 Status rebuild(Session& session, const RebuildOptions& options) {
   json::Writer params;
   params.begin_object();
@@ -228,17 +226,17 @@ Status rebuild(Session& session, const RebuildOptions& options) {
     std::string text = fmt::format("{:<10} {:>10} rows  ", table["name"].string_or(""),
                                    grouped(static_cast<std::uint64_t>(table["rows"].as_int().value_or(0))));
     text += equal
-                ? out.tone(Tone::green, "as the log says")
-                : out.tone(Tone::yellow, fmt::format("{} were missing or different, {} unexplained{}",
+                ? out.tone(Tone::green, "consistent with the log")
+                : out.tone(Tone::yellow, fmt::format("{} missing or different, {} unexplained{}",
                                                      table["missing"].source(), table["unexpected"].source(),
-                                                     table["replaced"].as_bool().value_or(false) ? "; put right" : ""));
+                                                     table["replaced"].as_bool().value_or(false) ? "; repaired" : ""));
     out.line(text);
   }
   return success();
 }
 
 std::string not_yours_to_read(const std::string& file) {
-  return fmt::format("{} may not be read by you (uid {})", file, ::geteuid());
+  return fmt::format("{} is not readable by you (uid {})", file, ::geteuid());
 }
 
 Status print_config(Session& session, const NoOptions&) {
@@ -268,8 +266,7 @@ Status print_config(Session& session, const NoOptions&) {
     table.print(out);
   }
   if (!loaded.unread.empty()) {
-    fmt::print(stderr,
-               "muniment: {}: these are the values that the command line goes by, and its daemon may have others\n",
+    fmt::print(stderr, "muniment: {}: these are the values that the command line uses; the daemon may use others\n",
                escape_for_terminal(not_yours_to_read(loaded.unread)));
   }
   return loaded.problems.empty() ? success() : Status(loaded.problems.front());
@@ -280,7 +277,7 @@ Status check_config(Session& session, const NoOptions&) {
   if (!loaded.unread.empty()) {
     loaded.problems.emplace_back(
         Errc::denied, not_yours_to_read(loaded.unread) +
-                          ": what is in it, if it is there, was not checked. The command line goes on without it");
+                          ": its contents, if it exists, were not checked. The command line continues without it");
     loaded.file = loaded.unread;
   }
   if (auto policies = evidence::completion::Policies::read(loaded.values.completion_policy); !policies)
@@ -300,22 +297,22 @@ Status check_config(Session& session, const NoOptions&) {
   if (!loaded.problems.empty()) {
     return Error(Errc::invalid_argument, fmt::format("{} problems", loaded.problems.size()));
   }
-  session.out().line(loaded.file.empty() ? "the configuration is good; there is no file"
-                                         : "the configuration is good: " + loaded.file);
+  session.out().line(loaded.file.empty() ? "the configuration is valid; there is no file"
+                                         : "the configuration is valid: " + loaded.file);
   return success();
 }
 
 }  // namespace
 
 void add_server_commands(CLI::App& app, Session& session) {
-  add_command<UpOptions>(session, app, "up", "Start the daemon, if none runs", declare_up, bring_up);
+  add_command<UpOptions>(session, app, "up", "Start the daemon if it is not running", declare_up, bring_up);
   add_command<NoOptions>(session, app, "down", "Stop the daemon", nullptr, bring_down);
-  add_command<NoOptions>(session, app, "status", "What the daemon is doing", nullptr, show_status);
-  add_command<RebuildOptions>(session, app, "rebuild", "Build the derived tables from the log again", declare_rebuild,
+  add_command<NoOptions>(session, app, "status", "Show the state of the daemon", nullptr, show_status);
+  add_command<RebuildOptions>(session, app, "rebuild", "Rebuild the derived tables from the log", declare_rebuild,
                               rebuild);
-  CLI::App& config = add_group(app, "config", "The configuration, and where each value came from");
-  add_command<NoOptions>(session, config, "print", "All of it", nullptr, print_config);
-  add_command<NoOptions>(session, config, "check", "Only what is wrong with it", nullptr, check_config);
+  CLI::App& config = add_group(app, "config", "Show or check the configuration");
+  add_command<NoOptions>(session, config, "print", "Print all values with their sources", nullptr, print_config);
+  add_command<NoOptions>(session, config, "check", "Print only the errors in the configuration", nullptr, check_config);
 }
 
 }  // namespace muniment::cli

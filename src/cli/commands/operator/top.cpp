@@ -1,4 +1,5 @@
-// top: a live view of a daemon. Asks server.metrics, server.status, run.list and event.list, and nothing else.
+// Implements the command top, a live view of a daemon. It calls only server.metrics, server.status, run.list and
+// event.list.
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +22,7 @@ using std::chrono::milliseconds;
 
 constexpr int runs_shown_max = 40;
 constexpr std::size_t frame_lines = 15;       // without the runs
-constexpr std::size_t height_elsewhere = 40;  // where there is no terminal
+constexpr std::size_t height_elsewhere = 40;  // without a terminal
 
 struct TopOptions {
   bool once = false;
@@ -29,15 +30,15 @@ struct TopOptions {
 };
 
 void declare_top(CLI::App& command, TopOptions& options) {
-  command.add_flag("--once", options.once, "Print one frame and end; also without a terminal");
-  command.add_option("--interval", options.seconds, "Seconds between two frames")
+  command.add_flag("--once", options.once, "Print one frame and exit; works without a terminal");
+  command.add_option("--interval", options.seconds, "Seconds between frames")
       ->type_name("S")
       ->check(CLI::Range(0.1, 3600.0));
 }
 
 volatile std::sig_atomic_t end_asked = 0;
 
-// A terminal that gives keys as they are pressed, shows no cursor, and is as it was when this goes.
+// Switches the terminal to unbuffered input and hides the cursor; the destructor restores both.
 class LiveTerminal {
  public:
   LiveTerminal() {
@@ -65,7 +66,7 @@ class LiveTerminal {
     std::fflush(stdout);
   }
 
-  // Until the time has passed; true: the user has had enough.
+  // Waits until the time has passed; returns true if the user asked to quit.
   bool wait(milliseconds time) const {
     const auto until = std::chrono::steady_clock::now() + time;
     for (;;) {
@@ -89,14 +90,14 @@ class LiveTerminal {
   bool keys_ = false;
 };
 
-// The newest open runs and what each said last. A run that is gone meanwhile is left out.
+// Returns the newest open runs, each with its last event. Runs that disappear in the meantime are skipped.
 Result<std::vector<TopRun>> look_at_runs(Client& client, int most) {
   std::vector<TopRun> runs;
   if (most <= 0) return runs;
   ASSIGN_OR_RETURN(const Message listed,
                    client.call("run.list", fmt::format(R"({{"status":"open","limit":{}}})", most)));
   for (const json::Value item : listed.result()["runs"]) {
-    if (item["log_no"]) break;  // of a closed log, in which nothing happens any more; they come last
+    if (item["log_no"]) break;  // runs of a closed log are listed last and no longer change
     TopRun run;
     run.run_id = item["run_id"].string_or("");
     run.agent = item["agent"].string_or("");
@@ -120,7 +121,7 @@ Result<std::vector<TopRun>> look_at_runs(Client& client, int most) {
   return runs;
 }
 
-// `runs`: how many of them; what Postgres would have to say is left out while it is away.
+// `runs`: the number of runs to show. Parts that need Postgres are left out while it is unavailable.
 Result<TopLook> look(Client& client, int runs) {
   TopLook seen;
   ASSIGN_OR_RETURN(const Message metrics, client.call("server.metrics", "{}"));
@@ -177,7 +178,7 @@ Status run_top(Session& session, const TopOptions& options) {
 }  // namespace
 
 void add_top_command(CLI::App& app, Session& session) {
-  add_command<TopOptions>(session, app, "top", "What the daemon does, live; q ends it", declare_top, run_top);
+  add_command<TopOptions>(session, app, "top", "Show the daemon's activity live; q quits", declare_top, run_top);
 }
 
 }  // namespace muniment::cli

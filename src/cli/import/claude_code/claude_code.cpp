@@ -13,7 +13,7 @@
 namespace muniment::cli {
 namespace {
 
-// Where the session's first prompt is looked for.
+// Part of the file that is searched for the first prompt.
 constexpr std::uint64_t head_lines_max = 200;
 
 class SessionImport {
@@ -35,7 +35,7 @@ class SessionImport {
 
  private:
   Result<ImportedRun> read_head() {
-    // Whatever stands in a session is kept, and so the whole of another format would be.
+    // Unknown lines of a session are kept, so a file of another format must be rejected here.
     RETURN_IF_ERROR(refuse_other_format(path_, claude_code_format));
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open_lines(path_));
     ClaudeCodeLines lines;
@@ -82,9 +82,8 @@ class SessionImport {
     const SessionFacts& facts = lines.facts();
     const std::string summary = !facts.title.empty() ? facts.title
                                 : facts.answered     ? "the model ended its last turn"
-                                                     : "the file ends within a turn";
-    return tree_.end({std::string(unknown_end),
-                      preview(summary, 1'000)});  // a model that ends its turn has not thereby reached anything
+                                                     : "the file ends in the middle of a turn";
+    return tree_.end({std::string(unknown_end), preview(summary, 1'000)});  // the end of a turn does not imply success
   }
 
   Status carry_out(std::vector<RunAction>& actions) {

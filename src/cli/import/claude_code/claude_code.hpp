@@ -1,6 +1,6 @@
-// A session file of Claude Code as a run, its subagents as child runs (claude_code_lines.hpp says what its lines
-// mean). Read twice: for the hash that names the run, and line by line; memory does not grow with the file but for
-// the ids of calls.
+// Imports a session file of Claude Code as a run, its subagents as child runs (claude_code_lines.hpp translates the
+// lines). The file is read twice: for the hash that names the run, and line by line. Memory grows only with the ids of
+// calls.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@ namespace muniment::cli {
 
 struct ImportedSession {
   std::string run_id;
-  bool added = false;        // false: it was there already
-  std::uint64_t events = 0;  // of its own run, as of ImportRecorder
+  bool added = false;        // false: already imported
+  std::uint64_t events = 0;  // events of its own run, as counted by ImportRecorder
   std::uint64_t artifacts = 0;
   std::vector<ImportedChild> children;
-  std::size_t unreadable = 0;  // lines that are kept as they are, or not at all where they are too long
+  std::size_t unreadable = 0;  // invalid lines: kept unchanged, or dropped if too long
 };
 
-// `progress` is told the bytes read, and those there are. Errors: the daemon's, and those of reading the file.
+// `progress` receives the bytes read and the total. Errors: those of the daemon and of reading the file.
 Result<ImportedSession> import_claude_code(Client& client, const std::string& path,
                                            const std::function<void(std::int64_t, std::int64_t)>& progress);
 

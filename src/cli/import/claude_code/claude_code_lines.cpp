@@ -14,10 +14,10 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t subagent_key_bytes_max = 40;
-// Beyond it, sidechain lines whose parent is longer ago are taken for the newest subagent's.
+// Limit on remembered sidechain lines; a line with an older parent is assigned to the newest subagent.
 constexpr std::size_t parents_max = 1 << 20;
 
-// The subagent's own id, as part of a run id.
+// Returns the id of the subagent in the form used within a run id.
 std::string subagent_key(std::string_view agent_id) {
   std::string key;
   for (const char c : agent_id.substr(0, subagent_key_bytes_max)) {
@@ -37,7 +37,7 @@ class ClaudeCodeLines::State {
     out_ = &out;
     const auto document = json::parse(text);
     if (!document || !document->root().is(json::Kind::object)) {
-      session_.add_unreadable(number, text, document ? "it is no JSON object" : document.error().message);
+      session_.add_unreadable(number, text, document ? "not a JSON object" : document.error().message);
       return;
     }
     SessionLine line{document->root(), number};
@@ -86,8 +86,8 @@ class ClaudeCodeLines::State {
  private:
   struct Child {
     std::string key;
-    std::string call_id;                       // empty: not known
-    std::unique_ptr<ClaudeCodeThread> thread;  // gone once it has ended
+    std::string call_id;                       // empty: unknown
+    std::unique_ptr<ClaudeCodeThread> thread;  // reset after its end
     bool open = true;
   };
 
@@ -102,7 +102,7 @@ class ClaudeCodeLines::State {
     if (line["type"].string_or("") == "summary") facts_.title = line["summary"].string_or("");
   }
 
-  // A file of a subagent's own lines only is a session like any other.
+  // A file with only the lines of a subagent is treated as a session.
   ClaudeCodeThread& thread_of(const SessionLine& line) {
     const std::string uuid = line.value["uuid"].string_or("");
     const std::string agent_id = subagent_key(line.value["agentId"].string_or(""));
@@ -114,7 +114,7 @@ class ClaudeCodeLines::State {
     if (!is_side || own_agent_ == "*" || (!agent_id.empty() && agent_id == own_agent_)) return session_;
     Child& child = child_of(line, agent_id);
     if (agent_id.empty() && !uuid.empty() && parents_.size() < parents_max) parents_.emplace(uuid, child_index(child));
-    if (!child.open) return session_;  // what comes behind a subagent's end stands in the session
+    if (!child.open) return session_;  // lines after the end of a subagent belong to the session
     return *child.thread;
   }
 
@@ -130,7 +130,7 @@ class ClaudeCodeLines::State {
     if (parent) {
       if (const auto known = parents_.find(*parent); known != parents_.end()) return children_[known->second];
     }
-    // Its first line has no parent, or one that is not a sidechain's: with a known prompt it is a new one.
+    // The first line of a subagent has no parent, or one outside the sidechains; a known prompt starts a new subagent.
     if (parent && !children_.empty() && children_.back().open && line.value["type"].string_or("") != "user")
       return children_.back();
     return start_child(line, fmt::format("side-{}", children_.size() + 1));
@@ -141,7 +141,7 @@ class ClaudeCodeLines::State {
     auto call =
         std::find_if(calls_.begin(), calls_.end(), [&](const SubagentCall& known) { return known.prompt == prompt; });
     if (call == calls_.end() && calls_.size() == 1) call = calls_.begin();
-    session_.settle();  // the call is there before what it starts
+    session_.settle();  // the call is recorded before the run it starts
     RunAction action;
     action.kind = RunAction::Kind::start_child;
     action.child = key;
@@ -165,7 +165,7 @@ class ClaudeCodeLines::State {
     return {};
   }
 
-  // Calls that may start a subagent, and returns that end one.
+  // Handles calls that may start a subagent and results that end one.
   void follow(ClaudeCodeThread& thread) {
     for (SubagentCall& call : thread.take_subagent_calls()) {
       if (&thread == &session_) calls_.push_back(std::move(call));
@@ -182,7 +182,7 @@ class ClaudeCodeLines::State {
     }
   }
 
-  // A call that returned says that its subagent has ended, and not whether it reached anything.
+  // The return of a call shows that its subagent has ended, but not whether it succeeded.
   void end_child(Child& child, std::string_view outcome, std::string_view summary) {
     if (!child.open) return;
     child.thread->end();
@@ -196,14 +196,14 @@ class ClaudeCodeLines::State {
     out_->push_back(std::move(action));
   }
 
-  std::vector<RunAction>* out_ = nullptr;  // of the call that is being served
+  std::vector<RunAction>* out_ = nullptr;  // output of the current call
   SessionFacts facts_;
   ClaudeCodeThread session_;
   std::vector<Child> children_;
-  std::vector<SubagentCall> calls_;                       // that no subagent was seen of yet
-  std::unordered_map<std::string, std::size_t> parents_;  // sidechain lines without an agent's id: whose they are
+  std::vector<SubagentCall> calls_;                       // calls without a known subagent
+  std::unordered_map<std::string, std::size_t> parents_;  // sidechain line without an agent id → owner
   bool first_seen_ = false;
-  std::string own_agent_;  // the file's own, where it is a subagent's; "*": it has no id
+  std::string own_agent_;  // id of the subagent that the whole file belongs to; "*": it has no id
 };
 
 ClaudeCodeLines::ClaudeCodeLines() : state_(std::make_unique<State>()) {}

@@ -1,11 +1,11 @@
-// Session files of the command-line agent Claude Code (JSONL), line by line: what every line means as events.
+// Translates session files of the command-line agent Claude Code (JSONL) to events, line by line.
 //
-// Nothing is read or sent here, so that an import and a live recording share the translation: feed the lines in
-// order, and do what comes back. State is kept between lines, because a message of the model comes on several,
-// a tool's answer on a later one, and subagents in between (sidechains). Its memory grows with the number of
-// tool calls and of sidechain lines, some hundred bytes each, and not with what they say.
+// It performs no input or output, so that imports and live recordings share it: pass the lines in order and carry out
+// the returned actions. State is kept between lines, because a message of the model spans several lines, a tool result
+// follows on a later line, and lines of subagents (sidechains) are interleaved. Memory grows with the number of tool
+// calls and sidechain lines, about a hundred bytes each, and not with their content.
 //
-// Ids are made of line numbers (ImportedEvent::kind, "17/answer"): the same file gives the same events.
+// Ids are derived from line numbers (ImportedEvent::kind, "17/answer"), so that the same file gives the same events.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ namespace muniment::cli {
 
 inline constexpr std::string_view claude_code_format = "claude-code";
 
-// What the lines so far say about the session as a whole.
+// Facts about the whole session from the lines so far.
 struct SessionFacts {
   std::string session_id;
-  std::string version;  // of the agent
+  std::string version;  // version of the agent
   std::string cwd;
   std::string git_branch;
   std::string goal;       // the first prompt
-  std::string title;      // the newest of its summaries
+  std::string title;      // the newest summary
   bool answered = false;  // the newest message of the model ended its turn
 };
 
@@ -38,15 +38,15 @@ class ClaudeCodeLines {
   ClaudeCodeLines(ClaudeCodeLines&&) noexcept;
   ClaudeCodeLines& operator=(ClaudeCodeLines&&) noexcept;
 
-  // One line without its line feed; `number` counts from 1. A line that is no JSON object is kept as
-  // x.claude_code.unreadable, one of an unknown type as x.claude_code.<type>.
+  // Takes one line without its line feed; `number` counts from 1. A line that is not a JSON object becomes
+  // x.claude_code.unreadable, a line of an unknown type x.claude_code.<type>.
   void take(std::string_view line, std::uint64_t number, std::vector<RunAction>& out);
-  // The line cannot be had at all (it is too long): that is noted.
+  // Notes a line that cannot be read because it is too long.
   void skip(std::uint64_t number, std::string_view why, std::vector<RunAction>& out);
-  // A message of the model is held back until a line that is not part of it: a live recording that sees no
-  // further line for a while asks for it here. What follows of the same message comes as messages of its own.
+  // Flushes the current message of the model, which is otherwise held until a line of something else arrives. A live
+  // recording calls this when no line arrives for a while; later parts of the same message become separate messages.
   void settle(std::vector<RunAction>& out);
-  // There are no further lines: what is open is ended, subagents too.
+  // Ends everything that is open, including subagents, after the last line.
   void finish(std::vector<RunAction>& out);
 
   const SessionFacts& facts() const;

@@ -23,7 +23,7 @@ bool begins_with_any(std::string_view text, auto begin, auto end) {
   return std::any_of(begin, end, [&](std::string_view words) { return text.starts_with(words); });
 }
 
-// "Exit code 2\n…": how a failed command's output begins.
+// The output of a failed command begins with "Exit code 2\n…".
 std::optional<std::int64_t> exit_code_of_text(std::string_view text) {
   constexpr std::string_view words = "Exit code ";
   if (!text.starts_with(words)) return std::nullopt;

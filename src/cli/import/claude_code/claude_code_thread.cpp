@@ -16,13 +16,13 @@ namespace {
 constexpr std::size_t source_id_bytes_max = 240;
 constexpr std::size_t source_path_bytes_max = 4'096;
 constexpr std::size_t raw_type_bytes_max = 40;
-// Members that nearly every line repeats.
+// Members that almost every line repeats.
 constexpr std::string_view repeated_members[] = {"cwd",     "gitBranch", "sessionId",     "userType",
                                                  "version", "slug",      "permissionMode"};
 
 std::string object_of(const std::vector<std::string>& rests) { return "{\"lines\":[" + joined(rests, ",") + "]}"; }
 
-// What of a line, and of the blocks of its message, has no place: JSON, or empty.
+// Returns the members of a line and of its message blocks that no event field holds: JSON or empty.
 std::string source_of(const std::string& rest, const std::vector<std::string>& blocks) {
   if (blocks.empty()) return rest == "{}" ? std::string() : rest;
   return "{\"line\":" + rest + ",\"blocks\":[" + joined(blocks, ",") + "]}";
@@ -34,7 +34,7 @@ std::string part_json(std::string_view type, std::string_view text) {
   return std::move(writer).text();
 }
 
-// Tokens that came from the cache are tokens read.
+// Tokens read from the cache count as input tokens.
 std::string usage_json(const json::Value& usage) {
   const auto count = [&](std::string_view name) -> std::optional<std::int64_t> {
     const auto tokens = usage[name].as_int();
@@ -52,7 +52,7 @@ std::string usage_json(const json::Value& usage) {
   return std::move(writer.end_object()).text();
 }
 
-// A type as the name of an event's type may hold it.
+// Returns the type in a form that is valid in the name of an event type.
 std::string raw_type(const json::Value& value) {
   std::string name;
   for (const char c : value["type"].string_or("").substr(0, raw_type_bytes_max)) {
@@ -119,7 +119,7 @@ std::string ClaudeCodeThread::rest_of(const SessionLine& line, std::initializer_
   return std::move(rest.end_object()).text();
 }
 
-// The model's answers ------------------------------------------------------------------------------------
+// Answers of the model ------------------------------------------------------------------------------------
 
 void ClaudeCodeThread::begin_answer(const SessionLine& line, const std::string& id) {
   if (compaction_) add_compaction(nullptr);
@@ -128,7 +128,7 @@ void ClaudeCodeThread::begin_answer(const SessionLine& line, const std::string& 
   answer_->message_id = id;
   answer_->number = line.number;
   answer_->model = name_or(message["model"].string_or(""), unknown_model);
-  if (!id.empty() && id == settled_id_) {  // its call is answered: what follows of it is added to it
+  if (!id.empty() && id == settled_id_) {  // the call is already answered; this line adds to the answer
     answer_->call_id = fmt::format("model-{:04}", answers_);
     return;
   }
@@ -139,7 +139,7 @@ void ClaudeCodeThread::begin_answer(const SessionLine& line, const std::string& 
   body.member("provider", unknown_model).member("model", answer_->model);
   body.key("parameters").begin_object().end_object().end_object();
   emit(line.number, "model", "model.called", std::move(body).text(),
-       {});  // a session shows the answer, and not when it was asked for
+       {});  // a session records the answer but not the time of the request
 }
 
 void ClaudeCodeThread::add_answer(const SessionLine& line) {
@@ -273,7 +273,7 @@ void ClaudeCodeThread::end() {
   step_.clear();
 }
 
-// Prompts, and what tools returned -------------------------------------------------------------------------
+// Prompts and tool results -------------------------------------------------------------------------
 
 void ClaudeCodeThread::add_user(const SessionLine& line) {
   close_answer();
@@ -324,8 +324,7 @@ void ClaudeCodeThread::add_prompt(const SessionLine& line, const std::string& pa
 
 void ClaudeCodeThread::add_return(const SessionLine& line, const json::Value& block, std::size_t index) {
   const std::string id = block["tool_use_id"].string_or("");
-  const auto known =
-      pending_.contains(id) ? pending_.lower_bound(id) : pending_.end();  // the oldest of those with its id
+  const auto known = pending_.contains(id) ? pending_.lower_bound(id) : pending_.end();  // the oldest call with this id
   const Call call = known == pending_.end() ? Call{name_or(id, "unknown"), ""} : known->second;
   if (known != pending_.end()) pending_.erase(known);
   const ToolResult result = judge_result(line.value, block);
@@ -346,7 +345,7 @@ void ClaudeCodeThread::add_return(const SessionLine& line, const json::Value& bl
   returned_.push_back({call.call_id, result.status == "error"});
 }
 
-// A session shows a refusal, and not the question.
+// A session records the refusal but not the request for approval.
 void ClaudeCodeThread::add_denial(const SessionLine& line, std::size_t index, const Call& call, std::string_view by) {
   json::Writer decided;
   decided.begin_object()
@@ -379,7 +378,7 @@ void ClaudeCodeThread::add_file(const SessionLine& line, std::size_t index, cons
   }
 }
 
-// Everything else ------------------------------------------------------------------------------------------
+// Other lines ------------------------------------------------------------------------------------------
 
 void ClaudeCodeThread::add_system(const SessionLine& line) {
   close_answer();
@@ -403,7 +402,7 @@ void ClaudeCodeThread::add_system(const SessionLine& line) {
   }
 }
 
-// The boundary, and the summary that follows it. Either may be missing.
+// Handles the boundary and the summary that follows it; either may be missing.
 void ClaudeCodeThread::add_compaction(const SessionLine* line) {
   const Compaction boundary = compaction_.value_or(
       Compaction{line ? line->number : 0, line ? line->occurred_at : "", "unknown", "", std::nullopt});

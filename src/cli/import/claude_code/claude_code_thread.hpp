@@ -1,5 +1,5 @@
-// One thread of a Claude Code session: the session's own lines, or those of one subagent. A prompt begins a step;
-// the lines of one message of the model are gathered into one answer; what a tool returned finds its call.
+// Translates one thread of a Claude Code session: the session's own lines or those of one subagent. A prompt begins a
+// step, the lines of one message of the model become one answer, and a tool result is matched to its call.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace muniment::cli {
 
-// A line that was read.
+// A parsed line.
 struct SessionLine {
   json::Value value;
   std::uint64_t number = 0;
-  std::string occurred_at = {};  // its timestamp, if that is a time
+  std::string occurred_at = {};  // its timestamp, if valid
 };
 
-// A call that a subagent may have been started by.
+// A call that may have started a subagent.
 struct SubagentCall {
   std::string call_id;
   std::string agent;
@@ -37,13 +37,13 @@ class ClaudeCodeThread {
   void add_user(const SessionLine& line);
   void add_answer(const SessionLine& line);
   void add_system(const SessionLine& line);
-  // Kept as it is: x.claude_code.<type>.
+  // Records the line unchanged as x.claude_code.<type>.
   void add_raw(const SessionLine& line);
   void add_unreadable(std::uint64_t number, std::string_view text, std::string_view why);
   void settle();
   void end();
 
-  // Calls of subagents that were made and of those that returned since this was asked last.
+  // Return the subagent calls that were made, and those that returned, since the last call.
   std::vector<SubagentCall> take_subagent_calls() { return std::exchange(subagent_calls_, {}); }
   struct Returned {
     std::string call_id;
@@ -55,24 +55,24 @@ class ClaudeCodeThread {
   bool ended_turn() const { return ended_turn_; }
 
  private:
-  struct Answer {  // of the model, still being gathered
+  struct Answer {  // answer of the model, still incomplete
     std::string message_id;
     std::string call_id;
     std::string model;
-    std::uint64_t number = 0;                                // of its first line
-    std::string occurred_at;                                 // of its last line
+    std::uint64_t number = 0;                                // number of its first line
+    std::string occurred_at;                                 // time of its last line
     std::vector<std::string> parts;                          // JSON
-    std::vector<std::string> rests;                          // JSON: of each line, what has no place
-    std::vector<std::pair<std::string, std::string>> tools;  // what, and the body of the tool.called
+    std::vector<std::string> rests;                          // JSON: remaining members of each line
+    std::vector<std::pair<std::string, std::string>> tools;  // place, and the body of tool.called
     std::vector<std::pair<std::string, std::string>> plans;
     std::string usage;  // JSON, or empty
     std::string stop_reason;
-    std::string error;  // of the provider's interface
+    std::string error;  // error of the provider's API
   };
 
   struct Call {
     std::string call_id;
-    std::string tool;  // empty: not known
+    std::string tool;  // empty: unknown
   };
 
   void emit(std::uint64_t number, std::string_view part, std::string type, std::string body,
@@ -88,27 +88,27 @@ class ClaudeCodeThread {
   void add_file(const SessionLine& line, std::size_t index, const std::string& call_id);
   void add_compaction(const SessionLine* line);
   std::string new_call_id(const std::string& id);
-  // What of a line has no place in its events: JSON of an object, or empty. Members that every line repeats are
-  // kept where they change.
+  // Returns the members of a line that its events do not hold: JSON of an object, or empty. Members that every line
+  // repeats are kept only when they change.
   std::string rest_of(const SessionLine& line, std::initializer_list<std::string_view> placed,
                       std::initializer_list<std::string_view> placed_in_message);
 
   const std::string child_;
-  std::vector<RunAction>*& out_;  // of whoever feeds the lines
+  std::vector<RunAction>*& out_;  // output of the caller
   std::size_t turns_ = 0;
   std::size_t answers_ = 0;
   std::string step_;
   std::string last_time_;
   std::uint64_t last_number_ = 0;
   std::optional<Answer> answer_;
-  std::string settled_id_;  // of a message that was settled before it was whole
+  std::string settled_id_;  // id of a message that was flushed before it was complete
   struct Compaction {
     std::uint64_t number = 0;
     std::string occurred_at, trigger, rest;
     std::optional<std::int64_t> tokens_before;
   };
   std::optional<Compaction> compaction_;
-  std::multimap<std::string, Call> pending_;  // by the id of the source
+  std::multimap<std::string, Call> pending_;  // by id in the source
   std::set<std::string> used_ids_;
   std::map<std::string, std::string> repeated_;
   std::vector<SubagentCall> subagent_calls_;

@@ -9,14 +9,14 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t chat_call_id_bytes_max = 240;  // with room for what tells two of a kind apart
+constexpr std::size_t chat_call_id_bytes_max = 240;  // leaves room for a suffix that makes ids unique
 constexpr std::size_t uri_bytes_max = 4'096;
 
 bool is_role(std::string_view role) {
   return role == "system" || role == "developer" || role == "user" || role == "assistant" || role == "tool";
 }
 
-// Content that is a text, or a list of texts and links; true when all of it is written.
+// Writes content that is a text or a list of texts and links; returns true if all of it was written.
 bool write_chat_parts(json::Writer& body, const json::Value& content) {
   if (const auto text = content.as_string()) {
     write_part(body, "text", *text);
@@ -36,7 +36,7 @@ bool write_chat_parts(json::Writer& body, const json::Value& content) {
   return all;
 }
 
-// Of one whose parts are not all known, the whole is kept beside what is.
+// If some parts are unknown, the original content is kept in addition.
 void write_message_rest(json::Writer& body, const json::Value& message, bool content_placed,
                         std::initializer_list<std::string_view> placed) {
   if (content_placed) {
@@ -49,7 +49,7 @@ void write_message_rest(json::Writer& body, const json::Value& message, bool con
   write_rest(body, message, names);
 }
 
-// Nothing stands in the calls but what becomes part of the answer.
+// Returns whether the calls contain only members that become part of the answer.
 bool is_plain_call(const json::Value& call) {
   for (const json::Value member : call) {
     const std::string key = member.key();
@@ -184,8 +184,8 @@ std::string ChatTrace::new_call_id(const std::string& source_id) {
   return id;
 }
 
-// The call that a tool's message answers: the oldest open one with its id, or, where it names none, the
-// oldest of all. Empty: there is none.
+// Returns the call that a tool message answers: the oldest open call with its id, or the oldest of all if it has no id.
+// Empty: none.
 std::string ChatTrace::take_pending(const json::Value& message) {
   const std::string id = message["tool_call_id"].string_or("");
   const auto found = std::find_if(pending_.begin(), pending_.end(),

@@ -1,6 +1,5 @@
-// Dialogues in the shape of chat completions (role, content, tool_calls, tool_call_id), which several
-// formats share: every answer of the model begins a step, its tool calls are called, and the tool
-// messages that follow are what they returned.
+// Translates dialogues in the form of chat completions (role, content, tool_calls, tool_call_id), which several formats
+// share: every answer of the model begins a step, and the tool messages that follow hold the results of its tool calls.
 #pragma once
 
 #include <optional>
@@ -14,7 +13,7 @@
 
 namespace muniment::cli {
 
-// What the text of a tool's answer, which is not empty, says about how it went.
+// Derives the status from the nonempty text of a tool result.
 struct ToolOutcome {
   std::string_view status = unknown_end;
   std::optional<std::int64_t> exit_code;
@@ -26,7 +25,7 @@ class ChatTrace {
   ChatTrace(std::vector<ImportedEvent>& events, JudgeTool judge) : events_(events), judge_(judge) {}
 
   void add(const json::Value& message);
-  // The same for a trace that keeps no structure: an answer is text alone, and what a tool returned has no call.
+  // The same for a trace without structure: answers are plain text, and tool results have no call.
   void add_text(std::string_view role, std::string_view text);
   void end();
 
@@ -52,9 +51,9 @@ class ChatTrace {
   std::size_t messages_ = 0;
   std::size_t steps_ = 0;
   std::size_t calls_ = 0;
-  std::string step_;  // open; empty: none
+  std::string step_;  // the open step; empty: none
   std::vector<Call> pending_;
-  std::set<std::string> used_ids_;  // a trace may use one twice
+  std::set<std::string> used_ids_;  // a trace may repeat an id
 };
 
 }  // namespace muniment::cli

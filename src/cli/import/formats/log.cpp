@@ -57,7 +57,7 @@ class LogImport {
   }
 
  private:
-  // A run of the export, and where it goes.
+  // A run of the export and its target in this log.
   struct Target {
     explicit Target(EventReplay of) : replay(std::move(of)) {}
     EventReplay replay;
@@ -67,15 +67,15 @@ class LogImport {
     std::int64_t next_run_seq = 0;
     RunEnd end{std::string(unknown_end), "the run had not ended when it was exported"};
     std::string error;
-    std::string ended_at;  // empty: it had not ended
+    std::string ended_at;  // empty: the run had not ended
     bool closed = false;
   };
-  // A run whose start is known, and which waits for the line behind it: its parent's child.started says more of it.
+  // A run whose start is known and whose next line is awaited: a child.started of its parent adds details.
   struct Pending {
     std::string old_id;
-    std::string params;  // of run.start, without its end
+    std::string params;  // parameters of run.start, without the closing brace
     std::string new_id;
-    std::string parent;  // as the export calls it
+    std::string parent;  // id in the export
     std::string parent_run_seq;
   };
 
@@ -92,7 +92,7 @@ class LogImport {
     const auto run_seq = event["run_seq"].as_int();
     if (old_id.empty() || type.empty() || !run_seq || !event["body"].present() ||
         !parse_uuid(event["event_id"].string_or(""))) {
-      return Error(Errc::invalid_argument, "this is no event of an export" + looks_like(event));
+      return Error(Errc::invalid_argument, "not an event of an export" + looks_like(event));
     }
     RETURN_IF_ERROR(start_pending(event));
     if (old_id == log_run_id) return leave(type);
@@ -115,7 +115,7 @@ class LogImport {
     return success();
   }
 
-  // An erased event has no salt; an archived one has its own.
+  // An erased event has no salt; an archived event has one.
   Status leave_without_body(Target& target, const json::Value& event, const std::string& type) {
     if (type == "state.patched") target.replay.lost_patch();
     const bool archived = event["salt"].is(json::Kind::string);
@@ -129,9 +129,9 @@ class LogImport {
 
   // Starting a run --------------------------------------------------------------------------------------
 
-  // The run's own id, unless another run has it.
+  // Keeps the id of the run unless another run has it.
   Result<std::string> name_run(const std::string& old_id) {
-    if (!check_run_id(old_id)) return Error(Errc::invalid_argument, "run_id is none: " + preview(old_id, 200));
+    if (!check_run_id(old_id)) return Error(Errc::invalid_argument, "invalid run_id: " + preview(old_id, 200));
     const auto first = client_.call("event.get", fmt::format(R"({{"run_id":{},"run_seq":0}})", json::quote(old_id)));
     if (!first && first.error().code != Errc::not_found) return first.error();
     if (!first || first->result()["event"]["body"]["import"]["sha256"].string_or("") == sha256_) return old_id;
@@ -164,7 +164,7 @@ class LogImport {
     return success();
   }
 
-  // `next` is the line behind the start; absent: there is none.
+  // `next` is the line after the start; absent at the end of the file.
   Status start_pending(const json::Value& next) {
     if (!pending_) return success();
     const Pending pending = *std::exchange(pending_, std::nullopt);
@@ -199,7 +199,7 @@ class LogImport {
     if (!body.is(json::Kind::object)) return leave_without_body(target, event, type);
     if (type == "run.started") return success();
     if (target.closed) return leave(type);
-    // The parent's word of a child is written by the child's start and end.
+    // The daemon writes the parent's events about a child at the start and end of the child.
     if ((type == "child.started" || type == "child.ended") && children_.contains(body["run_id"].string_or("")))
       return success();
     if (events::check_client_may_write(type)) return append(target, event, body);
@@ -221,7 +221,7 @@ class LogImport {
     if (target.replay.may_not_apply(event, body)) {
       RETURN_IF_ERROR(flush(target));
       ASSIGN_OR_RETURN(const bool applied, target.replay.append_patch(item));
-      return applied ? success() : leave("state.patched of what is not here");
+      return applied ? success() : leave("state.patched on missing state");
     }
     if (target.bytes + item.size() > log_batch_bytes_max || target.batch.size() == log_batch_events_max)
       RETURN_IF_ERROR(flush(target));
@@ -244,7 +244,8 @@ class LogImport {
     const std::string file = artifacts_ + "/" + id;
     Upload upload;
     upload.mime_type = body["mime_type"].string_or("");
-    if (upload.mime_type == snapshot_mime_type) return success();  // of a snapshot: the run takes its own
+    if (upload.mime_type == snapshot_mime_type)
+      return success();  // state of a snapshot: the run takes its own snapshots
     if (artifacts_.empty() || !parse_uuid(id) || ::access(file.c_str(), R_OK) != 0)
       return leave("artifact.stored without its file");
     RETURN_IF_ERROR(flush(target));
@@ -254,7 +255,7 @@ class LogImport {
     if (const json::Value metadata = body["metadata"]) upload.metadata = metadata.source();
     ASSIGN_OR_RETURN(const Message answer, put_file(client_, upload, file));
     if (answer.result()["hash"].string_or("") != body["hash"].string_or("")) {
-      return Error(Errc::corrupt, file + " is not the artifact that the export names: its hash is another");
+      return Error(Errc::corrupt, file + " does not match the hash of the artifact in the export");
     }
     target.replay.ids().map(id, answer.result()["artifact_id"].string_or(""));
     ++target.run.artifacts;
@@ -270,7 +271,7 @@ class LogImport {
     return anew ? success() : leave("manifest.recorded without its base");
   }
 
-  // A run that lacks some of its events says so.
+  // A run with missing events gets an annotation.
   Status close(Target& target) {
     if (target.closed) return success();
     target.closed = true;
@@ -278,7 +279,7 @@ class LogImport {
       RETURN_IF_ERROR(flush(target));
       const std::string id = json::quote(target.run.run_id);
       if (const std::string lacks = missing_words(target.run); !lacks.empty()) {
-        const std::string note = "imported in part: " + lacks;
+        const std::string note = "partly imported: " + lacks;
         RETURN_IF_ERROR(
             client_.call("run.annotate", fmt::format(R"({{"run_id":{},"note":{}}})", id, json::quote(note))));
       }
@@ -301,8 +302,8 @@ class LogImport {
   const std::string artifacts_;
   const std::string sha256_;
   ImportedLog result_;
-  std::map<std::string, Target> targets_;  // by the run's id in the export
-  std::set<std::string> children_;         // that were started as children of a run of this import
+  std::map<std::string, Target> targets_;  // key: run id in the export
+  std::set<std::string> children_;         // runs started as children of a run of this import
   std::optional<Pending> pending_;
 };
 
@@ -310,10 +311,9 @@ class LogImport {
 
 std::string missing_words(const ImportedLog::Run& run) {
   std::vector<std::string> words;
-  if (run.missing > 0) words.push_back(fmt::format("{} of its events are not in the export", run.missing));
+  if (run.missing > 0) words.push_back(fmt::format("the export lacks {} of its events", run.missing));
   if (run.archived > 0)
-    words.push_back(
-        fmt::format("the bodies of {} of its events were archived and are not in the export", run.archived));
+    words.push_back(fmt::format("the export lacks the archived bodies of {} of its events", run.archived));
   return joined(words, "; ");
 }
 

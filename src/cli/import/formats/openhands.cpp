@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view openhands_agent = "openhands";
 
-// "[Command finished with exit code 1]", which the runtime writes behind a command's output: elsewhere it is a text
-// that was read.
+// The runtime writes "[Command finished with exit code 1]" at the end of a command's output; elsewhere it is ordinary
+// text.
 std::optional<std::int64_t> exit_code_in(std::string_view text) {
   constexpr std::string_view words = "[Command finished with exit code ";
   const std::size_t at = text.rfind(words);
@@ -33,7 +33,7 @@ ToolOutcome judge_openhands(std::string_view text) {
   return outcome;
 }
 
-// What stands beside the dialogue, as events of its own.
+// Writes the data outside the dialogue as separate events.
 void add_openhands_source(std::vector<ImportedEvent>& events, const json::Value& record,
                           std::initializer_list<std::string_view> placed) {
   json::Writer body;
@@ -43,7 +43,7 @@ void add_openhands_source(std::vector<ImportedEvent>& events, const json::Value&
   events.push_back({"record", "x.openhands.source", {}, std::move(body).text()});
 }
 
-// The standardised shape ---------------------------------------------------------------------------
+// The standardised form ----------------------------------------------------------------------------
 
 class StandardTrace {
  public:
@@ -79,7 +79,7 @@ class StandardTrace {
     add("step", "step.started", std::move(body).text());
   }
 
-  // An action is an answer of the model: its description, and what it does. A message's content is text alone.
+  // An action is an answer of the model: its description and the call. The content of a message is only text.
   void add_action(const json::Value& item, const std::string& kind) {
     begin_step();
     const std::string model_call = fmt::format("model-{:04}", steps_);
@@ -126,7 +126,7 @@ class StandardTrace {
     add("tool", "tool.called", std::move(body).text());
   }
 
-  // An observation answers the action before it.
+  // An observation is the result of the action before it.
   void add_return(const json::Value& item) {
     const ToolOutcome outcome = judge_openhands(item["content"].string_or(""));
     json::Writer body;
@@ -146,7 +146,7 @@ class StandardTrace {
     add("message", "message.added", std::move(body).text());
   }
 
-  // A text, or a page: its source, and its accessibility tree.
+  // Writes a text, or a page with its source and accessibility tree.
   static void write_observation(json::Writer& body, const json::Value& item) {
     std::vector<std::string_view> placed = {"class_"};
     body.key("content").begin_array();
@@ -164,9 +164,9 @@ class StandardTrace {
   std::size_t items_ = 0;
   std::size_t steps_ = 0;
   std::string step_;
-  std::string pending_;  // the action that nothing answered yet
+  std::string pending_;  // the action without a result
   bool finished_ = false;
-  bool has_class_ = false;  // of one of its items: otherwise it is no such trace
+  bool has_class_ = false;  // true: an item has a class; required in this format
 };
 
 Result<ImportedRun> translate_standard(const json::Value& record) {
@@ -175,12 +175,13 @@ Result<ImportedRun> translate_standard(const json::Value& record) {
   add_openhands_source(run.events, record, {"id", "content"});
   for (const json::Value item : record["content"]) {
     if (!item.is(json::Kind::object))
-      return Error(Errc::invalid_argument, "\"content\" holds something that is no object");
+      return Error(Errc::invalid_argument, "\"content\" contains an item that is not an object");
     if (run.goal.empty() && item["source"].string_or("") == "user") run.goal = item["content"].string_or("");
     trace.add(item);
   }
   if (!trace.has_class())
-    return Error(Errc::invalid_argument, "this is no OpenHands trajectory: nothing in \"content\" has a \"class_\"");
+    return Error(Errc::invalid_argument,
+                 "this is not an OpenHands trajectory: no item of \"content\" has a \"class_\"");
   trace.end();
   const std::string feedback = record["details"]["feedback"].string_or("");
   if (!feedback.empty()) run.labels.emplace_back("feedback", feedback);
@@ -191,13 +192,13 @@ Result<ImportedRun> translate_standard(const json::Value& record) {
   else
     run.end.outcome = trace.finished() ? "success" : unknown_end;
   run.end.summary = feedback.empty() ? (trace.finished() ? "the agent finished" : "the trace does not say how it ended")
-                                     : "its user's feedback: " + preview(feedback, 256);
+                                     : "user feedback: " + preview(feedback, 256);
   return run;
 }
 
-// The raw shape ------------------------------------------------------------------------------------
+// The raw form -------------------------------------------------------------------------------------
 
-// The heading of the description that the agent was given.
+// Returns the heading of the description given to the agent.
 std::string goal_in(std::string_view text) {
   constexpr std::string_view opening = "<pr_description>\n";
   const std::size_t at = text.find(opening);
@@ -213,9 +214,9 @@ Result<ImportedRun> translate_raw(const json::Value& record) {
   add_openhands_source(run.events, record, {"messages", "test_result", "resolved"});
   for (const json::Value message : record["messages"]) {
     if (!message.is(json::Kind::object))
-      return Error(Errc::invalid_argument, "\"messages\" holds something that is no object");
+      return Error(Errc::invalid_argument, "\"messages\" contains an item that is not an object");
     if (!message["role"].is(json::Kind::string))
-      return Error(Errc::invalid_argument, "\"messages\" holds one that does not say its role");
+      return Error(Errc::invalid_argument, "\"messages\" contains an item without a role");
     if (run.goal.empty() && message["role"].string_or("") == "user")
       run.goal = goal_in(message["content"].string_or(""));
     chat.add(message);
@@ -240,7 +241,7 @@ Result<ImportedRun> translate_openhands(const json::Value& record) {
   if (record["content"].is(json::Kind::array)) return translate_standard(record);
   if (record["messages"].is(json::Kind::array)) return translate_raw(record);
   return Error(Errc::invalid_argument,
-               "this is no OpenHands trajectory: it has neither a list \"content\" nor a list \"messages\"");
+               "this is not an OpenHands trajectory: it has neither a list \"content\" nor a list \"messages\"");
 }
 
 }  // namespace muniment::cli

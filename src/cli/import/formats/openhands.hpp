@@ -1,6 +1,6 @@
-// OpenHands trajectories, in the two shapes in which they are published: the standardised one (id,
-// content: a list of actions and observations, details) and the raw one (instance_id, messages in the
-// shape of chat completions, tools, test_result). A file is a JSON list of them, or JSONL.
+// Translates OpenHands trajectories in their two published forms: the standardised form (id, content: a list of actions
+// and observations, details) and the raw form (instance_id, messages as in chat completions, tools, test_result). A
+// file is a JSON list or JSONL.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,7 @@ namespace muniment::cli {
 
 inline constexpr std::string_view openhands_format = "openhands";
 
-// Errors: invalid_argument where the record is neither.
+// Errors: invalid_argument if the record has neither form.
 Result<ImportedRun> translate_openhands(const json::Value& record);
 
 }  // namespace muniment::cli

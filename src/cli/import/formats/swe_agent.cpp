@@ -57,7 +57,7 @@ class Import {
     return std::move(params).text();
   }
 
-  // The issue's title stands on the line after "ISSUE:" in the first message of the user.
+  // Finds the title of the issue on the line after "ISSUE:" in the first message of the user.
   std::string goal_of() const {
     for (const json::Value& message : history_) {
       if (text_of(message["role"]) != "user") continue;
@@ -71,8 +71,7 @@ class Import {
     return {};
   }
 
-  // Everything said before the model first answers, and the fields of the file that have no place
-  // in an event of their own.
+  // Adds the messages before the first answer of the model and the fields of the file that no other event holds.
   Status begin() {
     RETURN_IF_ERROR(add_rest("file", {}, source_, {"trajectory", "history", "info"}, Placed::any_kind));
     while (next_message_ < history_.size() && !is_turn(history_[next_message_])) {
@@ -83,7 +82,7 @@ class Import {
     return flush(0);
   }
 
-  // An answer of the model that the trajectory holds too; demonstrations are not.
+  // Returns whether a message is an answer that the trajectory also contains, unlike a demonstration.
   bool is_turn(const json::Value& message) const {
     if (text_of(message["role"]) != "assistant" || next_turn_ >= turns_.size()) return false;
     if (message["is_demo"].as_bool().value_or(false)) return false;
@@ -92,7 +91,7 @@ class Import {
 
   // A turn ---------------------------------------------------------------------------------------
 
-  // The step was started with the batch before.
+  // The previous batch started the step.
   Status record_turn(std::size_t turn) {
     const json::Value entry = turns_[turn];
     const std::string step = step_of(turn);
@@ -168,7 +167,7 @@ class Import {
     return success();
   }
 
-  // What the action did to files and to where the agent stands, as far as the trace shows it.
+  // Adds the effects of the action on files and on the working directory, as far as the trace shows them.
   void add_effects(std::size_t turn, const std::string& step, const json::Value& entry) {
     const AgentPlace place = place_of(text_of(entry["state"]));
     const auto change = file_change(text_of(entry["action"]), text_of(entry["observation"]));
@@ -187,7 +186,7 @@ class Import {
     add("place", "state.patched", step, std::move(body).text());
   }
 
-  // The messages that follow this turn's answer in the history, up to the next answer.
+  // Adds the messages after this turn's answer in the history, up to the next answer.
   Status add_replies(std::size_t turn, const std::string& step) {
     if (next_message_ < history_.size() && is_turn(history_[next_message_])) {
       RETURN_IF_ERROR(keep_unplaced(history_[next_message_], step, turns_[turn]));
@@ -201,8 +200,7 @@ class Import {
     return success();
   }
 
-  // The history repeats an answer with its thought and action; what differs from the trajectory
-  // is kept.
+  // The history repeats an answer with its thought and action; differences from the trajectory are kept.
   Status keep_unplaced(const json::Value& message, const std::string& step, const json::Value& entry) {
     std::vector<std::string> placed = {"content"};
     for (const char* name : {"thought", "action"}) {
@@ -235,15 +233,15 @@ class Import {
     return success();
   }
 
-  // The agent that submits says that it is done. "submitted (exit_cost)" is what was there when its budget was used up:
-  // whether that is any good nobody says.
+  // An agent that submits claims success. "submitted (exit_cost)" is an automatic submission when the budget is
+  // exhausted, so its outcome is unknown.
   std::string outcome() const {
     const std::string status = text_of(source_["info"]["exit_status"]);
     if (status == "submitted") return "success";
     return status.empty() || status.starts_with("submitted") ? std::string(unknown_end) : "failure";
   }
 
-  // The trace counts tokens and cost for the whole run, and for no call.
+  // The trace counts tokens and cost only for the whole run.
   std::string usage() const {
     const json::Value stats = source_["info"]["model_stats"];
     const auto sent = stats["tokens_sent"].as_int();
@@ -280,7 +278,7 @@ class Import {
     return success();
   }
 
-  // "content": one part, which is a reference from 8 KiB up.
+  // Writes "content" as one part, which becomes a reference from 8 KiB up.
   Status content(json::Writer& body, const std::string& step, std::string_view type, const std::string& text) {
     body.key("content").begin_array();
     if (text.size() > limits::spill_part_bytes_max) {
@@ -303,13 +301,13 @@ class Import {
     return success();
   }
 
-  // A member is placed elsewhere if it is named and of the kind that the place is for.
+  // A member has another place if it is named and has the expected kind.
   enum class Placed { strings, any_kind };
 
-  // The members of `object` that have no place elsewhere, as "x_source". False: there are none.
+  // Writes the members of `object` without another place as "x_source". Returns false if there are none.
   Result<bool> rest(json::Writer& body, const std::string& step, const json::Value& object,
                     const std::vector<std::string>& placed, Placed kind = Placed::strings) {
-    constexpr std::size_t inline_bytes_max = 32 * 1024;  // of all of them, within a body's 60 KiB
+    constexpr std::size_t inline_bytes_max = 32 * 1024;  // total, below the limit of 60 KiB for a body
     bool any = false;
     for (const json::Value member : object) {
       const std::string key = member.key();
@@ -328,7 +326,7 @@ class Import {
     return any;
   }
 
-  // Its text as JSON, and its strings one after the other: each is then found byte for byte.
+  // The JSON text followed by its strings, so that each string is found byte for byte.
   Status large_member(json::Writer& body, const std::string& step, const json::Value& member) {
     body.begin_object().key("json");
     RETURN_IF_ERROR(reference(body, step, {}, std::string(member.source())));
@@ -350,7 +348,7 @@ class Import {
     }
   }
 
-  // The same as an event of its own, where there is anything to keep.
+  // The same as a separate event, unless there is nothing to keep.
   Status add_rest(const std::string& part, const std::string& step, const json::Value& object,
                   const std::vector<std::string>& placed, Placed kind = Placed::strings) {
     json::Writer body;
@@ -376,8 +374,8 @@ class Import {
   ImportSink& sink_;
   std::vector<json::Value> turns_;
   std::vector<json::Value> history_;
-  std::size_t next_message_ = 0;  // of history_
-  std::size_t next_turn_ = 0;     // whose answer the history has not shown yet
+  std::size_t next_message_ = 0;  // index in history_
+  std::size_t next_turn_ = 0;     // the first turn whose answer has not yet appeared in the history
   std::vector<ImportedEvent> batch_;
   AgentPlace place_;
 };

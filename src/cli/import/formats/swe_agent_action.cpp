@@ -16,7 +16,7 @@ constexpr std::string_view own_tools[] = {
     "open",  "scroll_down", "scroll_up", "search_dir", "search_file", "submit",
 };
 
-// How answers of its own commands begin that did not work, and that did.
+// Prefixes of results of the agent's own commands that failed and that succeeded.
 constexpr std::string_view failures[] = {"Your proposed edit has introduced new syntax error(s).",
                                          "Usage: ", "No file open."};
 constexpr std::string_view successes[] = {"[File: ", "Found ", "No matches found"};
@@ -26,7 +26,7 @@ bool begins_with_one_of(std::string_view text, std::span<const std::string_view>
   return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-// The path in "[File: /x/y.py (48 lines total)]", with which a file is shown.
+// Returns the path in "[File: /x/y.py (48 lines total)]", the heading of a displayed file.
 std::string shown_path(std::string_view observation) {
   constexpr std::string_view opening = "[File: ";
   const std::size_t begin = observation.find(opening);

@@ -1,5 +1,5 @@
-// What the text of a SWE-agent action and its observation show: the tool, the file that it
-// changed, where the agent stands. Nothing is guessed that the trace does not show.
+// Extracts the tool, the changed file and the working directory from the text of a SWE-agent action and its
+// observation. Facts that the trace does not show are not guessed.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,13 @@
 
 namespace muniment::cli {
 
-// The first word of an action; "unknown" for an empty one.
+// Returns the first word of an action; "unknown" for an empty one.
 std::string tool_of(std::string_view action);
 
-// One of the agent's own commands (open, edit, search_dir …); anything else is a shell command.
+// Returns whether this is one of the agent's own commands (open, edit, search_dir …) and not a shell command.
 bool is_own_tool(std::string_view tool);
 
-// How the call ended, as far as the observation says it: ok, error, timeout; else unknown. Shell commands show no exit
-// status.
+// Returns the status shown by the observation: ok, error, timeout or unknown. Shell commands show no exit status.
 std::string_view tool_status(std::string_view tool, std::string_view observation);
 
 struct AgentPlace {
@@ -24,15 +23,15 @@ struct AgentPlace {
   bool operator==(const AgentPlace&) const = default;
 };
 
-// From the entry's state, the text of a JSON object; empty where it is not one.
+// Returns the working directory from the entry's state, the text of a JSON object; empty if it is not one.
 AgentPlace place_of(const std::string& state);
 
 struct FileChange {
   std::string path;
-  std::string change;  // created, modified
+  std::string change;  // "created" or "modified"
 };
 
-// For `create` and `edit` that worked: they answer with the file as it is then.
+// Returns the changed file of a successful `create` or `edit`, whose result shows the new file.
 std::optional<FileChange> file_change(std::string_view action, std::string_view observation);
 
 }  // namespace muniment::cli

@@ -12,10 +12,10 @@ constexpr std::string_view tau_bench_agent = "tau-bench";
 constexpr std::string_view display_roles[] = {"user", "assistant", "tool", "system"};
 
 ToolOutcome judge_tau_bench(std::string_view text) {
-  return {text.starts_with("Error") ? "error" : "ok", std::nullopt};  // an environment's word for what a tool refused
+  return {text.starts_with("Error") ? "error" : "ok", std::nullopt};  // the environment's prefix for a refused call
 }
 
-// A number or a text, as a label says it.
+// Returns a number or a text as a string for a label.
 std::string word_of(const json::Value& value) {
   if (value.is(json::Kind::number)) return std::string(value.source());
   return value.string_or("");
@@ -33,7 +33,7 @@ Result<ImportedRun> translate_result(const json::Value& record) {
   ChatTrace chat(run.events, judge_tau_bench);
   for (const json::Value message : record["traj"]) {
     if (!message.is(json::Kind::object))
-      return Error(Errc::invalid_argument, "\"traj\" holds something that is no object");
+      return Error(Errc::invalid_argument, "\"traj\" contains an item that is not an object");
     chat.add(message);
   }
   chat.end();
@@ -48,7 +48,7 @@ Result<ImportedRun> translate_result(const json::Value& record) {
   return run;
 }
 
-// The role with which a line begins, or nothing.
+// Returns the role at the beginning of a line, or an empty string.
 std::string_view role_of(std::string_view line) {
   for (const std::string_view role : display_roles) {
     if (line.starts_with(role) && line.substr(role.size()).starts_with(": ")) return role;
@@ -56,7 +56,7 @@ std::string_view role_of(std::string_view line) {
   return {};
 }
 
-// A message goes to the line before the next one that begins with a role.
+// A message extends to the line before the next line that begins with a role.
 Result<ImportedRun> translate_display(const json::Value& record) {
   const std::string text = record["messages_display"].string_or("");
   ImportedRun run{.agent = std::string(tau_bench_agent)};
@@ -86,7 +86,7 @@ Result<ImportedRun> translate_display(const json::Value& record) {
   if (write_rest(body, record, {"messages_display"})) {
     run.events.push_back({"record", "x.tau_bench.source", {}, std::move(body.end_object()).text()});
   }
-  run.end = {std::string(unknown_end), "an example, which does not say how it ended"};
+  run.end = {std::string(unknown_end), "an example without an outcome"};
   return run;
 }
 
@@ -96,7 +96,7 @@ Result<ImportedRun> translate_tau_bench(const json::Value& record) {
   if (record["traj"].is(json::Kind::array)) return translate_result(record);
   if (record["messages_display"].is(json::Kind::string)) return translate_display(record);
   return Error(Errc::invalid_argument,
-               "this is no record of tau-bench: it has neither a list \"traj\" nor a text \"messages_display\"");
+               "this is not a record of tau-bench: it has neither a list \"traj\" nor a text \"messages_display\"");
 }
 
 }  // namespace muniment::cli

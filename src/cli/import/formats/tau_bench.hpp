@@ -1,6 +1,6 @@
-// tau-bench: dialogues of an agent, a simulated user and tools. A result file is a JSON list of records
-// (task_id, reward, info, traj: chat completions, trial); a file of examples is JSONL, each a text of
-// lines "role: …" (messages_display), in which the calls of the tools are lost.
+// Translates tau-bench dialogues of an agent, a simulated user and tools. A result file is a JSON list of records
+// (task_id, reward, info, traj: chat completions, trial); a file of examples is JSONL, each record a text of lines
+// "role: …" (messages_display) without tool calls.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,7 @@ namespace muniment::cli {
 
 inline constexpr std::string_view tau_bench_format = "tau-bench";
 
-// Errors: invalid_argument where the record is neither.
+// Errors: invalid_argument if the record has neither form.
 Result<ImportedRun> translate_tau_bench(const json::Value& record);
 
 }  // namespace muniment::cli

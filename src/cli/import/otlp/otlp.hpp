@@ -1,4 +1,4 @@
-// A trace of a file of OTLP/JSON as a run (otlp_trace.hpp says what its spans mean).
+// Imports a trace of an OTLP/JSON file as a run (otlp_trace.hpp translates the spans).
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace muniment::cli {
 
 struct ImportedTrace {
   std::string run_id;
-  bool added = false;        // false: it was there already
-  std::uint64_t events = 0;  // of the run, as of ImportRecorder
+  bool added = false;        // false: already imported
+  std::uint64_t events = 0;  // events of the run, as counted by ImportRecorder
   std::uint64_t artifacts = 0;
   std::vector<ImportedChild> children;
 };
 
-// One trace of a file. Errors: the daemon's, and those of reading the file.
+// Imports one trace of a file. Errors: those of the daemon and of reading the file.
 Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const OtlpTraceItems& items);
 
 }  // namespace muniment::cli

@@ -1,4 +1,4 @@
-// Calls of models and tools: two events of one span.
+// Translates spans of model and tool calls, each to two events.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::size_t call_name_bytes_max = 256;
 constexpr std::size_t finish_reasons_max = 100;
-constexpr std::size_t asked_calls_max = 100'000;  // of which it is remembered who asked for them
+constexpr std::size_t asked_calls_max = 100'000;  // tool calls whose requesting model call is remembered
 constexpr std::string_view request_prefix = "gen_ai.request.";
 
 using Placed = std::vector<std::string_view>;
 
-// A text attribute as a name; one that does not fit stays among the rest, too.
+// Returns a text attribute as a name; a value that does not fit is also kept in x_source.
 std::string take_name(const OtlpAttributes& attributes, std::string_view key, std::string_view fallback,
                       Placed& placed) {
   const json::Value any = attributes.find(key);
@@ -43,7 +43,7 @@ void write_parameters(json::Writer& body, const OtlpAttributes& attributes, Plac
   body.end_object();
 }
 
-// nullopt: absent, or it is no list of short texts.
+// Returns nullopt if absent or not a list of short texts.
 std::optional<std::vector<std::string>> finish_reasons(const OtlpAttributes& attributes) {
   const json::Value list = attributes.find("gen_ai.response.finish_reasons")["arrayValue"];
   std::vector<std::string> reasons;
@@ -60,7 +60,7 @@ struct Usage {
   std::int64_t output = 0;
 };
 
-// Of an embedding no token is written.
+// An embedding has no output tokens.
 std::optional<Usage> usage_of(const OtlpAttributes& attributes) {
   const auto input = attributes.integer("gen_ai.usage.input_tokens"),
              output = attributes.integer("gen_ai.usage.output_tokens");
@@ -70,7 +70,7 @@ std::optional<Usage> usage_of(const OtlpAttributes& attributes) {
   return Usage{*input, output.value_or(0)};
 }
 
-// Attributes that the answer says.
+// Attributes that the answer holds.
 void place_answer(const OtlpAttributes& attributes, Placed& placed) {
   std::string ignored = take_name(attributes, "gen_ai.response.model", "", placed);
   if (finish_reasons(attributes)) placed.push_back("gen_ai.response.finish_reasons");
@@ -78,12 +78,12 @@ void place_answer(const OtlpAttributes& attributes, Placed& placed) {
   ignored = take_name(attributes, "error.type", "", placed);
 }
 
-// Of the messages of an answer the first is its content; what it leaves out, and the others, are kept as they came.
+// The first message of an answer becomes its content; the rest of it and further messages are kept unchanged.
 struct Answer {
   OtlpParts first;
   std::vector<std::string> reasons;
   std::string role = "assistant";
-  std::string rest;  // JSON, or empty
+  std::string rest;  // JSON or empty
 };
 
 Answer answer_of(const json::Value& messages, const std::optional<std::vector<std::string>>& said) {

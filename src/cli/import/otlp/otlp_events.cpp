@@ -1,4 +1,4 @@
-// What was said, and what happened within a span: messages as attributes, and events of spans and of logs.
+// Translates messages in attributes and events of spans and logs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t choice_parts_max = 100;  // of an answer that comes as events; others become messages
+constexpr std::size_t choice_parts_max = 100;  // parts of an answer given as events; further ones become messages
 
 constexpr std::string_view details_event = "gen_ai.client.inference.operation.details";
 
-// A list of messages as an attribute holds it: the JSON of it as a text, or structured. Empty: it is none.
+// Returns the JSON of a message list, which an attribute holds as text or structured. Empty: not a list.
 std::string list_text(const json::Value& any) {
   const std::string text = any_text(any);
   const auto document = json::parse(text);
@@ -26,7 +26,7 @@ std::string list_text(const json::Value& any) {
   return text;
 }
 
-// The role that an older event's name says, or empty.
+// Returns the role in the name of an older event, or empty.
 std::string_view role_of_event(std::string_view name) {
   for (const std::string_view role : {"system", "user", "assistant", "tool"}) {
     if (name.size() == role.size() + 15 && name.starts_with("gen_ai.") && name.ends_with(".message") &&
@@ -38,8 +38,8 @@ std::string_view role_of_event(std::string_view name) {
 
 bool comes_first(std::string_view name) { return !role_of_event(name).empty(); }
 
-// The body of a message's event: of a log record its body; of a span's event the JSON in one attribute, or several of
-// them.
+// Returns the body of a message event: the body of a log record, or the JSON in one or several attributes of a span
+// event.
 std::string body_text(const json::Value& body, const OtlpAttributes& attributes) {
   if (body.present()) return any_json(body);
   const std::string content = attributes.text("gen_ai.event.content");
@@ -62,7 +62,7 @@ std::string body_text(const json::Value& body, const OtlpAttributes& attributes)
   return std::move(out.end_object()).text();
 }
 
-// Only what a message of this kind says anyway stands beside the body.
+// Returns whether the other attributes only repeat facts of this kind of message.
 bool is_plain_event(const OtlpAttributes& attributes, bool has_body) {
   return std::all_of(attributes.all().begin(), attributes.all().end(), [&](const OtlpAttributes::One& one) {
     const bool is_body = !has_body && (one.key == "role" || one.key == "content");
@@ -74,7 +74,7 @@ bool is_plain_event(const OtlpAttributes& attributes, bool has_body) {
 
 // Messages ---------------------------------------------------------------------------------------------------
 
-// What the user first says, in one of a span's messages.
+// Returns the first text of the user in the messages of a span.
 std::string OtlpTrace::goal_of(const json::Value& span) const {
   const OtlpAttributes attributes(span["attributes"]);
   const std::string text = list_text(attributes.find("gen_ai.input.messages"));
@@ -133,8 +133,8 @@ void OtlpTrace::add_message_list(std::uint32_t item, const json::Value& list, st
   }
 }
 
-// Every call repeats the dialogue before it: what is in the run as often as it stands in this list is not added.
-// `counts` is the list's own; without one, once is enough. True: it is to be added.
+// Every call repeats the dialogue before it, so a message that the run already has as often as this list is not added.
+// `counts` counts within the list; without it, one occurrence suffices. Returns true if the message must be added.
 bool OtlpTrace::remember(Run& run, std::string_view role, const OtlpParts& parts, std::string_view source,
                          std::map<std::string, std::uint32_t>* counts) {
   const std::string hash(view(sha256({role, "\n", joined(parts.parts, "\n"), "\n", source})).substr(0, 16));
@@ -157,7 +157,7 @@ void OtlpTrace::add_message(std::uint32_t item, const std::string& what, std::st
 
 // Events -----------------------------------------------------------------------------------------------------
 
-// What was said to a model goes before its call, everything else before the end.
+// Input messages are placed before the call, all other events before the end.
 void OtlpTrace::add_span_events(std::uint32_t item, bool at_begin) {
   if (items_[item].kind == OtlpKind::log) return;
   std::size_t index = 0;
@@ -175,7 +175,7 @@ void OtlpTrace::add_span_events(std::uint32_t item, bool at_begin) {
   }
 }
 
-// A log record belongs to its span, or, where that is not known, to the trace.
+// A log record belongs to its span, or to the trace if the span is unknown.
 void OtlpTrace::add_log(std::uint32_t item) {
   const json::Value value = document_->root();
   Event event{
@@ -210,7 +210,7 @@ void OtlpTrace::add_event_message(const Event& event, std::string_view role) {
   bool known = true;
   const std::string_view named = otlp_role(said["role"].string_or(role), known);
   const bool plain = parts.whole && known && is_plain_event(event.attributes, event.body.present());
-  // A call repeats what was said before, at another time.
+  // A call repeats earlier messages with a different time.
   json::Writer rest, times;
   write_members(rest.begin_object(), event.value,
                 {"name", "eventName", "timeUnixNano", "observedTimeUnixNano", "traceId", "spanId"});
@@ -224,7 +224,7 @@ void OtlpTrace::add_event_message(const Event& event, std::string_view role) {
   add_message(event.item, event.what, named, parts, times.end_object().text(), event.occurred_at);
 }
 
-// A part of the answer of a call that is open; otherwise a message.
+// Adds a part to the answer of an open call; otherwise adds a message.
 void OtlpTrace::add_choice(const Event& event) {
   const std::uint32_t span = items_[event.item].kind == OtlpKind::log ? order_.parents[event.item] : event.item;
   const auto open = span == none || items_[span].kind != OtlpKind::model ? calls_.end() : calls_.find(span);
@@ -266,7 +266,7 @@ void OtlpTrace::add_exception(const Event& event) {
   emit(event.item, event.what, "error.raised", std::move(body).text(), event.occurred_at);
 }
 
-// An error of a span that is no call; where an exception says more, that is enough.
+// Adds the error of a span that is not a call, unless an exception event describes it.
 void OtlpTrace::add_error(std::uint32_t item) {
   const json::Value span = document_->root();
   const json::Value status = span["status"];

@@ -23,7 +23,7 @@ std::uint64_t number_of(const std::string& hex) {
   return number;
 }
 
-// An id that is none is told apart by its text.
+// An invalid id is distinguished by its text.
 std::uint64_t span_number(const json::Value& id) {
   if (const std::string hex = otlp_id(id, 8); !hex.empty()) return number_of(hex);
   const std::string text = id.string_or("");
@@ -86,9 +86,9 @@ Status OtlpFile::take_request(std::string_view text, std::int64_t offset) {
   const json::Value spans = request["resourceSpans"], logs = request["resourceLogs"];
   if (!spans.is(json::Kind::array) && !logs.is(json::Kind::array)) {
     if (request["resourceMetrics"])
-      return Error(Errc::invalid_argument, "these are metrics, of which a run has no use");
+      return Error(Errc::invalid_argument, "metrics cannot be imported; expected spans or logs");
     return Error(Errc::invalid_argument,
-                 "this is no OTLP/JSON: it has no list \"resourceSpans\"" + looks_like(request));
+                 "this is not OTLP/JSON: it has no list \"resourceSpans\"" + looks_like(request));
   }
   RETURN_IF_ERROR(take_group(around, spans, false));
   return take_group(around, logs, true);
@@ -117,7 +117,8 @@ Result<std::uint32_t> OtlpFile::scope_of(const Around& around, const json::Value
   const auto [known, is_new] = scope_index_.emplace(key, static_cast<std::uint32_t>(scopes_.size()));
   if (!is_new) return known->second;
   if (scopes_.size() >= otlp_scopes_max)
-    return Error(Errc::too_large, fmt::format("over {} different resources and scopes: cut the file", otlp_scopes_max));
+    return Error(Errc::too_large,
+                 fmt::format("over {} different resources and scopes: split the file", otlp_scopes_max));
   OtlpScope made;
   if (resource.present()) {
     made.resource_offset = around.of(resource);
@@ -128,7 +129,7 @@ Result<std::uint32_t> OtlpFile::scope_of(const Around& around, const json::Value
     made.scope_length = static_cast<std::uint32_t>(scope.source().size());
   }
   if (others.size() > scope_others_bytes_max)
-    return Error(Errc::invalid_argument, "what stands beside a resource and its scope is too long");
+    return Error(Errc::invalid_argument, "the attributes of a resource and its scope are too long");
   made.others = std::move(others);
   scopes_.push_back(std::move(made));
   return known->second;
@@ -146,11 +147,12 @@ std::uint32_t OtlpFile::trace_of(const json::Value& value) {
 }
 
 Status OtlpFile::add(const Around& around, const json::Value& value, std::uint32_t scope, bool is_log) {
-  if (!value.is(json::Kind::object)) return Error(Errc::invalid_argument, "a span is no object");
+  if (!value.is(json::Kind::object)) return Error(Errc::invalid_argument, "a span is not an object");
   if (items_.size() == items_max_) {
-    return Error(Errc::too_large,
-                 fmt::format("over {} spans in one file: cut it, as the collector's file exporter does with `rotation`",
-                             grouped(items_max_)));
+    return Error(
+        Errc::too_large,
+        fmt::format("over {} spans in one file: split it, as the collector's file exporter does with `rotation`",
+                    grouped(items_max_)));
   }
   OtlpItem item;
   item.scope = scope;
@@ -175,7 +177,7 @@ Status OtlpFile::add(const Around& around, const json::Value& value, std::uint32
 
 Result<std::string> OtlpFile::read(std::int64_t offset, std::size_t length) const {
   ASSIGN_OR_RETURN(std::string text, read_at(file_.fd, offset, length));
-  if (text.size() != length) return Error(Errc::unavailable, path_ + " has become shorter while it was read");
+  if (text.size() != length) return Error(Errc::unavailable, path_ + " was truncated while it was read");
   return text;
 }
 
@@ -186,7 +188,7 @@ Result<bool> OtlpFile::equal(const OtlpItem& a, const OtlpItem& b) const {
   return one == other;
 }
 
-// An exporter that tries again sends a span twice.
+// An exporter that retries sends a span twice.
 Status OtlpFile::sort() {
   std::sort(items_.begin(), items_.end(), [](const OtlpItem& a, const OtlpItem& b) {
     return std::tie(a.trace, a.start_ns, a.id, a.parent, a.end_ns, a.length, a.offset) <

@@ -1,8 +1,8 @@
-// A file of OTLP/JSON (ExportTraceServiceRequest, ExportLogsServiceRequest; one, a list of them, or one a line, as the
-// collector's file exporter writes) by traces. Spans of a trace may stand anywhere in it: the file is read once, and of
-// each span is kept where it stands and what orders it; what it says is read again when its turn comes.
+// Indexes an OTLP/JSON file by trace (ExportTraceServiceRequest, ExportLogsServiceRequest: one, a list, or one per line
+// as written by the collector's file exporter). The spans of a trace may be anywhere in the file: it is read once to
+// record the offset and order of each span, and the contents of a span are read again when it is translated.
 //
-// Memory: the largest request, and some 150 bytes a span, of which a file may have otlp_items_max.
+// Memory: the largest request and about 150 bytes per span; a file may have otlp_items_max spans.
 #pragma once
 
 #include <cstdint>
@@ -25,53 +25,53 @@ inline constexpr std::size_t otlp_scopes_max = 100'000;
 
 enum class OtlpKind : std::uint8_t { other, model, tool, agent, log };
 
-// A span, or a log record of one.
+// A span or a log record.
 struct OtlpItem {
-  std::uint64_t start_ns = 0;  // 0: not known
+  std::uint64_t start_ns = 0;  // 0: unknown
   std::uint64_t end_ns = 0;
-  std::uint64_t id = 0;      // of the span; of a log record, 0
+  std::uint64_t id = 0;      // id of the span; 0 for a log record
   std::uint64_t parent = 0;  // 0: none
-  std::int64_t offset = 0;   // in the file
+  std::int64_t offset = 0;   // offset in the file
   std::uint32_t length = 0;
   std::uint32_t trace = 0;
   std::uint32_t scope = 0;
   OtlpKind kind = OtlpKind::other;
 };
 
-// What stands around spans: the members of the resourceSpans and scopeSpans that hold them, as JSON.
+// Context of spans: the other members of their resourceSpans and scopeSpans, as JSON.
 struct OtlpScope {
   std::int64_t resource_offset = 0;
   std::uint32_t resource_length = 0;
   std::int64_t scope_offset = 0;
   std::uint32_t scope_length = 0;
-  std::string others;  // what else stands there: schema URLs, mostly
+  std::string others;  // remaining members, mostly schema URLs
 };
 
 struct OtlpTraceItems {
-  std::string id;         // 32 hexadecimal digits, or what stands for an id that is none
-  std::size_t first = 0;  // in items()
+  std::string id;         // 32 hexadecimal digits, or a substitute for an invalid id
+  std::size_t first = 0;  // index in items()
   std::size_t count = 0;
 };
 
 class OtlpFile {
  public:
-  // `complain` is told what is wrong with a request; the others are read all the same. Errors: what reading the file
-  // gives; too_large for more than `items_max` spans.
+  // `complain` receives the problem of an invalid request; reading continues with the next. Errors: those of reading
+  // the file; too_large for more than `items_max` spans.
   static Result<OtlpFile> open(const std::string& path, const std::function<void(const std::string&)>& complain,
                                const std::function<void(std::int64_t, std::int64_t)>& progress = {},
                                std::size_t items_max = otlp_items_max);
 
-  // In the order in which they begin in the file; the spans of each by time.
+  // Traces in order of their first span in the file; the spans of each by time.
   const std::vector<OtlpTraceItems>& traces() const { return traces_; }
   const std::vector<OtlpItem>& items() const { return items_; }
   const OtlpScope& scope(std::uint32_t index) const { return scopes_[index]; }
-  std::uint64_t duplicates() const { return duplicates_; }  // spans that stand there twice, byte for byte: once is kept
+  std::uint64_t duplicates() const { return duplicates_; }  // number of dropped byte-identical copies of spans
 
   Result<std::string> text(const OtlpItem& item) const { return read(item.offset, item.length); }
   Result<std::string> read(std::int64_t offset, std::size_t length) const;
 
  private:
-  struct Around;  // where the values of the request that is being taken stand
+  struct Around;  // offsets of the values of the current request
   OtlpFile() = default;
   Status take_request(std::string_view text, std::int64_t offset);
   Status take_group(const Around& around, const json::Value& resources, bool is_log);
@@ -89,21 +89,20 @@ class OtlpFile {
   std::vector<OtlpScope> scopes_;
   std::vector<OtlpTraceItems> traces_;
   std::unordered_map<std::string, std::uint32_t> trace_index_;
-  std::unordered_map<std::string, std::uint32_t> scope_index_;  // by the start of the hash of what it says
+  std::unordered_map<std::string, std::uint32_t> scope_index_;  // key: prefix of the hash of the contents
   std::uint64_t duplicates_ = 0;
 };
 
-// The order in which a trace happened: begins and ends of its items, by time, but no span before its parent and none
-// that outlives it. A clock that jumps moves nothing out of its parent; parents that go in a circle are cut at the
-// earliest.
+// Orders the starts and ends of the items of a trace by time, with every span within its parent. A clock step does not
+// move a span out of its parent; a cycle of parents is cut at its earliest span.
 struct OtlpOrder {
   static constexpr std::uint32_t none = 0xffffffff;
   struct Edge {
-    std::uint32_t item = 0;  // in the trace
+    std::uint32_t item = 0;  // index in the trace
     bool end = false;
   };
   std::vector<Edge> edges;
-  std::vector<std::uint32_t> parents;   // of each item, or none
+  std::vector<std::uint32_t> parents;   // parent of each item, or none
   std::vector<std::uint32_t> top_down;  // all items, parents before children
 };
 // `items` by start.

@@ -8,7 +8,7 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t parts_max = 1'000;  // of a content
+constexpr std::size_t parts_max = 1'000;  // parts per content
 constexpr std::size_t part_name_bytes_max = 256;
 constexpr std::size_t part_uri_bytes_max = 4'096;
 constexpr std::size_t part_file_id_bytes_max = 1'024;
@@ -22,14 +22,14 @@ bool only_has(const json::Value& object, std::initializer_list<std::string_view>
   return true;
 }
 
-// Absent, null, or a text that is not longer; `least` 1: it has to say something.
+// Accepts an absent or null value, or a text within the limit; `least` 1 requires a nonempty text.
 bool fits(const json::Value& value, std::size_t most, std::size_t least = 0) {
   if (!value.present() || value.is(json::Kind::null)) return least == 0;
   const auto text = value.as_string();
   return text && text->size() >= least && text->size() <= most;
 }
 
-// An id of a call: absent, null, or 1 to 256 bytes.
+// Accepts a call id: absent, null, or 1 to 256 bytes.
 bool id_fits(const json::Value& id) {
   return !id.present() || id.is(json::Kind::null) || fits(id, part_name_bytes_max, 1);
 }
@@ -40,7 +40,7 @@ void write_texts(json::Writer& out, const json::Value& part, std::initializer_li
   }
 }
 
-// As JSON, or empty where the schema of a part has no room for it.
+// Returns the part as JSON, or empty if the schema of a part cannot represent it.
 std::string part_json(const json::Value& part) {
   const std::string type = part["type"].string_or("");
   json::Writer out;

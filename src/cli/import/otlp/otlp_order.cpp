@@ -36,9 +36,9 @@ class Ordering {
     }
   }
 
-  // Who meets itself on the way up becomes a root; the earliest of a circle is asked first.
+  // Breaks cycles: a span that is its own ancestor becomes a root, the earliest of the cycle first.
   void cut_circles() {
-    std::vector<std::uint32_t> seen(count_, none);  // by whose way up
+    std::vector<std::uint32_t> seen(count_, none);  // the span whose ancestors were visited
     for (std::uint32_t i = 0; i < count_; ++i) {
       std::uint32_t at = i;
       while (at != none && seen[at] == none) {
@@ -49,7 +49,7 @@ class Ordering {
     }
   }
 
-  // Depth first without recursion; children in the order of the items, which is that of their starts.
+  // Depth first without recursion; children in the order of the items, which is the order of their starts.
   void walk() {
     std::vector<std::uint32_t> first(count_ + 1, none), next(count_, none);
     for (std::uint32_t i = static_cast<std::uint32_t>(count_); i-- > 0;) {
@@ -89,7 +89,7 @@ class Ordering {
     }
   }
 
-  // The tour of the tree is one right order; among equal times it decides.
+  // The traversal of the tree is a valid order and breaks ties of equal times.
   void order_edges() {
     out_.edges.reserve(2 * count_);
     for (std::uint32_t i = 0; i < count_; ++i) {
@@ -106,8 +106,8 @@ class Ordering {
   const OtlpItem* const items_;
   const std::size_t count_;
   OtlpOrder out_;
-  std::vector<std::uint32_t> entered_, left_;  // places in the tour
-  std::vector<std::uint64_t> start_, end_;     // as they count here
+  std::vector<std::uint32_t> entered_, left_;  // positions in the traversal
+  std::vector<std::uint64_t> start_, end_;     // adjusted times
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t otlp_name_bytes_max = 256;
 constexpr std::size_t otlp_label_bytes_max = 256;
-// Where the goal, what the user first says, is looked for.
+// Spans searched for the goal, which is the first text of the user.
 constexpr std::size_t head_edges_max = 64;
 
 bool is_trace_id(std::string_view id) { return id.size() == 32; }
@@ -87,7 +87,7 @@ Result<std::string> OtlpTrace::sha256_of_all() const {
   return to_hex(hash.finish());
 }
 
-// An item's two edges often follow each other: what was read for the first serves the second.
+// The start and end of an item are often adjacent, so its contents are kept for the second one.
 Result<json::Value> OtlpTrace::load(std::uint32_t item) {
   if (loaded_ != item) {
     loaded_ = none;
@@ -118,7 +118,7 @@ Result<ImportedRun> OtlpTrace::head() {
   run.end.summary = failed                  ? "the trace's root has an error"
                     : has_root && went_well ? "the trace's root is marked as ok"
                     : has_root              ? "the trace's root has no error"
-                                            : "the trace's root is not in the file";
+                                            : "the root of the trace is not in the file";
   std::string conversation;
   std::size_t looked = 0;
   for (const OtlpOrder::Edge& edge : order_.edges) {
@@ -189,7 +189,7 @@ void OtlpTrace::emit(std::uint32_t item, std::string_view what, std::string type
   actions_.push_back(std::move(action));
 }
 
-// Whether the status says so itself: set by whoever knows that the operation reached what it was for.
+// Returns whether the status is explicitly ok, which instrumentations set only for a successful operation.
 bool OtlpTrace::is_ok(const json::Value& span) {
   const json::Value code = span["status"]["code"];
   return code.as_int() == 1 || code.string_or("") == "STATUS_CODE_OK";
@@ -220,11 +220,11 @@ std::string OtlpTrace::end_time(std::uint32_t item) const {
   return nanos == 0 ? std::string() : otlp_time(nanos);
 }
 
-// A span without what has a place elsewhere. Its times stay: they are more exact than ours.
+// Writes a span without the members that other fields hold. Its times are kept, since they are more precise.
 std::string OtlpTrace::rest_of(const json::Value& span, const Placed& placed) const {
   json::Writer rest;
   rest.begin_object();
-  std::vector<std::string_view> left = placed;  // of two attributes with one name, only the first has a place
+  std::vector<std::string_view> left = placed;  // of two attributes with the same name, only the first is placed
   for (const json::Value member : span) {
     const std::string key = member.key();
     const bool is_id = (key == "traceId" && member.string_or("") == otlp_id(member, 16)) ||
@@ -250,7 +250,7 @@ std::string OtlpTrace::rest_of(const json::Value& span, const Placed& placed) co
   return std::move(rest.end_object()).text();
 }
 
-// Where the event stands in the trace, and what of its span has no other place.
+// Writes the position of the event in the trace and the remaining members of its span.
 void OtlpTrace::write_place(json::Writer& body, std::uint32_t item, const json::Value& span,
                             const Placed& placed) const {
   const std::string id = otlp_id(span["spanId"], 8), parent = otlp_id(span["parentSpanId"], 8);
@@ -265,7 +265,7 @@ void OtlpTrace::write_place(json::Writer& body, std::uint32_t item, const json::
   body.raw_member("x_source", rest_of(span, placed));
 }
 
-// Error and duration; what the clock says where it cannot be.
+// Writes the error and the duration, or a note about implausible times.
 void OtlpTrace::write_outcome(json::Writer& body, std::uint32_t item, const json::Value& span,
                               const OtlpAttributes& attributes) const {
   const std::string type = attributes.text("error.type");
@@ -276,7 +276,7 @@ void OtlpTrace::write_outcome(json::Writer& body, std::uint32_t item, const json
   }
   const OtlpItem& times = items_[item];
   if (times.start_ns == 0 || times.end_ns == 0) {
-    body.member("x_clock", "the span does not say when it began or ended");
+    body.member("x_clock", "the span has no start or end time");
   } else if (times.end_ns < times.start_ns) {
     body.member("x_clock", "the span ends before it begins");
   } else {
@@ -284,7 +284,7 @@ void OtlpTrace::write_outcome(json::Writer& body, std::uint32_t item, const json
   }
 }
 
-// The id that the attribute gives, once in its run; otherwise the span's.
+// Returns the id in the attribute if it is unique in its run, otherwise the id of the span.
 std::string OtlpTrace::new_call_id(std::uint32_t item, const OtlpAttributes& attributes, std::string_view key,
                                    Placed& placed) {
   constexpr std::size_t room_for_more = 16;  // "~" and a number
@@ -300,7 +300,7 @@ std::string OtlpTrace::new_call_id(std::uint32_t item, const OtlpAttributes& att
   return id;
 }
 
-// Resources, agents, and what is neither a model nor a tool --------------------------------------------------
+// Resources, agents and other spans --------------------------------------------------------------------------
 
 void OtlpTrace::add_resource(std::size_t index) {
   const OtlpScope& scope = file_.scope(scopes_[index]);
@@ -361,7 +361,7 @@ void OtlpTrace::end_agent(std::uint32_t item) {
   actions_.push_back(std::move(action));
   Run ended;
   ended.key = run_of(item).key;
-  run_of(item) = std::move(ended);  // nothing further is said in it
+  run_of(item) = std::move(ended);  // the run gets no further events
 }
 
 void OtlpTrace::begin_other(std::uint32_t item) {

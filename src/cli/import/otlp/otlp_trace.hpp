@@ -1,10 +1,9 @@
-// One trace of OTLP spans as a run: what each span means by the GenAI semantic conventions, version otlp_conventions,
-// and by what instrumentations of before 1.37 write (gen_ai.system, messages as events).
+// Translates one trace of OTLP spans to a run according to the GenAI semantic conventions, version otlp_conventions,
+// and to the forms used before 1.37 (gen_ai.system, messages as events).
 //
-// The trace is the run, and its one outermost invoke_agent span says whose; every other invoke_agent span is a child
-// run. A call of a model or a tool is two events, at its start and at its end; another span that has spans in it is a
-// step. What is not known stays as it is, as x.otlp.span, x.otlp.event and x.otlp.log, or beside what is known, as
-// x_source.
+// The trace is the run, and its single outermost invoke_agent span names the agent; every other invoke_agent span is a
+// child run. A model or tool call becomes two events, at its start and its end; another span with child spans becomes a
+// step. Unknown data is kept unchanged as x.otlp.span, x.otlp.event and x.otlp.log, or in x_source.
 #pragma once
 
 #include <cstdint>
@@ -32,49 +31,47 @@ class OtlpTrace {
   OtlpTrace(const OtlpFile& file, const OtlpTraceItems& trace);
 
   std::string name() const { return "otlp-" + trace_.id; }
-  // Of all that the trace says, in its own order, wherever it stands in the file.
+  // Produces the actions of one trace in the order of the trace.
   Result<std::string> sha256_of_all() const;
-  // Agent, goal, labels, outcome and summary; no events.
+  // Returns agent, goal, labels, outcome and summary without events.
   Result<ImportedRun> head();
-  // What is to be done, in order; `take` empties it. Errors: the file's, and those of `take`.
+  // Passes the actions to `take` in order; `take` empties the list. Errors: those of the file and of `take`.
   Status each(const std::function<Status(std::vector<RunAction>&)>& take);
 
  private:
   static constexpr std::uint32_t none = OtlpOrder::none;
 
-  // A run of the trace: the trace's own, or a subagent's.
+  // A run of the trace: the main run or that of a subagent.
   struct Run {
-    std::string key;                 // empty: the trace's own
-    std::set<std::string> call_ids;  // a trace may use one twice
+    std::string key;                 // empty: the main run
+    std::set<std::string> call_ids;  // a trace may repeat an id
     std::map<std::string, std::uint32_t>
-        said;  // messages that are in the run, by hash: a call repeats the dialogue so far
-    std::set<std::string> tool_definitions;  // their hashes
-    std::unordered_map<std::string, std::string>
-        asked_by;  // calls of tools that a model asked for: by which call of it
+        said;                                // hashes of messages in the run, since a call repeats the dialogue so far
+    std::set<std::string> tool_definitions;  // hashes
+    std::unordered_map<std::string, std::string> asked_by;  // tool call → the model call that requested it
   };
   // A call that has begun.
   struct Call {
     std::string call_id;
-    std::vector<std::string> parts;  // of an answer, from events
+    std::vector<std::string> parts;  // parts of an answer, from events
     std::vector<std::string> reasons;
-    std::vector<std::string> sources;  // of what had no place in a part
+    std::vector<std::string> sources;  // data that the parts cannot represent
   };
   // An event of a span, or a log record.
   struct Event {
     std::uint32_t item = 0;
-    std::string what;  // tells it apart within the item
+    std::string what;  // unique within the item
     std::string name;
     json::Value value;
     OtlpAttributes attributes;
     json::Value body;  // AnyValue of a log record
     std::string occurred_at;
   };
-  using Placed = std::vector<std::string_view>;  // attributes that have a place in a body
+  using Placed = std::vector<std::string_view>;  // attributes that a field of the body holds
 
-  // Plan: whose run an item belongs to, in which step it stands.
+  // Plan: the run and step of each item.
   void plan();
-  // How a span ended, by its status: one that has ended without an error is ok by the conventions, which leave such a
-  // status unset.
+  // Returns the outcome of a span from its status; by the conventions, an unset status without an error means ok.
   static bool is_error(const json::Value& span);
   static bool is_ok(const json::Value& span);
   std::string_view status_of(std::uint32_t item, const json::Value& span, const OtlpAttributes& attributes) const;
@@ -131,16 +128,16 @@ class OtlpTrace {
   const OtlpItem* const items_;
   OtlpOrder order_;
   std::vector<bool> has_children_;
-  std::vector<bool> has_twin_;  // another item before it has its span id
+  std::vector<bool> has_twin_;  // an earlier item has the same span id
   std::vector<std::uint32_t> run_of_, step_of_;
   std::uint32_t main_agent_ = none;
   std::vector<Run> runs_;
-  std::vector<std::uint32_t> scopes_;                            // in the order of their first items …
-  std::unordered_map<std::uint32_t, std::size_t> scope_places_;  // … and their places in it
-  std::unordered_map<std::uint32_t, Call> calls_;                // that are open, by item
+  std::vector<std::uint32_t> scopes_;                            // in order of their first items …
+  std::unordered_map<std::uint32_t, std::size_t> scope_places_;  // … and the index of each
+  std::unordered_map<std::uint32_t, Call> calls_;                // open calls, by item
 
   std::uint32_t loaded_ = none;
-  std::string text_;  // of the loaded item
+  std::string text_;  // text of the loaded item
   std::optional<json::Document> document_;
   std::vector<RunAction> actions_;
 };

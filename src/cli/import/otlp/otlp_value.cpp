@@ -20,12 +20,12 @@ std::optional<Number> whole_number(std::string_view text) {
   return number;
 }
 
-// A number as JSON writes it: protobuf's JSON has 64-bit integers as text.
+// Accepts a number in JSON syntax, since protobuf JSON writes 64-bit integers as text.
 std::optional<std::int64_t> int_value(const json::Value& value) {
   if (const auto number = value.as_int()) return number;
   const auto text = value.as_string();
   const auto number = text ? whole_number<std::int64_t>(*text) : std::nullopt;
-  // "007" and "-0" are not how a number is written: they stay text.
+  // "007" and "-0" are not canonical numbers and remain text.
   return number && std::to_string(*number) == *text ? number : std::nullopt;
 }
 
@@ -35,7 +35,7 @@ void write_list(json::Writer& out, const json::Value& values) {
   out.end_array();
 }
 
-// With a name twice, or without one, it stays the list that it is.
+// A list with a repeated or missing name remains a list.
 void write_pairs(json::Writer& out, const json::Value& pairs) {
   std::set<std::string> names;
   bool plain = true;

@@ -1,5 +1,5 @@
-// The values of OTLP/JSON (opentelemetry-proto 1.x): AnyValue, lists of attributes, ids, times. Fields that are 64 bits
-// wide may be numbers or their text, ids hexadecimal or (as plain protobuf JSON has them) base64.
+// Reads the values of OTLP/JSON (opentelemetry-proto 1.x): AnyValue, attribute lists, ids, times. 64-bit fields may be
+// numbers or text; ids may be hexadecimal or, as in plain protobuf JSON, base64.
 #pragma once
 
 #include <cstdint>
@@ -13,38 +13,38 @@
 
 namespace muniment::cli {
 
-// An AnyValue as plain JSON. What is none of its forms is written as it is, and what is nested too deeply as text.
+// Writes an AnyValue as plain JSON. Unknown forms are written unchanged, values nested too deeply as text.
 void write_any(json::Writer& out, const json::Value& any);
 std::string any_json(const json::Value& any);
-// A stringValue; a number or a boolean as it is written; otherwise the JSON of it.
+// Returns a stringValue, a number or boolean in its original spelling, or the JSON of any other value.
 std::string any_text(const json::Value& any);
 std::optional<std::int64_t> any_int(const json::Value& any);
 
-// A 64-bit field: a number, or the text of one. nullopt: absent, zero, negative, or no number.
+// Reads a 64-bit field, a number or its text. Returns nullopt if absent, zero, negative or not a number.
 std::optional<std::uint64_t> otlp_nanos(const json::Value& value);
-// RFC 3339 with microseconds; empty for nullopt.
+// Returns RFC 3339 with microseconds; empty for nullopt.
 std::string otlp_time(std::optional<std::uint64_t> nanos);
 
-// The bytes of an id of `bytes` bytes as lower-case hexadecimal; empty where it is none, or zero.
+// Returns an id of `bytes` bytes as lower-case hexadecimal; empty if it is invalid or zero.
 std::string otlp_id(const json::Value& value, std::size_t bytes);
 
-// The members of an object but those named, into the object that is being written; null says nothing.
+// Writes the members of an object except the named ones and nulls into the current object.
 void write_members(json::Writer& out, const json::Value& object, std::initializer_list<std::string_view> placed);
 
-// A span's or an event's attributes by name. The first of two with one name counts.
+// Looks up attributes of a span or an event by name. The first of two with the same name counts.
 class OtlpAttributes {
  public:
   OtlpAttributes() = default;
   explicit OtlpAttributes(const json::Value& list);
 
-  json::Value find(std::string_view key) const;  // an AnyValue, or absent
-  std::string text(std::string_view key) const;  // empty where there is none
+  json::Value find(std::string_view key) const;  // an AnyValue or absent
+  std::string text(std::string_view key) const;  // empty if absent
   std::optional<std::int64_t> integer(std::string_view key) const { return any_int(find(key)); }
 
   struct One {
     std::string key;
     json::Value value;  // an AnyValue
-    json::Value whole;  // with its key, as it is in the list
+    json::Value whole;  // the list element, including its key
   };
   const std::vector<One>& all() const { return all_; }
 
