@@ -117,8 +117,9 @@ constexpr std::pair<std::string_view, std::string_view> examples[] = {
 void add_below(CLI::App& command, const std::string& path) {
   for (CLI::App* const word : command.get_subcommands([](const CLI::App*) { return true; })) {
     const std::string below = path + (path.empty() ? "" : " ") + word->get_name();
+    const std::string own = word->get_footer();
     if (const std::string_view example = example_of(below); !example.empty())
-      word->footer(std::string(example_head) + std::string(example));
+      word->footer(std::string(example_head) + std::string(example) + (own.empty() ? "" : "\n\n" + own));
     add_below(*word, below);
   }
 }

@@ -12,8 +12,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from support import BUILD, ROOT, Daemon, DaemonCase, main  # noqa: E402
 
-ALL_ENDED = "Every call, command, approval, child and step that was begun has its end."
-NO_STEP = "No step of the daemon's clock of over a second is in the log"
+ALL_ENDED = "Every call, command, approval, child run and step that began has its end."
+NO_STEP = "the log has no step of the daemon's clock of more than a second"
 QUIET = "The run was never halted and raised no error."
 DAY_S = 86_400
 
@@ -39,7 +39,7 @@ class ReportCase(DaemonCase):
 class Sentences(ReportCase):
     def test_a_step_that_has_no_end(self) -> None:
         run = self.new_run("dangling")
-        self.assertIn("No call, command, approval, child or step was begun.", self.section(run, "Gaps"))
+        self.assertIn("No call, command, approval, child run or step began.", self.section(run, "Gaps"))
         for name in ("one", "two"):
             self.step(run, name, "step.started", name=f"step {name}", kind="task")
         self.step(run, "one", "step.ended", status="ok")
@@ -64,9 +64,9 @@ class Sentences(ReportCase):
             self.call("audit.redact", seq=event["seq"], reason="secret", legal_basis="a request")
         text = self.report(run)
         self.assertNotIn(ALL_ENDED, text)
-        self.assertIn("What was begun by events that still have their bodies has its end.", text)
-        self.assertIn("2 events that began or ended a call, a command, an approval or a child and are erased", text)
-        self.assertIn("1 result was erased: how it went is not known.", text)
+        self.assertIn("Everything that began in an event with a body has its end.", text)
+        self.assertIn("2 events that began or ended a call, a command, an approval or a child run and are erased", text)
+        self.assertIn("1 result was erased, so the outcome is unknown.", text)
         self.assertIn("(erased)", text)
 
     def test_a_restart_within_a_run(self) -> None:
@@ -156,13 +156,13 @@ class Clock(ReportCase):
         self.note(run, n=1)
         times = self.section(run, "Times")
         self.assertIn(NO_STEP, times)
-        self.assertIn("Recorded earlier than the one before | 0 events", times)
+        self.assertIn("Recorded earlier than its predecessor | 0 events", times)
         for off in (DAY_S, 0):
             self.set_clock(off)
             self.note(run, off=off)
         times = self.section(run, "Times")
         self.assertNotIn(NO_STEP, times)
-        self.assertIn("Recorded earlier than the one before | 1 event |", times)
+        self.assertIn("Recorded earlier than its predecessor | 1 event |", times)
         steps = [event["body"] for event in self.call("event.list", run_id="_log", types=["clock.stepped"])["events"]]
         self.assertEqual(len(steps), 2)
         for step in steps:

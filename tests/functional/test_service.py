@@ -184,7 +184,7 @@ class Activation(unittest.TestCase):
 
         two = self.service(handed=not_listening)
         two.env["LISTEN_FDS"] = "2"
-        self.assertIn('LISTEN_FDS says "2"', self.refused(two))
+        self.assertIn('LISTEN_FDS is "2"', self.refused(two))
 
         with open(os.devnull) as null:
             file = self.service(handed=null)

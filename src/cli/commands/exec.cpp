@@ -48,11 +48,8 @@ void declare_exec(CLI::App& command, ExecOptions& options) {
   command.add_option("--report", options.evidence.report, "Report file written by the command (default: its output)");
   command.add_option("--tests-changed", options.evidence.reason, "Reason for test changes within the task");
   command.footer(
-      "muniment exec [--run RUN] -- COMMAND …\n"
-      "muniment exec --run RUN --evidence test_output --task TASK -- pytest\n"
-      "Exits with the command's code; with --evidence, with 1 where the command exits with 0 and its evidence is\n"
-      "refused. Otherwise exits with the command's code, or 128 + the signal that ended it. 125: it could not be recorded, "
-      "and was not started.");
+      "Exits with the command's code, or with 128 + the number of the signal that ended it; with 1 if the\n"
+      "command exits with 0 and its evidence is refused; with 125 if it could not be recorded and was not started.");
 }
 
 class Recording {

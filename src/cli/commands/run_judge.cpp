@@ -21,7 +21,6 @@ void declare_judge(CLI::App& command, JudgeOptions& options) {
       ->check(CLI::Range(std::size_t{1}, limits::page_items_max))
       ->capture_default_str();
   command.add_flag("--strict", options.strict, "Exit with status 1 if a claim is contradicted");
-  command.footer("Example: muniment run judge @12 --strict");
 }
 
 Tone tone_of_verdict(std::string_view verdict) {

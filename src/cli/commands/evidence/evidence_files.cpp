@@ -29,7 +29,7 @@ void declare_evidence_check(CLI::App& command, EvidenceCheckOptions& options) {
   command.add_option("EVIDENCE", options.evidence, "Evidence id")->required();
   command.add_option("--run", options.run, "Run that uses the evidence (default: the first one)");
   command.footer(
-      "muniment check-evidence EVIDENCE\nChecks the ledger. A file .beads/evidence/ID.json is compared by: muniment "
+      "Checks the ledger. A file .beads/evidence/ID.json is compared by: muniment "
       "evidence import FILE\nExits with 0 if the evidence exists and is intact, with 1 otherwise.");
 }
 
@@ -73,9 +73,7 @@ struct FileImportOptions {
 void declare_file_import(CLI::App& command, FileImportOptions& options) {
   command.add_option("FILE", options.files, ".beads/evidence/ID.json")->required();
   command.add_option("--run", options.run, "Run (default: MUNIMENT_RUN, otherwise none)");
-  command.footer(
-      "muniment evidence import .beads/evidence/*.json\n"
-      "Exits with 1 if a file was edited, which is recorded as a violation, or is not a record.");
+  command.footer("Exits with 1 if a file was edited, which is recorded as a violation, or is not a record.");
 }
 
 Status import_evidence_file(Session& session, const std::string& file, const std::string& run_id) {
@@ -134,7 +132,6 @@ void declare_file_export(CLI::App& command, FileExportOptions& options) {
   command.add_option("--into", options.into, "Folder for .beads/evidence/ID.json (default: print the record)")
       ->type_name("DIR");
   command.add_option("--run", options.run, "Run that uses the evidence (default: the first one)");
-  command.footer("muniment evidence export EVIDENCE --into .");
 }
 
 Status export_evidence(Session& session, const FileExportOptions& options) {

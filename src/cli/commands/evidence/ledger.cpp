@@ -176,7 +176,6 @@ void declare_evidence_list(CLI::App& command, LedgerListOptions& options) {
   command.add_option("--type", options.type, "Only this type");
   command.add_option("--task", options.task, "Only evidence recorded for this task");
   command.add_option("--validator", options.validator, "Only evidence with this actor or validator_id");
-  command.footer("muniment list-evidence --type test_output --run RUN");
 }
 
 std::string pointers_text(const json::Value& pointers) {

@@ -46,7 +46,6 @@ void declare_task_open(CLI::App& command, TaskOpenOptions& options) {
   command.add_flag("--no-evidence-required", options.no_evidence, "Accept the task without evidence");
   command.add_option("--run", options.run, "RUN");
   command.add_option("--step", options.step, "Step id");
-  command.footer("muniment task open 'Fix the parser' --task t1 --required-type test_output --run RUN");
 }
 
 Status open_task(Session& session, const TaskOpenOptions& options) {
@@ -77,7 +76,6 @@ struct TaskListOptions {
 void declare_task_list(CLI::App& command, TaskListOptions& options) {
   command.add_option("--run", options.run, "RUN");
   command.add_option("--status", options.status, "Status of the tasks: open or completed (default: both)");
-  command.footer("muniment task list --status open --run RUN");
 }
 
 std::vector<std::string> task_row(const Output& out, const json::Value& task) {
@@ -128,14 +126,13 @@ void declare_evidence_and_place(CLI::App& command, TaskJudgeOptions& options) {
 void declare_task_validate(CLI::App& command, TaskJudgeOptions& options) {
   command.add_option("TASK", options.task, "Task id")->required();
   declare_evidence_and_place(command, options);
-  command.footer(
-      "muniment task validate t1 --evidence EVIDENCE --run RUN\nExits with 1 if the task cannot be completed.");
+  command.footer("Exits with 1 if the task cannot be completed.");
 }
 
 void declare_task_complete(CLI::App& command, TaskJudgeOptions& options) {
   command.add_option("TASK", options.task, "Task id")->required();
   declare_evidence_and_place(command, options);
-  command.footer("muniment task complete t1 --evidence EVIDENCE --run RUN\nExits with 1 if the completion is refused.");
+  command.footer("Exits with 1 if the completion is refused.");
 }
 
 void write_evidence_ids(json::Writer& params, const std::vector<std::string>& ids) {
@@ -215,9 +212,7 @@ void declare_validate_todo(CLI::App& command, TodoOptions& options) {
       ->excludes(type)
       ->excludes(required);
   declare_evidence_and_place(command, options.judge);
-  command.footer(
-      "muniment validate-todo 'Implement the login form' --evidence EVIDENCE\n"
-      "Exits with 0 if the task can be completed, with 1 if it cannot.");
+  command.footer("Exits with 0 if the task can be completed, with 1 if it cannot.");
 }
 
 // Rejects a text that differs from the text of the task. Errors: not_found, conflict.
