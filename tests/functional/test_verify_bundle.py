@@ -102,7 +102,7 @@ class BundleTest(unittest.TestCase):
         key.write_text(other.vkey + "\n")
         code, report = self.verify("--key", key)
         self.assertEqual((code, report["verdict"], report["findings"]), (2, "wrong_key", []), report)
-        self.assertIn("signed by nobody", report["wrong_key"])
+        self.assertIn("signed by no key", report["wrong_key"])
         python = subprocess.run([sys.executable, ROOT / "clients" / "python" / "muniment_verify.py", "--bundle", self.path, "--key", key, "--json"],
                                 stdout=subprocess.PIPE, timeout=60, check=False)
         self.assertEqual((python.returncode, json.loads(python.stdout)["verdict"]), (2, "wrong_key"), python.stdout)
