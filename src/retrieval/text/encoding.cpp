@@ -84,31 +84,9 @@ Result<Decoded> convert_from(const std::string& encoding, std::string_view bytes
   return Decoded{std::move(text), encoding, false};
 }
 
-std::string marked_encoding(std::string_view bytes) {
-  if (bytes.starts_with(std::string_view("\xFF\xFE\0\0", 4))) return "UTF-32LE";
-  if (bytes.starts_with(std::string_view("\0\0\xFE\xFF", 4))) return "UTF-32BE";
-  if (bytes.starts_with("\xFF\xFE")) return "UTF-16LE";
-  if (bytes.starts_with("\xFE\xFF")) return "UTF-16BE";
-  return {};
-}
-
 bool is_control_byte(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte == 0x7F || (byte < 0x20 && !(byte >= 0x08 && byte <= 0x0D) && byte != 0x1B);
-}
-
-// UTF-16 or UTF-32 without a mark: the NULs of text are at the same place of every unit.
-std::string wide_encoding(std::string_view bytes) {
-  std::size_t nulls[4] = {};
-  const std::string_view sample = bytes.substr(0, limits::encoding_sample_bytes_max);
-  for (std::size_t i = 0; i < sample.size(); ++i) nulls[i % 4] += sample[i] == '\0';
-  const std::size_t units = sample.size() / 4;
-  const auto many = [&](std::size_t at) { return nulls[at] * 10 >= units * 9; };
-  if (bytes.size() % 4 == 0 && many(2) && many(3) && nulls[0] == 0) return "UTF-32LE";
-  if (bytes.size() % 4 == 0 && many(0) && many(1) && nulls[3] == 0) return "UTF-32BE";
-  if (bytes.size() % 2 == 0 && nulls[0] + nulls[2] == 0) return "UTF-16LE";
-  if (bytes.size() % 2 == 0 && nulls[1] + nulls[3] == 0) return "UTF-16BE";
-  return {};
 }
 
 // The percentage of characters that do not occur in text: control, unassigned, private and replacement characters.
@@ -133,10 +111,10 @@ Result<Decoded> decode_marked(const std::string& encoding, std::string_view byte
 }
 
 Result<Decoded> decode_with_nulls(std::string_view bytes) {
-  const std::string encoding = wide_encoding(bytes);
+  const std::string encoding(wide_encoding(bytes));
   if (!encoding.empty() && binary_kind(bytes).empty()) {
     auto decoded = convert_from(encoding, bytes);
-    if (decoded && odd_percent(decoded->text) == 0) return decoded;
+    if (decoded && odd_percent(decoded->text) <= 1) return decoded;
     if (!decoded && decoded.error().code == Errc::too_large) return decoded;
   }
   return binary("holds NUL bytes", bytes);
@@ -184,7 +162,7 @@ std::string guessed_encoding(std::string_view bytes, std::size_t first_odd) {
 
 Result<Decoded> decode(std::string_view bytes, std::string_view declared) {
   if (bytes.size() > 4 * limits::document_text_bytes_max + 4) return too_large();
-  if (const std::string marked = marked_encoding(bytes); !marked.empty()) return decode_marked(marked, bytes);
+  if (const std::string marked(marked_encoding(bytes)); !marked.empty()) return decode_marked(marked, bytes);
   if (bytes.find('\0') != std::string_view::npos) return decode_with_nulls(bytes);
   const std::size_t first_odd = first_invalid_utf8(bytes);
   if (bytes.size() > limits::document_text_bytes_max) return too_large();
