@@ -19,16 +19,17 @@
 namespace muniment::retrieval {
 namespace {
 
-void ignore_message(const std::string&, void*) {}
+thread_local bool tables_missing = false;
 
-// Runs once per process: disables messages on stderr, and tables from a folder of the machine, since the extracted text
-// must not depend on installed files.
+// Keeps poppler's messages off stderr; notes the one that explains why a page has no text.
+void take_message(const std::string& message, void*) {
+  tables_missing |= message.find("language pack") != std::string::npos;
+}
+
+// Runs once per process. Poppler's tables for Chinese, Japanese and Korean fonts are in its own folder (poppler-data).
 void prepare_poppler() {
   static std::once_flag once;
-  std::call_once(once, [] {
-    poppler::set_debug_error_function(ignore_message, nullptr);
-    poppler::set_data_dir("/nonexistent");
-  });
+  std::call_once(once, [] { poppler::set_debug_error_function(take_message, nullptr); });
 }
 
 // Appends poppler's UTF-16 text without byte order marks, control characters and lone surrogates.
@@ -67,6 +68,9 @@ Result<ExtractedText> read_pages(const poppler::document& document) {
     const std::uint32_t heading = out.blocks.headings.add(0, fmt::format("page {}", number + 1));
     add_paragraphs(out.blocks.list, out.text, {start, out.text.size()}, heading, Break::record);
   }
+  if (out.blocks.list.empty() && tables_missing)
+    return Error(Errc::invalid_argument,
+                 "the PDF's fonts need tables that are not installed; install poppler-data and ingest it again");
   if (out.blocks.list.empty())
     return Error(Errc::invalid_argument,
                  "the PDF holds no text: its pages may be images; apply text recognition and ingest the result");
@@ -81,6 +85,7 @@ Result<ExtractedText> extract_pdf(std::string_view bytes) {
     return too_large(human_size(limits::document_pdf_bytes_max),
                      static_cast<std::int64_t>(limits::document_pdf_bytes_max));
   prepare_poppler();
+  tables_missing = false;
   try {
     const std::unique_ptr<poppler::document> document(
         poppler::document::load_from_raw_data(bytes.data(), static_cast<int>(bytes.size())));
