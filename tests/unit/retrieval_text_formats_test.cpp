@@ -15,6 +15,7 @@
 #include "base/limits.hpp"
 #include "retrieval/text/document_text.hpp"
 #include "retrieval/text/formats/html.hpp"
+#include "retrieval/text/formats/right_to_left.hpp"
 #include "support/retrieval_documents.hpp"
 
 namespace muniment::retrieval {
@@ -230,6 +231,28 @@ TEST(DocumentFormats, CasesOfLegacyEncodingsAreReadable) {
     if (!name.starts_with("ko") && !name.starts_with("ja")) continue;
     EXPECT_EQ(read(file_text(entry.path()), name).language, name.substr(0, 2)) << name;
   }
+}
+
+TEST(RightToLeft, ASpaceBeforeAnEmbeddedRunIsBehindItInReadingOrder) {
+  std::u32string text = U"\u202bفي \u202a 12\u202cدقيقة\u202c\nThe pump \u202b تعمل\u202cstops";
+  remove_embedding(text);
+  EXPECT_EQ(text, U"في 12 دقيقة\nThe pump تعمل stops");
+}
+
+TEST(RightToLeft, ALigatureOfLamAndAlefIsReadAsItsFontSays) {
+  // السلام: the article has two letters of their own widths, the ligature in the middle one width for both
+  const std::vector<DrawnCharacter> peace = {{U'م', 9.9},  {U'ل', 4.776}, {U'ا', 4.774},
+                                             {U'س', 14.3}, {U'ل', 4.9},   {U'ا', 4.4}};
+  std::u32string text = U"السالم عليكم";
+  Ligatures ligatures;
+  ligatures.add_word(peace);
+  ligatures.restore(text);
+  EXPECT_EQ(text, U"السلام عليكم");
+  Ligatures one_width;
+  one_width.add_word({{U'م', 5}, {U'ل', 5}, {U'ا', 5}});
+  text = U"الم";
+  one_width.restore(text);
+  EXPECT_EQ(text, U"الم") << "in a font of one width nothing tells a ligature";
 }
 
 TEST(DocumentFormats, AFontThatIsNotInThePdfIsReadByPopplersTables) {
