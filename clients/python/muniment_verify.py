@@ -166,6 +166,7 @@ class Verifier:
         origin, text, signed = match[1], match[0][:match.end(3) + 1].encode(), {1: [], 4: [], None: []}
         point = {"origin": origin, "size": int(match[2]), "root": unbase64(match[3]), "log_id": uuid.UUID(origin[-36:]).bytes}
         lines = [(line.split(" ")[1], unbase64(line.split(" ")[2])) for line in (match[4] or "").splitlines()]
+        need("a signature in every signature line", all(len(value) > 4 for _, value in lines), True)
         self.checking("signature")
         for name, value in lines:
             if (name, value[:4]) in self.keys:

@@ -142,6 +142,7 @@ inline constexpr std::size_t late_queue_bytes_max = std::size_t{256} << 20;  // 
 inline constexpr std::size_t document_text_bytes_max = 64 << 20;
 inline constexpr std::size_t document_pdf_bytes_max = 256 << 20;
 inline constexpr int document_pdf_pages_max = 20'000;
+inline constexpr std::int64_t document_reading_ms_max = 120'000;  // in a process of its own
 inline constexpr std::size_t document_title_bytes_max = 200;
 inline constexpr std::size_t document_levels_max = 64;    // of headings and of nested containers
 inline constexpr std::size_t chunk_bytes_target = 1'400;  // if the text permits a choice

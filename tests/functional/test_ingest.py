@@ -12,7 +12,7 @@ import tempfile
 import threading
 from typing import Any
 
-from support import BUILD, DaemonCase, main, wait_until
+from support import BUILD, DaemonCase, main, shared_data, wait_until
 
 FINISH_S = 180.0
 
@@ -161,6 +161,28 @@ class Folders(IngestCase):
         text = self.muniment("ingest", self.folder, "--corpus", self.corpus, code=1)
         self.assertIn("could not be ingested", text)
         self.assertIn("huge.txt", self.errors)
+
+    def test_wide_text_without_a_mark_is_read_and_a_nul_elsewhere_is_named(self) -> None:
+        self.write("a.md", "The first note.")
+        self.write("le.csv", "Date,Bid\r\n2026-01-02,7 pangolins\r\n".encode("utf-16-le"))
+        self.write("be.txt", "Насос и сурикат\n".encode("utf-16-be"))
+        self.write("ja.txt", "排水ポンプの一\n".encode("utf-16-le"))
+        self.write("late.log", "A line of the log.\n" * 2_000 + "\0 and more\n")
+        self.write("z.md", "The last note.")
+        report = self.ingest(code=1)
+        self.assertEqual([note["path"] for note in report["failed"]["files"]], ["late.log"])
+        self.assertIn("NUL", report["failed"]["files"][0]["why"])
+        self.assertEqual((report["added"], report["skipped"]["count"]), (5, 0))
+        self.assertEqual(self.query("pangolins", "--mode", "lexical")["cards"][0]["document"], "le.csv")
+        self.assertEqual(self.query("сурикат", "--mode", "lexical")["cards"][0]["document"], "be.txt")
+        self.assertEqual(self.ingest(code=1)["unchanged"], 5)
+
+    def test_a_table_in_wide_text_beside_notes(self) -> None:
+        case = shared_data().parent / "cases" / "utf16-nobom"
+        if not case.is_dir():
+            self.skipTest(f"no {case}")
+        report = json.loads(self.muniment("--json", "ingest", case, "--corpus", self.corpus, "--exclude", "README.md"))
+        self.assertEqual((report["added"], report["failed"]["count"]), (3, 0))
 
     def test_a_file_that_never_holds_still_is_said_and_the_rest_goes_in(self) -> None:
         self.write("calm.txt", "Calm.")

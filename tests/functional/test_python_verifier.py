@@ -21,6 +21,7 @@ from typing import Any, Callable, Optional
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "audit"
+BUILD = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test"))
 SCRIPT = ROOT / "clients" / "python" / "muniment_verify.py"
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "golden")]
 
@@ -104,6 +105,11 @@ class Proofs(Case):
                 self.bad("receipt", "--proof", proof, "--receipt", self.path("r", json.dumps({**receipt, name: value})))
         del receipt["run_hash"]
         self.bad("receipt", "--proof", proof, "--receipt", self.path("r", json.dumps(receipt)))
+
+    def test_a_signature_line_without_a_signature_is_refused(self) -> None:
+        proof = self.path("p", self.log.proof(7) + f"— grease {b64(b'abcd')}\n")   # a key id alone
+        self.assertEqual(self.verify("--proof", proof)[0], 4)
+        self.assertEqual(subprocess.run([BUILD / "muniment-verify", "--proof", proof, "--key", self.key], capture_output=True).returncode, 4)
 
     def test_every_byte_of_a_proof_counts(self) -> None:
         with self.subTest(f"SEED={SEED}"):

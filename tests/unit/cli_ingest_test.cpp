@@ -1,18 +1,24 @@
 // Which files of a folder are taken: patterns as gitignore(5) describes them, and the walk itself.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 #include <tuple>
+#include <vector>
 
 #include "cli/ingest/file_candidate.hpp"
 #include "cli/ingest/folder_walk.hpp"
 #include "cli/ingest/ignore_rules.hpp"
+#include "cli/ingest/ingest.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -195,6 +201,11 @@ TEST_F(Folder, AFileIsReadWithItsHashOrNotAtAll) {
   write("image", std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16));
   write("latin", "caf\xe9");
   write("wide", std::string("\xff\xfeh\0i\0", 6));
+  write("wide-le", std::string("a\0,\0b\0\r\0\n\0", 10));
+  write("wide-be", std::string("\0a\4\x16\0\n", 6));
+  write("japanese", std::string("\x92\x63\x34\x6c\0\x4e\n\0", 8));
+  write("numbers", std::string("\1\0\2\0\3\0\4\0", 8));
+  write("late", std::string(20'000, 'a') + std::string("\0", 1) + "b");
   write("empty", "");
   const auto folder = open_folder(root_.string());
   ASSERT_TRUE(folder.ok());
@@ -206,7 +217,8 @@ TEST_F(Folder, AFileIsReadWithItsHashOrNotAtAll) {
   EXPECT_TRUE(held_still(text));
   EXPECT_EQ(read_candidate(folder->get(), "binary", false).why, "binary");
   EXPECT_EQ(read_candidate(folder->get(), "image", false).why, "binary: a PNG image");
-  for (const char* name : {"latin", "wide"}) {
+  EXPECT_EQ(read_candidate(folder->get(), "numbers", false).why, "binary");
+  for (const char* name : {"latin", "wide", "wide-le", "wide-be", "japanese", "late"}) {
     const FileCandidate other = read_candidate(folder->get(), name, false);
     EXPECT_EQ(other.fate, Fate::document) << name;
     EXPECT_FALSE(other.inlined) << name;
@@ -236,6 +248,89 @@ TEST_F(Folder, WhatIsTooLargeIsRefusedWithoutReadingIt) {
   const FileCandidate large = read_candidate(folder->get(), "large", false);
   EXPECT_EQ(large.fate, Fate::failed);
   EXPECT_NE(large.why.find("256"), std::string::npos);
+}
+
+// A daemon that answers each request with the next of `answers`; it keeps the requests.
+class Answering {
+ public:
+  explicit Answering(std::vector<std::string> answers) {
+    char folder[] = "/tmp/muniment-ingest-XXXXXX";
+    folder_ = mkdtemp(folder);
+    path_ = folder_ + "/s";
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path_.c_str());
+    socket_ = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(socket_, 1), 0);
+    thread_ = std::thread([this, answers = std::move(answers)] {
+      const int connection = ::accept(socket_, nullptr, nullptr);
+      int id = 0;
+      for (const std::string& answer : answers) {
+        std::string& line = requests_.emplace_back();
+        for (char c = 0; c != '\n' && ::read(connection, &c, 1) == 1;) line += c;
+        const std::string reply = "{\"jsonrpc\":\"2.0\",\"id\":" + std::to_string(++id) + "," + answer + "}\n";
+        EXPECT_EQ(::send(connection, reply.data(), reply.size(), MSG_NOSIGNAL), static_cast<ssize_t>(reply.size()));
+      }
+      ::close(connection);
+    });
+  }
+  ~Answering() {
+    finish();
+    ::close(socket_);
+    fs::remove_all(folder_);
+  }
+  const std::vector<std::string>& finish() {
+    if (thread_.joinable()) thread_.join();
+    return requests_;
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string folder_, path_;
+  int socket_ = -1;
+  std::vector<std::string> requests_;
+  std::thread thread_;
+};
+
+std::string refusal_of(std::string_view why) {
+  return "\"error\":{\"code\":-32001,\"message\":\"" + std::string(why) +
+         "\",\"data\":{\"code\":\"invalid_argument\"}}";
+}
+std::string taken_in(std::string_view id) {
+  return R"("result":{"documents":[{"id":")" + std::string(id) + R"("}],"errors":[],"seq":3})";
+}
+
+Status send_three(const Answering& daemon, IngestReport& report) {
+  auto client = Client::connect(daemon.path());
+  if (!client) return client.error();
+  IngestSender sender(*client, {"notes", {}, "untrusted"}, report);
+  for (const char* id : {"a", "b", "c"}) {
+    FileCandidate file;
+    file.inlined = true;
+    file.text = id;
+    RETURN_IF_ERROR(sender.add(id, "here", file, true));
+  }
+  return sender.finish(false);
+}
+
+TEST(Sender, ARefusedRequestIsRepeatedForEachDocumentAndTheOneAtFaultIsNamed) {
+  Answering daemon({refusal_of("at byte 70"), taken_in("a"), refusal_of("at byte 9"), taken_in("c")});
+  IngestReport report;
+  ASSERT_TRUE(send_three(daemon, report).ok());
+  EXPECT_EQ(daemon.finish().size(), 4U);
+  EXPECT_EQ(report.added, 2U);
+  ASSERT_EQ(report.failed.count, 1U);
+  EXPECT_EQ(report.failed.first.front().first, "b");
+  EXPECT_NE(report.failed.first.front().second.find("at byte 9"), std::string::npos);
+}
+
+TEST(Sender, ARefusalThatIsTheSameForAllDocumentsEndsTheIngestion) {
+  Answering daemon(
+      {refusal_of("no such tag"), refusal_of("no such tag"), refusal_of("no such tag"), refusal_of("no such tag")});
+  IngestReport report;
+  EXPECT_FALSE(send_three(daemon, report).ok());
+  EXPECT_EQ(report.failed.count, 0U);
 }
 
 }  // namespace

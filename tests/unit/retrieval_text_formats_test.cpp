@@ -15,6 +15,7 @@
 #include "base/limits.hpp"
 #include "retrieval/text/document_text.hpp"
 #include "retrieval/text/formats/html.hpp"
+#include "retrieval/text/formats/right_to_left.hpp"
 #include "support/retrieval_documents.hpp"
 
 namespace muniment::retrieval {
@@ -160,6 +161,104 @@ TEST(DocumentFormats, Utf8ThatWasCutOffOrDamagedIsRepaired) {
   EXPECT_EQ(document.encoding, "UTF-8 (damaged)");
   EXPECT_FALSE(document.as_is);
   EXPECT_TRUE(document.text.ends_with("\xEF\xBF\xBD rest"));
+}
+
+TEST(DocumentFormats, KoreanIsDecodedAsTheSupersetThatIsInUse) {
+  const std::string korean =
+      "펌프 점검 결과를 먼저 확인하고 밸브를 닫습니다. 뷁 회의는 월요일 오전 아홉 시에 시작합니다.";
+  const std::string bytes =
+      "\306\337\307\301 \301\241\260\313 \260\341\260\372\270\246 \270\325\300\372 \310\256\300\316\307\317\260\355 \271\353\272\352\270\246 \264\335\275\300\264\317\264\331. \224\356 \310\270\300\307\264\302 \277\371\277\344\300\317 \277\300\300\374 \276\306\310\251 \275\303\277\241 \275\303\300\333\307\325\264\317\264\331.";
+  for (const char* type : {"", "text/plain; charset=euc-kr", "text/plain; charset=ks_c_5601-1987"})
+    EXPECT_EQ(read(bytes, "a.txt", type).text, korean) << type;
+  EXPECT_EQ(read(bytes, "a.txt").encoding, "windows-949");
+}
+
+TEST(DocumentFormats, EscapeSequencesOfJapaneseAndKoreanAreDecoded) {
+  const std::string japanese = "\033$B2q5D$O7nMKF|$N8aA06e;~$K;O$^$j$^$9!#\033(B";
+  EXPECT_EQ(read(japanese, "a.txt").text, "会議は月曜日の午前九時に始まります。");
+  EXPECT_EQ(read(japanese, "a.txt").encoding, "ISO-2022-JP");
+  EXPECT_FALSE(looks_plain(japanese, "a.txt", "")) << "a converter runs in the child";
+  EXPECT_EQ(read("\033$)C\016F_GA\017", "a.txt").text, "펌프");
+  EXPECT_TRUE(read("\033$B?\033[0m", "build.log").as_is) << "no text in this encoding";
+}
+
+TEST(DocumentFormats, Windows1252InsideUtf8IsDecodedAndTheRestIsKept) {
+  EXPECT_EQ(read("Cr\350me br\373l\351e costs 5 \200. But na\303\257ve is UTF-8.", "a.md").text,
+            "Crème brûlée costs 5 €. But naïve is UTF-8.");
+}
+
+TEST(DocumentFormats, TextThatCannotBeReadIsRefusedWithItsShare) {
+  const Error error = refusal(repeated("\xEF\xBF\xBD", 30) + repeated("a", 70), "a.txt");
+  EXPECT_EQ(error.code, Errc::invalid_argument);
+  EXPECT_NE(error.message.find("30 % of its characters are unassigned or replacement characters (limit 20 %)"),
+            std::string::npos)
+      << error.message;
+  EXPECT_NE(refusal(repeated("\xCD\xB8", 9), "a.txt").message.find("100 %"), std::string::npos);
+  EXPECT_TRUE(read(repeated("\xEF\xBF\xBD", 20) + repeated("a", 80), "a.txt").as_is);
+}
+
+TEST(DocumentFormats, PicturesOfANotebookAreNoPassages) {
+  const std::string picture = "iVBORw0KGgo" + repeated("QUJD", 2'000), small = "c21hbGw";
+  const auto passages = [&](const std::string& version) {
+    const std::string cells =
+        R"({"cells":[{"cell_type":"markdown","source":["The antechinus count rose."],"attachments":{"a.png":{"image/png":")" +
+        small + R"("}}},{"cell_type":"code","outputs":[{"data":{"image/png":[")" + picture + R"(\n",")" + picture +
+        R"("],"text/plain":["<Figure of a numbat>"]}},{"data":{"image/png":")" + picture +
+        R"("}}],"source":["import phascogale"]}],)";
+    const DocumentText document = read(cells + version + "}", "book.ipynb");
+    EXPECT_TRUE(document.as_is);
+    std::string all;
+    for (const Chunk& chunk : document.chunks) all += text_of(document, chunk);
+    return all;
+  };
+  const std::string without = passages(R"("nbformat":4)");
+  for (const char* word : {"antechinus", "numbat", "phascogale"}) EXPECT_NE(without.find(word), std::string::npos);
+  EXPECT_EQ(without.find("QUJD"), std::string::npos);
+  EXPECT_EQ(without.find(small), std::string::npos);
+  EXPECT_NE(passages(R"("format":4)").find("QUJD"), std::string::npos) << "other JSON keeps its members";
+}
+
+std::filesystem::path cases_folder() {
+  const char* shared = std::getenv("MUNIMENT_SHARED");
+  return std::filesystem::path(shared == nullptr ? "../shared" : shared) / "cases";
+}
+
+TEST(DocumentFormats, CasesOfLegacyEncodingsAreReadable) {
+  const auto folder = cases_folder() / "legacy-encodings";
+  if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no " << folder;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("ko") && !name.starts_with("ja")) continue;
+    EXPECT_EQ(read(file_text(entry.path()), name).language, name.substr(0, 2)) << name;
+  }
+}
+
+TEST(RightToLeft, ASpaceBeforeAnEmbeddedRunIsBehindItInReadingOrder) {
+  std::u32string text = U"\u202bفي \u202a 12\u202cدقيقة\u202c\nThe pump \u202b تعمل\u202cstops";
+  remove_embedding(text);
+  EXPECT_EQ(text, U"في 12 دقيقة\nThe pump تعمل stops");
+}
+
+TEST(RightToLeft, ALigatureOfLamAndAlefIsReadAsItsFontSays) {
+  // السلام: the article has two letters of their own widths, the ligature in the middle one width for both
+  const std::vector<DrawnCharacter> peace = {{U'م', 9.9},  {U'ل', 4.776}, {U'ا', 4.774},
+                                             {U'س', 14.3}, {U'ل', 4.9},   {U'ا', 4.4}};
+  std::u32string text = U"السالم عليكم";
+  Ligatures ligatures;
+  ligatures.add_word(peace);
+  ligatures.restore(text);
+  EXPECT_EQ(text, U"السلام عليكم");
+  Ligatures one_width;
+  one_width.add_word({{U'م', 5}, {U'ل', 5}, {U'ا', 5}});
+  text = U"الم";
+  one_width.restore(text);
+  EXPECT_EQ(text, U"الم") << "in a font of one width nothing tells a ligature";
+}
+
+TEST(DocumentFormats, AFontThatIsNotInThePdfIsReadByPopplersTables) {
+  const auto pdf = cases_folder() / "pdf/japanese-predefined.pdf";
+  if (!std::filesystem::exists(pdf)) GTEST_SKIP() << "no " << pdf;
+  EXPECT_NE(read(file_text(pdf), "a.pdf").text.find("排水ポンプの点検"), std::string::npos);
 }
 
 TEST(DocumentFormats, BinaryContentIsRefusedWithWhatItLooksLike) {

@@ -30,22 +30,15 @@ FileCandidate without(Fate fate, std::string why) {
 
 bool is_same(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
-// UTF-16 and UTF-32 text contains NULs: detected by a byte order mark, or by NULs on only one side of each byte pair.
-bool may_be_wide(std::string_view sample) {
-  if (sample.starts_with("\xff\xfe") || sample.starts_with("\xfe\xff")) return true;
-  std::size_t nuls[2] = {0, 0};
-  for (std::size_t i = 0; i < sample.size(); ++i) nuls[i % 2] += sample[i] == '\0';
-  return std::max(nuls[0], nuls[1]) > sample.size() / 4 && std::min(nuls[0], nuls[1]) < sample.size() / 64;
-}
-
 // Returns why the bytes are not text; empty if they may be text.
-std::string why_binary(std::string_view sample) {
+std::string why_binary(std::string_view bytes) {
+  const std::string_view sample = bytes.substr(0, sample_bytes);
   if (sample.starts_with("%PDF-")) return {};
   const bool nul = sample.find('\0') != std::string_view::npos;
   const std::string_view kind = retrieval::binary_kind(sample);
   if (!kind.empty() && (nul || first_invalid_utf8(sample) != std::string_view::npos))
     return "binary: " + std::string(kind);
-  return nul && !may_be_wide(sample) ? "binary" : "";
+  return nul && retrieval::marked_encoding(bytes).empty() && retrieval::wide_encoding(bytes).empty() ? "binary" : "";
 }
 
 // Reads the whole file; returns whether it was unchanged during the read.
@@ -61,7 +54,7 @@ Result<bool> read_once(FileCandidate& candidate, const std::string& name) {
     piece.resize(static_cast<std::size_t>(std::min<std::int64_t>(candidate.size() - offset, piece_bytes)));
     ASSIGN_OR_RETURN(const std::size_t have, read_into(candidate.fd, offset, piece, name));
     if (have < piece.size()) return false;
-    if (offset == 0) candidate.why = why_binary(std::string_view(piece).substr(0, sample_bytes));
+    if (offset == 0) candidate.why = why_binary(piece);
     if (!candidate.why.empty()) return true;
     hash.update(piece);
     if (small) candidate.text += piece;
@@ -103,7 +96,9 @@ FileCandidate read_candidate(int folder, const std::string& name, bool follow) {
     if (!still) return without(Fate::failed, still.error().message);
     if (!*still) continue;
     if (!candidate.why.empty()) return without(Fate::skipped, candidate.why);
+    // A request's JSON holds no NUL: such a file is sent as bytes, and the daemon decides about it.
     candidate.inlined = candidate.size() <= document_line_bytes_max && !candidate.text.starts_with("%PDF-") &&
+                        candidate.text.find('\0') == std::string::npos &&
                         first_invalid_utf8(candidate.text) == std::string_view::npos;
     return candidate;
   }

@@ -30,6 +30,11 @@ std::string text_of(const IngestTarget& target, const std::string& id, const std
   return std::move(out).text();
 }
 
+// Whether one document may be the reason of a refused request.
+bool may_be_of_a_document(const Error& error) {
+  return error.code == Errc::invalid_argument || error.code == Errc::too_large;
+}
+
 }  // namespace
 
 void Notes::add(std::string_view path, std::string_view why) {
@@ -102,14 +107,13 @@ Status IngestSender::add(const std::string& id, const std::string& source, FileC
     text = text_of(target_, id, source, file, "artifact_id", artifact_id);
     artifact_bytes = file.size();
   }
-  const bool fits = batch_.size() + text.size() < batch_bytes_max &&
-                    in_batch_.size() < limits::documents_per_ingest_max &&
+  const bool fits = batch_bytes_ + batch_.size() + text.size() < batch_bytes_max &&
+                    batch_.size() < limits::documents_per_ingest_max &&
                     artifact_bytes_ + artifact_bytes <= batch_artifact_bytes_max;
-  if (!in_batch_.empty() && !fits) RETURN_IF_ERROR(send(false));
-  if (!batch_.empty()) batch_.push_back(',');
-  batch_ += text;
+  if (!batch_.empty() && !fits) RETURN_IF_ERROR(send(false));
+  batch_bytes_ += text.size();
   artifact_bytes_ += artifact_bytes;
-  in_batch_[id] = {is_new, file.size()};
+  batch_.push_back({id, std::move(text), is_new, file.size()});
   return success();
 }
 
@@ -126,7 +130,7 @@ Result<std::string> IngestSender::upload(const std::string& id, FileCandidate& f
   upload.run_id = report_.run_id;
   upload.mime_type = mime_type_of(id);
   const auto put = put_open_file(client_, upload, file.fd.get());
-  if (!put && (is_transient(put.error().code) || put.error().code != Errc::invalid_argument)) return put.error();
+  if (!put && !may_be_of_a_document(put.error())) return put.error();
   if (put && put->result()["hash"].string_or("") == to_hex(file.hash))
     return put->result()["artifact_id"].string_or("");
   report_.failed.add(id, put ? "changed while it was read; retry when it is stable" : put.error().message);
@@ -134,26 +138,63 @@ Result<std::string> IngestSender::upload(const std::string& id, FileCandidate& f
 }
 
 Status IngestSender::send(bool wait) {
-  std::string params = "{\"corpus\":" + json::quote(target_.corpus) + ",\"documents\":[" + batch_ + "]";
-  if (wait) params += ",\"wait\":true";
-  params += fmt::format(",\"_meta\":{{\"deadline_ms\":{}}}}}", limits::deadline_ms_max);
-  ASSIGN_OR_RETURN(const Message answer, client_.call("corpus.ingest", params));
-  count(answer.result());
+  const auto answer = request(batch_, wait);
+  if (answer) {
+    count(answer->result());
+  } else if (may_be_of_a_document(answer.error())) {
+    RETURN_IF_ERROR(send_each(wait, answer.error()));
+  } else {
+    return answer.error();
+  }
   batch_.clear();
-  in_batch_.clear();
+  batch_bytes_ = 0;
   artifact_bytes_ = 0;
   return success();
 }
 
+// Sends the documents of a refused request one by one, so that the one at fault is named and the others are ingested.
+// If each of the first documents is refused for the same reason, the fault is the call's, and the refusal is returned.
+Status IngestSender::send_each(bool wait, const Error& refused) {
+  const bool first = report_.added + report_.changed + report_.unchanged == 0;
+  std::vector<std::pair<std::string, std::string>> failed;
+  for (const Queued& document : batch_) {
+    const auto answer = batch_.size() == 1 ? Result<Message>(refused) : request({&document, 1}, wait);
+    if (answer) {
+      count(answer->result());
+    } else if (may_be_of_a_document(answer.error())) {
+      failed.emplace_back(document.id, answer.error().message);
+    } else {
+      return answer.error();
+    }
+  }
+  const auto same = std::ranges::count(failed, refused.message, &std::pair<std::string, std::string>::second);
+  if (first && batch_.size() > 1 && static_cast<std::size_t>(same) == batch_.size()) return refused;
+  for (const auto& [id, why] : failed) report_.failed.add(id, why);
+  return success();
+}
+
+Result<Message> IngestSender::request(std::span<const Queued> documents, bool wait) {
+  std::string params = "{\"corpus\":" + json::quote(target_.corpus) + ",\"documents\":[";
+  for (const Queued& document : documents) {
+    if (&document != documents.data()) params += ',';
+    params += document.text;
+  }
+  params += ']';
+  if (wait) params += ",\"wait\":true";
+  params += fmt::format(",\"_meta\":{{\"deadline_ms\":{}}}}}", limits::deadline_ms_max);
+  return client_.call("corpus.ingest", params);
+}
+
 void IngestSender::count(const json::Value& result) {
   for (const json::Value document : result["documents"]) {
-    const auto& [is_new, bytes] = in_batch_[document["id"].string_or("")];
+    const auto sent = std::ranges::find(batch_, document["id"].string_or(""), &Queued::id);
+    if (sent == batch_.end()) continue;
     if (document["unchanged"].as_bool().value_or(false)) {
       ++report_.unchanged;
       continue;
     }
-    ++(is_new ? report_.added : report_.changed);
-    report_.bytes += static_cast<std::uint64_t>(bytes);
+    ++(sent->is_new ? report_.added : report_.changed);
+    report_.bytes += static_cast<std::uint64_t>(sent->bytes);
   }
   for (const json::Value error : result["errors"])
     report_.failed.add(error["id"].string_or(""), error["message"].string_or(""));
@@ -161,7 +202,7 @@ void IngestSender::count(const json::Value& result) {
 }
 
 Status IngestSender::finish(bool wait) {
-  if (!in_batch_.empty()) RETURN_IF_ERROR(send(wait));
+  if (!batch_.empty()) RETURN_IF_ERROR(send(wait));
   if (report_.run_id.empty()) return success();
   json::Writer params;
   params.begin_object().member("run_id", report_.run_id).member("outcome", "success").end_object();

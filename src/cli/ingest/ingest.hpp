@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -82,14 +83,22 @@ class IngestSender {
 
  private:
   Result<std::string> upload(const std::string& id, FileCandidate& file);
+  struct Queued {
+    std::string id;
+    std::string text;  // a JSON object
+    bool is_new = false;
+    std::int64_t bytes = 0;
+  };
   Status send(bool wait);
+  Status send_each(bool wait, const Error& refused);
+  Result<Message> request(std::span<const Queued> documents, bool wait);
   void count(const json::Value& result);
 
   Client& client_;
   IngestTarget target_;
   IngestReport& report_;
-  std::string batch_;                                                        // JSON objects with commas between them
-  std::unordered_map<std::string, std::pair<bool, std::int64_t>> in_batch_;  // id → is new, bytes
+  std::vector<Queued> batch_;
+  std::size_t batch_bytes_ = 0;      // bytes of the batch's texts
   std::int64_t artifact_bytes_ = 0;  // artifact bytes in the batch, which the daemon reads at once
 };
 

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+
+#include "base/limits.hpp"
 #include "evidence/pointer.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/child/tool_child.hpp"
@@ -41,8 +45,14 @@ void note_moved_on(Services& services, const Error& error) {
 Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, std::string_view name,
                                           std::string_view mime_type) {
   const bool plain = retrieval::looks_plain(bytes, name, mime_type);
-  return plain ? retrieval::read_document(bytes, name, mime_type)
-               : retrieval::read_document_apart(bytes, name, mime_type, call.deadline);
+  if (plain) return retrieval::read_document(bytes, name, mime_type);
+  // A document that takes too long is that document's error, not the request's, which ends with its own deadline.
+  const Deadline own = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits::document_reading_ms_max);
+  auto document = retrieval::read_document_apart(bytes, name, mime_type, std::min(own, call.deadline));
+  const bool too_long = !document && document.error().code == Errc::deadline_exceeded && own < call.deadline;
+  if (!too_long) return document;
+  return Error(Errc::too_large, fmt::format("reading {} takes over {} s; ingest it in parts", name,
+                                            limits::document_reading_ms_max / 1'000));
 }
 
 std::string mime_type_of(retrieval::Format format) {

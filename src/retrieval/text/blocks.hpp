@@ -57,7 +57,7 @@ class Headings {
 inline constexpr std::string_view under = " › ";
 
 struct Blocks {
-  std::vector<Block> list;  // in order, disjoint; together all of the text except white space
+  std::vector<Block> list;  // in order, disjoint; together all of the text except white space and pictures
   Headings headings;
   std::string title;   // empty: the format has no title
   bool turns = false;  // contains chat turns

@@ -56,6 +56,19 @@ void finish(DocumentText& document, Blocks blocks, std::string_view name) {
   document.language = language_in(document.format, document.text, blocks.turns);
 }
 
+// A text with more of these characters was decoded wrongly, or was damaged before.
+constexpr std::size_t unreadable_percent_max = 20;
+
+Status check_readable(std::string_view text) {
+  const std::size_t percent = unreadable_percent(text);
+  if (percent <= unreadable_percent_max) return success();
+  return Error(
+      Errc::invalid_argument,
+      fmt::format("{} % of its characters are unassigned or replacement characters (limit {} %): its encoding or "
+                  "its fonts are unknown; convert it to UTF-8",
+                  percent, unreadable_percent_max));
+}
+
 Result<DocumentText> read(std::string_view bytes, std::string_view name, std::string_view mime_type) {
   DocumentText document;
   if (is_pdf(bytes, name, mime_type)) {
@@ -64,12 +77,14 @@ Result<DocumentText> read(std::string_view bytes, std::string_view name, std::st
     document.as_is = false;
     document.encoding = "UTF-8";
     document.text = std::move(extracted.text);
+    RETURN_IF_ERROR(check_readable(document.text));
     finish(document, std::move(extracted.blocks), name);
     return document;
   }
   std::string charset = declared_charset(mime_type);
   if (charset.empty()) charset = declared_charset(bytes.substr(0, 1024));
   ASSIGN_OR_RETURN(Decoded decoded, decode(bytes, charset));
+  RETURN_IF_ERROR(check_readable(decoded.text));
   document.format = format_of(decoded.text, name, mime_type);
   document.encoding = std::move(decoded.encoding);
   document.as_is = decoded.as_is;
@@ -110,7 +125,10 @@ Format format_named(std::string_view name) {
 std::string_view chunker_identity() { return "chunk/1"; }
 
 bool looks_plain(std::string_view bytes, std::string_view name, std::string_view mime_type) {
-  if (is_pdf(bytes, name, mime_type) || first_invalid_utf8(bytes) != std::string_view::npos) return false;
+  if (is_pdf(bytes, name, mime_type) || first_invalid_utf8(bytes) != std::string_view::npos ||
+      has_charset_escape(bytes)) {
+    return false;
+  }
   return format_of(bytes, name, mime_type) != Format::html;
 }
 

@@ -34,6 +34,7 @@ struct DocumentText {
   bool as_is = true;     // false: extracted (HTML, PDF) or converted from another encoding
   std::string encoding;  // as detected: UTF-8, UTF-16LE, windows-1252; "UTF-8 (damaged)" if U+FFFD replaces stray bytes
   std::vector<Chunk> chunks;  // in order, disjoint, non-empty; together all of the text except white space
+                              // and the pictures of a notebook
 };
 
 // Returns whether the document is read directly (text, Markdown, code, JSON in UTF-8), without third-party parsers,
@@ -51,7 +52,8 @@ Result<DocumentText> read_document(std::string_view bytes, std::string_view name
 std::string index_text_of(Format format, std::string_view chunk);
 
 // Makes the libraries load what they read from files (the C library's character conversions and time zone, which
-// poppler uses). Call it before entering a sandbox: afterwards read_document opens no file.
+// poppler uses). Call it before entering a sandbox: afterwards read_document opens no file
+// except poppler's tables of fonts.
 void load_readers();
 
 // Returns the first sentences of a chunk, at most `bytes_max` bytes, cut between graphemes, with white space collapsed.

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
@@ -19,6 +21,17 @@ namespace muniment::retrieval {
 namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
+
+// A name that ICU knows for the superset that is in use under this name: Korean and Chinese pages declare, and
+// uchardet reports, the smaller sets.
+std::string converter_name(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const std::string_view korean : {"uhc", "cp949", "ms949", "euc-kr", "ks_c_5601-1987", "ksc5601"}) {
+    if (lower == korean) return "windows-949";
+  }
+  return lower == "gb2312" || lower == "gbk" ? "gb18030" : std::string(name);
+}
 
 Error too_large() {
   Error error(Errc::too_large, fmt::format("the document holds more than {} of text; ingest it in parts",
@@ -84,31 +97,9 @@ Result<Decoded> convert_from(const std::string& encoding, std::string_view bytes
   return Decoded{std::move(text), encoding, false};
 }
 
-std::string marked_encoding(std::string_view bytes) {
-  if (bytes.starts_with(std::string_view("\xFF\xFE\0\0", 4))) return "UTF-32LE";
-  if (bytes.starts_with(std::string_view("\0\0\xFE\xFF", 4))) return "UTF-32BE";
-  if (bytes.starts_with("\xFF\xFE")) return "UTF-16LE";
-  if (bytes.starts_with("\xFE\xFF")) return "UTF-16BE";
-  return {};
-}
-
 bool is_control_byte(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte == 0x7F || (byte < 0x20 && !(byte >= 0x08 && byte <= 0x0D) && byte != 0x1B);
-}
-
-// UTF-16 or UTF-32 without a mark: the NULs of text are at the same place of every unit.
-std::string wide_encoding(std::string_view bytes) {
-  std::size_t nulls[4] = {};
-  const std::string_view sample = bytes.substr(0, limits::encoding_sample_bytes_max);
-  for (std::size_t i = 0; i < sample.size(); ++i) nulls[i % 4] += sample[i] == '\0';
-  const std::size_t units = sample.size() / 4;
-  const auto many = [&](std::size_t at) { return nulls[at] * 10 >= units * 9; };
-  if (bytes.size() % 4 == 0 && many(2) && many(3) && nulls[0] == 0) return "UTF-32LE";
-  if (bytes.size() % 4 == 0 && many(0) && many(1) && nulls[3] == 0) return "UTF-32BE";
-  if (bytes.size() % 2 == 0 && nulls[0] + nulls[2] == 0) return "UTF-16LE";
-  if (bytes.size() % 2 == 0 && nulls[1] + nulls[3] == 0) return "UTF-16BE";
-  return {};
 }
 
 // The percentage of characters that do not occur in text: control, unassigned, private and replacement characters.
@@ -133,10 +124,10 @@ Result<Decoded> decode_marked(const std::string& encoding, std::string_view byte
 }
 
 Result<Decoded> decode_with_nulls(std::string_view bytes) {
-  const std::string encoding = wide_encoding(bytes);
+  const std::string encoding(wide_encoding(bytes));
   if (!encoding.empty() && binary_kind(bytes).empty()) {
     auto decoded = convert_from(encoding, bytes);
-    if (decoded && odd_percent(decoded->text) == 0) return decoded;
+    if (decoded && odd_percent(decoded->text) <= 1) return decoded;
     if (!decoded && decoded.error().code == Errc::too_large) return decoded;
   }
   return binary("holds NUL bytes", bytes);
@@ -165,6 +156,34 @@ std::string repaired(std::string_view bytes, std::size_t& sound, std::size_t& br
   return text;
 }
 
+// Decodes text in ASCII with the escape sequences of ISO 2022; none if it is not.
+std::optional<Decoded> decode_escaped(std::string_view bytes) {
+  const bool korean = bytes.find("\x1b$)C") != std::string_view::npos;
+  const bool half_width = bytes.find("\x1b(I") != std::string_view::npos;
+  auto decoded = convert_from(korean ? "ISO-2022-KR" : half_width ? "JIS7" : "ISO-2022-JP-2", bytes);
+  if (!decoded || odd_percent(decoded->text) > 0) return std::nullopt;
+  decoded->encoding = korean ? "ISO-2022-KR" : "ISO-2022-JP";
+  return *std::move(decoded);
+}
+
+// Decodes windows-1252 that was appended to UTF-8, or the reverse: what is valid UTF-8 remains.
+Result<std::string> mixed(std::string_view bytes) {
+  std::string high;
+  for (int byte = 0x80; byte < 0x100; ++byte) high += static_cast<char>(byte);
+  ASSIGN_OR_RETURN(const Decoded table, convert_from("windows-1252", high));
+  std::vector<std::string_view> characters;
+  for (std::size_t at = 0; at < table.text.size(); at += characters.back().size())
+    characters.push_back(std::string_view(table.text).substr(at, decode_utf8(table.text, at).size));
+  std::string text;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const CodePoint here = decode_utf8(bytes, at);
+    text += here.size > 0 ? bytes.substr(at, here.size) : characters[static_cast<unsigned char>(bytes[at]) - 0x80U];
+    at += std::max<std::size_t>(1, here.size);
+  }
+  if (text.size() > limits::document_text_bytes_max) return too_large();
+  return text;
+}
+
 std::string guessed_encoding(std::string_view bytes, std::size_t first_odd) {
   const std::size_t start = first_odd - std::min<std::size_t>(first_odd, 1024);
   const std::string_view sample = bytes.substr(start, limits::encoding_sample_bytes_max);
@@ -172,7 +191,7 @@ std::string guessed_encoding(std::string_view bytes, std::size_t first_odd) {
   std::string name;
   if (uchardet_handle_data(detector.get(), sample.data(), sample.size()) == 0) {
     uchardet_data_end(detector.get());
-    name = uchardet_get_charset(detector.get());
+    name = converter_name(uchardet_get_charset(detector.get()));
   }
   if (name == "WINDOWS-1252" || name == "ISO-8859-1" || name == "ASCII" || name == "UTF-8" || name.empty() ||
       !converter(name))
@@ -184,10 +203,13 @@ std::string guessed_encoding(std::string_view bytes, std::size_t first_odd) {
 
 Result<Decoded> decode(std::string_view bytes, std::string_view declared) {
   if (bytes.size() > 4 * limits::document_text_bytes_max + 4) return too_large();
-  if (const std::string marked = marked_encoding(bytes); !marked.empty()) return decode_marked(marked, bytes);
+  if (const std::string marked(marked_encoding(bytes)); !marked.empty()) return decode_marked(marked, bytes);
   if (bytes.find('\0') != std::string_view::npos) return decode_with_nulls(bytes);
   const std::size_t first_odd = first_invalid_utf8(bytes);
   if (bytes.size() > limits::document_text_bytes_max) return too_large();
+  if (first_odd == std::string_view::npos && has_charset_escape(bytes)) {
+    if (auto decoded = decode_escaped(bytes)) return *std::move(decoded);
+  }
   const std::string_view sample = bytes.substr(0, limits::encoding_sample_bytes_max);
   const auto controls = static_cast<std::size_t>(std::count_if(sample.begin(), sample.end(), is_control_byte));
   if (controls * 10 > sample.size()) return binary("is full of control characters", bytes);
@@ -202,8 +224,34 @@ Result<Decoded> decode(std::string_view bytes, std::string_view declared) {
     if (text.size() > limits::document_text_bytes_max) return too_large();
     return Decoded{std::move(text), "UTF-8 (damaged)", false};
   }
-  if (!declared.empty() && converter(std::string(declared))) return convert_from(std::string(declared), bytes);
-  return convert_from(guessed_encoding(bytes, first_odd), bytes);
+  if (const std::string name = converter_name(declared); !name.empty() && converter(name))
+    return convert_from(name, bytes);
+  const std::string guessed = guessed_encoding(bytes, first_odd);
+  if (guessed != "windows-1252" || sound == 0) return convert_from(guessed, bytes);
+  ASSIGN_OR_RETURN(text, mixed(bytes));
+  return Decoded{std::move(text), guessed, false};
+}
+
+bool has_charset_escape(std::string_view bytes) {
+  for (std::size_t at = bytes.find("\x1b$"); at != std::string_view::npos; at = bytes.find("\x1b$", at + 1)) {
+    const std::string_view rest = bytes.substr(at + 2, 2);
+    if (rest.starts_with('B') || rest.starts_with('@') || rest == "(D" || rest == ")C") return true;
+  }
+  return false;
+}
+
+std::size_t unreadable_percent(std::string_view text) {
+  const std::size_t sample = std::min(text.size(), limits::encoding_sample_bytes_max);
+  std::size_t unreadable = 0, total = 0;
+  for (std::size_t at = 0; at < sample;) {
+    const CodePoint here = decode_utf8(text, at);
+    at += std::max<std::size_t>(1, here.size);
+    if (u_isUWhiteSpace(static_cast<UChar32>(here.value))) continue;
+    const bool late_control = here.value >= 0x80 && here.value < 0xA0;  // no text has them; a wrong decoding does
+    unreadable += late_control || here.value == 0xFFFD || !u_isdefined(static_cast<UChar32>(here.value));
+    ++total;
+  }
+  return total == 0 ? 0 : unreadable * 100 / total;
 }
 
 }  // namespace muniment::retrieval

@@ -69,7 +69,8 @@ bool is_jsonl(std::string_view text) {
 
 Blocks json_blocks(std::string_view text) {
   Blocks blocks;
-  JsonReader reader(text, {past_mark(text), text.size()});
+  const bool notebook = text.find("\"nbformat\"") != std::string_view::npos;
+  JsonReader reader(text, {past_mark(text), text.size()}, notebook);
   if (reader.read()) {
     reader.add_blocks(blocks, 0, "$", Break::paragraph);
   } else {

@@ -99,6 +99,8 @@ bool JsonReader::read_scalar() {
   Leaf leaf;
   leaf.start = value_start_;
   leaf.key = key_;
+  leaf.picture = is_string && names_a_picture(key_);
+  containers_[in_].holds_picture |= leaf.picture;
   add_leaf(leaf);
   return true;
 }
@@ -129,8 +131,10 @@ bool JsonReader::close(char bracket) {
   in_ = done.parent;
   const bool turn = done.is_object && done.said && !done.speaker.empty();
   const bool too_long = at_ - done.start > limits::chunk_whole_bytes_max && leaves_.size() > done.first_leaf;
-  if (too_long || (!turn && done.holds_turns)) {
+  const bool picture = !done.is_object && names_a_picture(done.key);  // base64, line by line
+  if (!picture && (too_long || done.holds_picture || (!turn && done.holds_turns))) {
     containers_[in_].holds_turns |= done.holds_turns || turn;
+    containers_[in_].holds_picture |= done.holds_picture;
     ++containers_[in_].items;
     after_value_ = true;
     leaves_[done.first_leaf].start = done.start;
@@ -148,6 +152,8 @@ bool JsonReader::close(char bracket) {
   leaf.key = done.key;
   leaf.speaker = done.speaker;
   leaf.turn = leaf.ends_turn = turn;
+  leaf.picture = picture;
+  containers_[in_].holds_picture |= picture;
   add_leaf(leaf);
   return true;
 }
@@ -183,11 +189,20 @@ void JsonReader::note_member(char first, Span inside) {
   if (first == '"' && key == "title" && levels_ == 1 && title_.empty()) title_ = inside;
 }
 
+// In a notebook, outputs and attachments are members named by their media type; before version 4, by its short name.
+bool JsonReader::names_a_picture(Span key) const {
+  if (!notebook_ || key.empty()) return false;
+  const std::string_view name = piece_of(text_, key);
+  return name.starts_with("image/") || name.starts_with("audio/") || name.starts_with("video/") ||
+         name == "application/pdf" || name == "png" || name == "jpeg" || name == "svg";
+}
+
 void JsonReader::add_leaf(const Leaf& leaf) {
   after_value_ = true;
   const std::uint32_t index = containers_[in_].items++;
   const bool shares = !leaves_.empty() && leaves_.back().container == in_ &&
                       leaves_.size() > containers_[in_].first_leaf && !leaves_.back().ends_turn && !leaf.turn &&
+                      !leaf.picture && !leaves_.back().picture &&
                       at_ - leaves_.back().start <= limits::chunk_tiny_bytes_max;
   if (shares) {
     leaves_.back().shared = true;
@@ -217,13 +232,14 @@ void JsonReader::add_blocks(Blocks& blocks, std::uint32_t root, const std::strin
   }
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
     const Leaf& leaf = leaves_[i];
+    if (leaf.picture) continue;
     const std::size_t end = i + 1 < leaves_.size() ? leaves_[i + 1].start : text_.size();
     const std::string own = leaf.shared ? std::string() : label(leaf);
     const std::uint32_t heading = own.empty() ? nodes[leaf.container] : blocks.headings.add(nodes[leaf.container], own);
     if (i > 0) {
       const Leaf& last = leaves_[i - 1];
       const bool run = leaf.shared && last.shared && leaf.container == last.container;
-      before = leaf.turn || last.ends_turn ? Break::record : run ? Break::paragraph : Break::section;
+      before = leaf.turn || last.ends_turn || last.picture ? Break::record : run ? Break::paragraph : Break::section;
     }
     blocks.turns |= leaf.turn;
     blocks.list.push_back(

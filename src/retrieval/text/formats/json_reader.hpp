@@ -15,7 +15,9 @@ namespace muniment::retrieval {
 
 class JsonReader {
  public:
-  JsonReader(std::string_view text, Span span) : text_(text.substr(0, span.end)), start_(span.start), at_(span.start) {}
+  // In a notebook, pictures are no leaves.
+  JsonReader(std::string_view text, Span span, bool notebook = false)
+      : text_(text.substr(0, span.end)), start_(span.start), at_(span.start), notebook_(notebook) {}
 
   // Returns false if brackets, strings or commas are malformed, or text follows the value.
   bool read();
@@ -37,6 +39,7 @@ class JsonReader {
     bool turn = false;       // begins a chat turn
     bool ends_turn = false;  // ends one
     bool shared = false;     // by small neighbours
+    bool picture = false;    // no block
   };
 
   struct Container {
@@ -44,9 +47,10 @@ class JsonReader {
     std::uint32_t index = 0;  // in its parent
     std::uint32_t items = 0;  // so far
     bool is_object = false;
-    bool said = false;         // has a member with the content of a turn
-    bool holds_turns = false;  // keeps it open, whatever its size
-    std::size_t start = 0;     // start of its key, or its bracket
+    bool said = false;           // has a member with the content of a turn
+    bool holds_turns = false;    // keeps it open, whatever its size
+    bool holds_picture = false;  // likewise
+    std::size_t start = 0;       // start of its key, or its bracket
     std::size_t first_leaf = 0;
     Span key;
     Span speaker;  // the value of the member that names the speaker
@@ -61,6 +65,7 @@ class JsonReader {
   bool close(char bracket);
   bool skip_container();
   void note_member(char first, Span inside);
+  bool names_a_picture(Span key) const;
   void add_leaf(const Leaf& leaf);
   std::string label(const Leaf& leaf) const;
   std::string label(Span key, std::uint32_t index) const;
@@ -68,6 +73,7 @@ class JsonReader {
   std::string_view text_;
   std::size_t start_;
   std::size_t at_;
+  bool notebook_;
   std::vector<Container> containers_;  // [0] represents the parent of the text's one value
   std::uint32_t in_ = 0;               // the innermost open one
   std::size_t levels_ = 0;

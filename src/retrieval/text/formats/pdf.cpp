@@ -8,39 +8,65 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "retrieval/text/formats/right_to_left.hpp"
 
 namespace muniment::retrieval {
 namespace {
 
-void ignore_message(const std::string&, void*) {}
+thread_local bool tables_missing = false;
 
-// Runs once per process: disables messages on stderr, and tables from a folder of the machine, since the extracted text
-// must not depend on installed files.
-void prepare_poppler() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    poppler::set_debug_error_function(ignore_message, nullptr);
-    poppler::set_data_dir("/nonexistent");
-  });
+// Keeps poppler's messages off stderr; notes the one that explains why a page has no text.
+void take_message(const std::string& message, void*) {
+  tables_missing |= message.find("language pack") != std::string::npos;
 }
 
-// Appends poppler's UTF-16 text without byte order marks, control characters and lone surrogates.
-void append_utf16(std::string& out, const poppler::ustring& text) {
+// Runs once per process. Poppler's tables for Chinese, Japanese and Korean fonts are in its own folder (poppler-data).
+void prepare_poppler() {
+  static std::once_flag once;
+  std::call_once(once, [] { poppler::set_debug_error_function(take_message, nullptr); });
+}
+
+// Poppler's UTF-16 text without byte order marks, control characters and lone surrogates.
+std::u32string characters_of(const poppler::ustring& text) {
+  std::u32string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     char32_t c = text[i];
     if (c >= 0xD800 && c < 0xDC00 && i + 1 < text.size() && text[i + 1] >= 0xDC00 && text[i + 1] < 0xE000) {
       c = 0x10000 + ((c - 0xD800) << 10) + (text[++i] - char32_t{0xDC00});
     }
     const bool surrogate = c >= 0xD800 && c < 0xE000, control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
-    if (!surrogate && !control && c != 0xFEFF) append_utf8(out, c);
+    if (!surrogate && !control && c != 0xFEFF) out += c;
   }
+  return out;
+}
+
+void append_characters(std::string& out, const std::u32string& text) {
+  for (const char32_t c : text) append_utf8(out, c);
+}
+
+std::u32string text_of_page(const poppler::page& page) {
+  std::u32string text = characters_of(page.text(poppler::rectf(), poppler::page::non_raw_non_physical_layout));
+  if (text.find(char32_t{0x202B}) == std::u32string::npos) return text;
+  remove_embedding(text);
+  if (std::none_of(text.begin(), text.end(), is_arabic_letter)) return text;
+  Ligatures ligatures;
+  for (const poppler::text_box& box : page.text_list()) {
+    const poppler::ustring letters = box.text();
+    std::vector<DrawnCharacter> drawn;
+    for (std::size_t i = 0; i < letters.size(); ++i) drawn.push_back({letters[i], box.char_bbox(i).width()});
+    ligatures.add_word(drawn);
+  }
+  ligatures.restore(text);
+  return text;
 }
 
 Error too_large(std::string what, std::int64_t limit) {
@@ -59,7 +85,7 @@ Result<ExtractedText> read_pages(const poppler::document& document) {
     if (!page) continue;
     if (!out.text.empty()) out.text += "\n\n";
     const std::size_t start = out.text.size();
-    append_utf16(out.text, page->text(poppler::rectf(), poppler::page::non_raw_non_physical_layout));
+    append_characters(out.text, text_of_page(*page));
     if (out.text.size() > limits::document_text_bytes_max) {
       return too_large(human_size(limits::document_text_bytes_max) + " of text",
                        static_cast<std::int64_t>(limits::document_text_bytes_max));
@@ -67,10 +93,13 @@ Result<ExtractedText> read_pages(const poppler::document& document) {
     const std::uint32_t heading = out.blocks.headings.add(0, fmt::format("page {}", number + 1));
     add_paragraphs(out.blocks.list, out.text, {start, out.text.size()}, heading, Break::record);
   }
+  if (out.blocks.list.empty() && tables_missing)
+    return Error(Errc::invalid_argument,
+                 "the PDF's fonts need tables that are not installed; install poppler-data and ingest it again");
   if (out.blocks.list.empty())
     return Error(Errc::invalid_argument,
                  "the PDF holds no text: its pages may be images; apply text recognition and ingest the result");
-  append_utf16(out.blocks.title, document.get_title());
+  append_characters(out.blocks.title, characters_of(document.get_title()));
   return out;
 }
 
@@ -81,6 +110,7 @@ Result<ExtractedText> extract_pdf(std::string_view bytes) {
     return too_large(human_size(limits::document_pdf_bytes_max),
                      static_cast<std::int64_t>(limits::document_pdf_bytes_max));
   prepare_poppler();
+  tables_missing = false;
   try {
     const std::unique_ptr<poppler::document> document(
         poppler::document::load_from_raw_data(bytes.data(), static_cast<int>(bytes.size())));
