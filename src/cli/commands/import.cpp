@@ -70,8 +70,7 @@ const ImportFormat& format_named(std::string_view name) {
                        [&](const ImportFormat& known) { return known.name == name; });
 }
 
-// The one that was named, or what the file looks like. A folder is none, and is not walked: what is in it may be of
-// several.
+// The one that was named, or what the file looks like. A folder of another format than sessions is not walked.
 Result<const ImportFormat*> format_of(const std::string& path, const std::string& wanted) {
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown))
@@ -287,13 +286,20 @@ class Importer {
 
   // A session is followed line by line.
   Status import_session(const std::string& path) {
-    return crew_.add(0, [this, path](Client& client) -> ImportCrew::Report {
-      auto done = import_claude_code(client, path, bar(path));
+    // The first reading is in the order of the files: a line that several have is the first one's.
+    ASSIGN_OR_RETURN(ClaudeCodeSession opened, ClaudeCodeSession::open(path, &identities_));
+    const auto session = std::make_shared<ClaudeCodeSession>(std::move(opened));
+    return crew_.add(0, [this, path, session](Client& client) -> ImportCrew::Report {
+      auto done = import_claude_code(client, path, *session, bar(path));
       return [this, path, done = std::move(done)]() -> Status {
         if (!done) return judge(path, 0, done.error());
         if (done->unreadable > 0) {
           fmt::print(stderr, "muniment: {}: {} lines are no JSON; they are kept as x.claude_code.unreadable\n",
                      escape_for_terminal(path), grouped(done->unreadable));
+        }
+        if (done->repaired > 0) {
+          fmt::print(stderr, "muniment: {}: characters of {} records are replaced by U+FFFD; the bytes are kept as artifacts\n",
+                     escape_for_terminal(path), grouped(done->repaired));
         }
         say_tree(path, *done);
         return success();
@@ -333,6 +339,7 @@ class Importer {
   Progress progress_;
   std::uint64_t done_ = 0;
   std::size_t failed_ = 0;
+  LineIdentities identities_;
   ImportCrew crew_;  // last: its threads use what stands above
 };
 
@@ -402,7 +409,15 @@ class Forecast {
   std::size_t failed_ = 0;
 };
 
-Status import_files(Session& session, const ImportOptions& options) {
+// The files in folders, and sessions instead of the files of their subagents.
+std::vector<std::string> files_of(const ImportOptions& options) {
+  const bool may_be_sessions = options.format.empty() || options.format == claude_code_format;
+  return may_be_sessions ? session_files(options.files) : options.files;
+}
+
+Status import_files(Session& session, const ImportOptions& given) {
+  ImportOptions options = given;
+  options.files = files_of(given);
   if (options.dry_run) return Forecast(session, options).run();
   RETURN_IF_ERROR(session.client());  // which starts a daemon where none runs
   ASSIGN_OR_RETURN(const Config configuration, session.config());

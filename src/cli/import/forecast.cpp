@@ -12,7 +12,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/bundle/import.hpp"
-#include "cli/import/claude_code/claude_code_lines.hpp"
+#include "cli/import/claude_code/claude_code_session.hpp"
 #include "cli/import/formats/log.hpp"
 #include "cli/import/formats/swe_agent.hpp"
 #include "cli/import/guess.hpp"
@@ -35,6 +35,7 @@ ForecastRun run_of(const ImportedRun& head, const SourceFile& source) {
 
 void count(ForecastRun& run, const ImportedEvent& event) {
   ++run.events[event.type];
+  if (!event.blobs.empty()) run.events["artifact.stored"] += event.blobs.size();
   if (event.body.size() > limits::event_body_bytes_max) ++run.long_events;
 }
 
@@ -66,7 +67,8 @@ class ForecastTree {
  private:
   void start(const RunAction& action) {
     const ImportedRun head{.agent = name_or(action.agent, "subagent"), .goal = action.goal};
-    if (!runs_.emplace(action.child, run_of(head, {name_ + "." + action.child, sha256_, {}})).second) return;
+    const std::string& sha256 = action.sha256.empty() ? sha256_ : action.sha256;
+    if (!runs_.emplace(action.child, run_of(head, {name_ + "." + action.child, sha256, {}})).second) return;
     order_.push_back(action.child);
     ForecastRun& parent = runs_.at(action.parent);
     ++parent.events["child.started"];
@@ -155,25 +157,14 @@ Status forecast_records(const std::string& path, TranslateRecord translate, cons
 }
 
 Status forecast_session(const std::string& path, const ForecastReader& reader) {
-  RETURN_IF_ERROR(refuse_other_format(path, claude_code_format));
-  ASSIGN_OR_RETURN(const std::string sha256, sha256_of_file(path));
-  ASSIGN_OR_RETURN(RecordReader records, RecordReader::open_lines(path));
-  ForecastTree tree({.agent = "claude-code"}, stem(path), sha256);
-  ClaudeCodeLines lines;
-  std::vector<RunAction> actions;
-  for (std::uint64_t last = 0;;) {
-    const auto record = records.next();
-    if (!record && record.error().code != Errc::too_large) return record.error();
-    if (record && !*record) break;
-    if (record)
-      lines.take((*record)->text, last = (*record)->line, actions);
-    else
-      lines.skip(last + 1, record.error().message, actions);
+  ASSIGN_OR_RETURN(ClaudeCodeSession session, ClaudeCodeSession::open(path, nullptr));
+  ForecastTree tree(session.head(), stem(path), session.sha256());
+  const auto carry_out = [&](std::vector<RunAction>& actions) {
     tree.carry_out(actions);
-  }
-  lines.finish(actions);
-  tree.carry_out(actions);
-  tree.tell(unknown_end, lines.facts().goal, reader);
+    return success();
+  };
+  RETURN_IF_ERROR(session.each(carry_out, {}));
+  tree.tell(unknown_end, session.head().goal, reader);
   return success();
 }
 

@@ -36,6 +36,7 @@ class ImportRecorder : public ImportSink {
 
  private:
   Result<std::string> event_json(std::size_t place, const ImportedEvent& event);
+  Result<std::string> body_with_blobs(const ImportedEvent& event, const std::string& body);
   Status send(const std::string& events, std::size_t count);
 
   Client& client_;

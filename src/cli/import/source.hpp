@@ -17,6 +17,12 @@ struct ImportedArtifact {
   std::int64_t size_bytes = 0;
 };
 
+// Bytes that an event keeps as an artifact.
+struct ImportedBlob {
+  std::string mime_type;
+  std::string bytes;
+};
+
 struct ImportedEvent {
   std::string kind;  // with its place, it makes the event's id: "answer", "observation"
   std::string type;
@@ -24,6 +30,8 @@ struct ImportedEvent {
   std::string
       body;  // JSON on one line; of any size where the sink is a recorder, which keeps what is large as artifacts
   std::string occurred_at = {};  // RFC 3339; empty: the source does not say
+  // References to them become the last parts of the body's content, or the member "original" of a body without content.
+  std::vector<ImportedBlob> blobs = {};
 };
 
 // What is to be done next, in this order, for a source that is several runs.
@@ -35,7 +43,8 @@ struct RunAction {
   std::string parent = {};   // start_child: the key of the run that starts it; empty, the source's own
   std::string agent = {};    // start_child: what the child is called
   std::string goal = {};     // start_child
-  std::string call_id = {};  // start_child: the parent's call that started it, where it is known
+  std::string call_id = {};  // start_child: the parent's call that started it, where it is known; event: of tool.returned
+  std::string sha256 = {};   // start_child: of the file that has its lines; empty: the source's own
   std::string outcome = {};  // end_child: success, failure, unknown
   std::string summary = {};  // end_child; empty: none
 };

@@ -46,10 +46,6 @@ Result<Delivery> delivery_of_hook(const json::Value& hook, const HookPlace& plac
 // Can its answer stop what the agent is about to do?
 bool asks_leave(const json::Value& hook);
 
-// JSON that strict JSON refuses for its characters only: bytes that are not UTF-8, \u0000 and lone surrogates become
-// U+FFFD.
-std::string with_readable_characters(std::string_view json);
-
 // A delivery as a spooled file holds it, and back. `late` marks the events as sent afterwards.
 std::string delivery_json(const Delivery& delivery, bool late);
 Result<Delivery> delivery_of_json(const json::Value& json);

@@ -1,6 +1,4 @@
-// A session file of Claude Code as a run, its subagents as child runs (claude_code_lines.hpp says what its lines
-// mean). Read twice: for the hash that names the run, and line by line; memory does not grow with the file but for
-// the ids of calls.
+// A session of Claude Code as a run, its subagents as child runs (claude_code_lines.hpp says what its lines mean).
 #pragma once
 
 #include <functional>
@@ -9,6 +7,7 @@
 
 #include "base/result.hpp"
 #include "cli/connect/client.hpp"
+#include "cli/import/claude_code/claude_code_session.hpp"
 #include "cli/import/tree.hpp"
 
 namespace muniment::cli {
@@ -20,10 +19,11 @@ struct ImportedSession {
   std::uint64_t artifacts = 0;
   std::vector<ImportedChild> children;
   std::size_t unreadable = 0;  // lines that are kept as they are, or not at all where they are too long
+  std::size_t repaired = 0;    // records with characters that were replaced
 };
 
 // `progress` is told the bytes read, and those there are. Errors: the daemon's, and those of reading the file.
-Result<ImportedSession> import_claude_code(Client& client, const std::string& path,
+Result<ImportedSession> import_claude_code(Client& client, const std::string& path, ClaudeCodeSession& session,
                                            const std::function<void(std::int64_t, std::int64_t)>& progress);
 
 }  // namespace muniment::cli

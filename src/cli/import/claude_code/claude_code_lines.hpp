@@ -2,8 +2,9 @@
 //
 // Nothing is read or sent here, so that an import and a live recording share the translation: feed the lines in
 // order, and do what comes back. State is kept between lines, because a message of the model comes on several,
-// a tool's answer on a later one, and subagents in between (sidechains). Its memory grows with the number of
-// tool calls and of sidechain lines, some hundred bytes each, and not with what they say.
+// a tool's answer on a later one, and subagents in between (sidechains). A line's uuid and a message's id are
+// identities: a line or a block that is repeated is no further turn, call or usage. Memory grows with the number of
+// lines and calls, some hundred bytes each, and not with their texts.
 //
 // Ids are made of line numbers (ImportedEvent::kind, "17/answer"): the same file gives the same events.
 #pragma once
@@ -31,9 +32,12 @@ struct SessionFacts {
   bool answered = false;  // the newest message of the model ended its turn
 };
 
+class SessionScan;
+
 class ClaudeCodeLines {
  public:
-  ClaudeCodeLines();
+  // `scan`: of the same lines, or null where they cannot be read ahead; it lives as long as this.
+  explicit ClaudeCodeLines(const SessionScan* scan = nullptr);
   ~ClaudeCodeLines();
   ClaudeCodeLines(ClaudeCodeLines&&) noexcept;
   ClaudeCodeLines& operator=(ClaudeCodeLines&&) noexcept;

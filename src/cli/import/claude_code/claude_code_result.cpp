@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/crypto/base64.hpp"
 #include "base/text.hpp"
 #include "cli/import/events.hpp"
 
@@ -63,6 +64,50 @@ std::string first_text(const json::Value& content) {
     if (const auto text = block["text"].as_string()) return *text;
   }
   return {};
+}
+
+// Tokens that came from the cache are tokens read.
+std::string usage_json(const json::Value& usage) {
+  const auto count = [&](std::string_view name) -> std::optional<std::int64_t> {
+    const auto tokens = usage[name].as_int();
+    return tokens && *tokens >= 0 && *tokens <= 1'000'000'000'000 ? tokens : std::nullopt;
+  };
+  const auto input = count("input_tokens"), output = count("output_tokens");
+  if (!input || !output) return {};
+  const auto cached = count("cache_read_input_tokens"), written = count("cache_creation_input_tokens");
+  json::Writer writer;
+  writer.begin_object()
+      .member("input_tokens", *input + cached.value_or(0) + written.value_or(0))
+      .member("output_tokens", *output);
+  if (cached) writer.member("cached_input_tokens", *cached);
+  if (written) writer.member("cache_write_tokens", *written);
+  return std::move(writer.end_object()).text();
+}
+
+std::optional<ImportedBlob> blob_of(const json::Value& block) {
+  const json::Value source = block["source"];
+  if (source["type"].string_or("") != "base64") return std::nullopt;
+  const auto data = source["data"].as_string();
+  auto bytes = data ? from_base64(*data) : std::nullopt;
+  if (!bytes || bytes->empty()) return std::nullopt;
+  return ImportedBlob{name_or(source["media_type"].string_or(""), "application/octet-stream"), std::move(*bytes)};
+}
+
+std::string without_data(const json::Value& block) {
+  json::Writer out;
+  out.begin_object();
+  for (const json::Value member : block) {
+    if (member.key() != "source") {
+      write_value(out.key(member.key()), member);
+      continue;
+    }
+    out.key("source").begin_object();
+    for (const json::Value part : member) {
+      if (part.key() != "data") write_value(out.key(part.key()), part);
+    }
+    out.end_object();
+  }
+  return std::move(out.end_object()).text();
 }
 
 void write_result_parts(json::Writer& body, const json::Value& content, std::vector<std::string>& others) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json/json.hpp"
+#include "cli/import/source.hpp"
 
 namespace muniment::cli {
 
@@ -22,6 +23,14 @@ ToolResult judge_result(const json::Value& line, const json::Value& block);
 
 // The text of a message, or of its first block that is one.
 std::string first_text(const json::Value& content);
+
+// The bytes of a picture or a document that a block holds in base64; nullopt for any other block.
+std::optional<ImportedBlob> blob_of(const json::Value& block);
+// Such a block as JSON, without its bytes.
+std::string without_data(const json::Value& block);
+
+// The usage of a call as JSON, from that of a message; empty where it has none.
+std::string usage_json(const json::Value& usage);
 
 // The texts in `content` as parts; the JSON of what is none is added to `others`.
 void write_result_parts(json::Writer& body, const json::Value& content, std::vector<std::string>& others);
