@@ -24,6 +24,7 @@
 #include "cli/import/formats/tau_bench.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/otlp/otlp.hpp"
+#include "cli/import/readable.hpp"
 #include "cli/import/record.hpp"
 #include "cli/import/records.hpp"
 
@@ -114,7 +115,8 @@ class Importer {
     bool added = false;
     std::uint64_t events = 0;
     std::uint64_t artifacts = 0;
-    std::string parent = {};  // of a child run
+    std::string parent = {};     // of a child run
+    std::uint64_t repaired = 0;  // records with characters that were replaced
   };
 
   static std::uint64_t file_size(const std::string& path) {
@@ -177,7 +179,8 @@ class Importer {
       if (error.code == Errc::invalid_argument) error.message += first_record_looks_like(text);
       return error;
     }
-    return Imported{recorder.run_id(), recorder.events() > 0, recorder.events(), recorder.artifacts()};
+    return Imported{recorder.run_id(),  recorder.events() > 0, recorder.events(), recorder.artifacts(), {},
+                    recorder.repaired()};
   }
 
   // One record after the other: one that is no good is named, and the others are imported all the same.
@@ -204,7 +207,7 @@ class Importer {
     std::string name = fmt::format("{}-{}", stem_of(path), record.number);
     auto work = [this, path, &format, name = std::move(name), line = record.line,
                  text = std::string(record.text)](Client& client) -> ImportCrew::Report {
-      auto imported = import_record(client, name, text, format);
+      auto imported = import_record(client, name, text, line, format);
       return [this, path, line, imported = std::move(imported)]() -> Status {
         if (!imported) return judge(path, line, imported.error());
         say(path, *imported, line);
@@ -215,18 +218,14 @@ class Importer {
   }
 
   static Result<Imported> import_record(Client& client, const std::string& name, std::string_view text,
-                                        const ImportFormat& format) {
-    ASSIGN_OR_RETURN(const json::Document document, json::parse(text));
-    auto run = format.translate(document.root());
-    if (!run) {
-      run.error().message += looks_like(document.root());
-      return std::move(run).error();
-    }
+                                        std::uint64_t line, const ImportFormat& format) {
+    ASSIGN_OR_RETURN(const ImportedRun run,
+                     translate_record(text, format.name, static_cast<std::int64_t>(line), format.translate));
     const SourceFile source{name, to_hex(sha256(text)), text};
     ImportRecorder recorder(client, imported_run_id(source), source.sha256);
-    const auto added = record_run(recorder, *run, source, format.name);
+    const auto added = record_run(recorder, run, source, format.name);
     if (!added) return recorder.broke_off(added.error());
-    return Imported{recorder.run_id(), *added, recorder.events(), recorder.artifacts()};
+    return Imported{recorder.run_id(), *added, recorder.events(), recorder.artifacts(), {}, recorder.repaired()};
   }
 
   Status import_export(const std::string& path) {
@@ -297,10 +296,6 @@ class Importer {
           fmt::print(stderr, "muniment: {}: {} lines are no JSON; they are kept as x.claude_code.unreadable\n",
                      escape_for_terminal(path), grouped(done->unreadable));
         }
-        if (done->repaired > 0) {
-          fmt::print(stderr, "muniment: {}: characters of {} records are replaced by U+FFFD; the bytes are kept as artifacts\n",
-                     escape_for_terminal(path), grouped(done->repaired));
-        }
         say_tree(path, *done);
         return success();
       };
@@ -310,12 +305,19 @@ class Importer {
   // A run, and the child runs that came with it.
   template <typename Tree>
   void say_tree(const std::string& path, const Tree& tree) {
-    say(path, {tree.run_id, tree.added, tree.events, tree.artifacts}, 0);
+    say(path, {tree.run_id, tree.added, tree.events, tree.artifacts, {}, tree.repaired}, 0);
     for (const ImportedChild& child : tree.children)
       say(path, {child.run_id, child.added, child.events, child.artifacts, child.parent}, 0);
   }
 
   void say(const std::string& path, const Imported& run, std::uint64_t line) {
+    if (run.repaired > 0) {
+      fmt::print(
+          stderr,
+          "muniment: {}: {} records have characters that JSON does not allow; U+FFFD replaces them, and an artifact "
+          "keeps the bytes\n",
+          escape_for_terminal(path), grouped(run.repaired));
+    }
     if (session_.options.json) {
       json::Writer writer;
       writer.begin_object().member("file", path).member("run_id", run.run_id).member("added", run.added);

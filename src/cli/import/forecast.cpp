@@ -17,6 +17,7 @@
 #include "cli/import/formats/swe_agent.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/otlp/otlp_trace.hpp"
+#include "cli/import/readable.hpp"
 #include "cli/import/records.hpp"
 
 namespace muniment::cli {
@@ -123,19 +124,20 @@ Status forecast_whole(const std::string& path, const ForecastReader& reader) {
   return success();
 }
 
-Result<ForecastRun> forecast_record(const std::string& path, const TraceRecord& record, TranslateRecord translate) {
-  ASSIGN_OR_RETURN(const json::Document document, json::parse(record.text));
-  const auto translated = translate(document.root());
-  if (!translated) return Error(Errc::invalid_argument, translated.error().message + looks_like(document.root()));
+Result<ForecastRun> forecast_record(const std::string& path, std::string_view format, const TraceRecord& record,
+                                    TranslateRecord translate) {
+  ASSIGN_OR_RETURN(const ImportedRun translated,
+                   translate_record(record.text, format, static_cast<std::int64_t>(record.line), translate));
   ForecastRun run =
-      run_of(*translated, {fmt::format("{}-{}", stem(path), record.number), to_hex(sha256(record.text)), record.text});
+      run_of(translated, {fmt::format("{}-{}", stem(path), record.number), to_hex(sha256(record.text)), record.text});
   run.line = record.line;
-  for (const ImportedEvent& event : translated->events) count(run, event);
-  if (!translated->submission.empty()) ++run.events["artifact.stored"];
+  for (const ImportedEvent& event : translated.events) count(run, event);
+  if (!translated.submission.empty()) ++run.events["artifact.stored"];
   return run;
 }
 
-Status forecast_records(const std::string& path, TranslateRecord translate, const ForecastReader& reader) {
+Status forecast_records(const std::string& path, std::string_view format, TranslateRecord translate,
+                        const ForecastReader& reader) {
   ASSIGN_OR_RETURN(RecordReader records, RecordReader::open(path));
   bool any = false;
   while (records.goes_on()) {
@@ -146,7 +148,7 @@ Status forecast_records(const std::string& path, TranslateRecord translate, cons
       continue;
     }
     if (!*record) break;
-    const auto run = forecast_record(path, **record, translate);
+    const auto run = forecast_record(path, format, **record, translate);
     if (run)
       reader.tell(*run);
     else
@@ -224,7 +226,7 @@ Status forecast_log(const std::string& path, const ForecastReader& reader) {
 
 Status forecast_import(const std::string& path, std::string_view format, TranslateRecord translate,
                        const ForecastReader& reader) {
-  if (translate != nullptr) return forecast_records(path, translate, reader);
+  if (translate != nullptr) return forecast_records(path, format, translate, reader);
   if (format == claude_code_format) return forecast_session(path, reader);
   if (format == log_format) return forecast_log(path, reader);
   if (format == otlp_format) return forecast_traces(path, reader);

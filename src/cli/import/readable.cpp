@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/utf8.hpp"
+#include "cli/import/guess.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -174,9 +175,12 @@ void read_line_records(std::string_view line, const std::function<void(const Lin
   if (line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
   std::string why, unused;
   const std::string_view inner = without_blanks(line);
-  if (take_whole(inner.empty() ? line : inner, [](const json::Value&) { return true; }, take, why)) return;
+  if (take_whole(
+          inner.empty() ? line : inner, [](const json::Value&) { return true; }, take, why))
+    return;
   std::size_t remains = 0, searched = 0;
-  for (std::size_t at = line.find("{\""); at != std::string_view::npos && searched <= searched_lines_max * line.size();) {
+  for (std::size_t at = line.find("{\"");
+       at != std::string_view::npos && searched <= searched_lines_max * line.size();) {
     const std::size_t end = object_end(line, at);
     searched += (end == std::string_view::npos ? line.size() : end) - at;
     std::size_t next = at + 1;
@@ -191,6 +195,22 @@ void read_line_records(std::string_view line, const std::function<void(const Lin
   }
   if (remains == 0) return take({json::Value(), line, 0, why});
   take_remains(line.substr(remains), why, take);
+}
+
+Result<ImportedRun> translate_record(std::string_view text, std::string_view format, std::int64_t line,
+                                     Result<ImportedRun> (*translate)(const json::Value& record)) {
+  auto document = json::parse(text);
+  ReadableText repaired;
+  if (!document) {
+    repaired = with_readable_characters(text);
+    auto readable = json::parse(std::string_view(repaired.text));
+    if (!readable) return document.error();
+    document = std::move(readable);
+  }
+  auto run = translate(document->root());
+  if (!run) return Error(run.error().code, run.error().message + looks_like(document->root()));
+  if (repaired.replaced > 0) run->events.push_back(repaired_event("repaired", format, line, repaired.replaced, text));
+  return run;
 }
 
 ImportedEvent repaired_event(std::string kind, std::string_view format, std::int64_t line, std::uint64_t replaced,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/json/json.hpp"
-#include "cli/import/source.hpp"
+#include "cli/import/events.hpp"
 
 namespace muniment::cli {
 
@@ -37,6 +37,11 @@ struct LineRecord {
 // The records of one line in their order: one, as a rule; several, with remains between them, on a line that was
 // spliced together by writers that overtook each other. Values are valid during the call of `take`.
 void read_line_records(std::string_view line, const std::function<void(const LineRecord&)>& take);
+
+// A record of a file as a run; characters that strict JSON refuses are replaced, and an event says it. Errors:
+// invalid_argument for what is no JSON even so, and those of `translate`.
+Result<ImportedRun> translate_record(std::string_view text, std::string_view format, std::int64_t line,
+                                     Result<ImportedRun> (*translate)(const json::Value& record));
 
 // An event that says how many characters of a record were replaced, and keeps its bytes as an artifact.
 ImportedEvent repaired_event(std::string kind, std::string_view format, std::int64_t line, std::uint64_t replaced,

@@ -45,6 +45,7 @@ Status ImportRecorder::append(std::size_t place, const std::vector<ImportedEvent
   std::string list;
   std::size_t count = 0;
   for (const ImportedEvent& event : events) {
+    if (event.type.starts_with("x.") && event.type.ends_with(".repaired")) ++repaired_;
     ASSIGN_OR_RETURN(const std::string text, event_json(place, event));
     if (count == limits::events_per_request_max || list.size() + text.size() + 1 > bytes_max) {
       RETURN_IF_ERROR(send(list, count));

@@ -33,6 +33,7 @@ class ImportRecorder : public ImportSink {
     return events_;
   }  // in the log, up to its end; of a run that has not ended, those that were sent
   std::uint64_t artifacts() const { return artifacts_; }
+  std::uint64_t repaired() const { return repaired_; }  // records with characters that were replaced
 
  private:
   Result<std::string> event_json(std::size_t place, const ImportedEvent& event);
@@ -45,6 +46,7 @@ class ImportRecorder : public ImportSink {
   bool started_ = false;  // by this import, and not ended
   std::uint64_t events_ = 0;
   std::uint64_t artifacts_ = 0;
+  std::uint64_t repaired_ = 0;
 };
 
 // A whole translated run. False: it was there already, and nothing was done.

@@ -43,7 +43,8 @@ struct RunAction {
   std::string parent = {};   // start_child: the key of the run that starts it; empty, the source's own
   std::string agent = {};    // start_child: what the child is called
   std::string goal = {};     // start_child
-  std::string call_id = {};  // start_child: the parent's call that started it, where it is known; event: of tool.returned
+  std::string call_id =
+      {};  // start_child: the parent's call that started it, where it is known; event: of tool.returned
   std::string sha256 = {};   // start_child: of the file that has its lines; empty: the source's own
   std::string outcome = {};  // end_child: success, failure, unknown
   std::string summary = {};  // end_child; empty: none

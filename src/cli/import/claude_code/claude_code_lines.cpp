@@ -106,11 +106,13 @@ class ClaudeCodeLines::State {
     const std::string uuid = line.value["uuid"].string_or("");
     if (uuid.empty()) return false;
     const json::Value message = line.value["message"];
-    const Seen here{line.number, short_hash(std::string(message.source()) + std::string(line.value["toolUseResult"].source()))};
+    const Seen here{line.number,
+                    short_hash(std::string(message.source()) + std::string(line.value["toolUseResult"].source()))};
     const auto [known, is_new] = seen_.try_emplace(short_hash(uuid), here);
     if (is_new) return false;
     const bool is_equal = known->second.content == here.content;
-    if (!is_equal && line.value["type"].string_or("") == "assistant" && message["id"].is(json::Kind::string)) return false;
+    if (!is_equal && line.value["type"].string_or("") == "assistant" && message["id"].is(json::Kind::string))
+      return false;
     thread.add_repeated(line, "line " + line_text(known->second.number), is_equal);
     return true;
   }
@@ -181,7 +183,8 @@ class ClaudeCodeLines::State {
       action.call_id = call->call_id;
       calls_.erase(call);
     }
-    children_.push_back({std::move(key), action.call_id, std::make_unique<ClaudeCodeThread>(action.child, out_, scan_), true});
+    children_.push_back(
+        {std::move(key), action.call_id, std::make_unique<ClaudeCodeThread>(action.child, out_, scan_), true});
     out_->push_back(std::move(action));
     return children_.back();
   }

@@ -1,4 +1,4 @@
-// What a line of a Claude Code session says about a tool's answer: how it went, and its text.
+// Parts of lines of Claude Code sessions: results, contents, usage and plans.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,15 @@ std::string first_text(const json::Value& content);
 std::optional<ImportedBlob> blob_of(const json::Value& block);
 // Such a block as JSON, without its bytes.
 std::string without_data(const json::Value& block);
+
+// Texts become parts and pictures artifacts; the JSON of anything else but tools' results is added to `others`.
+void take_content(const json::Value& content, std::vector<std::string>& parts, std::vector<std::string>& others,
+                  std::vector<ImportedBlob>& blobs);
+
+// The type of a line as the name of an event's type may hold it: x.claude_code.<type>.
+std::string raw_type(const json::Value& line);
+// The todos of a TodoWrite call as the body of plan.updated.
+std::string plan_json(const json::Value& todos);
 
 // The usage of a call as JSON, from that of a message; empty where it has none.
 std::string usage_json(const json::Value& usage);

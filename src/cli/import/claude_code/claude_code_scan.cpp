@@ -18,7 +18,8 @@ constexpr std::uint64_t count_mask = (std::uint64_t{1} << count_bits) - 1;
 
 std::vector<std::uint64_t> identities_of(const json::Value& line) {
   std::vector<std::uint64_t> identities;
-  if (const std::string uuid = line["uuid"].string_or(""); !uuid.empty()) identities.push_back(short_hash("line " + uuid));
+  if (const std::string uuid = line["uuid"].string_or(""); !uuid.empty())
+    identities.push_back(short_hash("line " + uuid));
   const json::Value message = line["message"];
   if (line["type"].string_or("") == "assistant") {
     if (const std::string id = message["id"].string_or(""); !id.empty())
@@ -68,7 +69,8 @@ void SessionScan::take(const json::Value& line) {
   const std::string id = message["id"].string_or("");
   if (id.empty()) return;
   MessageTotals& totals = totals_[id];
-  if (std::string reason = message["stop_reason"].string_or(""); !reason.empty()) totals.stop_reason = std::move(reason);
+  if (std::string reason = message["stop_reason"].string_or(""); !reason.empty())
+    totals.stop_reason = std::move(reason);
   std::string usage = usage_json(message["usage"]);
   const std::int64_t output = message["usage"]["output_tokens"].as_int().value_or(-1);
   if (usage.empty() || output < totals.output_tokens) return;

@@ -16,7 +16,7 @@ namespace muniment::cli {
 std::uint64_t short_hash(std::string_view text);
 
 // A line's number; from line_piece_of on, one of several records in the same line.
-std::string line_text(std::uint64_t number);   // "17", or "17.1"
+std::string line_text(std::uint64_t number);    // "17", or "17.1"
 std::int64_t line_count(std::uint64_t number);  // 17
 std::uint64_t line_piece_of(std::uint64_t number, std::uint64_t piece);
 
@@ -25,7 +25,9 @@ class LineIdentities {
  public:
   std::uint32_t add_file() { return ++files_; }
   // False: a file that was added before has it.
-  bool claim(std::uint64_t identity, std::uint32_t file) { return owners_.try_emplace(identity, file).first->second == file; }
+  bool claim(std::uint64_t identity, std::uint32_t file) {
+    return owners_.try_emplace(identity, file).first->second == file;
+  }
 
  private:
   std::uint32_t files_ = 0;

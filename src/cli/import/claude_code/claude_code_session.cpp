@@ -21,8 +21,9 @@ constexpr std::string_view subagent_prefix = "agent-";
 constexpr std::size_t agent_about_bytes_max = 64 * 1024;
 
 // `take` gets the text and the number of each line, or the error of one that is too long.
-Status each_line(const std::string& path,
-                 const std::function<Status(const Result<std::optional<TraceRecord>>&, std::uint64_t, RecordReader&)>& take) {
+Status each_line(
+    const std::string& path,
+    const std::function<Status(const Result<std::optional<TraceRecord>>&, std::uint64_t, RecordReader&)>& take) {
   ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open_lines(path));
   for (std::uint64_t last = 0;;) {
     const auto record = reader.next();
@@ -131,7 +132,8 @@ Status ClaudeCodeSession::find_subagents(LineIdentities* identities) {
     File& file = subagents_[stem.substr(subagent_prefix.size())];
     file.path = name;
     RETURN_IF_ERROR(scan_file(file, identities));
-    const auto about = read_named((fs::path(name).parent_path() / (stem + ".meta.json")).string(), agent_about_bytes_max);
+    const auto about =
+        read_named((fs::path(name).parent_path() / (stem + ".meta.json")).string(), agent_about_bytes_max);
     if (!about) continue;
     const auto document = json::parse(std::string_view(*about));
     if (document) file.agent = document->root()["agentType"].string_or("");

@@ -16,7 +16,8 @@
 
 namespace muniment::cli {
 
-// The session files among `paths`: of a folder, those in it; of a subagent's file, its session's. Each stands there once.
+// The session files among `paths`: of a folder, those in it; of a subagent's file, its session's. Each stands there
+// once.
 std::vector<std::string> session_files(const std::vector<std::string>& paths);
 
 class ClaudeCodeSession {

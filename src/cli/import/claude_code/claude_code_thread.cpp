@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t source_id_bytes_max = 240;
 constexpr std::size_t source_path_bytes_max = 4'096;
-constexpr std::size_t raw_type_bytes_max = 40;
 constexpr std::string_view synthetic_model = "<synthetic>";
 // Members that nearly every line repeats.
 constexpr std::string_view repeated_members[] = {"cwd",     "gitBranch", "sessionId",     "userType",
@@ -34,30 +33,6 @@ std::string part_json(std::string_view type, std::string_view text) {
   json::Writer writer;
   write_part(writer, type, text);
   return std::move(writer).text();
-}
-
-// A type as the name of an event's type may hold it.
-std::string raw_type(const json::Value& value) {
-  std::string name;
-  for (const char c : value["type"].string_or("").substr(0, raw_type_bytes_max)) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    name.push_back(letter ? static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) : '_');
-  }
-  return "x.claude_code." + (name.empty() ? "untyped" : name);
-}
-
-std::string plan_json(const json::Value& todos) {
-  json::Writer body;
-  body.begin_object().key("items").begin_array();
-  std::size_t index = 0;
-  for (const json::Value item : todos) {
-    ++index;
-    body.begin_object().member("id", name_or(item["id"].string_or(""), fmt::format("{}", index)));
-    body.member("text", item["content"].string_or(""))
-        .member("status", name_or(item["status"].string_or(""), "pending"))
-        .end_object();
-  }
-  return std::move(body.end_array().end_object()).text();
 }
 
 }  // namespace
@@ -325,45 +300,6 @@ void ClaudeCodeThread::add_user(const SessionLine& line) {
   if (is_prompt) begin_turn(line);
   if (is_prompt && first_prompt_.empty()) first_prompt_ = text;
   add_prompt(line, joined(parts, ","), rest, std::move(blobs));
-}
-
-// Texts become parts and pictures artifacts; the JSON of anything else but tools' results is added to `others`.
-void ClaudeCodeThread::take_content(const json::Value& content, std::vector<std::string>& parts,
-                                    std::vector<std::string>& others, std::vector<ImportedBlob>& blobs) {
-  if (const auto text = content.as_string()) return parts.push_back(part_json("text", *text));
-  for (const json::Value block : content) {
-    const std::string type = block["type"].string_or("");
-    if (type == "tool_result") continue;
-    if (type == "text" && block["text"].is(json::Kind::string)) {
-      parts.push_back(part_json("text", *block["text"].as_string()));
-    } else if (auto blob = blob_of(block)) {
-      others.push_back(without_data(block));
-      blobs.push_back(std::move(*blob));
-    } else {
-      json::Writer whole;
-      write_value(whole, block);
-      others.push_back(std::move(whole).text());
-    }
-  }
-}
-
-void ClaudeCodeThread::begin_turn(const SessionLine& line) {
-  if (!step_.empty()) emit(line.number, "step-end", "step.ended", unknown_step_end, last_time_);
-  step_ = fmt::format("turn-{:04}", ++turns_);
-  ended_turn_ = false;
-  json::Writer body;
-  body.begin_object().member("name", fmt::format("turn {}", turns_)).member("kind", "turn").end_object();
-  emit(line.number, "step", "step.started", std::move(body).text(), line.occurred_at);
-}
-
-void ClaudeCodeThread::add_prompt(const SessionLine& line, const std::string& parts, const std::string& rest,
-                                  std::vector<ImportedBlob> blobs) {
-  json::Writer body;
-  body.begin_object().member("message_id", "line-" + line_text(line.number)).member("role", "user");
-  body.raw_member("content", "[" + parts + "]");
-  if (!rest.empty()) body.raw_member("x_source", rest);
-  emit(line.number, "message", "message.added", std::move(body.end_object()).text(), line.occurred_at);
-  out_->back().event.blobs = std::move(blobs);
 }
 
 void ClaudeCodeThread::add_return(const SessionLine& line, const json::Value& block, std::size_t index) {

@@ -71,11 +71,11 @@ class ClaudeCodeThread {
     std::string message_id;
     std::string call_id;
     std::string model;
-    bool is_more = false;  // its call is answered: these are further lines of the same message
-    std::uint64_t number = 0;                                // of its first line
-    std::string occurred_at;                                 // of its last line
-    std::vector<std::string> parts;                          // JSON
-    std::vector<std::string> rests;                          // JSON: of each line, what has no place
+    bool is_more = false;            // its call is answered: these are further lines of the same message
+    std::uint64_t number = 0;        // of its first line
+    std::string occurred_at;         // of its last line
+    std::vector<std::string> parts;  // JSON
+    std::vector<std::string> rests;  // JSON: of each line, what has no place
     std::vector<std::pair<std::string, std::string>> tools;  // what, and the body of the tool.called
     std::vector<std::pair<std::string, std::string>> plans;
     std::string usage;  // JSON, or empty
@@ -102,8 +102,6 @@ class ClaudeCodeThread {
   void take_block(const SessionLine& line, const json::Value& block, std::vector<std::string>& unplaced);
   void take_call(const SessionLine& line, const json::Value& block);
   void close_answer();
-  static void take_content(const json::Value& content, std::vector<std::string>& parts, std::vector<std::string>& others,
-                           std::vector<ImportedBlob>& blobs);
   void add_prompt(const SessionLine& line, const std::string& parts, const std::string& rest,
                   std::vector<ImportedBlob> blobs);
   void add_return(const SessionLine& line, const json::Value& block, std::size_t index);

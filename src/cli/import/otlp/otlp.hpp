@@ -17,6 +17,7 @@ struct ImportedTrace {
   bool added = false;        // false: it was there already
   std::uint64_t events = 0;  // of the run, as of ImportRecorder
   std::uint64_t artifacts = 0;
+  std::uint64_t repaired = 0;  // requests with characters that were replaced
   std::vector<ImportedChild> children;
 };
 
