@@ -24,7 +24,7 @@ constexpr std::string_view denied_by_code[] = {
 
 constexpr std::size_t raw_type_bytes_max = 40;
 
-std::string text_part(std::string_view text) {
+std::string text_block_json(std::string_view text) {
   json::Writer writer;
   write_part(writer, "text", text);
   return std::move(writer).text();
@@ -135,12 +135,12 @@ void write_result_parts(json::Writer& body, const json::Value& content, std::vec
 
 void take_content(const json::Value& content, std::vector<std::string>& parts, std::vector<std::string>& others,
                   std::vector<ImportedBlob>& blobs) {
-  if (const auto text = content.as_string()) return parts.push_back(text_part(*text));
+  if (const auto text = content.as_string()) return parts.push_back(text_block_json(*text));
   for (const json::Value block : content) {
     const std::string type = block["type"].string_or("");
     if (type == "tool_result") continue;
     if (type == "text" && block["text"].is(json::Kind::string)) {
-      parts.push_back(text_part(*block["text"].as_string()));
+      parts.push_back(text_block_json(*block["text"].as_string()));
     } else if (auto blob = blob_of(block)) {
       others.push_back(without_data(block));
       blobs.push_back(std::move(*blob));

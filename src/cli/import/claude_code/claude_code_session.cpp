@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "base/files/file.hpp"
@@ -62,18 +63,22 @@ std::vector<std::string> jsonl_files(const fs::path& folder, bool is_deep) {
 
 std::vector<std::string> session_files(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
-  const auto add = [&](const std::string& path) {
+  std::set<std::string> found;  // which were not named themselves
+  const auto add = [&](const std::string& path, bool is_found) {
     const std::string session = session_of(path);
     const std::string& wanted = session.empty() ? path : session;
-    if (std::ranges::find(files, wanted) == files.end()) files.push_back(wanted);
+    is_found = is_found || !session.empty();
+    const bool is_there = std::ranges::find(files, wanted) != files.end();
+    if (is_there && (is_found || found.contains(wanted))) return;
+    if (is_found) found.insert(wanted);
+    files.push_back(wanted);
   };
   for (const std::string& path : paths) {
     std::error_code unknown;
-    if (!fs::is_directory(path, unknown)) {
-      add(path);
-      continue;
-    }
-    for (const std::string& file : jsonl_files(path, true)) add(file);
+    const std::vector<std::string> inside =
+        fs::is_directory(path, unknown) ? jsonl_files(path, true) : std::vector<std::string>();
+    if (inside.empty()) add(path, false);
+    for (const std::string& file : inside) add(file, true);
   }
   return files;
 }

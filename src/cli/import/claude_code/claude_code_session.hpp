@@ -16,8 +16,7 @@
 
 namespace muniment::cli {
 
-// The session files among `paths`: of a folder, those in it; of a subagent's file, its session's. Each stands there
-// once.
+// `paths`, with the sessions of a folder instead of it, and a session's file instead of those of its subagents.
 std::vector<std::string> session_files(const std::vector<std::string>& paths);
 
 class ClaudeCodeSession {
