@@ -217,7 +217,7 @@ class ClaudeCode(Importing):
         counts = {kind: sum(event["type"] == kind for event in events) for kind in ("tool.called", "tool.returned", "run.ended", "x.claude_code.unreadable")}
         self.assertEqual(counts, {"tool.called": 1_500, "tool.returned": 1_500, "run.ended": 1, "x.claude_code.unreadable": 1})
         sizes = sorted(artifact["size_bytes"] for artifact in self.pages("artifact.list", "artifacts", run_id=run["run_id"]))
-        self.assertEqual((len(sizes), sizes[-1]), (16, 2_000_000))
+        self.assertEqual((len(sizes), sizes[-1]), (16, 1_500_000))
 
 
 def otlp_strings(value: object) -> Iterator[str]:
@@ -385,11 +385,13 @@ class Sniffed(Importing):
                 self.command("--format", name, *words, path, code=1)
                 self.assertIn("nothing.json: the file is empty", self.said)
 
-    def test_a_folder_and_a_file_that_is_not_there_are_refused(self) -> None:
+    def test_a_folder_without_traces_and_a_file_that_is_not_there_are_refused(self) -> None:
+        folder = self.daemon.folder / "without"
+        folder.mkdir()
         for words in ([], ["--dry-run"], *(["--format", name] for name in ("swe-agent", "openhands", "tau-bench", "claude-code", "otlp", "jsonl"))):
             with self.subTest(words=words):
-                self.command(*words, self.golden, code=1)
-                self.assertIn("this is a folder; name the files in it", self.said)
+                self.command(*words, folder, code=1)
+                self.assertIn("this is a folder: give the files in it", self.said)
                 self.command(*words, self.daemon.folder / "nope", code=1)
                 self.assertIn("No such file", self.said)
 
@@ -431,10 +433,10 @@ class HostileRecords(Importing):
                b'{"messages_display":"user: \\ud800"}', b'{"other": "format"}', b'{"traj":1e999}']
         path = self.write("mixed.jsonl", good + b"\n".join(bad) + b"\n" + good + b'{"messages_display":"user: cut')
         runs = self.muniment_import(path, code=1)[:-1]
-        self.assertEqual([run["line"] for run in runs], [1, 10])
-        for line in (2, 3, 4, 5, 6, 7, 8, 9, 11):
+        self.assertEqual([run["line"] for run in runs], [1, 7, 10])   # of line 7 a character is replaced
+        for line in (2, 3, 4, 5, 6, 8, 9, 11):
             self.assertIn(f"line {line}: ", self.said)
-        self.assertEqual(self.said.count("line "), 9, self.said)
+        self.assertEqual(self.said.count("line "), 8, self.said)
 
     def test_a_list_that_is_cut_gives_what_was_whole(self) -> None:
         whole = b'[{"messages_display":"user: Hello"},\n{"messages_display":"user: Again"},\n{"messages_display":"us'

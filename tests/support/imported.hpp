@@ -37,6 +37,9 @@ inline std::string shown(const RunAction& action) {
     if (!action.event.step_id.empty()) line.member("step_id", action.event.step_id);
     if (!action.event.occurred_at.empty()) line.member("occurred_at", action.event.occurred_at);
     line.raw_member("body", action.event.body);
+    if (!action.event.blobs.empty()) line.key("blobs").begin_array();
+    for (const ImportedBlob& blob : action.event.blobs) line.string(blob.mime_type);
+    if (!action.event.blobs.empty()) line.end_array();
   }
   return line.end_object().text();
 }

@@ -24,6 +24,7 @@
 #include "cli/import/formats/tau_bench.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/otlp/otlp.hpp"
+#include "cli/import/readable.hpp"
 #include "cli/import/record.hpp"
 #include "cli/import/records.hpp"
 
@@ -111,7 +112,8 @@ class Importer {
     bool added = false;
     std::uint64_t events = 0;
     std::uint64_t artifacts = 0;
-    std::string parent = {};  // empty unless this is a child run
+    std::string parent = {};     // of a child run
+    std::uint64_t repaired = 0;  // records with characters that were replaced
   };
 
   static std::uint64_t file_size(const std::string& path) {
@@ -174,7 +176,8 @@ class Importer {
       if (error.code == Errc::invalid_argument) error.message += first_record_looks_like(text);
       return error;
     }
-    return Imported{recorder.run_id(), recorder.events() > 0, recorder.events(), recorder.artifacts()};
+    return Imported{recorder.run_id(),  recorder.events() > 0, recorder.events(), recorder.artifacts(), {},
+                    recorder.repaired()};
   }
 
   // Imports record by record; an invalid record is reported and skipped.
@@ -201,7 +204,7 @@ class Importer {
     std::string name = fmt::format("{}-{}", stem_of(path), record.number);
     auto work = [this, path, &format, name = std::move(name), line = record.line,
                  text = std::string(record.text)](Client& client) -> ImportCrew::Report {
-      auto imported = import_record(client, name, text, format);
+      auto imported = import_record(client, name, text, line, format);
       return [this, path, line, imported = std::move(imported)]() -> Status {
         if (!imported) return judge(path, line, imported.error());
         say(path, *imported, line);
@@ -212,18 +215,14 @@ class Importer {
   }
 
   static Result<Imported> import_record(Client& client, const std::string& name, std::string_view text,
-                                        const ImportFormat& format) {
-    ASSIGN_OR_RETURN(const json::Document document, json::parse(text));
-    auto run = format.translate(document.root());
-    if (!run) {
-      run.error().message += looks_like(document.root());
-      return std::move(run).error();
-    }
+                                        std::uint64_t line, const ImportFormat& format) {
+    ASSIGN_OR_RETURN(const ImportedRun run,
+                     translate_record(text, format.name, static_cast<std::int64_t>(line), format.translate));
     const SourceFile source{name, to_hex(sha256(text)), text};
     ImportRecorder recorder(client, imported_run_id(source), source.sha256);
-    const auto added = record_run(recorder, *run, source, format.name);
+    const auto added = record_run(recorder, run, source, format.name);
     if (!added) return recorder.broke_off(added.error());
-    return Imported{recorder.run_id(), *added, recorder.events(), recorder.artifacts()};
+    return Imported{recorder.run_id(), *added, recorder.events(), recorder.artifacts(), {}, recorder.repaired()};
   }
 
   Status import_export(const std::string& path) {
@@ -283,8 +282,11 @@ class Importer {
 
   // Imports a session line by line.
   Status import_session(const std::string& path) {
-    return crew_.add(0, [this, path](Client& client) -> ImportCrew::Report {
-      auto done = import_claude_code(client, path, bar(path));
+    // The first reading is in the order of the files: a line that several have is the first one's.
+    ASSIGN_OR_RETURN(ClaudeCodeSession opened, ClaudeCodeSession::open(path, &identities_));
+    const auto session = std::make_shared<ClaudeCodeSession>(std::move(opened));
+    return crew_.add(0, [this, path, session](Client& client) -> ImportCrew::Report {
+      auto done = import_claude_code(client, path, *session, bar(path));
       return [this, path, done = std::move(done)]() -> Status {
         if (!done) return judge(path, 0, done.error());
         if (done->unreadable > 0) {
@@ -300,12 +302,19 @@ class Importer {
   // Reports a run and its child runs.
   template <typename Tree>
   void say_tree(const std::string& path, const Tree& tree) {
-    say(path, {tree.run_id, tree.added, tree.events, tree.artifacts}, 0);
+    say(path, {tree.run_id, tree.added, tree.events, tree.artifacts, {}, tree.repaired}, 0);
     for (const ImportedChild& child : tree.children)
       say(path, {child.run_id, child.added, child.events, child.artifacts, child.parent}, 0);
   }
 
   void say(const std::string& path, const Imported& run, std::uint64_t line) {
+    if (run.repaired > 0) {
+      fmt::print(
+          stderr,
+          "muniment: {}: {} records have characters that JSON does not allow; U+FFFD replaces them, and an artifact "
+          "keeps the bytes\n",
+          escape_for_terminal(path), grouped(run.repaired));
+    }
     if (session_.options.json) {
       json::Writer writer;
       writer.begin_object().member("file", path).member("run_id", run.run_id).member("added", run.added);
@@ -329,7 +338,8 @@ class Importer {
   Progress progress_;
   std::uint64_t done_ = 0;
   std::size_t failed_ = 0;
-  ImportCrew crew_;  // declared last: its threads use the members above
+  LineIdentities identities_;
+  ImportCrew crew_;  // last: its threads use what stands above
 };
 
 // Prints what would be imported, run by run.
@@ -398,7 +408,15 @@ class Forecast {
   std::size_t failed_ = 0;
 };
 
-Status import_files(Session& session, const ImportOptions& options) {
+// The files in folders, and sessions instead of the files of their subagents.
+std::vector<std::string> files_of(const ImportOptions& options) {
+  const bool may_be_sessions = options.format.empty() || options.format == claude_code_format;
+  return may_be_sessions ? session_files(options.files) : options.files;
+}
+
+Status import_files(Session& session, const ImportOptions& given) {
+  ImportOptions options = given;
+  options.files = files_of(given);
   if (options.dry_run) return Forecast(session, options).run();
   RETURN_IF_ERROR(session.client());  // starts a daemon if none runs
   ASSIGN_OR_RETURN(const Config configuration, session.config());

@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/import/readable.hpp"
 #include "cli/record/delivery.hpp"
 #include "cli/record/spool.hpp"
 
@@ -56,7 +57,7 @@ void declare_record(CLI::App& command, RecordOptions& options) {
 // Returns the text as one line of strict JSON.
 Result<std::string> hook_line(const std::string& text) {
   auto line = json_line(text);
-  return line ? line : json_line(with_readable_characters(text));
+  return line ? line : json_line(with_readable_characters(text).text);
 }
 
 HookPlace hook_place(const json::Value& hook) {

@@ -12,11 +12,12 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/bundle/import.hpp"
-#include "cli/import/claude_code/claude_code_lines.hpp"
+#include "cli/import/claude_code/claude_code_session.hpp"
 #include "cli/import/formats/log.hpp"
 #include "cli/import/formats/swe_agent.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/otlp/otlp_trace.hpp"
+#include "cli/import/readable.hpp"
 #include "cli/import/records.hpp"
 
 namespace muniment::cli {
@@ -35,6 +36,7 @@ ForecastRun run_of(const ImportedRun& head, const SourceFile& source) {
 
 void count(ForecastRun& run, const ImportedEvent& event) {
   ++run.events[event.type];
+  if (!event.blobs.empty()) run.events["artifact.stored"] += event.blobs.size();
   if (event.body.size() > limits::event_body_bytes_max) ++run.long_events;
 }
 
@@ -66,7 +68,8 @@ class ForecastTree {
  private:
   void start(const RunAction& action) {
     const ImportedRun head{.agent = name_or(action.agent, "subagent"), .goal = action.goal};
-    if (!runs_.emplace(action.child, run_of(head, {name_ + "." + action.child, sha256_, {}})).second) return;
+    const std::string& sha256 = action.sha256.empty() ? sha256_ : action.sha256;
+    if (!runs_.emplace(action.child, run_of(head, {name_ + "." + action.child, sha256, {}})).second) return;
     order_.push_back(action.child);
     ForecastRun& parent = runs_.at(action.parent);
     ++parent.events["child.started"];
@@ -121,19 +124,20 @@ Status forecast_whole(const std::string& path, const ForecastReader& reader) {
   return success();
 }
 
-Result<ForecastRun> forecast_record(const std::string& path, const TraceRecord& record, TranslateRecord translate) {
-  ASSIGN_OR_RETURN(const json::Document document, json::parse(record.text));
-  const auto translated = translate(document.root());
-  if (!translated) return Error(Errc::invalid_argument, translated.error().message + looks_like(document.root()));
+Result<ForecastRun> forecast_record(const std::string& path, std::string_view format, const TraceRecord& record,
+                                    TranslateRecord translate) {
+  ASSIGN_OR_RETURN(const ImportedRun translated,
+                   translate_record(record.text, format, static_cast<std::int64_t>(record.line), translate));
   ForecastRun run =
-      run_of(*translated, {fmt::format("{}-{}", stem(path), record.number), to_hex(sha256(record.text)), record.text});
+      run_of(translated, {fmt::format("{}-{}", stem(path), record.number), to_hex(sha256(record.text)), record.text});
   run.line = record.line;
-  for (const ImportedEvent& event : translated->events) count(run, event);
-  if (!translated->submission.empty()) ++run.events["artifact.stored"];
+  for (const ImportedEvent& event : translated.events) count(run, event);
+  if (!translated.submission.empty()) ++run.events["artifact.stored"];
   return run;
 }
 
-Status forecast_records(const std::string& path, TranslateRecord translate, const ForecastReader& reader) {
+Status forecast_records(const std::string& path, std::string_view format, TranslateRecord translate,
+                        const ForecastReader& reader) {
   ASSIGN_OR_RETURN(RecordReader records, RecordReader::open(path));
   bool any = false;
   while (records.goes_on()) {
@@ -144,7 +148,7 @@ Status forecast_records(const std::string& path, TranslateRecord translate, cons
       continue;
     }
     if (!*record) break;
-    const auto run = forecast_record(path, **record, translate);
+    const auto run = forecast_record(path, format, **record, translate);
     if (run)
       reader.tell(*run);
     else
@@ -155,25 +159,14 @@ Status forecast_records(const std::string& path, TranslateRecord translate, cons
 }
 
 Status forecast_session(const std::string& path, const ForecastReader& reader) {
-  RETURN_IF_ERROR(refuse_other_format(path, claude_code_format));
-  ASSIGN_OR_RETURN(const std::string sha256, sha256_of_file(path));
-  ASSIGN_OR_RETURN(RecordReader records, RecordReader::open_lines(path));
-  ForecastTree tree({.agent = "claude-code"}, stem(path), sha256);
-  ClaudeCodeLines lines;
-  std::vector<RunAction> actions;
-  for (std::uint64_t last = 0;;) {
-    const auto record = records.next();
-    if (!record && record.error().code != Errc::too_large) return record.error();
-    if (record && !*record) break;
-    if (record)
-      lines.take((*record)->text, last = (*record)->line, actions);
-    else
-      lines.skip(last + 1, record.error().message, actions);
+  ASSIGN_OR_RETURN(ClaudeCodeSession session, ClaudeCodeSession::open(path, nullptr));
+  ForecastTree tree(session.head(), stem(path), session.sha256());
+  const auto carry_out = [&](std::vector<RunAction>& actions) {
     tree.carry_out(actions);
-  }
-  lines.finish(actions);
-  tree.carry_out(actions);
-  tree.tell(unknown_end, lines.facts().goal, reader);
+    return success();
+  };
+  RETURN_IF_ERROR(session.each(carry_out, {}));
+  tree.tell(unknown_end, session.head().goal, reader);
   return success();
 }
 
@@ -232,7 +225,7 @@ Status forecast_log(const std::string& path, const ForecastReader& reader) {
 
 Status forecast_import(const std::string& path, std::string_view format, TranslateRecord translate,
                        const ForecastReader& reader) {
-  if (translate != nullptr) return forecast_records(path, translate, reader);
+  if (translate != nullptr) return forecast_records(path, format, translate, reader);
   if (format == claude_code_format) return forecast_session(path, reader);
   if (format == log_format) return forecast_log(path, reader);
   if (format == otlp_format) return forecast_traces(path, reader);

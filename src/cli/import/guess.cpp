@@ -33,7 +33,10 @@ std::string_view guessed_format(const json::Value& record) {
   if (record["instance_id"] && has("messages", json::Kind::array)) return "openhands";
   const std::string type = record["type"].string_or("");
   const bool is_line = (type == "user" || type == "assistant") && has("message", json::Kind::object);
-  if (is_line || (type == "summary" && record["leafUuid"]) || (type == "system" && record["subtype"] && record["uuid"]))
+  const bool is_of_session = !type.empty() && has("sessionId", json::Kind::string);
+  const bool is_history = type == "file-history-snapshot" && has("snapshot", json::Kind::object);
+  if (is_line || is_of_session || is_history || (type == "summary" && record["leafUuid"]) ||
+      (type == "system" && record["subtype"] && record["uuid"]))
     return "claude-code";
   return {};
 }

@@ -45,6 +45,7 @@ Status ImportRecorder::append(std::size_t place, const std::vector<ImportedEvent
   std::string list;
   std::size_t count = 0;
   for (const ImportedEvent& event : events) {
+    if (event.type.starts_with("x.") && event.type.ends_with(".repaired")) ++repaired_;
     ASSIGN_OR_RETURN(const std::string text, event_json(place, event));
     if (count == limits::events_per_request_max || list.size() + text.size() + 1 > bytes_max) {
       RETURN_IF_ERROR(send(list, count));
@@ -63,14 +64,45 @@ Result<std::string> ImportRecorder::event_json(std::size_t place, const Imported
   writer.member("event_id", make_uuid_v8(fmt::format("{}/{}/{}", source_, place, event.kind)).text());
   if (!event.step_id.empty()) writer.member("step_id", event.step_id);
   if (!event.occurred_at.empty()) writer.member("occurred_at", event.occurred_at);
-  if (event.body.size() <= sent_body_bytes_max) {
-    writer.raw_member("body", event.body);
-  } else {
-    ASSIGN_OR_RETURN(const std::string body, shrink_body(*this, run_id_, event));
-    writer.raw_member("body", body);
+  std::string body = event.body;
+  if (body.size() > sent_body_bytes_max) {
+    ASSIGN_OR_RETURN(body, shrink_body(*this, run_id_, event));
   }
+  if (!event.blobs.empty()) {
+    ASSIGN_OR_RETURN(body, body_with_blobs(event, body));
+  }
+  writer.raw_member("body", body);
   writer.end_object();
   return std::move(writer).text();
+}
+
+Result<std::string> ImportRecorder::body_with_blobs(const ImportedEvent& event, const std::string& body) {
+  ASSIGN_OR_RETURN(const json::Document document, json::parse(std::string_view(body)));
+  const bool has_content = document.root()["content"].is(json::Kind::array);
+  std::vector<std::string> references;
+  for (const ImportedBlob& blob : event.blobs) {
+    ASSIGN_OR_RETURN(const ImportedArtifact kept, put(event.step_id, blob.mime_type, blob.bytes));
+    json::Writer out;
+    out.begin_object().member("artifact_id", kept.artifact_id).member("hash", kept.hash);
+    out.member("size_bytes", kept.size_bytes).member("mime_type", blob.mime_type);
+    if (has_content) out.member("type", blob.mime_type.substr(0, blob.mime_type.find('/')));
+    references.push_back(std::move(out.end_object()).text());
+  }
+  json::Writer out;
+  out.begin_object();
+  for (const json::Value member : document.root()) {
+    out.key(member.key());
+    if (!has_content || member.key() != "content") {
+      out.raw(member.source());
+      continue;
+    }
+    out.begin_array();
+    for (const json::Value part : member) out.raw(part.source());
+    for (const std::string& reference : references) out.raw(reference);
+    out.end_array();
+  }
+  if (!has_content) out.raw_member("original", references.front());
+  return std::move(out.end_object()).text();
 }
 
 Status ImportRecorder::send(const std::string& events, std::size_t count) {

@@ -33,9 +33,11 @@ class ImportRecorder : public ImportSink {
     return events_;
   }  // events in the log up to the end of the run; before its end, the events sent
   std::uint64_t artifacts() const { return artifacts_; }
+  std::uint64_t repaired() const { return repaired_; }  // records with characters that were replaced
 
  private:
   Result<std::string> event_json(std::size_t place, const ImportedEvent& event);
+  Result<std::string> body_with_blobs(const ImportedEvent& event, const std::string& body);
   Status send(const std::string& events, std::size_t count);
 
   Client& client_;
@@ -44,6 +46,7 @@ class ImportRecorder : public ImportSink {
   bool started_ = false;  // started by this import and not ended
   std::uint64_t events_ = 0;
   std::uint64_t artifacts_ = 0;
+  std::uint64_t repaired_ = 0;
 };
 
 // Records a translated run. Returns false if it is already imported.

@@ -184,6 +184,7 @@ Result<std::optional<TraceRecord>> RecordReader::next_line() {
       RETURN_IF_ERROR(skip_line());
       return wrong(Errc::too_large, line, fmt::format("the line is over {} bytes", import_record_bytes_max));
     }
+    if (std::string_view(buffer_).substr(at_, end - at_).starts_with(byte_order_mark)) at_ += byte_order_mark.size();
     const TraceRecord record{std::string_view(buffer_).substr(at_, end - at_), records_ + 1, line, position()};
     at_ = std::min(end + 1, buffer_.size());
     if (end < buffer_.size()) ++line_;

@@ -17,12 +17,21 @@ struct ImportedArtifact {
   std::int64_t size_bytes = 0;
 };
 
+// Bytes that an event keeps as an artifact.
+struct ImportedBlob {
+  std::string mime_type;
+  std::string bytes;
+};
+
 struct ImportedEvent {
   std::string kind;  // forms the event id together with its place: "answer", "observation"
   std::string type;
   std::string step_id;  // empty: none
-  std::string body;     // JSON on one line; of any size for a recorder, which stores large content as artifacts
-  std::string occurred_at = {};  // RFC 3339; empty: unknown
+  std::string
+      body;  // JSON on one line; of any size where the sink is a recorder, which keeps what is large as artifacts
+  std::string occurred_at = {};  // RFC 3339; empty: the source does not say
+  // References to them become the last parts of the body's content, or the member "original" of a body without content.
+  std::vector<ImportedBlob> blobs = {};
 };
 
 // The next action for a source of several runs, in order.
@@ -34,7 +43,9 @@ struct RunAction {
   std::string parent = {};   // start_child: key of the parent run; empty: the main run
   std::string agent = {};    // start_child: name of the child's agent
   std::string goal = {};     // start_child
-  std::string call_id = {};  // start_child: call of the parent that started it, if known
+  std::string call_id =
+      {};  // start_child: the parent's call that started it, where it is known; event: of tool.returned
+  std::string sha256 = {};   // start_child: of the file that has its lines; empty: the source's own
   std::string outcome = {};  // end_child: success, failure, unknown
   std::string summary = {};  // end_child; empty: none
 };

@@ -46,8 +46,10 @@ Status RunTree::end(const RunEnd& end) {
 
 Status RunTree::add(Target& target, ImportedEvent event) {
   if (!target.wanted) return success();
-  target.bytes += event.body.size();
-  bytes_ += event.body.size();
+  std::size_t bytes = event.body.size();
+  for (const ImportedBlob& blob : event.blobs) bytes += blob.bytes.size();
+  target.bytes += bytes;
+  bytes_ += bytes;
   target.batch.push_back(std::move(event));
   if (bytes_ > tree_bytes_max) return flush_all();
   return target.batch.size() < tree_batch_events_max && target.bytes < tree_batch_bytes_max ? success() : flush(target);
@@ -71,7 +73,8 @@ Status RunTree::flush_all() {
 Status RunTree::start_child(const RunAction& action) {
   Target& parent = target(action.parent);
   RETURN_IF_ERROR(flush(parent));
-  auto child = std::make_unique<Target>(client_, imported_run_id(source_of(action.child)), sha256_);
+  const std::string& sha256 = action.sha256.empty() ? sha256_ : action.sha256;
+  auto child = std::make_unique<Target>(client_, imported_run_id(source_of(action.child)), sha256);
   child->parent = action.parent;
   json::Writer params;
   params.begin_object().member("run_id", child->recorder.run_id());
@@ -80,7 +83,7 @@ Status RunTree::start_child(const RunAction& action) {
   params.key("parent").begin_object().member("run_id", parent.recorder.run_id()).member("kind", "subagent");
   if (!action.call_id.empty()) params.member("call_id", action.call_id);
   params.end_object().key("import").begin_object().member("format", format_);
-  params.member("sha256", sha256_).member("importer", importer_name).end_object().end_object();
+  params.member("sha256", sha256).member("importer", importer_name).end_object().end_object();
   ASSIGN_OR_RETURN(child->wanted, child->recorder.start(params.text()));
   children_[action.child] = std::move(child);
   return success();

@@ -40,6 +40,7 @@ class RunTree {
   const std::string& run_id() const { return root_->recorder.run_id(); }
   std::uint64_t events() const { return root_->recorder.events(); }  // events of the main run …
   std::uint64_t artifacts() const { return root_->recorder.artifacts(); }
+  std::uint64_t repaired() const { return root_->recorder.repaired(); }
   const std::vector<ImportedChild>& children() const {
     return ended_;
   }  // … and of its children, in order of their ends

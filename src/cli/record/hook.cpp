@@ -261,24 +261,7 @@ class Translation {
   Delivery delivery_;
 };
 
-// Returns the value of four hexadecimal digits at `at`.
-std::optional<unsigned> hex4(std::string_view text, std::size_t at) {
-  if (at + 4 > text.size()) return std::nullopt;
-  unsigned value = 0;
-  for (const char c : text.substr(at, 4)) {
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) return std::nullopt;
-    value = value * 16 + static_cast<unsigned>(digit);
-  }
-  return value;
-}
-bool is_high(std::optional<unsigned> unit) { return unit && *unit >= 0xD800 && *unit < 0xDC00; }
-bool is_low(std::optional<unsigned> unit) { return unit && *unit >= 0xDC00 && *unit < 0xE000; }
-
-constexpr std::string_view late_first = "{\"late\":true";  // no body begins like this before it is spooled
+constexpr std::string_view late_first = "{\"late\":true";  // no body of ours begins so before it is spooled
 
 std::string late_body(const std::string& body) {
   return std::string(late_first) + (body == "{}" ? "}" : "," + body.substr(1));
@@ -298,32 +281,6 @@ Result<Delivery> delivery_of_hook(const json::Value& hook, const HookPlace& plac
 bool asks_leave(const json::Value& hook) {
   const std::string name = plain_text(hook["hook_event_name"]);
   return name == "PreToolUse" || name == "PermissionRequest";
-}
-
-std::string with_readable_characters(std::string_view json) {
-  std::string out;
-  out.reserve(json.size());
-  while (!json.empty()) {
-    const std::size_t good = first_invalid_utf8(json);
-    std::string_view piece = json.substr(0, good);
-    for (std::size_t i = 0; i < piece.size(); ++i) {
-      out.push_back(piece[i]);
-      if (piece[i] != '\\' || i + 1 == piece.size()) continue;
-      out.push_back(piece[++i]);
-      if (piece[i] != 'u') continue;
-      const auto unit = hex4(piece, i + 1);
-      const bool paired = is_high(unit) && piece.substr(i + 5, 2) == "\\u" && is_low(hex4(piece, i + 7));
-      const std::size_t digits = paired ? 10 : unit ? 4 : 0;
-      const bool refused = unit && !paired && (*unit == 0 || is_high(unit) || is_low(unit));
-      out += refused ? std::string_view("fffd") : piece.substr(i + 1, digits);
-      i += digits;
-    }
-    json.remove_prefix(std::min(good, json.size()));
-    if (json.empty()) break;
-    out += "\xEF\xBF\xBD";
-    json.remove_prefix(1);
-  }
-  return out;
 }
 
 std::string delivery_json(const Delivery& delivery, bool late) {

@@ -45,10 +45,7 @@ Result<Delivery> delivery_of_hook(const json::Value& hook, const HookPlace& plac
 // Returns whether the answer to the hook can block the agent's next action.
 bool asks_leave(const json::Value& hook);
 
-// Repairs JSON with invalid characters: bytes that are not UTF-8, \u0000 and lone surrogates become U+FFFD.
-std::string with_readable_characters(std::string_view json);
-
-// Convert a delivery to the text of a spooled file and back. `late` marks the events as sent late.
+// A delivery as a spooled file holds it, and back. `late` marks the events as sent afterwards.
 std::string delivery_json(const Delivery& delivery, bool late);
 Result<Delivery> delivery_of_json(const json::Value& json);
 // Returns the delivery with the mark for late events toggled.

@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "cli/connect/client.hpp"
+#include "cli/import/claude_code/claude_code_session.hpp"
 #include "cli/import/tree.hpp"
 
 namespace muniment::cli {
@@ -19,11 +20,12 @@ struct ImportedSession {
   std::uint64_t events = 0;  // events of its own run, as counted by ImportRecorder
   std::uint64_t artifacts = 0;
   std::vector<ImportedChild> children;
-  std::size_t unreadable = 0;  // invalid lines: kept unchanged, or dropped if too long
+  std::size_t unreadable = 0;  // lines that are kept as they are, or not at all where they are too long
+  std::size_t repaired = 0;    // records with characters that were replaced
 };
 
-// `progress` receives the bytes read and the total. Errors: those of the daemon and of reading the file.
-Result<ImportedSession> import_claude_code(Client& client, const std::string& path,
+// `progress` is told the bytes read, and those there are. Errors: the daemon's, and those of reading the file.
+Result<ImportedSession> import_claude_code(Client& client, const std::string& path, ClaudeCodeSession& session,
                                            const std::function<void(std::int64_t, std::int64_t)>& progress);
 
 }  // namespace muniment::cli

@@ -8,7 +8,9 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "cli/import/claude_code/claude_code_scan.hpp"
 #include "cli/import/claude_code/claude_code_thread.hpp"
+#include "cli/import/readable.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -31,20 +33,23 @@ std::string subagent_key(std::string_view agent_id) {
 
 class ClaudeCodeLines::State {
  public:
-  State() : session_({}, out_) {}
+  explicit State(const SessionScan* scan) : scan_(scan), session_({}, out_, scan) {}
 
   void take(std::string_view text, std::uint64_t number, std::vector<RunAction>& out) {
     out_ = &out;
-    const auto document = json::parse(text);
-    if (!document || !document->root().is(json::Kind::object)) {
-      session_.add_unreadable(number, text, document ? "not a JSON object" : document.error().message);
-      return;
-    }
-    SessionLine line{document->root(), number};
+    std::uint64_t piece = 0;
+    read_line_records(text, [&](const LineRecord& record) { take_record(record, line_piece_of(number, piece++)); });
+  }
+
+  void take_record(const LineRecord& record, std::uint64_t number) {
+    if (!record.value.present()) return session_.add_unreadable(number, record.source, record.why);
+    SessionLine line{record.value, number};
     const std::string timestamp = line.value["timestamp"].string_or("");
     if (parse_time(timestamp)) line.occurred_at = timestamp;
     learn(line.value);
     ClaudeCodeThread& thread = thread_of(line);
+    if (record.replaced > 0) thread.add_repaired(number, record.source, record.replaced);
+    if (is_repeated(line, thread)) return;
     const std::string type = line.value["type"].string_or("");
     const bool has_message = line.value["message"].is(json::Kind::object);
     if (type == "user" && has_message)
@@ -53,7 +58,7 @@ class ClaudeCodeLines::State {
       thread.add_answer(line);
     else if (type == "system")
       thread.add_system(line);
-    else
+    else if (type != "attachment" || !thread.add_queued(line))
       thread.add_raw(line);
     follow(thread);
     if (facts_.goal.empty()) facts_.goal = session_.first_prompt();
@@ -91,6 +96,27 @@ class ClaudeCodeLines::State {
     bool open = true;
   };
 
+  // A line that was there is kept as what it is, and counts no more. A line of the model with the id of another may
+  // have a new block, which the message's id tells.
+  bool is_repeated(const SessionLine& line, ClaudeCodeThread& thread) {
+    if (scan_ != nullptr && scan_->is_elsewhere(line.value)) {
+      thread.add_repeated(line, "a line of another file of this import", false);
+      return true;
+    }
+    const std::string uuid = line.value["uuid"].string_or("");
+    if (uuid.empty()) return false;
+    const json::Value message = line.value["message"];
+    const Seen here{line.number,
+                    short_hash(std::string(message.source()) + std::string(line.value["toolUseResult"].source()))};
+    const auto [known, is_new] = seen_.try_emplace(short_hash(uuid), here);
+    if (is_new) return false;
+    const bool is_equal = known->second.content == here.content;
+    if (!is_equal && line.value["type"].string_or("") == "assistant" && message["id"].is(json::Kind::string))
+      return false;
+    thread.add_repeated(line, "line " + line_text(known->second.number), is_equal);
+    return true;
+  }
+
   void learn(const json::Value& line) {
     const std::pair<std::string&, const char*> wanted[] = {{facts_.session_id, "sessionId"},
                                                            {facts_.version, "version"},
@@ -99,7 +125,12 @@ class ClaudeCodeLines::State {
     for (const auto& [fact, name] : wanted) {
       if (fact.empty()) fact = line[name].string_or("");
     }
-    if (line["type"].string_or("") == "summary") facts_.title = line["summary"].string_or("");
+    const std::string type = line["type"].string_or("");
+    if (type == "custom-title") facts_.title = line["customTitle"].string_or("");
+    has_own_title_ = has_own_title_ || (type == "custom-title" && !facts_.title.empty());
+    if (has_own_title_) return;  // which a person gave it
+    if (type == "summary") facts_.title = line["summary"].string_or("");
+    if (type == "ai-title") facts_.title = line["aiTitle"].string_or("");
   }
 
   // A file with only the lines of a subagent is treated as a session.
@@ -152,7 +183,8 @@ class ClaudeCodeLines::State {
       action.call_id = call->call_id;
       calls_.erase(call);
     }
-    children_.push_back({std::move(key), action.call_id, std::make_unique<ClaudeCodeThread>(action.child, out_), true});
+    children_.push_back(
+        {std::move(key), action.call_id, std::make_unique<ClaudeCodeThread>(action.child, out_, scan_), true});
     out_->push_back(std::move(action));
     return children_.back();
   }
@@ -196,17 +228,25 @@ class ClaudeCodeLines::State {
     out_->push_back(std::move(action));
   }
 
-  std::vector<RunAction>* out_ = nullptr;  // output of the current call
+  struct Seen {
+    std::uint64_t number = 0;
+    std::uint64_t content = 0;  // its hash
+  };
+
+  const SessionScan* const scan_;
+  std::unordered_map<std::uint64_t, Seen> seen_;  // lines, by the hash of their uuid
+  std::vector<RunAction>* out_ = nullptr;         // of the call that is being served
   SessionFacts facts_;
   ClaudeCodeThread session_;
   std::vector<Child> children_;
-  std::vector<SubagentCall> calls_;                       // calls without a known subagent
-  std::unordered_map<std::string, std::size_t> parents_;  // sidechain line without an agent id → owner
+  std::vector<SubagentCall> calls_;                       // that no subagent was seen of yet
+  std::unordered_map<std::string, std::size_t> parents_;  // sidechain lines without an agent's id: whose they are
+  bool has_own_title_ = false;
   bool first_seen_ = false;
   std::string own_agent_;  // id of the subagent that the whole file belongs to; "*": it has no id
 };
 
-ClaudeCodeLines::ClaudeCodeLines() : state_(std::make_unique<State>()) {}
+ClaudeCodeLines::ClaudeCodeLines(const SessionScan* scan) : state_(std::make_unique<State>(scan)) {}
 ClaudeCodeLines::~ClaudeCodeLines() = default;
 ClaudeCodeLines::ClaudeCodeLines(ClaudeCodeLines&&) noexcept = default;
 ClaudeCodeLines& ClaudeCodeLines::operator=(ClaudeCodeLines&&) noexcept = default;

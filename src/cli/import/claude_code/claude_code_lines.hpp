@@ -31,9 +31,12 @@ struct SessionFacts {
   bool answered = false;  // the newest message of the model ended its turn
 };
 
+class SessionScan;
+
 class ClaudeCodeLines {
  public:
-  ClaudeCodeLines();
+  // `scan`: of the same lines, or null where they cannot be read ahead; it lives as long as this.
+  explicit ClaudeCodeLines(const SessionScan* scan = nullptr);
   ~ClaudeCodeLines();
   ClaudeCodeLines(ClaudeCodeLines&&) noexcept;
   ClaudeCodeLines& operator=(ClaudeCodeLines&&) noexcept;

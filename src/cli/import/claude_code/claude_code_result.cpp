@@ -1,7 +1,10 @@
 #include "cli/import/claude_code/claude_code_result.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/crypto/base64.hpp"
 #include "base/text.hpp"
 #include "cli/import/events.hpp"
 
@@ -18,6 +21,14 @@ constexpr std::string_view denied_by_code[] = {
     "Permission to use ",
     "Permission for this action was denied",
 };
+
+constexpr std::size_t raw_type_bytes_max = 40;
+
+std::string text_block_json(std::string_view text) {
+  json::Writer writer;
+  write_part(writer, "text", text);
+  return std::move(writer).text();
+}
 
 bool begins_with_any(std::string_view text, auto begin, auto end) {
   return std::any_of(begin, end, [&](std::string_view words) { return text.starts_with(words); });
@@ -65,6 +76,50 @@ std::string first_text(const json::Value& content) {
   return {};
 }
 
+// Tokens that came from the cache are tokens read.
+std::string usage_json(const json::Value& usage) {
+  const auto count = [&](std::string_view name) -> std::optional<std::int64_t> {
+    const auto tokens = usage[name].as_int();
+    return tokens && *tokens >= 0 && *tokens <= 1'000'000'000'000 ? tokens : std::nullopt;
+  };
+  const auto input = count("input_tokens"), output = count("output_tokens");
+  if (!input || !output) return {};
+  const auto cached = count("cache_read_input_tokens"), written = count("cache_creation_input_tokens");
+  json::Writer writer;
+  writer.begin_object()
+      .member("input_tokens", *input + cached.value_or(0) + written.value_or(0))
+      .member("output_tokens", *output);
+  if (cached) writer.member("cached_input_tokens", *cached);
+  if (written) writer.member("cache_write_tokens", *written);
+  return std::move(writer.end_object()).text();
+}
+
+std::optional<ImportedBlob> blob_of(const json::Value& block) {
+  const json::Value source = block["source"];
+  if (source["type"].string_or("") != "base64") return std::nullopt;
+  const auto data = source["data"].as_string();
+  auto bytes = data ? from_base64(*data) : std::nullopt;
+  if (!bytes || bytes->empty()) return std::nullopt;
+  return ImportedBlob{name_or(source["media_type"].string_or(""), "application/octet-stream"), std::move(*bytes)};
+}
+
+std::string without_data(const json::Value& block) {
+  json::Writer out;
+  out.begin_object();
+  for (const json::Value member : block) {
+    if (member.key() != "source") {
+      write_value(out.key(member.key()), member);
+      continue;
+    }
+    out.key("source").begin_object();
+    for (const json::Value part : member) {
+      if (part.key() != "data") write_value(out.key(part.key()), part);
+    }
+    out.end_object();
+  }
+  return std::move(out.end_object()).text();
+}
+
 void write_result_parts(json::Writer& body, const json::Value& content, std::vector<std::string>& others) {
   if (const auto text = content.as_string()) return write_part(body, "text", *text);
   for (const json::Value block : content) {
@@ -76,6 +131,67 @@ void write_result_parts(json::Writer& body, const json::Value& content, std::vec
       others.push_back(std::move(whole).text());
     }
   }
+}
+
+void take_content(const json::Value& content, std::vector<std::string>& parts, std::vector<std::string>& others,
+                  std::vector<ImportedBlob>& blobs) {
+  if (const auto text = content.as_string()) return parts.push_back(text_block_json(*text));
+  for (const json::Value block : content) {
+    const std::string type = block["type"].string_or("");
+    if (type == "tool_result") continue;
+    if (type == "text" && block["text"].is(json::Kind::string)) {
+      parts.push_back(text_block_json(*block["text"].as_string()));
+    } else if (auto blob = blob_of(block)) {
+      others.push_back(without_data(block));
+      blobs.push_back(std::move(*blob));
+    } else {
+      json::Writer whole;
+      write_value(whole, block);
+      others.push_back(std::move(whole).text());
+    }
+  }
+}
+
+void ClaudeCodeThread::begin_turn(const SessionLine& line) {
+  if (!step_.empty()) emit(line.number, "step-end", "step.ended", unknown_step_end, last_time_);
+  step_ = fmt::format("turn-{:04}", ++turns_);
+  ended_turn_ = false;
+  json::Writer body;
+  body.begin_object().member("name", fmt::format("turn {}", turns_)).member("kind", "turn").end_object();
+  emit(line.number, "step", "step.started", std::move(body).text(), line.occurred_at);
+}
+
+void ClaudeCodeThread::add_prompt(const SessionLine& line, const std::string& parts, const std::string& rest,
+                                  std::vector<ImportedBlob> blobs) {
+  json::Writer body;
+  body.begin_object().member("message_id", "line-" + line_text(line.number)).member("role", "user");
+  body.raw_member("content", "[" + parts + "]");
+  if (!rest.empty()) body.raw_member("x_source", rest);
+  emit(line.number, "message", "message.added", std::move(body.end_object()).text(), line.occurred_at);
+  out_->back().event.blobs = std::move(blobs);
+}
+
+std::string raw_type(const json::Value& value) {
+  std::string name;
+  for (const char c : value["type"].string_or("").substr(0, raw_type_bytes_max)) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    name.push_back(letter ? static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) : '_');
+  }
+  return "x.claude_code." + (name.empty() ? "untyped" : name);
+}
+
+std::string plan_json(const json::Value& todos) {
+  json::Writer body;
+  body.begin_object().key("items").begin_array();
+  std::size_t index = 0;
+  for (const json::Value item : todos) {
+    ++index;
+    body.begin_object().member("id", name_or(item["id"].string_or(""), fmt::format("{}", index)));
+    body.member("text", item["content"].string_or(""))
+        .member("status", name_or(item["status"].string_or(""), "pending"))
+        .end_object();
+  }
+  return std::move(body.end_array().end_object()).text();
 }
 
 }  // namespace muniment::cli

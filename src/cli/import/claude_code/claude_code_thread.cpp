@@ -9,14 +9,15 @@
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "cli/import/claude_code/claude_code_result.hpp"
+#include "cli/import/readable.hpp"
 
 namespace muniment::cli {
 namespace {
 
 constexpr std::size_t source_id_bytes_max = 240;
 constexpr std::size_t source_path_bytes_max = 4'096;
-constexpr std::size_t raw_type_bytes_max = 40;
-// Members that almost every line repeats.
+constexpr std::string_view synthetic_model = "<synthetic>";
+// Members that nearly every line repeats.
 constexpr std::string_view repeated_members[] = {"cwd",     "gitBranch", "sessionId",     "userType",
                                                  "version", "slug",      "permissionMode"};
 
@@ -34,55 +35,13 @@ std::string part_json(std::string_view type, std::string_view text) {
   return std::move(writer).text();
 }
 
-// Tokens read from the cache count as input tokens.
-std::string usage_json(const json::Value& usage) {
-  const auto count = [&](std::string_view name) -> std::optional<std::int64_t> {
-    const auto tokens = usage[name].as_int();
-    return tokens && *tokens >= 0 && *tokens <= 1'000'000'000'000 ? tokens : std::nullopt;
-  };
-  const auto input = count("input_tokens"), output = count("output_tokens");
-  if (!input || !output) return {};
-  const auto cached = count("cache_read_input_tokens"), written = count("cache_creation_input_tokens");
-  json::Writer writer;
-  writer.begin_object()
-      .member("input_tokens", *input + cached.value_or(0) + written.value_or(0))
-      .member("output_tokens", *output);
-  if (cached) writer.member("cached_input_tokens", *cached);
-  if (written) writer.member("cache_write_tokens", *written);
-  return std::move(writer.end_object()).text();
-}
-
-// Returns the type in a form that is valid in the name of an event type.
-std::string raw_type(const json::Value& value) {
-  std::string name;
-  for (const char c : value["type"].string_or("").substr(0, raw_type_bytes_max)) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    name.push_back(letter ? static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) : '_');
-  }
-  return "x.claude_code." + (name.empty() ? "untyped" : name);
-}
-
-std::string plan_json(const json::Value& todos) {
-  json::Writer body;
-  body.begin_object().key("items").begin_array();
-  std::size_t index = 0;
-  for (const json::Value item : todos) {
-    ++index;
-    body.begin_object().member("id", name_or(item["id"].string_or(""), fmt::format("{}", index)));
-    body.member("text", item["content"].string_or(""))
-        .member("status", name_or(item["status"].string_or(""), "pending"))
-        .end_object();
-  }
-  return std::move(body.end_array().end_object()).text();
-}
-
 }  // namespace
 
 void ClaudeCodeThread::emit(std::uint64_t number, std::string_view part, std::string type, std::string body,
                             const std::string& occurred_at) {
   RunAction action;
   action.child = child_;
-  action.event = {fmt::format("{}/{}", number, part), std::move(type), step_, std::move(body), occurred_at};
+  action.event = {fmt::format("{}/{}", line_text(number), part), std::move(type), step_, std::move(body), occurred_at};
   out_->push_back(std::move(action));
   last_number_ = number;
   if (!occurred_at.empty()) last_time_ = occurred_at;
@@ -128,12 +87,13 @@ void ClaudeCodeThread::begin_answer(const SessionLine& line, const std::string& 
   answer_->message_id = id;
   answer_->number = line.number;
   answer_->model = name_or(message["model"].string_or(""), unknown_model);
-  if (!id.empty() && id == settled_id_) {  // the call is already answered; this line adds to the answer
-    answer_->call_id = fmt::format("model-{:04}", answers_);
+  if (const auto known = messages_.find(id); known != messages_.end()) {
+    answer_->call_id = known->second.call_id;
+    answer_->is_more = true;
     return;
   }
-  settled_id_.clear();
   answer_->call_id = fmt::format("model-{:04}", ++answers_);
+  if (!id.empty()) messages_[id].call_id = answer_->call_id;
   json::Writer body;
   body.begin_object().member("call_id", answer_->call_id).member("operation", "chat");
   body.member("provider", unknown_model).member("model", answer_->model);
@@ -146,13 +106,22 @@ void ClaudeCodeThread::add_answer(const SessionLine& line) {
   const json::Value message = line.value["message"];
   const std::string id = message["id"].string_or("");
   if (answer_ && (id.empty() || answer_->message_id != id)) close_answer();
+  if (message["model"].string_or("") == synthetic_model) return add_placeholder(line);
+  if (!answer_ && is_known(id, message["content"])) return add_repeated(line, "message " + id, true);
   if (!answer_) begin_answer(line, id);
   if (!line.occurred_at.empty()) answer_->occurred_at = line.occurred_at;
   std::vector<std::string> unplaced;
+  std::unordered_set<std::uint64_t>* const seen = id.empty() ? nullptr : &messages_[id].blocks;
+  const auto is_new = [&](const json::Value& block) {
+    const bool first = seen == nullptr || seen->insert(short_hash(block.source())).second;
+    return first || (!answer_->is_more && block["type"].string_or("") != "tool_use");
+  };
   if (const auto text = message["content"].as_string()) {
-    answer_->parts.push_back(part_json("text", *text));
+    if (is_new(message["content"])) answer_->parts.push_back(part_json("text", *text));
   } else {
-    for (const json::Value block : message["content"]) take_block(line, block, unplaced);
+    for (const json::Value block : message["content"]) {
+      if (is_new(block)) take_block(line, block, unplaced);
+    }
   }
   if (std::string usage = usage_json(message["usage"]); !usage.empty()) answer_->usage = std::move(usage);
   if (const std::string reason = message["stop_reason"].string_or(""); !reason.empty())
@@ -161,6 +130,42 @@ void ClaudeCodeThread::add_answer(const SessionLine& line) {
   if (failed) answer_->error = first_text(message["content"]);
   std::string rest = source_of(rest_of(line, {}, {"content", "model", "role", "type", "stop_reason"}), unplaced);
   if (!rest.empty()) answer_->rests.push_back(std::move(rest));
+}
+
+// True for a message that was answered, if nothing in `content` is new.
+bool ClaudeCodeThread::is_known(const std::string& id, const json::Value& content) const {
+  const auto known = messages_.find(id);
+  if (known == messages_.end()) return false;
+  const auto is_seen = [&](const json::Value& block) {
+    return known->second.blocks.contains(short_hash(block.source()));
+  };
+  if (!content.is(json::Kind::array)) return is_seen(content);
+  for (const json::Value block : content) {
+    if (!is_seen(block)) return false;
+  }
+  return true;
+}
+
+// A line that the client writes in the model's place: no model was called for it.
+void ClaudeCodeThread::add_placeholder(const SessionLine& line) {
+  if (compaction_) add_compaction(nullptr);
+  const json::Value message = line.value["message"];
+  if (line.value["isApiErrorMessage"].as_bool().value_or(false)) {
+    ended_turn_ = false;
+    json::Writer body;
+    body.begin_object().member("error_type", "api_error").member("message", first_text(message["content"]));
+    body.raw_member("x_source", rest_of(line, {}, {"role", "type"})).end_object();
+    return emit(line.number, "error", "error.raised", std::move(body).text(), line.occurred_at);
+  }
+  json::Writer body;
+  body.begin_object().member("message_id", "line-" + line_text(line.number)).member("role", "assistant");
+  body.key("content").begin_array();
+  std::vector<std::string> others;
+  write_result_parts(body, message["content"], others);
+  body.end_array();
+  const std::string rest = source_of(rest_of(line, {}, {"content", "role", "type"}), others);
+  if (!rest.empty()) body.raw_member("x_source", rest);
+  emit(line.number, "message", "message.added", std::move(body.end_object()).text(), line.occurred_at);
 }
 
 void ClaudeCodeThread::take_block(const SessionLine& line, const json::Value& block,
@@ -204,7 +209,7 @@ void ClaudeCodeThread::take_call(const SessionLine& line, const json::Value& blo
   body.member("requested_by", answer_->call_id);
   if (block["input"]) write_value(body.key("arguments"), block["input"]);
   body.end_object();
-  const std::string place = fmt::format("tool-{}-{}", line.number, answer_->tools.size());
+  const std::string place = fmt::format("tool-{}-{}", line_text(line.number), answer_->tools.size());
   answer_->tools.emplace_back(place, std::move(body).text());
   const json::Value todos = block["input"]["todos"];
   if (name == "TodoWrite" && todos.is(json::Kind::array))
@@ -227,13 +232,16 @@ std::string ClaudeCodeThread::new_call_id(const std::string& id) {
 
 void ClaudeCodeThread::close_answer() {
   if (!answer_) return;
-  const Answer answer = *std::exchange(answer_, std::nullopt);
+  Answer answer = *std::exchange(answer_, std::nullopt);
   ended_turn_ = answer.tools.empty() && answer.error.empty();
-  const bool is_more = !answer.message_id.empty() && answer.message_id == settled_id_;
+  if (const MessageTotals* const totals = scan_ == nullptr ? nullptr : scan_->totals(answer.message_id)) {
+    answer.usage = totals->usage;
+    answer.stop_reason = preview(totals->stop_reason, 256);
+  }
   json::Writer body;
   body.begin_object();
-  if (is_more) {
-    body.member("message_id", fmt::format("{}-{}", answer.call_id, answer.number))
+  if (answer.is_more) {
+    body.member("message_id", fmt::format("{}-{}", answer.call_id, line_text(answer.number)))
         .member("role", "assistant")
         .member("call_id", answer.call_id);
   } else {
@@ -253,18 +261,13 @@ void ClaudeCodeThread::close_answer() {
   body.raw_member("content", "[" + joined(answer.parts, ",") + "]");
   if (!answer.rests.empty()) body.raw_member("x_source", object_of(answer.rests));
   body.end_object();
-  emit(answer.number, "answer", is_more ? "message.added" : "model.answered", std::move(body).text(),
+  emit(answer.number, "answer", answer.is_more ? "message.added" : "model.answered", std::move(body).text(),
        answer.occurred_at);
   for (const auto& [place, text] : answer.tools) emit(answer.number, place, "tool.called", text, answer.occurred_at);
   for (const auto& [place, text] : answer.plans) emit(answer.number, place, "plan.updated", text, answer.occurred_at);
 }
 
-void ClaudeCodeThread::settle() {
-  if (!answer_) return;
-  std::string id = answer_->message_id;
-  close_answer();
-  settled_id_ = std::move(id);
-}
+void ClaudeCodeThread::settle() { close_answer(); }
 
 void ClaudeCodeThread::end() {
   close_answer();
@@ -281,20 +284,14 @@ void ClaudeCodeThread::add_user(const SessionLine& line) {
   if (compaction_) add_compaction(nullptr);
   const json::Value content = line.value["message"]["content"];
   std::vector<std::string> parts, others;
+  std::vector<ImportedBlob> blobs;
   std::size_t results = 0;
-  if (const auto text = content.as_string()) parts.push_back(part_json("text", *text));
-  for (const json::Value block : content) {
-    const std::string type = block["type"].string_or("");
-    if (type == "tool_result") {
-      add_return(line, block, results++);
-    } else if (type == "text" && block["text"].is(json::Kind::string)) {
-      parts.push_back(part_json("text", *block["text"].as_string()));
-    } else {
-      json::Writer whole;
-      write_value(whole, block);
-      others.push_back(std::move(whole).text());
+  if (content.is(json::Kind::array)) {
+    for (const json::Value block : content) {
+      if (block["type"].string_or("") == "tool_result") add_return(line, block, results++);
     }
   }
+  take_content(content, parts, others, blobs);
   if (results > 0 && parts.empty() && others.empty()) return;
   const std::string rest = source_of(results > 0 ? "{}" : rest_of(line, {}, {"content", "role"}), others);
   const std::string text = first_text(content);
@@ -302,24 +299,7 @@ void ClaudeCodeThread::add_user(const SessionLine& line) {
       results == 0 && !line.value["isMeta"].as_bool().value_or(false) && !text.starts_with("[Request interrupted");
   if (is_prompt) begin_turn(line);
   if (is_prompt && first_prompt_.empty()) first_prompt_ = text;
-  add_prompt(line, joined(parts, ","), rest);
-}
-
-void ClaudeCodeThread::begin_turn(const SessionLine& line) {
-  if (!step_.empty()) emit(line.number, "step-end", "step.ended", unknown_step_end, last_time_);
-  step_ = fmt::format("turn-{:04}", ++turns_);
-  ended_turn_ = false;
-  json::Writer body;
-  body.begin_object().member("name", fmt::format("turn {}", turns_)).member("kind", "turn").end_object();
-  emit(line.number, "step", "step.started", std::move(body).text(), line.occurred_at);
-}
-
-void ClaudeCodeThread::add_prompt(const SessionLine& line, const std::string& parts, const std::string& rest) {
-  json::Writer body;
-  body.begin_object().member("message_id", fmt::format("line-{}", line.number)).member("role", "user");
-  body.raw_member("content", "[" + parts + "]");
-  if (!rest.empty()) body.raw_member("x_source", rest);
-  emit(line.number, "message", "message.added", std::move(body.end_object()).text(), line.occurred_at);
+  add_prompt(line, joined(parts, ","), rest, std::move(blobs));
 }
 
 void ClaudeCodeThread::add_return(const SessionLine& line, const json::Value& block, std::size_t index) {
@@ -334,13 +314,17 @@ void ClaudeCodeThread::add_return(const SessionLine& line, const json::Value& bl
   body.begin_object().member("call_id", call.call_id).member("status", result.status);
   if (result.exit_code) body.member("exit_code", *result.exit_code);
   body.key("content").begin_array();
-  std::vector<std::string> others;
-  write_result_parts(body, block["content"], others);
+  std::vector<std::string> parts, others;
+  std::vector<ImportedBlob> blobs;
+  take_content(block["content"], parts, others, blobs);
+  for (const std::string& part : parts) body.raw(part);
   body.end_array();
   const std::string rest = source_of(index == 0 ? rest_of(line, {}, {"content", "role"}) : "{}", others);
   if (!rest.empty()) body.raw_member("x_source", rest);
   emit(line.number, fmt::format("returned-{}", index), "tool.returned", std::move(body.end_object()).text(),
        line.occurred_at);
+  out_->back().call_id = id;
+  out_->back().event.blobs = std::move(blobs);
   if (index == 0) add_file(line, index, call.call_id);
   returned_.push_back({call.call_id, result.status == "error"});
 }
@@ -349,7 +333,7 @@ void ClaudeCodeThread::add_return(const SessionLine& line, const json::Value& bl
 void ClaudeCodeThread::add_denial(const SessionLine& line, std::size_t index, const Call& call, std::string_view by) {
   json::Writer decided;
   decided.begin_object()
-      .member("approval_id", fmt::format("approval-{}-{}", line.number, index))
+      .member("approval_id", fmt::format("approval-{}-{}", line_text(line.number), index))
       .member("call_id", call.call_id);
   decided.member("decision", "denied")
       .member("by", by)
@@ -378,7 +362,28 @@ void ClaudeCodeThread::add_file(const SessionLine& line, std::size_t index, cons
   }
 }
 
-// Other lines ------------------------------------------------------------------------------------------
+// Text that a person sent while the model worked; it stands within the turn.
+bool ClaudeCodeThread::add_queued(const SessionLine& line) {
+  const json::Value attachment = line.value["attachment"];
+  if (attachment["type"].string_or("") != "queued_command") return false;
+  const std::string mode = attachment["commandMode"].string_or("prompt");
+  const json::Value prompt = attachment["prompt"];
+  if (mode == "task-notification" || (!prompt.is(json::Kind::string) && !prompt.is(json::Kind::array))) return false;
+  close_answer();
+  std::vector<std::string> parts, others;
+  std::vector<ImportedBlob> blobs;
+  take_content(prompt, parts, others, blobs);
+  json::Writer about;
+  about.begin_object();
+  for (const json::Value member : attachment) {
+    if (member.key() != "prompt") write_value(about.key(member.key()), member);
+  }
+  others.push_back(std::move(about.end_object()).text());
+  add_prompt(line, joined(parts, ","), source_of(rest_of(line, {"attachment"}, {}), others), std::move(blobs));
+  return true;
+}
+
+// Everything else ------------------------------------------------------------------------------------------
 
 void ClaudeCodeThread::add_system(const SessionLine& line) {
   close_answer();
@@ -422,14 +427,35 @@ void ClaudeCodeThread::add_compaction(const SessionLine* line) {
 
 void ClaudeCodeThread::add_raw(const SessionLine& line) {
   json::Writer body;
-  body.begin_object().member("line", static_cast<std::int64_t>(line.number));
+  body.begin_object().member("line", line_count(line.number));
   write_value(body.key("source"), line.value);
   emit(line.number, "raw", raw_type(line.value), std::move(body.end_object()).text(), line.occurred_at);
 }
 
+void ClaudeCodeThread::add_repeated(const SessionLine& line, const std::string& first, bool is_equal) {
+  json::Writer body;
+  body.begin_object().member("line", line_count(line.number)).member("repeats", first);
+  if (is_equal) {
+    const std::string rest = rest_of(line, {"message", "toolUseResult"}, {});
+    if (rest != "{}") body.raw_member("source", rest);
+  } else {
+    write_value(body.key("source"), line.value);
+  }
+  emit(line.number, "repeated", "x.claude_code.repeated", std::move(body.end_object()).text(), line.occurred_at);
+}
+
+void ClaudeCodeThread::add_repaired(std::uint64_t number, std::string_view source, std::uint64_t replaced) {
+  RunAction action;
+  action.child = child_;
+  action.event =
+      repaired_event(line_text(number) + "/repaired", claude_code_format, line_count(number), replaced, source);
+  action.event.step_id = step_;
+  out_->push_back(std::move(action));
+}
+
 void ClaudeCodeThread::add_unreadable(std::uint64_t number, std::string_view text, std::string_view why) {
   json::Writer body;
-  body.begin_object().member("line", static_cast<std::int64_t>(number)).member("why", why);
+  body.begin_object().member("line", line_count(number)).member("why", why);
   const bool is_text = first_invalid_utf8(text) == std::string_view::npos && text.find('\0') == std::string_view::npos;
   if (!text.empty()) body.member(is_text ? "text" : "base64", is_text ? std::string(text) : to_base64(text));
   emit(number, "unreadable", "x.claude_code.unreadable", std::move(body.end_object()).text(), {});

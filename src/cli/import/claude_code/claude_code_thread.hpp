@@ -8,11 +8,14 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/json/json.hpp"
 #include "cli/import/claude_code/claude_code_lines.hpp"
+#include "cli/import/claude_code/claude_code_scan.hpp"
 
 namespace muniment::cli {
 
@@ -32,13 +35,22 @@ struct SubagentCall {
 
 class ClaudeCodeThread {
  public:
-  ClaudeCodeThread(std::string child, std::vector<RunAction>*& out) : child_(std::move(child)), out_(out) {}
+  // `scan` may be null.
+  ClaudeCodeThread(std::string child, std::vector<RunAction>*& out, const SessionScan* scan)
+      : child_(std::move(child)), out_(out), scan_(scan) {}
 
   void add_user(const SessionLine& line);
   void add_answer(const SessionLine& line);
   void add_system(const SessionLine& line);
-  // Records the line unchanged as x.claude_code.<type>.
+  // False: the line is no text that a person sent while the model worked.
+  bool add_queued(const SessionLine& line);
+  // Kept as it is: x.claude_code.<type>.
   void add_raw(const SessionLine& line);
+  // A line that was there already, as x.claude_code.repeated; `first` names it, and `is_equal` says that its content is
+  // the same and need not be kept again.
+  void add_repeated(const SessionLine& line, const std::string& first, bool is_equal);
+  // The next line had characters that were replaced; `source` is kept as an artifact.
+  void add_repaired(std::uint64_t number, std::string_view source, std::uint64_t replaced);
   void add_unreadable(std::uint64_t number, std::string_view text, std::string_view why);
   void settle();
   void end();
@@ -59,11 +71,12 @@ class ClaudeCodeThread {
     std::string message_id;
     std::string call_id;
     std::string model;
-    std::uint64_t number = 0;                                // number of its first line
-    std::string occurred_at;                                 // time of its last line
-    std::vector<std::string> parts;                          // JSON
-    std::vector<std::string> rests;                          // JSON: remaining members of each line
-    std::vector<std::pair<std::string, std::string>> tools;  // place, and the body of tool.called
+    bool is_more = false;            // its call is answered: these are further lines of the same message
+    std::uint64_t number = 0;        // of its first line
+    std::string occurred_at;         // of its last line
+    std::vector<std::string> parts;  // JSON
+    std::vector<std::string> rests;  // JSON: of each line, what has no place
+    std::vector<std::pair<std::string, std::string>> tools;  // what, and the body of the tool.called
     std::vector<std::pair<std::string, std::string>> plans;
     std::string usage;  // JSON, or empty
     std::string stop_reason;
@@ -75,14 +88,22 @@ class ClaudeCodeThread {
     std::string tool;  // empty: unknown
   };
 
+  struct Message {  // of the model, by its id
+    std::string call_id;
+    std::unordered_set<std::uint64_t> blocks;  // hashes of those that were seen
+  };
+
   void emit(std::uint64_t number, std::string_view part, std::string type, std::string body,
             const std::string& occurred_at);
   void begin_turn(const SessionLine& line);
   void begin_answer(const SessionLine& line, const std::string& id);
+  void add_placeholder(const SessionLine& line);
+  bool is_known(const std::string& id, const json::Value& content) const;
   void take_block(const SessionLine& line, const json::Value& block, std::vector<std::string>& unplaced);
   void take_call(const SessionLine& line, const json::Value& block);
   void close_answer();
-  void add_prompt(const SessionLine& line, const std::string& parts, const std::string& rest);
+  void add_prompt(const SessionLine& line, const std::string& parts, const std::string& rest,
+                  std::vector<ImportedBlob> blobs);
   void add_return(const SessionLine& line, const json::Value& block, std::size_t index);
   void add_denial(const SessionLine& line, std::size_t index, const Call& call, std::string_view by);
   void add_file(const SessionLine& line, std::size_t index, const std::string& call_id);
@@ -94,14 +115,15 @@ class ClaudeCodeThread {
                       std::initializer_list<std::string_view> placed_in_message);
 
   const std::string child_;
-  std::vector<RunAction>*& out_;  // output of the caller
+  std::vector<RunAction>*& out_;  // of whoever feeds the lines
+  const SessionScan* const scan_;
   std::size_t turns_ = 0;
   std::size_t answers_ = 0;
   std::string step_;
   std::string last_time_;
   std::uint64_t last_number_ = 0;
   std::optional<Answer> answer_;
-  std::string settled_id_;  // id of a message that was flushed before it was complete
+  std::unordered_map<std::string, Message> messages_;
   struct Compaction {
     std::uint64_t number = 0;
     std::string occurred_at, trigger, rest;

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "cli/import/events.hpp"
 #include "cli/import/formats/swe_agent_action.hpp"
+#include "cli/import/readable.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -22,8 +23,8 @@ std::string text_of(const json::Value& value) { return value.string_or(""); }
 
 class Import {
  public:
-  Import(const SourceFile& file, const json::Value& source, ImportSink& sink)
-      : file_(file), source_(source), sink_(sink) {}
+  Import(const SourceFile& file, const json::Value& source, ImportSink& sink, std::uint64_t replaced)
+      : file_(file), source_(source), sink_(sink), replaced_(replaced) {}
 
   Status run() {
     for (const json::Value entry : source_["trajectory"]) turns_.push_back(entry);
@@ -73,6 +74,7 @@ class Import {
 
   // Adds the messages before the first answer of the model and the fields of the file that no other event holds.
   Status begin() {
+    if (replaced_ > 0) batch_.push_back(repaired_event("repaired", swe_agent_format, 0, replaced_, file_.text));
     RETURN_IF_ERROR(add_rest("file", {}, source_, {"trajectory", "history", "info"}, Placed::any_kind));
     while (next_message_ < history_.size() && !is_turn(history_[next_message_])) {
       RETURN_IF_ERROR(add_message(history_[next_message_], next_message_, {}));
@@ -372,6 +374,7 @@ class Import {
   const SourceFile& file_;
   const json::Value source_;
   ImportSink& sink_;
+  const std::uint64_t replaced_;  // characters of the file
   std::vector<json::Value> turns_;
   std::vector<json::Value> history_;
   std::size_t next_message_ = 0;  // index in history_
@@ -383,8 +386,15 @@ class Import {
 }  // namespace
 
 Status import_swe_agent(const SourceFile& file, ImportSink& sink) {
-  ASSIGN_OR_RETURN(const json::Document document, json::parse(file.text));
-  const json::Value source = document.root();
+  auto document = json::parse(file.text);
+  ReadableText repaired;
+  if (!document) {
+    repaired = with_readable_characters(file.text);
+    auto readable = json::parse(std::string_view(repaired.text));
+    if (!readable) return document.error();
+    document = std::move(readable);
+  }
+  const json::Value source = document->root();
   for (const char* list : {"trajectory", "history"}) {
     for (const json::Value item : source[list]) {
       if (!item.is(json::Kind::object)) {
@@ -400,7 +410,7 @@ Status import_swe_agent(const SourceFile& file, ImportSink& sink) {
                  "this is not a SWE-agent trajectory: it has no lists "
                  "\"trajectory\" and \"history\"");
   }
-  return Import(file, source, sink).run();
+  return Import(file, source, sink, repaired.replaced).run();
 }
 
 }  // namespace muniment::cli

@@ -18,6 +18,7 @@ Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const O
   if (!done) return tree.broke_off(done.error());
   run.events = tree.events();
   run.artifacts = tree.artifacts();
+  run.repaired = tree.repaired();
   run.children = tree.children();
   return run;
 }

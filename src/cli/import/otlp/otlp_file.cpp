@@ -10,6 +10,7 @@
 #include "cli/import/events.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/otlp/otlp_value.hpp"
+#include "cli/import/readable.hpp"
 #include "cli/import/records.hpp"
 
 namespace muniment::cli {
@@ -49,8 +50,19 @@ OtlpKind kind_of(const json::Value& span) {
 struct OtlpFile::Around {
   std::string_view text;
   std::int64_t offset = 0;
+  const ReadableText* repaired = nullptr;
 
-  std::int64_t of(const json::Value& value) const { return offset + (value.source().data() - text.data()); }
+  std::size_t place(const char* at) const {
+    const auto here = static_cast<std::size_t>(at - text.data());
+    return repaired == nullptr ? here : repaired->source_offset(here);
+  }
+  std::int64_t of(const json::Value& value) const {
+    return offset + static_cast<std::int64_t>(place(value.source().data()));
+  }
+  std::uint32_t length_of(const json::Value& value) const {
+    const std::string_view source = value.source();
+    return static_cast<std::uint32_t>(place(source.data() + source.size()) - place(source.data()));
+  }
 };
 
 Result<OtlpFile> OtlpFile::open(const std::string& path, const std::function<void(const std::string&)>& complain,
@@ -69,7 +81,7 @@ Result<OtlpFile> OtlpFile::open(const std::string& path, const std::function<voi
       continue;
     }
     if (!*record) break;
-    if (const Status taken = file.take_request((*record)->text, (*record)->offset); !taken) {
+    if (const Status taken = file.take_request(**record); !taken) {
       if (taken.error().code == Errc::too_large) return taken.error();
       complain(fmt::format("line {}: {}", (*record)->line, taken.error().message));
     }
@@ -79,10 +91,19 @@ Result<OtlpFile> OtlpFile::open(const std::string& path, const std::function<voi
   return file;
 }
 
-Status OtlpFile::take_request(std::string_view text, std::int64_t offset) {
-  ASSIGN_OR_RETURN(const json::Document document, json::parse(text));
-  const json::Value request = document.root();
-  const Around around{text, offset};
+Status OtlpFile::take_request(const TraceRecord& record) {
+  auto document = json::parse(record.text);
+  Around around{record.text, record.offset, nullptr};
+  ReadableText repaired;
+  if (!document) {
+    repaired = with_readable_characters(record.text);
+    auto readable = json::parse(std::string_view(repaired.text));
+    if (!readable) return document.error();
+    document = std::move(readable);
+    around = {repaired.text, record.offset, &repaired};
+    repairs_.push_back({record.offset, record.text.size(), record.line, repaired.replaced});
+  }
+  const json::Value request = document->root();
   const json::Value spans = request["resourceSpans"], logs = request["resourceLogs"];
   if (!spans.is(json::Kind::array) && !logs.is(json::Kind::array)) {
     if (request["resourceMetrics"])
@@ -122,11 +143,11 @@ Result<std::uint32_t> OtlpFile::scope_of(const Around& around, const json::Value
   OtlpScope made;
   if (resource.present()) {
     made.resource_offset = around.of(resource);
-    made.resource_length = static_cast<std::uint32_t>(resource.source().size());
+    made.resource_length = around.length_of(resource);
   }
   if (scope.present()) {
     made.scope_offset = around.of(scope);
-    made.scope_length = static_cast<std::uint32_t>(scope.source().size());
+    made.scope_length = around.length_of(scope);
   }
   if (others.size() > scope_others_bytes_max)
     return Error(Errc::invalid_argument, "the attributes of a resource and its scope are too long");
@@ -156,9 +177,10 @@ Status OtlpFile::add(const Around& around, const json::Value& value, std::uint32
   }
   OtlpItem item;
   item.scope = scope;
+  if (around.repaired != nullptr) item.repair = static_cast<std::uint32_t>(repairs_.size());
   item.trace = trace_of(value);
   item.offset = around.of(value);
-  item.length = static_cast<std::uint32_t>(value.source().size());
+  item.length = around.length_of(value);
   if (is_log) {
     item.kind = OtlpKind::log;
     item.parent = span_number(value["spanId"]);
@@ -176,6 +198,11 @@ Status OtlpFile::add(const Around& around, const json::Value& value, std::uint32
 }
 
 Result<std::string> OtlpFile::read(std::int64_t offset, std::size_t length) const {
+  ASSIGN_OR_RETURN(std::string text, read_bytes(offset, length));
+  return repairs_.empty() ? text : with_readable_characters(text).text;
+}
+
+Result<std::string> OtlpFile::read_bytes(std::int64_t offset, std::size_t length) const {
   ASSIGN_OR_RETURN(std::string text, read_at(file_.fd, offset, length));
   if (text.size() != length) return Error(Errc::unavailable, path_ + " was truncated while it was read");
   return text;

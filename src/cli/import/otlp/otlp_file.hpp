@@ -17,6 +17,7 @@
 #include "base/files/file.hpp"
 #include "base/json/json.hpp"
 #include "base/result.hpp"
+#include "cli/import/records.hpp"
 
 namespace muniment::cli {
 
@@ -35,6 +36,7 @@ struct OtlpItem {
   std::uint32_t length = 0;
   std::uint32_t trace = 0;
   std::uint32_t scope = 0;
+  std::uint32_t repair = 0;  // 1 + its request's place in repairs(); 0: none
   OtlpKind kind = OtlpKind::other;
 };
 
@@ -45,6 +47,14 @@ struct OtlpScope {
   std::int64_t scope_offset = 0;
   std::uint32_t scope_length = 0;
   std::string others;  // remaining members, mostly schema URLs
+};
+
+// A request with characters that were replaced.
+struct OtlpRepair {
+  std::int64_t offset = 0;
+  std::size_t length = 0;
+  std::uint64_t line = 0;
+  std::uint64_t replaced = 0;
 };
 
 struct OtlpTraceItems {
@@ -68,12 +78,15 @@ class OtlpFile {
   std::uint64_t duplicates() const { return duplicates_; }  // number of dropped byte-identical copies of spans
 
   Result<std::string> text(const OtlpItem& item) const { return read(item.offset, item.length); }
+  // Readable JSON, and the bytes themselves.
   Result<std::string> read(std::int64_t offset, std::size_t length) const;
+  Result<std::string> read_bytes(std::int64_t offset, std::size_t length) const;
+  const std::vector<OtlpRepair>& repairs() const { return repairs_; }
 
  private:
   struct Around;  // offsets of the values of the current request
   OtlpFile() = default;
-  Status take_request(std::string_view text, std::int64_t offset);
+  Status take_request(const TraceRecord& record);
   Status take_group(const Around& around, const json::Value& resources, bool is_log);
   Status add(const Around& around, const json::Value& value, std::uint32_t scope, bool is_log);
   Result<std::uint32_t> scope_of(const Around& around, const json::Value& resource, const json::Value& scope,
@@ -89,7 +102,8 @@ class OtlpFile {
   std::vector<OtlpScope> scopes_;
   std::vector<OtlpTraceItems> traces_;
   std::unordered_map<std::string, std::uint32_t> trace_index_;
-  std::unordered_map<std::string, std::uint32_t> scope_index_;  // key: prefix of the hash of the contents
+  std::unordered_map<std::string, std::uint32_t> scope_index_;  // by the start of the hash of what it says
+  std::vector<OtlpRepair> repairs_;
   std::uint64_t duplicates_ = 0;
 };
 

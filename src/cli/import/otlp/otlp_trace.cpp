@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
 #include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
+#include "cli/import/readable.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -145,7 +147,25 @@ Result<ImportedRun> OtlpTrace::head() {
   return run;
 }
 
+// Requests of the trace with characters that were replaced.
+Status OtlpTrace::add_repairs() {
+  std::set<std::uint32_t> requests;
+  for (std::size_t i = 0; i < trace_.count; ++i) {
+    if (items_[i].repair > 0) requests.insert(items_[i].repair - 1);
+  }
+  for (const std::uint32_t request : requests) {
+    const OtlpRepair& repair = file_.repairs()[request];
+    ASSIGN_OR_RETURN(const std::string bytes, file_.read_bytes(repair.offset, repair.length));
+    RunAction action;
+    action.event = repaired_event(fmt::format("repaired-{}", repair.line), otlp_format,
+                                  static_cast<std::int64_t>(repair.line), repair.replaced, bytes);
+    actions_.push_back(std::move(action));
+  }
+  return success();
+}
+
 Status OtlpTrace::each(const std::function<Status(std::vector<RunAction>&)>& take) {
+  RETURN_IF_ERROR(add_repairs());
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
     add_resource(i);
     RETURN_IF_ERROR(take(actions_));

@@ -84,6 +84,7 @@ class OtlpTrace {
   std::string goal_of(const json::Value& span) const;
 
   // otlp_trace.cpp: edges
+  Status add_repairs();
   void add_resource(std::size_t index);
   void begin(std::uint32_t item);
   void end(std::uint32_t item);

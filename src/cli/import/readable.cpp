@@ -1,0 +1,229 @@
+#include "cli/import/readable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/utf8.hpp"
+#include "cli/import/guess.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::string_view replacement = "\xEF\xBF\xBD";
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+// Bytes that are looked at for records on a broken line, as a multiple of its length.
+constexpr std::size_t searched_lines_max = 32;
+
+// Four hexadecimal digits at `at`, as a number.
+std::optional<unsigned> hex4(std::string_view text, std::size_t at) {
+  if (at > text.size() || text.size() - at < 4) return std::nullopt;
+  unsigned value = 0;
+  for (const char c : text.substr(at, 4)) {
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
+    if (digit < 0) return std::nullopt;
+    value = value * 16 + static_cast<unsigned>(digit);
+  }
+  return value;
+}
+bool is_high(std::optional<unsigned> unit) { return unit && *unit >= 0xD800 && *unit < 0xDC00; }
+bool is_low(std::optional<unsigned> unit) { return unit && *unit >= 0xDC00 && *unit < 0xE000; }
+
+class Repair {
+ public:
+  explicit Repair(std::string_view json) : json_(json) { out_.text.reserve(json.size()); }
+
+  ReadableText run() {
+    while (at_ < json_.size()) {
+      const auto byte = static_cast<unsigned char>(json_[at_]);
+      if (byte >= 0x80) {
+        take_sequence();
+      } else if (in_string_ && byte == '\\') {
+        take_escape();
+      } else if (byte == 0 || (in_string_ && byte < 0x20)) {
+        take_control(byte);
+      } else {
+        if (byte == '"') in_string_ = !in_string_;
+        copy(1);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void copy(std::size_t count) {
+    out_.text += json_.substr(at_, count);
+    at_ = std::min(at_ + count, json_.size());
+  }
+
+  // `count` bytes of the source become `text`.
+  void put(std::string_view text, std::size_t count) {
+    out_.text += text;
+    at_ += count;
+    if (text.size() != count) out_.shifts.emplace_back(out_.text.size(), at_);
+  }
+
+  void take_sequence() {
+    const CodePoint decoded = decode_utf8(json_, at_);
+    if (decoded.size > 0) return copy(decoded.size);
+    ++out_.replaced;
+    put(replacement, 1);
+  }
+
+  void take_control(unsigned char byte) {
+    if (byte != 0) return put(fmt::format("\\u{:04x}", byte), 1);
+    ++out_.replaced;
+    put(in_string_ ? replacement : std::string_view(" "), 1);
+  }
+
+  void take_escape() {
+    if (at_ + 1 >= json_.size() || json_[at_ + 1] != 'u') return copy(2);
+    const auto unit = hex4(json_, at_ + 2);
+    if (!unit) return copy(2);
+    const bool is_paired = is_high(unit) && json_.substr(at_ + 6, 2) == "\\u" && is_low(hex4(json_, at_ + 8));
+    if (is_paired) return copy(12);
+    if (*unit != 0 && !is_high(unit) && !is_low(unit)) return copy(6);
+    ++out_.replaced;
+    put("\\ufffd", 6);
+  }
+
+  const std::string_view json_;
+  std::size_t at_ = 0;
+  bool in_string_ = false;
+  ReadableText out_;
+};
+
+// Past the JSON object that begins at `at`; npos: it does not end.
+std::size_t object_end(std::string_view text, std::size_t at) {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if ((c == '}' || c == ']') && --depth == 0) {
+      return at + 1;
+    }
+  }
+  return std::string_view::npos;
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// Reads `source` as one record. False: it is none, and `why` says it.
+bool take_whole(std::string_view source, const std::function<bool(const json::Value&)>& is_record,
+                const std::function<void(const LineRecord&)>& take, std::string& why) {
+  const auto strict = json::parse(source);
+  if (strict && strict->root().is(json::Kind::object) && is_record(strict->root())) {
+    take({strict->root(), source});
+    return true;
+  }
+  why = strict ? "it is no JSON object" : strict.error().message;
+  if (strict) return false;
+  const ReadableText repaired = with_readable_characters(source);
+  const auto document = json::parse(std::string_view(repaired.text));
+  if (!document || !document->root().is(json::Kind::object) || !is_record(document->root())) return false;
+  take({document->root(), source, repaired.replaced});
+  return true;
+}
+
+// A record and not an object inside one: nothing goes on behind it.
+bool is_followed_by_nothing(std::string_view rest) {
+  while (!rest.empty() && (is_blank(rest.front()) || rest.front() == '\0')) rest.remove_prefix(1);
+  return rest.empty() || (rest.front() != ',' && rest.front() != '}' && rest.front() != ']');
+}
+
+bool names_its_type(const json::Value& value) {
+  if (!value["type"].is(json::Kind::string)) return false;
+  constexpr std::string_view marks[] = {"uuid", "sessionId", "timestamp", "messageId", "leafUuid"};
+  return std::ranges::any_of(marks, [&](std::string_view mark) { return value[mark].present(); });
+}
+
+void take_remains(std::string_view text, const std::string& why, const std::function<void(const LineRecord&)>& take) {
+  if (without_blanks(text).empty()) return;
+  take({json::Value(), text, 0, why});
+}
+
+}  // namespace
+
+std::size_t ReadableText::source_offset(std::size_t offset) const {
+  const auto after = std::upper_bound(shifts.begin(), shifts.end(), offset,
+                                      [](std::size_t wanted, const auto& shift) { return wanted < shift.first; });
+  if (after == shifts.begin()) return offset;
+  const auto& [here, there] = *std::prev(after);
+  return there + (offset - here);
+}
+
+ReadableText with_readable_characters(std::string_view json) { return Repair(json).run(); }
+
+void read_line_records(std::string_view line, const std::function<void(const LineRecord&)>& take) {
+  if (line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
+  std::string why, unused;
+  const std::string_view inner = without_blanks(line);
+  if (take_whole(
+          inner.empty() ? line : inner, [](const json::Value&) { return true; }, take, why))
+    return;
+  std::size_t remains = 0, searched = 0;
+  for (std::size_t at = line.find("{\"");
+       at != std::string_view::npos && searched <= searched_lines_max * line.size();) {
+    const std::size_t end = object_end(line, at);
+    searched += (end == std::string_view::npos ? line.size() : end) - at;
+    std::size_t next = at + 1;
+    if (end != std::string_view::npos && is_followed_by_nothing(line.substr(end))) {
+      const auto take_after_remains = [&](const LineRecord& record) {
+        take_remains(line.substr(remains, at - remains), why, take);
+        take(record);
+      };
+      if (take_whole(line.substr(at, end - at), names_its_type, take_after_remains, unused)) remains = next = end;
+    }
+    at = line.find("{\"", next);
+  }
+  if (remains == 0) return take({json::Value(), line, 0, why});
+  take_remains(line.substr(remains), why, take);
+}
+
+Result<ImportedRun> translate_record(std::string_view text, std::string_view format, std::int64_t line,
+                                     Result<ImportedRun> (*translate)(const json::Value& record)) {
+  auto document = json::parse(text);
+  ReadableText repaired;
+  if (!document) {
+    repaired = with_readable_characters(text);
+    auto readable = json::parse(std::string_view(repaired.text));
+    if (!readable) return document.error();
+    document = std::move(readable);
+  }
+  auto run = translate(document->root());
+  if (!run) return Error(run.error().code, run.error().message + looks_like(document->root()));
+  if (repaired.replaced > 0) run->events.push_back(repaired_event("repaired", format, line, repaired.replaced, text));
+  return run;
+}
+
+ImportedEvent repaired_event(std::string kind, std::string_view format, std::int64_t line, std::uint64_t replaced,
+                             std::string_view source) {
+  std::string type = fmt::format("x.{}.repaired", format);
+  std::ranges::replace(type, '-', '_');
+  json::Writer body;
+  body.begin_object();
+  if (line > 0) body.member("line", line);
+  body.member("replaced", static_cast<std::int64_t>(replaced)).end_object();
+  ImportedEvent event{std::move(kind), std::move(type), {}, std::move(body).text()};
+  event.blobs.push_back({"application/octet-stream", std::string(source)});
+  return event;
+}
+
+}  // namespace muniment::cli
