@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/import/readable.hpp"
+#include "cli/import/readable_text.hpp"
 #include "cli/record/delivery.hpp"
 #include "cli/record/spool.hpp"
 

@@ -3,101 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
-#include "base/utf8.hpp"
 #include "cli/import/guess.hpp"
 
 namespace muniment::cli {
 namespace {
 
-constexpr std::string_view replacement = "\xEF\xBF\xBD";
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-// Bytes that are looked at for records on a broken line, as a multiple of its length.
+// Limit of the bytes searched for records on a broken line, as a multiple of its length.
 constexpr std::size_t searched_lines_max = 32;
 
-// Four hexadecimal digits at `at`, as a number.
-std::optional<unsigned> hex4(std::string_view text, std::size_t at) {
-  if (at > text.size() || text.size() - at < 4) return std::nullopt;
-  unsigned value = 0;
-  for (const char c : text.substr(at, 4)) {
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) return std::nullopt;
-    value = value * 16 + static_cast<unsigned>(digit);
-  }
-  return value;
-}
-bool is_high(std::optional<unsigned> unit) { return unit && *unit >= 0xD800 && *unit < 0xDC00; }
-bool is_low(std::optional<unsigned> unit) { return unit && *unit >= 0xDC00 && *unit < 0xE000; }
-
-class Repair {
- public:
-  explicit Repair(std::string_view json) : json_(json) { out_.text.reserve(json.size()); }
-
-  ReadableText run() {
-    while (at_ < json_.size()) {
-      const auto byte = static_cast<unsigned char>(json_[at_]);
-      if (byte >= 0x80) {
-        take_sequence();
-      } else if (in_string_ && byte == '\\') {
-        take_escape();
-      } else if (byte == 0 || (in_string_ && byte < 0x20)) {
-        take_control(byte);
-      } else {
-        if (byte == '"') in_string_ = !in_string_;
-        copy(1);
-      }
-    }
-    return std::move(out_);
-  }
-
- private:
-  void copy(std::size_t count) {
-    out_.text += json_.substr(at_, count);
-    at_ = std::min(at_ + count, json_.size());
-  }
-
-  // `count` bytes of the source become `text`.
-  void put(std::string_view text, std::size_t count) {
-    out_.text += text;
-    at_ += count;
-    if (text.size() != count) out_.shifts.emplace_back(out_.text.size(), at_);
-  }
-
-  void take_sequence() {
-    const CodePoint decoded = decode_utf8(json_, at_);
-    if (decoded.size > 0) return copy(decoded.size);
-    ++out_.replaced;
-    put(replacement, 1);
-  }
-
-  void take_control(unsigned char byte) {
-    if (byte != 0) return put(fmt::format("\\u{:04x}", byte), 1);
-    ++out_.replaced;
-    put(in_string_ ? replacement : std::string_view(" "), 1);
-  }
-
-  void take_escape() {
-    if (at_ + 1 >= json_.size() || json_[at_ + 1] != 'u') return copy(2);
-    const auto unit = hex4(json_, at_ + 2);
-    if (!unit) return copy(2);
-    const bool is_paired = is_high(unit) && json_.substr(at_ + 6, 2) == "\\u" && is_low(hex4(json_, at_ + 8));
-    if (is_paired) return copy(12);
-    if (*unit != 0 && !is_high(unit) && !is_low(unit)) return copy(6);
-    ++out_.replaced;
-    put("\\ufffd", 6);
-  }
-
-  const std::string_view json_;
-  std::size_t at_ = 0;
-  bool in_string_ = false;
-  ReadableText out_;
-};
-
-// Past the JSON object that begins at `at`; npos: it does not end.
+// Returns the offset after the JSON object that begins at `at`; npos if the object does not end.
 std::size_t object_end(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
   bool in_string = false;
@@ -125,7 +41,7 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-// Reads `source` as one record. False: it is none, and `why` says it.
+// Reads `source` as one record. Returns false and sets `why` if it is not one.
 bool take_whole(std::string_view source, const std::function<bool(const json::Value&)>& is_record,
                 const std::function<void(const LineRecord&)>& take, std::string& why) {
   const auto strict = json::parse(source);
@@ -133,7 +49,7 @@ bool take_whole(std::string_view source, const std::function<bool(const json::Va
     take({strict->root(), source});
     return true;
   }
-  why = strict ? "it is no JSON object" : strict.error().message;
+  why = strict ? "it is not a JSON object" : strict.error().message;
   if (strict) return false;
   const ReadableText repaired = with_readable_characters(source);
   const auto document = json::parse(std::string_view(repaired.text));
@@ -142,7 +58,7 @@ bool take_whole(std::string_view source, const std::function<bool(const json::Va
   return true;
 }
 
-// A record and not an object inside one: nothing goes on behind it.
+// True if no JSON continues after the object, so that it is a record and not a member of one.
 bool is_followed_by_nothing(std::string_view rest) {
   while (!rest.empty() && (is_blank(rest.front()) || rest.front() == '\0')) rest.remove_prefix(1);
   return rest.empty() || (rest.front() != ',' && rest.front() != '}' && rest.front() != ']');
@@ -160,16 +76,6 @@ void take_remains(std::string_view text, const std::string& why, const std::func
 }
 
 }  // namespace
-
-std::size_t ReadableText::source_offset(std::size_t offset) const {
-  const auto after = std::upper_bound(shifts.begin(), shifts.end(), offset,
-                                      [](std::size_t wanted, const auto& shift) { return wanted < shift.first; });
-  if (after == shifts.begin()) return offset;
-  const auto& [here, there] = *std::prev(after);
-  return there + (offset - here);
-}
-
-ReadableText with_readable_characters(std::string_view json) { return Repair(json).run(); }
 
 void read_line_records(std::string_view line, const std::function<void(const LineRecord&)>& take) {
   if (line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
