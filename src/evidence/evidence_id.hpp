@@ -20,7 +20,8 @@ struct EvidenceSource {
 
 Uuid evidence_id(const EvidenceSource& source);
 
-// "guide.md#p3?v=6c1f…": a pointer into a corpus in the form of evidence_pointer, without the corpus.
+// Returns the part of a corpus pointer after the corpus, in the form that evidence_pointer writes:
+// "guide.md#p3?v=6c1f…".
 std::string chunk_id_of(const Pointer& pointer);
 std::string chunk_id_of(std::string_view pointer);
 

@@ -1,4 +1,4 @@
-// Extracts the pointers on which claims, evidence and manifests depend from their events.
+// Extracts from claim, evidence and manifest events the pointers that these depend on.
 #include "evidence/pointer_follower.hpp"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ std::vector<std::string> pointers_of_manifest(const json::Value& manifest, const
 }
 
 std::vector<store::PointerRow> pointers_of(const events::Event& event, std::string_view manifest) {
-  // Events outside of a run, and packs of the daemon without a run: there is no run to halt.
+  // Events outside a run, including packs that the daemon builds without a run, have no run to halt.
   if (!event.body || event.run_id == log_run_id) return {};
   const auto parsed = json::parse(*event.body);
   if (!parsed) return {};

@@ -26,7 +26,7 @@ class Native {
   // Sends a request under the caller's identity; `params` is a JSON object. `done` is called once, possibly before this
   // returns, unless the request is cancelled. Returns the request's number for `cancel`.
   virtual std::int64_t request(std::string_view method, std::string params, Done done) = 0;
-  // The reply is not needed any more. What the method has begun to write may still be recorded.
+  // Cancels the request; `done` is not called. Writes that the method has already begun may still be recorded.
   virtual void cancel(std::int64_t number) = 0;
 };
 

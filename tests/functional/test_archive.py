@@ -265,7 +265,7 @@ class BackedUp(OneFile):
         done = self.muniment("backup", self.backups, "--keep", 1, code=2)
         self.assertIn(f"INCOMPLETE 1 of the log's {first['archive_files']} files of archived bodies is not in it", done.stdout)
         self.assertIn(f"{self.name}: the body of event", done.stdout)
-        self.assertIn("1 file of archived bodies is not in it, damaged or missing here", done.stderr)
+        self.assertIn("1 file of archived bodies is not in the backup: damaged or missing here", done.stderr)
         self.assertIn("--keep removed nothing", done.stderr)
         self.path.write_bytes(self.kept)
         report = self.backup("--keep", 1)
@@ -282,7 +282,7 @@ class BackedUp(OneFile):
         self.assertIn(f"1 of {report['archive_files'] + 1} files of archived bodies is missing: {self.name}", found["text"])
         self.assertIn(f"data/{self.name}", found["mend"])
         [found] = self.doctor("backup")
-        self.assertIn("incomplete: 1 file of archived bodies is not in it", found["text"])
+        self.assertIn("incomplete: 1 file of archived bodies is not in the backup", found["text"])
 
     def test_what_was_erased_need_not_be_in_its_file(self) -> None:
         self.call("audit.redact", seq=self.seq, reason="asked")

@@ -183,7 +183,7 @@ class SignedSource(OneSource):
         self.record(f"{self.name}.second")
         self.backup()
         said = self.cli("restore", self.backups, "--known", kept, data=self.restored.data)
-        self.assertIn(f"continues the checkpoint at {size} events that you gave", said)
+        self.assertIn(f"consistent with the given checkpoint at {size} events", said)
         self.assertNotIn("missing", said)
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--checkpoint", kept], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout)
@@ -437,7 +437,7 @@ class Restores(OneSource):
                 restoring.send_signal(number)
                 said = restoring.communicate(timeout=120)[1]
                 self.assertEqual(restoring.returncode, 4, said)
-                self.assertIn(f"interrupted. {self.restored.data} is not whole", said)
+                self.assertIn(f"interrupted. {self.restored.data} is incomplete", said)
                 self.assertIsNone(self.restored.postgres_pid())
                 self.assertEqual(self.restored.refused_start()[0], 1)
                 shutil.rmtree(self.restored.data)

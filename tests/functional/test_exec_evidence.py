@@ -159,7 +159,7 @@ class Recorded(EvidenceCase):
         self.assertEqual((status, evidence), (1, ""), said)
         self.assertIn("none.xml", said)
         self.assertIn("the command and its end are recorded, and the evidence is not recorded", said)
-        self.assertIn("leave out --report", said)
+        self.assertIn("omit --report", said)
         self.assertEqual(self.events(types=["command.*"])[-1]["type"], "command.ended")
 
     def refused_report(self, path: str) -> str:

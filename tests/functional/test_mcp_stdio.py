@@ -422,7 +422,7 @@ class Unreachable(StdioCase):
             self.assertEqual((answer["id"], answer["error"]["code"]), (identity, -32603))
             self.assertRegex(answer["error"]["message"], r"^Muniment's daemon is unreachable: no daemon answers at .*: No such file or directory\. "
                                                          r"Find the cause with: muniment .*doctor")
-        self.assertIn("cannot be reached", host.errors())
+        self.assertIn("is unreachable", host.errors())
         self.assertEqual(host.end(), 0)
 
     def test_the_next_request_tries_again(self) -> None:

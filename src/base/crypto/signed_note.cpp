@@ -68,7 +68,8 @@ Result<KeyText> parse_key_text(std::string_view text) {
   if (!id || id->size() != 4 || to_hex(*id) != digits) return bad("the id is not 8 hexadecimal digits in lower case");
   key.id = static_cast<std::uint32_t>(from_big_endian(*id));
   const auto bytes = from_base64(text.substr(second + 1));
-  if (!bytes || bytes->size() != 1 + key.bytes.size()) return bad("the key is not a type and 32 bytes in base64");
+  if (!bytes || bytes->size() != 1 + key.bytes.size())
+    return bad("the key must be base64 of one type byte and 32 key bytes");
   key.type = static_cast<KeyType>(bytes->front());
   if (key.type != KeyType::ed25519 && key.type != KeyType::cosignature)
     return bad("its type is neither Ed25519 nor a cosignature's");

@@ -111,8 +111,9 @@ class Restoring {
     if (!request_.complete || checkpoint->size <= manifest().log()->size) return success();
     return Error(
         Errc::conflict,
-        fmt::format("the log had {} events but this backup has {}, so it cannot simply continue. Omit --complete",
-                    checkpoint->size, manifest().log()->size));
+        fmt::format(
+            "the log had {} events but this backup has only {}: --complete requires all of them. Omit --complete",
+            checkpoint->size, manifest().log()->size));
   }
 
   // Checked before anything is restored: a file without a key of this log cannot verify any signature.

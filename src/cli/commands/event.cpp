@@ -48,7 +48,7 @@ Result<std::string> body_text(const std::string& body) {
   return read_input(body.substr(1), limits::request_line_bytes_max);
 }
 
-// The outcome is unknown; a retry with the same id is recorded once.
+// Adds the event id to an error with an unknown outcome: a retry with the same id is recorded once.
 Error with_id(Error error, const std::string& event_id) {
   if (error.outcome != "unknown") return error;
   error.event_ids = {event_id};

@@ -140,7 +140,7 @@ void look_at_halted(Findings& findings, Client& client) {
   if (halted == 0) findings.well("runs", sees_all(client) ? "none is halted" : "none that you may see is halted");
   if (closed > 0) {
     findings.note("runs",
-                  fmt::format("{} of closed logs {} halted and cannot be recovered: continue one in a new run",
+                  fmt::format("{} in closed logs {} halted and cannot be recovered: continue each in a new run",
                               grouped(closed), closed == 1 ? "was" : "were"),
                   "muniment run start NAME --agent AGENT --continues RUN", runbook("run_halted"));
   }

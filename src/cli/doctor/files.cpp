@@ -177,7 +177,7 @@ void look_at_published(Findings& findings, const std::string& own, bool daemon_r
   findings.warn(
       "tiles",
       fmt::format(
-          "{}/tiles/checkpoint covers {} events, but {} are signed: readers of the tiles miss the newest. A restart publishes it",
+          "{}/tiles/checkpoint covers {} events, but {} are signed: tile readers cannot see the newest events. Restart the daemon to publish the newest checkpoint",
           own, grouped(static_cast<std::uint64_t>(sizes->first)), grouped(static_cast<std::uint64_t>(sizes->second))),
       daemon_runs ? "muniment down && muniment up" : "muniment up", runbook("published_checkpoint"));
 }

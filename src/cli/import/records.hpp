@@ -33,8 +33,8 @@ class RecordReader {
   static Result<RecordReader> open_lines(const std::string& path);
 
   // Returns the next record; nullopt at the end. Errors, with the line: invalid_argument if the file ends inside a
-  // record or has none of the three forms; too_large for a record over import_record_bytes_max. After an error with
-  // `goes_on`, the next record can be read.
+  // record or has none of the three forms; too_large for a record over import_record_bytes_max. If `goes_on` is true
+  // after an error, the caller can read the next record.
   Result<std::optional<TraceRecord>> next();
   bool goes_on() const { return !broken_; }
 

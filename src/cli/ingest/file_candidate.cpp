@@ -17,7 +17,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t piece_bytes = 256 * 1024;
-// Even doubled by JSON escapes, such a text fits a request line.
+// A text of this size fits in a request line even if JSON escapes double its length.
 constexpr std::int64_t document_line_bytes_max = 480 * 1024;
 constexpr std::size_t sample_bytes = 8 * 1024;
 
@@ -96,7 +96,8 @@ FileCandidate read_candidate(int folder, const std::string& name, bool follow) {
     if (!still) return without(Fate::failed, still.error().message);
     if (!*still) continue;
     if (!candidate.why.empty()) return without(Fate::skipped, candidate.why);
-    // A request's JSON holds no NUL: such a file is sent as bytes, and the daemon decides about it.
+    // A request's JSON cannot contain NUL or invalid UTF-8: the client sends such a file as bytes, and the daemon
+    // determines its format.
     candidate.inlined = candidate.size() <= document_line_bytes_max && !candidate.text.starts_with("%PDF-") &&
                         candidate.text.find('\0') == std::string::npos &&
                         first_invalid_utf8(candidate.text) == std::string_view::npos;

@@ -27,7 +27,7 @@ std::size_t scrub_literal(std::string& literal, bool whole) {
     if (count > 0) literal = json::quote(text);
     return count;
   }
-  std::string text(inside);  // unchanged, since its escapes cannot be resolved
+  std::string text(inside);  // still escaped, because its escapes cannot be decoded
   const std::size_t count = scrub_text(text);
   if (count > 0) literal = '"' + text + '"';
   return count;

@@ -24,8 +24,8 @@ struct ShellScript {
 
 ShellScript read_script(std::string_view script);
 
-// Whether the output and the exit status of the script are those of its last command: only `cd`, `set`, `export` and
-// assignments precede it. False if the text does not decide it.
+// Returns whether the output and the exit status of the script are those of its last command: only `cd`, `set`,
+// `export` and assignments precede it. Returns false if the text alone does not determine this.
 bool is_one_command(const ShellScript& script);
 
 // Whether the word is NAME=value.

@@ -8,7 +8,8 @@
 
 namespace muniment::evidence::reports {
 
-// Errors: invalid_argument for another root element. Damaged XML gives a report with `complete` false.
+// Errors: invalid_argument if the root element is neither testsuites nor testsuite. Damaged XML returns a report with
+// `complete` false.
 Result<Report> read_suites_xml(std::string_view text);
 
 }  // namespace muniment::evidence::reports

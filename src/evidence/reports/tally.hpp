@@ -12,8 +12,8 @@ namespace muniment::evidence::reports {
 
 enum class Outcome : std::uint8_t { passed, failed, skipped };
 
-// Count tests, and keep the names of failed tests in the report. A reader that must compose a name first asks whether
-// the report will keep it.
+// Count tests, and keep the names of failed tests in the report. A reader calls keeps_failures before it composes a
+// name.
 void count_test(Counts& counts, Outcome outcome, std::int64_t number = 1);
 inline bool keeps_failures(const Report& report) { return report.failures.size() < failures_kept_max; }
 void keep_failure(Report& report, std::string_view name);

@@ -12,8 +12,8 @@
 
 namespace muniment::gateway {
 
-// The run's events under the ids of one request's events, one entry each, without bodies. All entries are read at one
-// moment: a concurrent twin of the request appears completely or not at all.
+// Looks up the ids of a request's events in the run. Returns one entry per event, without bodies. All entries come
+// from one snapshot, so a concurrent duplicate of the request is visible completely or not at all.
 using KnownEvents = std::vector<std::optional<events::Event>>;
 Result<KnownEvents> known_events(Call& call, const store::Run& run, std::span<const events::NewEvent> events);
 
@@ -29,8 +29,8 @@ Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::spa
 // request may have been sent before that log was restored. Runs on a worker.
 Result<FoundRow<events::Event>> find_in_log_runs(Call& call, const Uuid& event_id);
 
-// Returns a conflict: the idempotency key was used for another request, or for one that was erased since and cannot be
-// compared. `known` is the logged event.
+// Returns a conflict: the idempotency key was used for another request, or for one that has since been erased and
+// cannot be compared. `known` is the logged event.
 Error used_key(const events::Event& known);
 // Like the above, for content that is stored outside the event and may have been erased between two reads.
 Error used_key(const events::Event& known, bool erased);

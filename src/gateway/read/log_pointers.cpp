@@ -13,7 +13,8 @@
 namespace muniment::gateway {
 namespace {
 
-// Searched for one page of a log:// pointer over the whole log, which no database index supports.
+// Maximum number of events to search for one page of a log:// pointer over the whole log; no database index supports
+// that search.
 constexpr std::int64_t searched_events_max = 250'000;
 
 // The source of a log:// pointer, its reader, and the last seq to read.
@@ -70,7 +71,7 @@ Result<LogPage> read_log(Call& call, const evidence::Pointer& pointer, const std
   const std::int64_t newest = asked.newest;
   filter.to_seq = filter.run_no ? newest : std::min(newest, filter.from_seq + searched_events_max - 1);
   LogPage page;
-  // The reader has a byte limit too, but it exceeds the room that is left here.
+  // The reader's own byte limit may exceed the space left in the page, so the loop checks the size of each line.
   ASSIGN_OR_RETURN(const auto events,
                    asked.reader->events(filter, limits::page_items_max, bytes_max + limits::event_body_bytes_max));
   std::int64_t next = events.size() < limits::page_items_max ? *filter.to_seq + 1 : events.back().seq + 1;

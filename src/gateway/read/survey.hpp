@@ -1,4 +1,4 @@
-// Surveys what a run depends on and which of it is damaged, before the run is recovered or resumed.
+// Finds what a run depends on and which of these dependencies are damaged, before the run is recovered or resumed.
 #pragma once
 
 #include <cstddef>

@@ -23,8 +23,8 @@ struct RemoteOptions {
   std::chrono::milliseconds pause{2'000};  // between two attempts to open it
 };
 
-// Options for an HTTP server. Detects the errors that need no request. Errors: invalid_argument, and those of reading
-// the key.
+// Returns the options for an HTTP server. Checks everything that can be checked without a request. Errors:
+// invalid_argument, and those of reading the key.
 Result<RemoteOptions> http_remote(const HttpEmbedderOptions& options);
 
 }  // namespace muniment::retrieval

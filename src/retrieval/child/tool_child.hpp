@@ -1,5 +1,6 @@
-// Processes whole untrusted documents in a child that lives for one task: reading a PDF or HTML, or training a model.
-// The child gets bytes, reads no file, and has limits of time and memory; its answer is checked.
+// Runs one task on untrusted documents in a child process that exits afterwards: reading a PDF or HTML document, or
+// training a model. The child receives bytes, opens no files, and has time and memory limits; the parent checks its
+// answer.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ namespace muniment::retrieval {
 
 struct ToolChildOptions {
   std::vector<std::string> command = {this_program, "--text-child"};
-  bool needs_sandbox = false;  // fail with unavailable without Landlock and seccomp
+  bool needs_sandbox = false;  // return `unavailable` if Landlock or seccomp is missing
 };
 
 // Like read_document, in a child. Additional errors: deadline_exceeded; corrupt if the document crashed the child or

@@ -1,6 +1,6 @@
-// The words of a text as the embedders count them: without case, width and accents, identifiers both in parts and
-// whole, scripts without spaces as pairs of characters. Results are identical on every machine: the Unicode data of an
-// assigned character does not change between versions of utf8proc.
+// Splits a text into the words that the embedders count. Case, width and accents are ignored; an identifier yields
+// its parts and the whole; a script without spaces yields pairs of characters. Results are identical on every
+// machine: the Unicode data of an assigned character does not change between versions of utf8proc.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,8 @@ class WordReader {
   std::string part_, whole_;  // the part and the whole in progress
   std::size_t parts_ = 0;
   bool joined_ = false;                  // the last character was a joiner
-  char32_t last_ = 0, before_last_ = 0;  // to split camelCase: U, l, d or 0
+  char32_t last_ = 0, before_last_ = 0;  // kinds of the last two characters, to split camelCase: U (upper case), l
+                                         // (other), d (digit), 0 (none)
   char32_t dense_ = 0;                   // the last character of a script without spaces
   bool dense_alone_ = false;
 };

@@ -42,9 +42,9 @@ class Row {
 
 class Connection {
  public:
-  // Connects as the auditor of the log if the login may assume that role and loses no access by it. Otherwise connects
-  // as the login (an older database, one restored without its roles, a login of the auditor's own). Errors:
-  // unavailable, with the message of Postgres.
+  // Connects as the auditor of the log if the login may assume that role without losing access. Otherwise connects as
+  // the login (an older database, a database restored without its roles, or the auditor's own login). Errors:
+  // unavailable, with the message from Postgres.
   static Result<Connection> open(const std::string& uri);
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;

@@ -26,22 +26,24 @@ std::string first_text(const json::Value& content);
 
 // The bytes of a picture or a document that a block holds in base64; nullopt for any other block.
 std::optional<ImportedBlob> blob_of(const json::Value& block);
-// Such a block as JSON, without its bytes.
+// Returns the same block as JSON, without its bytes.
 std::string without_data(const json::Value& block);
 
-// Texts become parts and pictures artifacts; the JSON of anything else but tools' results is added to `others`.
+// Appends text blocks to `parts` and images and documents to `blobs`. Appends the JSON of every non-text block except
+// tool results to `others` (images without their bytes).
 void take_content(const json::Value& content, std::vector<std::string>& parts, std::vector<std::string>& others,
                   std::vector<ImportedBlob>& blobs);
 
-// The type of a line as the name of an event's type may hold it: x.claude_code.<type>.
+// Returns the event type for a line, x.claude_code.<type>, with the characters that an event type does not allow
+// replaced.
 std::string raw_type(const json::Value& line);
 // The todos of a TodoWrite call as the body of plan.updated.
 std::string plan_json(const json::Value& todos);
 
-// The usage of a call as JSON, from that of a message; empty where it has none.
+// Converts the token usage of a message to the usage JSON of a model call; empty if the message has no usage.
 std::string usage_json(const json::Value& usage);
 
-// The texts in `content` as parts; the JSON of what is none is added to `others`.
+// Writes the text blocks of `content` as parts; appends the JSON of every other block to `others`.
 void write_result_parts(json::Writer& body, const json::Value& content, std::vector<std::string>& others);
 
 }  // namespace muniment::cli

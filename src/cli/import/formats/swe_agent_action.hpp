@@ -23,7 +23,8 @@ struct AgentPlace {
   bool operator==(const AgentPlace&) const = default;
 };
 
-// Returns the working directory from the entry's state, the text of a JSON object; empty if it is not one.
+// Returns the open file and the working directory that `state`, the text of a JSON object, records; both are empty if
+// `state` is not valid JSON.
 AgentPlace place_of(const std::string& state);
 
 struct FileChange {

@@ -1,4 +1,4 @@
-// Checks and JSON of artifacts that the artifact methods and the spill share.
+// Validates artifact fields and writes artifacts as JSON, for the artifact methods and the spill.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// evidence.get, evidence.verify, evidence.link and claim.decide: evidence by its id, and its effect on claims. Evidence
-// of a pointer has one id in all runs and one row per run that uses it; a caller sees only the uses that it may see.
+// Implements evidence.get, evidence.verify, evidence.link and claim.decide. Evidence of a pointer has one id in all
+// runs and one row per run that uses it; a caller sees only the rows that it may read.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ Result<Found> find_claim(Call& call) {
                    find_in_all<store::ClaimRow>(call, [&](store::Reader& reader) { return reader.claim(id); }));
   if (!claim.row) return none;
   ASSIGN_OR_RETURN(const bool visible, sees_run(call, claim.row->run_id, claim.reader->log_no()));
-  if (!visible) return none;  // the same error as for a claim of another user
+  if (!visible) return none;  // the same error as for a claim that does not exist
   if (claim.reader != call.reader) {
     ASSIGN_OR_RETURN(const auto closed, store::find_run(*earlier_log(call.services, claim.reader->log_no()),
                                                         *call.reader, claim.row->run_id));

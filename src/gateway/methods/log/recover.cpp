@@ -94,7 +94,7 @@ Result<Repair> repair(Call& call, const json::Value& repair) {
     return Error(
         Errc::invalid_argument,
         text +
-            " is neither an artifact nor a document: only files can be put back. Manifests and snapshots live in Postgres: restore it from a backup.");
+            " is neither an artifact nor a document: only files can be repaired. Manifests and snapshots are stored in Postgres: restore the database from a backup.");
   }
   // The artifact may be in a closed log; the reply does not name that log.
   ASSIGN_OR_RETURN(const auto found, find_in_all<store::ArtifactRow>(
