@@ -319,7 +319,7 @@ class ClosedLog(unittest.TestCase):
         self.assertEqual(halted[1], "0")
         findings = [finding for finding in json.loads(self.muniment("--json", "doctor"))["findings"] if finding["subject"] == "runs"]
         self.assertEqual([(finding["level"], finding["text"]) for finding in findings],
-                         [("ok", "none is halted"), ("note", "1 of closed logs was halted and cannot be recovered: continue one in a new run")])
+                         [("ok", "none is halted"), ("note", "1 in closed logs was halted and cannot be recovered: continue each in a new run")])
         self.assertNotIn("muniment recover", findings[1]["mend"])
         self.assertIn("--continues", findings[1]["mend"])
         top = json.loads(self.muniment("--json", "top", "--once", "--interval", "0.2"))

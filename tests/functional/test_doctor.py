@@ -128,12 +128,12 @@ class Running(DoctorCase, DaemonCase):
     def test_a_folder_that_is_open_to_everybody(self) -> None:
         self.addCleanup(self.daemon.data.chmod, self.daemon.data.stat().st_mode & 0o777)
         self.daemon.data.chmod(0o777)
-        self.finds("broken", "data", "open to everybody", f"chmod o-rwx {self.daemon.data}", "data_folder")
+        self.finds("broken", "data", "is accessible to all users", f"chmod o-rwx {self.daemon.data}", "data_folder")
 
     def test_a_socket_that_is_open_to_everybody(self) -> None:
         os.chmod(self.daemon.socket, 0o666)
         self.addCleanup(os.chmod, self.daemon.socket, 0o600)
-        self.finds("warning", "socket", "open to everybody", "chmod 600", "access")
+        self.finds("warning", "socket", "is accessible to all users", "chmod 600", "access")
 
     def test_a_key_that_others_may_read(self) -> None:
         self.finds("warning", "key", "has no key", "muniment audit key init", "checkpoints")
@@ -175,7 +175,7 @@ class Running(DoctorCase, DaemonCase):
         stranger = self.daemon.data / "artifacts" / "staging" / "readme"
         stranger.write_bytes(b"?")
         self.addCleanup(stranger.unlink)
-        self.finds("warning", "staged", "readme in .*staging: no put left", "ls -la", "staged_file")
+        self.finds("warning", "staged", "readme in .*staging: unknown files, not created by an upload", "ls -la", "staged_file")
 
     def test_writes_that_were_not_finished(self) -> None:
         left = self.daemon.data / "keys/.last_signed.0123456789abcdef.tmp"
@@ -220,7 +220,7 @@ class Running(DoctorCase, DaemonCase):
     def test_a_migration_of_a_newer_program_and_one_that_is_missing(self) -> None:
         self.psql("INSERT INTO schema_migration (number, name, sha256) VALUES (9999, '9999_future.sql', repeat('0', 64))")
         try:
-            self.finds("broken", "schema", "9999_future.sql is of a newer Muniment", "muniment --version", "version")
+            self.finds("broken", "schema", "9999_future.sql belongs to a newer Muniment", "muniment --version", "version")
         finally:
             self.psql("DELETE FROM schema_migration WHERE number = 9999")
         [[kept]] = self.psql("WITH gone AS (DELETE FROM schema_migration WHERE number = 9 RETURNING *) SELECT row_to_json(gone) FROM gone")
@@ -262,7 +262,7 @@ class Running(DoctorCase, DaemonCase):
         self.finds("warning", "spool", "1 events of recorders were permanently refused", "ls ", "spool", "--socket", str(nobody))
 
     def test_the_age_of_the_newest_backup(self) -> None:
-        self.finds("warning", "backup", "none was made", "muniment backup DIR", "backup")
+        self.finds("warning", "backup", "no backup of this data folder is recorded", "muniment backup DIR", "backup")
         backups = self.daemon.folder / "backups"
         subprocess.run([BUILD / "muniment", "--data", str(self.daemon.data), "backup", str(backups)], check=True, capture_output=True, timeout=120,
                        env=self.doctor.environment())
@@ -306,7 +306,7 @@ class Running(DoctorCase, DaemonCase):
     def test_it_reads_for_people_too(self) -> None:
         done = subprocess.run([BUILD / "muniment", "--data", str(self.daemon.data), "doctor"], capture_output=True, text=True, timeout=120, check=True,
                               env=self.doctor.environment())
-        self.assertIn("! backup     none was made", done.stdout)
+        self.assertIn("! backup     no backup of this data folder is recorded", done.stdout)
         self.assertIn(f"             mend: muniment --data {self.daemon.data} backup DIR   (docs/runbook.md#backup)", done.stdout)
 
 
@@ -320,7 +320,7 @@ class Restarting(DoctorCase, DaemonCase):
         [child] = [pid for pid in pathlib.Path("/proc").glob("[0-9]*") if self.is_search_child(pid)]
         os.kill(int(child.name), 9)
         wait_until(lambda: "muniment_search_restarts_total 1\n" in self.call("server.metrics")["text"], "it is started again", 120)
-        self.finds("warning", "search", "started again 1 times", "muniment status", "search")
+        self.finds("warning", "search", "the search child was restarted 1 times", "muniment status", "search")
 
     def is_search_child(self, folder: pathlib.Path) -> bool:
         with contextlib.suppress(OSError, IndexError):
@@ -361,8 +361,8 @@ class Down(DoctorCase):
         self.assertIsNone(self.daemon.postgres_pid())
 
     def test_it_is_said(self) -> None:
-        self.finds("warning", "socket", "no daemon runs", "muniment up", "not_running")
-        self.finds("note", "database", "not looked at", "muniment up", "not_running")
+        self.finds("warning", "socket", "no daemon is running", "muniment up", "not_running")
+        self.finds("note", "database", "not checked: the private Postgres is not running", "muniment up", "not_running")
         self.assertNotIn("broken", {finding["level"] for finding in self.doctor.run()[1]})
 
     def test_a_folder_that_is_not_there(self) -> None:
