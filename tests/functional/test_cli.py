@@ -59,7 +59,7 @@ class Commands(CliCase):
         self.addCleanup(self.daemon.data.chmod, self.daemon.data.stat().st_mode & 0o777)
         self.daemon.data.chmod(0o777)
         text = self.muniment("doctor", code=1)
-        self.assertIn("open to everybody", text)
+        self.assertIn("is accessible to all users", text)
         self.assertIn(f"chmod o-rwx {self.daemon.data}", text)
 
     def test_config_print_says_where_each_value_comes_from(self) -> None:

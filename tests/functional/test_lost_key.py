@@ -40,7 +40,7 @@ class WithoutPrivateKey(OneSource):
         self.assertIn(found[0], self.cli("status", data=self.restored.data).splitlines())
         [finding] = [finding for finding in json.loads(self.cli("--json", "doctor", data=self.restored.data, code=1))["findings"] if finding["subject"] == "key"]
         self.assertEqual(finding["level"], "broken")
-        self.assertIn(f"{key} is not here: {found[1]} events are signed", finding["text"])
+        self.assertIn(f"{key} is missing: {found[1]} events are signed", finding["text"])
         self.assertNotIn("key init", json.dumps(finding))
         self.assertIn(f"restore {key}", finding["mend"])
         self.restored.stop()
