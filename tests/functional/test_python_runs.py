@@ -164,7 +164,7 @@ class Values(PythonCase):
     def test_a_call_ends_once(self) -> None:
         with self.open() as run, run.tool("once") as call:
             call.returns("first")
-            with self.assertRaisesRegex(ValueError, "ended already"):
+            with self.assertRaisesRegex(ValueError, "has already ended"):
                 call.returns("second")
         self.one(run.run_id, "tool.returned")
 
