@@ -291,7 +291,7 @@ class ClosedLog(unittest.TestCase):
     def test_a_closed_run_says_so_and_is_gone_on_from(self) -> None:
         self.assertNotIn("halted", self.muniment("status"), "beta was, in the log that is closed")
         shown = self.muniment("run", "show", "alpha")
-        self.assertIn("log      1, which was restored and is closed", shown)
+        self.assertIn("log      1, which is closed: this run accepts no events", shown)
         self.assertIn("muniment run start NAME --agent AGENT --continues alpha", shown)
         self.assertNotIn("muniment recover", self.muniment("run", "show", "beta"))
         said = self.muniment("event", "append", "x.test.noted", "{}", "--run", "alpha", code=1)

@@ -203,7 +203,7 @@ class Folders(IngestCase):
         finally:
             stop.set()
             writer.join()
-        self.assertEqual([(note["path"], note["why"][:7]) for note in report["failed"]["files"]], [("busy.txt", "changes")])
+        self.assertEqual([(note["path"], note["why"][:7]) for note in report["failed"]["files"]], [("busy.txt", "changed")])
         self.assertEqual(sorted(self.documents()), ["calm.txt"])
 
     def test_a_call_that_was_killed_is_made_again_and_loses_nothing(self) -> None:

@@ -70,7 +70,7 @@ class TwoThings(WordsCase):
         for words in (("audit", "redact", self.seq, "--seq", self.seq, "--reason", "x"), ("audit", "redact", "--reason", "x"), ("audit", "prove"),
                       ("audit", "prove", self.run_id, "--seq", self.seq), ("why",), ("why", self.seq, "--seq", self.seq)):
             with self.subTest(words=words):
-                self.assertRegex(self.muniment(*words, code=1).stderr, "invalid_argument: name (one object|the event to prove)")
+                self.assertRegex(self.muniment(*words, code=1).stderr, "invalid_argument: name (one object|one thing|the event to prove)")
 
     def test_a_uuid_that_is_an_artifact_and_a_run_is_refused(self) -> None:
         artifact = self.call("artifact.put", run_id=self.run_id, text=f"the bytes of {self.run_id}")

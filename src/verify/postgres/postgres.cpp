@@ -139,8 +139,9 @@ Connection::~Connection() = default;
 
 Result<Connection> Connection::open(const std::string& uri) {
   // Keywords after dbname override the settings of the URI; those before it are only defaults.
-  const char* const keys[] = {"connect_timeout", "dbname", "application_name", "client_encoding", nullptr};
-  const char* const values[] = {"10", uri.c_str(), "muniment-verify", "UTF8", nullptr};
+  // The option outranks a time limit that the database or the role sets, from the first statement on.
+  const char* const keys[] = {"connect_timeout", "options", "dbname", "application_name", "client_encoding", nullptr};
+  const char* const values[] = {"10", "-c statement_timeout=0", uri.c_str(), "muniment-verify", "UTF8", nullptr};
   auto impl = std::make_unique<Impl>();
   impl->connection = PQconnectdbParams(keys, values, 1);
   if (PQstatus(impl->connection) != CONNECTION_OK) {
