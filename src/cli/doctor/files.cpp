@@ -152,8 +152,7 @@ void look_at_unfinished(Findings& findings, const Config& config, const std::str
     }
   }
   if (left.empty()) return;
-  findings.note("unfinished",
-                fmt::format("incomplete files left behind: {}. They are unused", some_of(left)),
+  findings.note("unfinished", fmt::format("incomplete files left behind: {}. They are unused", some_of(left)),
                 fmt::format("rm {}", fmt::join(left, " ")), runbook("unfinished"));
 }
 
