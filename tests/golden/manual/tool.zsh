@@ -33,10 +33,10 @@ _tool_places() {
 *' ;;
   esac
 }
-# The program's own options are understood everywhere.
+# The options of the program itself are accepted everywhere.
 _tool_kind() { local own; own=$(_tool_value "${at:+$at }$1"); if [ -n "$own" ] || [ -z "$at" ]; then printf '%s' "$own"; else _tool_value "$1"; fi; }
 _tool_offered() { _tool_options "$at"; [ -z "$at" ] || _tool_options ''; }
-# Sets: at (the command so far), wanted (the kind of the word that is completed), and place (--data DIR and the like).
+# Sets at (the command so far), wanted (the kind of the completed word) and place (--data DIR and similar options).
 _tool_walk() {
   at='' wanted='' place=()
   local word kind='' option='' count=0 IFS=$'\n'
@@ -59,7 +59,7 @@ _tool_walk() {
   [ -z "$option" ] || return 0
   wanted=$(_tool_places "$at" | awk -v n="$count" '$0 != "*" { last = $0; if (NR == n + 1) { print; done = 1; exit } } END { if (!done && $0 == "*") print last }')
 }
-# Asks a daemon that runs, and never starts one. bash expands what it completes from: only plain ids are offered.
+# Asks a running daemon and never starts one. bash expands the candidates, so only plain ids are offered.
 _tool_runs() {
   timeout 2 muniment "${place[@]}" --no-autostart --json run list --limit 100 2>/dev/null | sed -n 's/^{"run_id":"\([A-Za-z0-9._:-]*\)".*/\1/p'
 }
