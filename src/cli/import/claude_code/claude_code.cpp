@@ -19,7 +19,7 @@ Result<ImportedSession> import_claude_code(Client& client, const std::string& pa
   const std::string summary = !facts.title.empty() ? facts.title
                               : facts.answered     ? "the model ended its last turn"
                                                    : "the file ends within a turn";
-  // A model that ends its turn has not thereby reached anything.
+  // The end of a turn does not show that the goal was reached.
   if (const Status ended = tree.end({std::string(unknown_end), preview(summary, 1'000)}); !ended)
     return tree.broke_off(ended.error());
   result.events = tree.events();

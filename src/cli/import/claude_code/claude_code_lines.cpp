@@ -96,8 +96,8 @@ class ClaudeCodeLines::State {
     bool open = true;
   };
 
-  // A line that was there is kept as what it is, and counts no more. A line of the model with the id of another may
-  // have a new block, which the message's id tells.
+  // A repeated line is recorded as such and not counted again. A line of the model that repeats a message id may still
+  // have a new block.
   bool is_repeated(const SessionLine& line, ClaudeCodeThread& thread) {
     if (scan_ != nullptr && scan_->is_elsewhere(line.value)) {
       thread.add_repeated(line, "a line of another file of this import", false);

@@ -35,7 +35,7 @@ class SessionScan;
 
 class ClaudeCodeLines {
  public:
-  // `scan`: of the same lines, or null where they cannot be read ahead; it lives as long as this.
+  // `scan` has read the same lines ahead and outlives this object; null if the lines cannot be read ahead.
   explicit ClaudeCodeLines(const SessionScan* scan = nullptr);
   ~ClaudeCodeLines();
   ClaudeCodeLines(ClaudeCodeLines&&) noexcept;

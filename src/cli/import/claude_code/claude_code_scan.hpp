@@ -1,5 +1,5 @@
-// A first reading of a session's files, for figures that no single line has: the last usage of each message, and the
-// lines that another file of the same import has already.
+// Reads a session's files ahead of their translation: collects the last usage of each message, and finds the lines that
+// an earlier file of the same import contains.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace muniment::cli {
 
-// A short hash that tells ids apart within an import; never part of an event.
+// Returns a hash that distinguishes ids within one import; it is never part of an event.
 std::uint64_t short_hash(std::string_view text);
 
-// A line's number; from line_piece_of on, one of several records in the same line.
+// Numbers of lines and, by line_piece_of, of the records in a line that has several.
 std::string line_text(std::uint64_t number);    // "17", or "17.1"
 std::int64_t line_count(std::uint64_t number);  // 17
 std::uint64_t line_piece_of(std::uint64_t number, std::uint64_t piece);
 
-// Identities of lines, messages and results over all files of one import; the first file has them.
+// Identities of the lines, messages and results of one import; each belongs to the first file that claims it.
 class LineIdentities {
  public:
   std::uint32_t add_file() { return ++files_; }
-  // False: a file that was added before has it.
+  // Returns false if the identity belongs to another file.
   bool claim(std::uint64_t identity, std::uint32_t file) {
     return owners_.try_emplace(identity, file).first->second == file;
   }
@@ -42,15 +42,15 @@ struct MessageTotals {
 
 class SessionScan {
  public:
-  // `identities` may be null: there is no other file.
+  // `identities` may be null if the import has one file.
   explicit SessionScan(LineIdentities* identities = nullptr)
       : identities_(identities), file_(identities == nullptr ? 0 : identities->add_file()) {}
 
   void take(const json::Value& line);
 
-  // Null for a message that is not known.
+  // Returns null for an unknown message.
   const MessageTotals* totals(const std::string& message_id) const;
-  // True for a line that another file has.
+  // Returns true for a line that belongs to another file.
   bool is_elsewhere(const json::Value& line) const;
 
  private:

@@ -21,7 +21,7 @@ constexpr std::string_view subagents_folder = "subagents";
 constexpr std::string_view subagent_prefix = "agent-";
 constexpr std::size_t agent_about_bytes_max = 64 * 1024;
 
-// `take` gets the text and the number of each line, or the error of one that is too long.
+// Calls `take` with the text and the number of each line, or with the error of a line that is too long.
 Status each_line(
     const std::string& path,
     const std::function<Status(const Result<std::optional<TraceRecord>>&, std::uint64_t, RecordReader&)>& take) {
@@ -35,7 +35,7 @@ Status each_line(
   }
 }
 
-// The session's file, of a subagent's; empty if the file is none of a subagent or its session is not there.
+// Returns the session's file for a subagent's file; empty if `path` is not a subagent's or the session is missing.
 std::string session_of(const fs::path& path) {
   const fs::path folder = path.parent_path();
   if (folder.filename() != subagents_folder || !path.filename().string().starts_with(subagent_prefix)) return {};
@@ -85,7 +85,7 @@ std::vector<std::string> session_files(const std::vector<std::string>& paths) {
 
 Result<ClaudeCodeSession> ClaudeCodeSession::open(const std::string& path, LineIdentities* identities) {
   ClaudeCodeSession session;
-  // Every line of a session is kept, and so the whole of another format would be.
+  // Unknown lines of a session are kept, so a file of another format is rejected here.
   RETURN_IF_ERROR(refuse_other_format(path, claude_code_format));
   session.own_.path = path;
   RETURN_IF_ERROR(session.scan_file(session.own_, identities));
@@ -153,7 +153,7 @@ Status ClaudeCodeSession::each(const CarryOut& carry_out,
   return success();
 }
 
-// The lines of one file; `child` is the key of its run.
+// Translates the lines of one file; `child` is the key of its run.
 Result<SessionFacts> ClaudeCodeSession::walk(File& file, const std::string& child, const CarryOut& carry_out) {
   file.is_taken = true;
   ClaudeCodeLines lines(file.scan.get());
@@ -179,7 +179,7 @@ Result<SessionFacts> ClaudeCodeSession::walk(File& file, const std::string& chil
   return lines.facts();
 }
 
-// Actions of one file, as those of the whole session.
+// Passes the actions of one file on as actions of the whole session.
 Status ClaudeCodeSession::take(std::vector<RunAction>& actions, const std::string& child, const CarryOut& carry_out) {
   std::vector<RunAction> taken;
   for (RunAction& action : actions) {

@@ -1,6 +1,6 @@
-// A session of Claude Code as its files hold it: SESSION.jsonl, and SESSION/subagents/agent-*.jsonl where the subagents
-// have files of their own. Their lines become one sequence of actions: a subagent starts where its call returns, or at
-// the session's end if no call names it.
+// Reads a session of Claude Code from its files: SESSION.jsonl, and SESSION/subagents/agent-*.jsonl if subagents have
+// their own files. Translates their lines into one sequence of actions: a subagent starts when its call returns, or at
+// the end of the session if no call names it.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace muniment::cli {
 
-// `paths`, with the sessions of a folder instead of it, and a session's file instead of those of its subagents.
+// Returns `paths` with each folder replaced by its sessions and each subagent's file by the file of its session.
 std::vector<std::string> session_files(const std::vector<std::string>& paths);
 
 class ClaudeCodeSession {
  public:
-  // The first reading. `identities` may be null. Errors: those of reading; invalid_argument for another format.
+  // Reads the files ahead. `identities` may be null. Errors: those of reading; invalid_argument for another format.
   static Result<ClaudeCodeSession> open(const std::string& path, LineIdentities* identities);
 
   const ImportedRun& head() const { return head_; }
@@ -30,17 +30,17 @@ class ClaudeCodeSession {
   std::size_t repaired() const { return repaired_; }  // records with characters that were replaced
 
   using CarryOut = std::function<Status(std::vector<RunAction>&)>;
-  // The second reading. `progress` is told the bytes read, and those there are; it may be empty.
+  // Translates the lines. Calls `progress`, unless it is empty, with the bytes read and the bytes in all.
   Status each(const CarryOut& carry_out, const std::function<void(std::int64_t, std::int64_t)>& progress);
-  // After each().
+  // Valid after each().
   const SessionFacts& facts() const { return facts_; }
 
  private:
   struct File {
     std::string path;
     std::string sha256;
-    std::string agent;  // of a subagent: its type
-    std::string goal;   // its first prompt
+    std::string agent;  // type of a subagent
+    std::string goal;   // first prompt of a subagent
     std::shared_ptr<SessionScan> scan;
     bool is_taken = false;
   };
@@ -54,9 +54,9 @@ class ClaudeCodeSession {
 
   ImportedRun head_;
   File own_;
-  std::map<std::string, File> subagents_;            // by their ids
-  std::map<std::string, std::string> agents_;        // ids of subagents, by the call that names them
-  std::map<std::string, std::string> called_types_;  // of subagents, by call
+  std::map<std::string, File> subagents_;            // by id
+  std::map<std::string, std::string> agents_;        // subagent ids, by call id
+  std::map<std::string, std::string> called_types_;  // subagent types, by call id
   SessionFacts facts_;
   std::function<void(std::int64_t, std::int64_t)> progress_;
   std::size_t unreadable_ = 0;

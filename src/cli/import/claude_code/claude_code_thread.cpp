@@ -132,7 +132,7 @@ void ClaudeCodeThread::add_answer(const SessionLine& line) {
   if (!rest.empty()) answer_->rests.push_back(std::move(rest));
 }
 
-// True for a message that was answered, if nothing in `content` is new.
+// Returns true for an answered message if `content` has no new block.
 bool ClaudeCodeThread::is_known(const std::string& id, const json::Value& content) const {
   const auto known = messages_.find(id);
   if (known == messages_.end()) return false;
@@ -146,7 +146,7 @@ bool ClaudeCodeThread::is_known(const std::string& id, const json::Value& conten
   return true;
 }
 
-// A line that the client writes in the model's place: no model was called for it.
+// Handles a line that the client writes in place of the model; no model call belongs to it.
 void ClaudeCodeThread::add_placeholder(const SessionLine& line) {
   if (compaction_) add_compaction(nullptr);
   const json::Value message = line.value["message"];
@@ -362,7 +362,7 @@ void ClaudeCodeThread::add_file(const SessionLine& line, std::size_t index, cons
   }
 }
 
-// Text that a person sent while the model worked; it stands within the turn.
+// Handles a prompt that a person sent while the model worked; it belongs to the current turn.
 bool ClaudeCodeThread::add_queued(const SessionLine& line) {
   const json::Value attachment = line.value["attachment"];
   if (attachment["type"].string_or("") != "queued_command") return false;

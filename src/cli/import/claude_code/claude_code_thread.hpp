@@ -42,14 +42,14 @@ class ClaudeCodeThread {
   void add_user(const SessionLine& line);
   void add_answer(const SessionLine& line);
   void add_system(const SessionLine& line);
-  // False: the line is no text that a person sent while the model worked.
+  // Returns false if the line is not a prompt that a person sent while the model worked.
   bool add_queued(const SessionLine& line);
-  // Kept as it is: x.claude_code.<type>.
+  // Keeps the line unchanged as x.claude_code.<type>.
   void add_raw(const SessionLine& line);
-  // A line that was there already, as x.claude_code.repeated; `first` names it, and `is_equal` says that its content is
-  // the same and need not be kept again.
+  // Records a repeated line as x.claude_code.repeated. `first` names the first occurrence; if `is_equal`, the content
+  // is not kept again.
   void add_repeated(const SessionLine& line, const std::string& first, bool is_equal);
-  // The next line had characters that were replaced; `source` is kept as an artifact.
+  // Records that characters of the next line were replaced; keeps `source` as an artifact.
   void add_repaired(std::uint64_t number, std::string_view source, std::uint64_t replaced);
   void add_unreadable(std::uint64_t number, std::string_view text, std::string_view why);
   void settle();
@@ -71,12 +71,12 @@ class ClaudeCodeThread {
     std::string message_id;
     std::string call_id;
     std::string model;
-    bool is_more = false;            // its call is answered: these are further lines of the same message
-    std::uint64_t number = 0;        // of its first line
-    std::string occurred_at;         // of its last line
+    bool is_more = false;            // the call was answered; these lines belong to the same message
+    std::uint64_t number = 0;        // number of the first line
+    std::string occurred_at;         // time of the last line
     std::vector<std::string> parts;  // JSON
-    std::vector<std::string> rests;  // JSON: of each line, what has no place
-    std::vector<std::pair<std::string, std::string>> tools;  // what, and the body of the tool.called
+    std::vector<std::string> rests;  // JSON: members of each line that no event field holds
+    std::vector<std::pair<std::string, std::string>> tools;  // event kind, body of tool.called
     std::vector<std::pair<std::string, std::string>> plans;
     std::string usage;  // JSON, or empty
     std::string stop_reason;
@@ -88,9 +88,9 @@ class ClaudeCodeThread {
     std::string tool;  // empty: unknown
   };
 
-  struct Message {  // of the model, by its id
+  struct Message {  // message of the model
     std::string call_id;
-    std::unordered_set<std::uint64_t> blocks;  // hashes of those that were seen
+    std::unordered_set<std::uint64_t> blocks;  // hashes of the blocks so far
   };
 
   void emit(std::uint64_t number, std::string_view part, std::string type, std::string body,
@@ -115,7 +115,7 @@ class ClaudeCodeThread {
                       std::initializer_list<std::string_view> placed_in_message);
 
   const std::string child_;
-  std::vector<RunAction>*& out_;  // of whoever feeds the lines
+  std::vector<RunAction>*& out_;  // the caller's current list
   const SessionScan* const scan_;
   std::size_t turns_ = 0;
   std::size_t answers_ = 0;
