@@ -15,21 +15,11 @@ ToolOutcome judge_tau_bench(std::string_view text) {
   return {text.starts_with("Error") ? "error" : "ok", std::nullopt};  // the environment's prefix for a refused call
 }
 
-// Returns a number or a text as a string for a label.
-std::string word_of(const json::Value& value) {
-  if (value.is(json::Kind::number)) return std::string(value.source());
-  return value.string_or("");
-}
-
-void add_label(ImportedRun& run, const char* name, const json::Value& value) {
-  if (std::string word = word_of(value); !word.empty()) run.labels.emplace_back(name, std::move(word));
-}
-
 Result<ImportedRun> translate_result(const json::Value& record) {
   ImportedRun run{.agent = std::string(tau_bench_agent)};
   run.goal = record["info"]["task"]["instruction"].string_or("");
-  run.external_id = fmt::format("task {} trial {}", word_of(record["task_id"]), word_of(record["trial"]));
-  for (const char* name : {"task_id", "trial", "reward"}) add_label(run, name, record[name]);
+  run.external_id = fmt::format("task {} trial {}", label_word(record["task_id"]), label_word(record["trial"]));
+  for (const char* name : {"task_id", "trial", "reward"}) label_run(run, name, record[name]);
   ChatTrace chat(run.events, judge_tau_bench);
   for (const json::Value message : record["traj"]) {
     if (!message.is(json::Kind::object))
