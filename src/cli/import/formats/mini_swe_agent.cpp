@@ -111,7 +111,10 @@ class MiniTrace {
       if (!known_calls(message)) answer.rest.keep_value("tool_calls", message["tool_calls"]);
     }
     for (const json::Value choice : response["choices"]) {
-      if (auto reason = choice["finish_reason"].as_string()) answer.finish_reasons.push_back(std::move(*reason));
+      if (const auto reason = choice["finish_reason"].as_string()) {
+        answer.finish_reasons.push_back(*reason);
+        known.add(*reason);
+      }
     }
     count(answer, response, extra);
     keep_response(answer, response, is_response, known);

@@ -194,7 +194,10 @@ void OpenHandsSdkEvents::add_return(const json::Value& event) {
   result.rest.keep(observation,
                    {"content", "output", "error", "is_error", result.exit_code ? "exit_code" : "content"},
                    "observation");
-  if (result.call_id.empty()) return turns_.message("tool", result.parts, result.rest);
+  if (result.call_id.empty()) {
+    result.rest.keep_value("tool_name", event["tool_name"]).keep_value("tool_call_id", event["tool_call_id"]);
+    return turns_.message("tool", result.parts, result.rest);
+  }
   turns_.returned(result);
   if (result.status != "error" && result.status != "timeout") add_changes(observation, call);
 }
@@ -230,6 +233,7 @@ void OpenHandsSdkEvents::add_refusal(const json::Value& event, std::string_view 
   result.rest.keep(event, {"kind", "timestamp", "source", "tool_name", "tool_call_id",
                            status == "denied" ? "rejection_reason" : "error"});
   if (!result.call_id.empty()) return turns_.returned(result);
+  result.rest.keep_value("tool_name", event["tool_name"]).keep_value("tool_call_id", event["tool_call_id"]);
   turns_.message("tool", result.parts, result.rest);
 }
 

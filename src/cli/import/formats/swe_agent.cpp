@@ -93,7 +93,10 @@ class SweAgentTrace {
     if (message["role"].string_or("") != "assistant") return false;
     if (is_demonstration_) return true;
     if (message["is_demo"].as_bool().value_or(false) || next_turn_ >= entries_.size()) return false;
-    return content_text(message["content"]) == content_text(entries_[next_turn_]["response"]);
+    const json::Value entry = entries_[next_turn_];
+    const std::string action = content_text(entry["action"]);
+    return content_text(message["content"]) == content_text(entry["response"]) ||
+           (!action.empty() && content_text(message["action"]) == action);
   }
 
   // A turn of the trajectory, and the messages of the history from its answer to the next one.
@@ -235,15 +238,16 @@ class SweAgentTrace {
     }
     turns_.source(swe_agent_source, "trajectory", rest);
     SourceRest repeated;
+    if (content_text(message["content"]) != content_text(entry["response"])) {
+      repeated.keep_value("content", message["content"]);
+    } else {
+      (void)content_parts(message["content"], repeated);  // the members beside the texts, such as cache_control
+    }
     const auto same = [&](const char* name) { return content_text(message[name]) == content_text(entry[name]); };
     repeated.keep(message, {"content", same("thought") ? "thought" : "content", same("action") ? "action" : "content",
                             "tool_calls", "thinking_blocks"});
-    keep_parts(repeated, message["content"]);
     turns_.source(swe_agent_source, "history", repeated);
   }
-
-  // The members beside the texts of a content, such as cache_control.
-  static void keep_parts(SourceRest& rest, const json::Value& content) { (void)content_parts(content, rest); }
 
   void keep_new_messages(SourceRest& rest, std::string_view name, const json::Value& messages) {
     if (!messages.is(json::Kind::array)) {

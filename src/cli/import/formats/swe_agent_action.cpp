@@ -35,7 +35,7 @@ constexpr std::string_view failures[] = {
     "Ran into ",
 };
 constexpr std::string_view successes[] = {
-    "[File: ",        "Found ",          "No matches found",  "File updated. ", "Text replaced. ", "Edit successful.",
+    "[File: ",        "Found ",          "No matches found",  "File updated. ", "Text replaced. ", "Replaced ", "Edit successful.",
     "File created successfully at: ", "Last edit to ", "Here's the ",
 };
 constexpr std::string_view edited = " has been edited. ";

@@ -32,6 +32,7 @@ void add_sentences(std::string& out, const json::Value& instructions) {
     if (!text->empty()) out += (out.empty() ? "" : "\n") + *text;
     return;
   }
+  if (!instructions.is(json::Kind::object)) return;
   for (const char* name : {"reason_for_call", "task_instructions"}) add_sentences(out, instructions[name]);
 }
 
