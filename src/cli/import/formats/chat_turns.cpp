@@ -407,6 +407,14 @@ bool StringSet::has_all(const json::Value& value) const {
   return true;
 }
 
+bool has_object(const json::Value& list) {
+  if (!list.is(json::Kind::array)) return false;
+  for (const json::Value item : list) {
+    if (item.is(json::Kind::object)) return true;
+  }
+  return false;
+}
+
 std::string label_word(const json::Value& value) {
   if (value.is(json::Kind::number)) return std::string(value.source());
   return value.string_or("");

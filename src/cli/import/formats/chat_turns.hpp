@@ -151,6 +151,9 @@ class StringSet {
   std::set<std::string> strings_;
 };
 
+// Returns whether a list has an item that is an object.
+bool has_object(const json::Value& list);
+
 // Returns a number or a text as a string for a label; empty for any other value.
 std::string label_word(const json::Value& value);
 // Adds the label unless it is empty.

@@ -103,7 +103,12 @@ void OpenHandsEvents::add(const json::Value& event) {
   if (const auto action = event["action"].as_string()) return add_action(event, *action);
   if (const auto observation = event["observation"].as_string()) return add_observation(event, *observation);
   SourceRest rest;
-  turns_.source("openhands", "event", rest.keep(event, {}));
+  if (event.is(json::Kind::object)) {
+    rest.keep(event, {});
+  } else {
+    rest.keep_value("event", event);
+  }
+  turns_.source("openhands", "event", rest);
 }
 
 void OpenHandsEvents::add_action(const json::Value& event, const std::string& action) {

@@ -327,14 +327,6 @@ class SweAgentTrace {
   AgentPlace place_;
 };
 
-bool has_object(const json::Value& list) {
-  if (!list.is(json::Kind::array)) return false;
-  for (const json::Value item : list) {
-    if (item.is(json::Kind::object)) return true;
-  }
-  return false;
-}
-
 bool has_turns(const json::Value& source) { return has_object(source["trajectory"]) || has_object(source["history"]); }
 
 ImportedRun translated_attempt(const json::Value& source) {

@@ -16,14 +16,14 @@ ToolOutcome judge_tau_bench(std::string_view text) {
 }
 
 Result<ImportedRun> translate_result(const json::Value& record) {
+  if (record["traj"].size() > 0 && !has_object(record["traj"]))
+    return Error(Errc::invalid_argument, "no item of \"traj\" is an object");
   ImportedRun run{.agent = std::string(tau_bench_agent)};
   run.goal = record["info"]["task"]["instruction"].string_or("");
   run.external_id = fmt::format("task {} trial {}", label_word(record["task_id"]), label_word(record["trial"]));
   for (const char* name : {"task_id", "trial", "reward"}) label_run(run, name, record[name]);
   ChatTrace chat(run.events, judge_tau_bench);
   for (const json::Value message : record["traj"]) {
-    if (!message.is(json::Kind::object))
-      return Error(Errc::invalid_argument, "\"traj\" contains an item that is not an object");
     chat.add(message);
   }
   chat.end();
