@@ -71,7 +71,8 @@ class OpenHandsEvents {
 class OpenHandsSdkEvents {
  public:
   explicit OpenHandsSdkEvents(OpenHandsState& state) : state_(state), turns_(state.turns) {}
-  // Pass all events of the list once before the first call of `add`: one answer asks for several calls.
+  // Pass all events of the list once before the first call of `add`: one answer asks for several calls, and the model is
+  // named in the state.
   void look_ahead(const json::Value& event);
   void add(const json::Value& event);
 

@@ -51,6 +51,11 @@ void keep_action(SourceRest& rest, const json::Value& action, const std::string&
 void OpenHandsSdkEvents::look_ahead(const json::Value& event) {
   const std::string id = event["llm_response_id"].string_or("");
   if (event["kind"].string_or("") == "ActionEvent" && !id.empty()) actions_of_[id].push_back(event);
+  const json::Value value = event["value"];
+  const json::Value stats = event["key"].string_or("") == "stats" ? value : value["stats"];
+  std::string model = value["agent"]["llm"]["model"].string_or("");
+  if (model.empty()) model = stats["usage_to_metrics"]["default"]["model_name"].string_or("");
+  if (!model.empty()) state_.model = std::move(model);
 }
 
 void OpenHandsSdkEvents::add(const json::Value& event) {
@@ -272,7 +277,6 @@ void OpenHandsSdkEvents::add_state(const json::Value& event) {
   if (word == "error" || word == "stuck") state_.outcome = "failure";
   if (word == "running") state_.outcome.clear();
   if (state_.summary.empty() && !state_.outcome.empty()) state_.summary = "execution status " + word;
-  if (auto model = value["agent"]["llm"]["model"].as_string()) state_.model = std::move(*model);
   const json::Value stats = key == "stats" ? value : value["stats"];
   std::int64_t input = 0, output = 0;
   double cost = 0;
@@ -282,7 +286,6 @@ void OpenHandsSdkEvents::add_state(const json::Value& event) {
     input += tokens_in(usage, "input_tokens");
     output += tokens_in(usage, "output_tokens");
     cost += metrics["accumulated_cost"].as_double().value_or(0);
-    if (state_.model.empty()) state_.model = metrics["model_name"].string_or("");
   }
   if (input + output == 0) return;
   json::Writer usage;

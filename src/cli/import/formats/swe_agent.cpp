@@ -164,7 +164,9 @@ class SweAgentTrace {
       answer.rest.keep(call, {"id", "type", "function"}, "tool_call").keep(function, {"name", "arguments"}, "function");
     }
     const std::string model_call = turns_.answer(answer);
-    if (const std::string text = content_text(thought); !text.empty() && text != content_text(response)) {
+    const std::string text = content_text(thought);
+    const bool repeats = message["tool_calls"].size() > 0 && text == content_text(response);
+    if (!text.empty() && !repeats) {
       json::Writer body;
       body.begin_object().member("call_id", model_call).key("content").begin_array();
       body.raw(reasoning_part_json(text)).end_array().end_object();
