@@ -156,8 +156,7 @@ inline std::string shown(const ImportedRun& run, std::string_view format) {
 inline void expect_golden(const std::string& name, std::string_view format, const std::vector<ImportedRun>& runs) {
   std::string text;
   for (const ImportedRun& run : runs) text += shown(run, format);
-  const std::filesystem::path path =
-      std::filesystem::path(MUNIMENT_GOLDEN) / "imports" / (name + ".events.jsonl");
+  const std::filesystem::path path = std::filesystem::path(MUNIMENT_GOLDEN) / "imports" / (name + ".events.jsonl");
   if (std::getenv("MUNIMENT_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
   std::ifstream file(path, std::ios::binary);
   EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(file), {})) << "run with MUNIMENT_ACCEPT=1 to accept";
@@ -170,5 +169,6 @@ inline std::string golden_trace(const std::string& name) {
 
 }  // namespace muniment::cli
 
-#define REQUIRE_CASE(name) \
-  if (!std::filesystem::exists(muniment::cli::case_file(name))) GTEST_SKIP() << "no cases at " << muniment::cli::case_file(name)
+#define REQUIRE_CASE(name)                                      \
+  if (!std::filesystem::exists(muniment::cli::case_file(name))) \
+  GTEST_SKIP() << "no cases at " << muniment::cli::case_file(name)

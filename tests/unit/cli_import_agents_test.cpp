@@ -87,14 +87,20 @@ TEST(SweAgentToday, OnlyAnEditThatWasMadeIsAChange) {
   EXPECT_EQ(changes(editor, "view", "Here's the result of running `cat -n` on /a b.py:\n     1\tx"), (Texts{"ok"}));
   EXPECT_EQ(changes(editor, "create", "File already exists at: /a b.py. Cannot overwrite files"), (Texts{"error"}));
   EXPECT_EQ(changes(editor, "create", "File created successfully at: /a b.py"), (Texts{"created", "ok"}));
-  EXPECT_EQ(changes(editor, "str_replace", "No replacement was performed, old_str `x` did not appear"), (Texts{"error"}));
-  EXPECT_EQ(changes(editor, "insert", "The file /a b.py has been edited. Here's the result"), (Texts{"modified", "ok"}));
-  EXPECT_EQ(changes(editor, "undo_edit", "Last edit to /a b.py undone successfully. Here's"), (Texts{"modified", "ok"}));
+  EXPECT_EQ(changes(editor, "str_replace", "No replacement was performed, old_str `x` did not appear"),
+            (Texts{"error"}));
+  EXPECT_EQ(changes(editor, "insert", "The file /a b.py has been edited. Here's the result"),
+            (Texts{"modified", "ok"}));
+  EXPECT_EQ(changes(editor, "undo_edit", "Last edit to /a b.py undone successfully. Here's"),
+            (Texts{"modified", "ok"}));
   EXPECT_EQ(changes(editor, "str_replace", "The path /a b.py does not exist."), (Texts{"error"}));
-  EXPECT_EQ(changes("edit", "x", "Text replaced. Please review\n[File: /a b.py (1 lines total)]"), (Texts{"modified", "ok"}));
+  EXPECT_EQ(changes("edit", "x", "Text replaced. Please review\n[File: /a b.py (1 lines total)]"),
+            (Texts{"modified", "ok"}));
   EXPECT_EQ(changes("edit", "x", "Your edit was not applied (file not modified): Text"), (Texts{"error"}));
-  EXPECT_EQ(changes("bash", "x", "The command 'sleep' was cancelled because it took more than 30 seconds."), (Texts{"timeout"}));
-  EXPECT_EQ(changes("bash", "x", "File created successfully at: /a b.py"), (Texts{"unknown"})) << "printed by a command";
+  EXPECT_EQ(changes("bash", "x", "The command 'sleep' was cancelled because it took more than 30 seconds."),
+            (Texts{"timeout"}));
+  EXPECT_EQ(changes("bash", "x", "File created successfully at: /a b.py"), (Texts{"unknown"}))
+      << "printed by a command";
 }
 
 TEST(SweAgentToday, AnObservationThatIsNoTextIsKept) {
@@ -123,8 +129,9 @@ TEST(SweAgentToday, EachAttemptIsARun) {
   const TraceSource all(R"({"attempts":[)" + attempt + "," + attempt + "]}");
   ASSERT_TRUE(is_swe_agent(all.first()));
   EXPECT_EQ(translate_swe_agent(all.first())->size(), 2U);
-  const TraceSource chosen(R"({"attempts":[)" + attempt + "," + attempt +
-                      R"(],"trajectory":[{"action":"ls","response":"r"}],"history":[],"info":{"exit_status":"submitted","best_attempt_idx":1}})");
+  const TraceSource chosen(
+      R"({"attempts":[)" + attempt + "," + attempt +
+      R"(],"trajectory":[{"action":"ls","response":"r"}],"history":[],"info":{"exit_status":"submitted","best_attempt_idx":1}})");
   const auto runs = translate_swe_agent(chosen.first());
   ASSERT_EQ(runs->size(), 2U);
   EXPECT_EQ((*runs)[0].end.outcome, "success");
@@ -175,8 +182,9 @@ TEST(MiniSweAgent, CommandsHaveExitCodesAndAnswersHaveUsage) {
   EXPECT_EQ(events.all("tool.called", "arguments")[0], R"({"command":"ls"})");
   EXPECT_EQ(events.all("tool.returned", "status"), (Texts{"error", "timeout", "ok"}));
   EXPECT_EQ(events.all("tool.returned", "exit_code"), (Texts{"2", "-", "-"}));
-  EXPECT_EQ(events.all("model.answered", "usage")[0],
-            R"({"input_tokens":100,"output_tokens":7,"cached_input_tokens":40,"cost":{"amount":0.01,"currency":"USD"}})");
+  EXPECT_EQ(
+      events.all("model.answered", "usage")[0],
+      R"({"input_tokens":100,"output_tokens":7,"cached_input_tokens":40,"cost":{"amount":0.01,"currency":"USD"}})");
   EXPECT_EQ(events.all("model.answered", "model"), (Texts{"a/model-1", "a/model", "a/model"}));
   EXPECT_EQ(events.times("model.answered")[0], "2026-05-28T20:26:40.500000Z");
   EXPECT_TRUE(events.hold("no such")) << "the raw output";

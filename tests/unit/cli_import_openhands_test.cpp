@@ -1,5 +1,5 @@
-// Events of OpenHands and results of tau2-bench as they write them today: the inputs of ../shared/cases with their right
-// values, and small inputs for variants of the same formats.
+// Events of OpenHands and results of tau2-bench as they write them today: the inputs of ../shared/cases with their
+// right values, and small inputs for variants of the same formats.
 #include "cli/import/formats/openhands.hpp"
 #include "cli/import/formats/swe_agent.hpp"
 #include "cli/import/formats/tau2.hpp"
@@ -92,7 +92,9 @@ TEST(OpenHandsToday, OneAnswerOfTheSdkAsksForSeveralCalls) {
   const ImportedRun run = openhands_events(
       sdk_head + sdk_action("1", "r", R"({"kind":"TerminalAction","command":"a"})") +
       sdk_action("2", "r", R"({"kind":"TerminalAction","command":"b"})") +
-      sdk_observation("2", R"({"kind":"TerminalObservation","content":[{"type":"text","text":"late"}],"is_error":false,"exit_code":-1,"timeout":true})") +
+      sdk_observation(
+          "2",
+          R"({"kind":"TerminalObservation","content":[{"type":"text","text":"late"}],"is_error":false,"exit_code":-1,"timeout":true})") +
       sdk_observation("1", R"({"kind":"TerminalObservation","content":[],"is_error":true,"exit_code":null})") +
       sdk_action("3", "r2", R"({"kind":"FinishAction","message":"All done."})"));
   const RunEvents events(run);
@@ -106,8 +108,9 @@ TEST(OpenHandsToday, OneAnswerOfTheSdkAsksForSeveralCalls) {
 
 TEST(OpenHandsToday, TheEditorsOfTheSdkChangeFiles) {
   const auto changes = [](const std::string& observation) {
-    const ImportedRun run = openhands_events(
-        sdk_head + sdk_action("1", "r", R"({"kind":"FileEditorAction","command":"x","path":"/a"})") + sdk_observation("1", observation));
+    const ImportedRun run =
+        openhands_events(sdk_head + sdk_action("1", "r", R"({"kind":"FileEditorAction","command":"x","path":"/a"})") +
+                         sdk_observation("1", observation));
     const RunEvents events(run);
     Texts found = events.all("file.changed", "path");
     for (const std::string& change : events.all("file.changed", "change")) found.push_back(change);
@@ -115,14 +118,19 @@ TEST(OpenHandsToday, TheEditorsOfTheSdkChangeFiles) {
   };
   const std::string head = R"({"content":[],"is_error":false,"path":"/a","command":)";
   EXPECT_EQ(changes(head + R"("create","prev_exist":false,"new_content":"x"})"), (Texts{"/a", "created"}));
-  EXPECT_EQ(changes(head + R"("create","prev_exist":true,"old_content":"y","new_content":"x"})"), (Texts{"/a", "modified"}));
-  EXPECT_EQ(changes(head + R"("str_replace","prev_exist":true,"old_content":"y","new_content":"x"})"), (Texts{"/a", "modified"}));
+  EXPECT_EQ(changes(head + R"("create","prev_exist":true,"old_content":"y","new_content":"x"})"),
+            (Texts{"/a", "modified"}));
+  EXPECT_EQ(changes(head + R"("str_replace","prev_exist":true,"old_content":"y","new_content":"x"})"),
+            (Texts{"/a", "modified"}));
   EXPECT_EQ(changes(head + R"("str_replace","old_content":"x","new_content":"x"})"), Texts());
   EXPECT_EQ(changes(head + R"("view","new_content":"x"})"), Texts());
   EXPECT_EQ(changes(R"({"content":[],"is_error":true,"path":"/a","command":"create"})"), Texts());
-  EXPECT_EQ(changes(R"({"content":[],"is_error":false,"file_path":"/w","is_new_file":true,"new_content":"x"})"), (Texts{"/w", "created"}));
-  EXPECT_EQ(changes(R"({"content":[],"is_error":false,"commit":{"changes":{"/p":{"type":"add","new_content":"x"},"/q":{"type":"update","move_path":"/r"}}}})"),
-            (Texts{"/p", "/r", "created", "renamed"}));
+  EXPECT_EQ(changes(R"({"content":[],"is_error":false,"file_path":"/w","is_new_file":true,"new_content":"x"})"),
+            (Texts{"/w", "created"}));
+  EXPECT_EQ(
+      changes(
+          R"({"content":[],"is_error":false,"commit":{"changes":{"/p":{"type":"add","new_content":"x"},"/q":{"type":"update","move_path":"/r"}}}})"),
+      (Texts{"/p", "/r", "created", "renamed"}));
 }
 
 TEST(OpenHandsToday, TheStateOfTheSdkHasUsageAndOutcome) {
@@ -142,8 +150,8 @@ TEST(OpenHandsToday, TheStateOfTheSdkHasUsageAndOutcome) {
 
 std::string server_events(const std::string& arguments, const std::string& observation) {
   return R"([{"id":1,"timestamp":"2026-05-01T09:00:01","source":"user","action":"message","args":{"content":"Do it"}},
-    {"id":2,"timestamp":"2026-05-01T09:00:02","source":"agent","action":"edit","args":)" + arguments +
-         R"(},{"id":3,"timestamp":"2026-05-01T09:00:03","source":"agent","cause":2,)" + observation + "}]";
+    {"id":2,"timestamp":"2026-05-01T09:00:02","source":"agent","action":"edit","args":)" +
+         arguments + R"(},{"id":3,"timestamp":"2026-05-01T09:00:03","source":"agent","cause":2,)" + observation + "}]";
 }
 
 TEST(OpenHandsToday, AnEditOfTheServerThatFailedIsNoChange) {
@@ -155,20 +163,36 @@ TEST(OpenHandsToday, AnEditOfTheServerThatFailedIsNoChange) {
     return found;
   };
   const std::string extras = R"("extras":{"path":"/a","prev_exist":false,"old_content":"x","new_content":"y"})";
-  EXPECT_EQ(changes(R"({"command":"str_replace","path":"/a"})", R"("observation":"edit","content":"The file",)" + extras), (Texts{"modified", "ok"}));
-  EXPECT_EQ(changes(R"({"command":"create","path":"/a"})", R"("observation":"edit","content":"File created",)" + extras), (Texts{"created", "ok"}));
-  EXPECT_EQ(changes(R"({"path":"/a","content":"y"})", R"("observation":"edit","content":"diff",)" + extras), (Texts{"created", "ok"}));
-  EXPECT_EQ(changes(R"({"command":"str_replace"})", R"("observation":"edit","content":"ERROR:\nNo replacement",)" + extras), (Texts{"error"}));
-  EXPECT_EQ(changes(R"({"command":"str_replace"})", R"("observation":"error","content":"no",)" + extras), (Texts{"error"}));
+  EXPECT_EQ(
+      changes(R"({"command":"str_replace","path":"/a"})", R"("observation":"edit","content":"The file",)" + extras),
+      (Texts{"modified", "ok"}));
+  EXPECT_EQ(
+      changes(R"({"command":"create","path":"/a"})", R"("observation":"edit","content":"File created",)" + extras),
+      (Texts{"created", "ok"}));
+  EXPECT_EQ(changes(R"({"path":"/a","content":"y"})", R"("observation":"edit","content":"diff",)" + extras),
+            (Texts{"created", "ok"}));
+  EXPECT_EQ(
+      changes(R"({"command":"str_replace"})", R"("observation":"edit","content":"ERROR:\nNo replacement",)" + extras),
+      (Texts{"error"}));
+  EXPECT_EQ(changes(R"({"command":"str_replace"})", R"("observation":"error","content":"no",)" + extras),
+            (Texts{"error"}));
   EXPECT_EQ(changes(R"({})", R"("observation":"user_rejected","content":"no",)" + extras), (Texts{"denied"}));
-  EXPECT_EQ(changes(R"({})", R"("observation":"run","content":"x","extras":{"metadata":{"exit_code":-1,"suffix":"\n[The command timed out after 9 seconds."}})"), (Texts{"timeout"}));
-  EXPECT_EQ(changes(R"({})", R"("observation":"run","content":"x","extras":{"exit_code":3})"), (Texts{"error"})) << "as older versions write it";
+  EXPECT_EQ(
+      changes(
+          R"({})",
+          R"("observation":"run","content":"x","extras":{"metadata":{"exit_code":-1,"suffix":"\n[The command timed out after 9 seconds."}})"),
+      (Texts{"timeout"}));
+  EXPECT_EQ(changes(R"({})", R"("observation":"run","content":"x","extras":{"exit_code":3})"), (Texts{"error"}))
+      << "as older versions write it";
 }
 
 TEST(OpenHandsToday, TheOlderHistoryIsPairsAndTheAnswerOfTheServerIsARecord) {
-  const std::string action = R"({"id":1,"timestamp":"2026-05-01T09:00:01","source":"agent","action":"run","args":{"command":"ls","thought":"I look."}})";
-  const std::string observation = R"({"id":2,"timestamp":"2026-05-01T09:00:02","source":"agent","cause":1,"observation":"run","content":"a","extras":{"metadata":{"exit_code":0}}})";
-  for (const std::string& text : {R"({"instance_id":"i","instruction":"Do it","history":[[)" + action + "," + observation + R"(]],"test_result":{"report":{"resolved":true}}})",
+  const std::string action =
+      R"({"id":1,"timestamp":"2026-05-01T09:00:01","source":"agent","action":"run","args":{"command":"ls","thought":"I look."}})";
+  const std::string observation =
+      R"({"id":2,"timestamp":"2026-05-01T09:00:02","source":"agent","cause":1,"observation":"run","content":"a","extras":{"metadata":{"exit_code":0}}})";
+  for (const std::string& text : {R"({"instance_id":"i","instruction":"Do it","history":[[)" + action + "," +
+                                      observation + R"(]],"test_result":{"report":{"resolved":true}}})",
                                   R"({"trajectory":[)" + action + "," + observation + "]}"}) {
     const TraceSource source(text);
     ASSERT_TRUE(is_openhands(source.first())) << text;
@@ -200,7 +224,8 @@ TEST(Tau2, EachSimulationIsARun) {
   EXPECT_EQ(label(run, "reward"), "1.0");
   EXPECT_EQ(run.end.outcome, "success");
   EXPECT_EQ(run.end.summary, "reward 1.0, user_stop");
-  EXPECT_EQ(events.times("model.answered"), (Texts{"2026-05-01T09:00:01Z", "2026-05-01T09:00:03Z", "2026-05-01T09:00:05Z"}));
+  EXPECT_EQ(events.times("model.answered"),
+            (Texts{"2026-05-01T09:00:01Z", "2026-05-01T09:00:03Z", "2026-05-01T09:00:05Z"}));
   EXPECT_EQ(events.all("model.answered", "usage"),
             (Texts{"-", R"({"input_tokens":200,"output_tokens":8,"cost":{"amount":0.002,"currency":"USD"}})",
                    R"({"input_tokens":220,"output_tokens":5,"cost":{"amount":0.002,"currency":"USD"}})"}));
@@ -281,7 +306,10 @@ TEST(TauBench, ANulOrALoneSurrogateCostsNoRecord) {
     const RunEvents events(*run);
     results.push_back(events.texts("tool.returned")[0]);
   }
-  EXPECT_EQ(results, (Texts{"plain", "bin\xef\xbf\xbd" "ary", "cut \xef\xbf\xbd"}));
+  EXPECT_EQ(results, (Texts{"plain",
+                            "bin\xef\xbf\xbd"
+                            "ary",
+                            "cut \xef\xbf\xbd"}));
 }
 
 TEST(OpenHandsToday, TheGoldenEventsAreTheseEvents) {

@@ -90,12 +90,12 @@ void ChatTrace::add_answer(const json::Value& message) {
   answer.usage = call_usage(message["usage"], message["cost"]);
   answer.duration_us = microseconds_of(message["generation_time_seconds"]);
   const bool has_usage = !answer.usage.empty();
-  answer.rest = rest_of(message, std::move(answer.rest),
-                        {"role", are_plain_calls(message["tool_calls"]) ? "tool_calls" : "role",
-                         has_usage ? "usage" : "role", has_usage && message["cost"].as_double() ? "cost" : "role",
-                         message["model"].is(json::Kind::string) ? "model" : "role",
-                         reasoning.empty() ? "role" : "reasoning_content",
-                         answer.duration_us ? "generation_time_seconds" : "role"});
+  answer.rest = rest_of(
+      message, std::move(answer.rest),
+      {"role", are_plain_calls(message["tool_calls"]) ? "tool_calls" : "role", has_usage ? "usage" : "role",
+       has_usage && message["cost"].as_double() ? "cost" : "role",
+       message["model"].is(json::Kind::string) ? "model" : "role", reasoning.empty() ? "role" : "reasoning_content",
+       answer.duration_us ? "generation_time_seconds" : "role"});
   if (has_usage) keep_usage_rest(answer.rest, message["usage"]);
   add_calls(message, turns_.answer(answer));
 }
@@ -143,8 +143,8 @@ void ChatTrace::add_return(const json::Value& message, const std::string& call_i
   }
   if (is_error) result.status = *is_error ? "error" : "ok";
   const bool is_placed_id = message["id"].string_or("") == call_id;
-  result.rest = rest_of(message, std::move(result.rest),
-                        {"role", is_error ? "error" : "role", is_placed_id ? "id" : "role"});
+  result.rest =
+      rest_of(message, std::move(result.rest), {"role", is_error ? "error" : "role", is_placed_id ? "id" : "role"});
   turns_.returned(result);
 }
 
@@ -153,7 +153,8 @@ void ChatTrace::add_message(const json::Value& message, const std::string& role)
   const std::vector<std::string> parts = content_parts(message["content"], rest);
   const bool has_calls = role == "user" && message["tool_calls"].is(json::Kind::array);
   const bool placed_calls = has_calls && are_plain_calls(message["tool_calls"]);
-  rest = rest_of(message, std::move(rest), {is_role(role) ? "role" : "content", placed_calls ? "tool_calls" : "content"});
+  rest =
+      rest_of(message, std::move(rest), {is_role(role) ? "role" : "content", placed_calls ? "tool_calls" : "content"});
   turns_.message(is_role(role) ? role : "user", parts, rest);
   if (has_calls) add_calls(message, {});
 }

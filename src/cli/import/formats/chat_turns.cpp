@@ -74,7 +74,8 @@ void TurnWriter::begin_item(std::string occurred_at) {
 
 void TurnWriter::add(std::string_view what, std::string type, std::string body) {
   std::string kind = fmt::format("{}/{}", items_, what);
-  for (std::size_t number = 2; !kinds_.insert(kind).second; ++number) kind = fmt::format("{}/{}-{}", items_, what, number);
+  for (std::size_t number = 2; !kinds_.insert(kind).second; ++number)
+    kind = fmt::format("{}/{}-{}", items_, what, number);
   events_.push_back({std::move(kind), std::move(type), step_, std::move(body), occurred_at_});
 }
 
@@ -125,7 +126,10 @@ std::string TurnWriter::new_call_id(const std::string& source_id) {
 std::string TurnWriter::call(const ToolCall& call) {
   std::string call_id = new_call_id(call.source_id);
   json::Writer body;
-  body.begin_object().member("call_id", call_id).member("name", name_or(call.name, "unknown")).member("kind", call.kind);
+  body.begin_object()
+      .member("call_id", call_id)
+      .member("name", name_or(call.name, "unknown"))
+      .member("kind", call.kind);
   if (!call.requested_by.empty()) body.member("requested_by", call.requested_by);
   if (!call.arguments.empty()) body.raw_member("arguments", call.arguments);
   call.rest.write(body);

@@ -1,5 +1,5 @@
-// Writes the events of an agent's turns, which the formats of agents share. An answer of a model begins a step; the tool
-// calls that it asks for and their results follow in the same step.
+// Writes the events of an agent's turns, which the formats of agents share. An answer of a model begins a step; the
+// tool calls that it asks for and their results follow in the same step.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,8 @@ class MiniTrace {
     if (role == "assistant" || is_response) return add_answer(message, is_response);
     if (role == "exit") return add_exit(message);
     const bool is_result = role == "tool" || type == "function_call_output" || extra["returncode"] ||
-                           extra["raw_output"] || returncode_in(content_text(message["content"])) || is_last_output(message);
+                           extra["raw_output"] || returncode_in(content_text(message["content"])) ||
+                           is_last_output(message);
     if (is_result && !pending_.empty()) return add_result(message);
     add_message(message, role);
   }
@@ -84,7 +85,8 @@ class MiniTrace {
   };
 
   bool is_last_output(const json::Value& message) const {
-    return !submission_.empty() && message["role"].string_or("") == "user" && message["content"].string_or("") == submission_;
+    return !submission_.empty() && message["role"].string_or("") == "user" &&
+           message["content"].string_or("") == submission_;
   }
 
   void add_answer(const json::Value& message, bool is_response) {
@@ -148,7 +150,7 @@ class MiniTrace {
       const std::string type = item["type"].string_or("");
       if (type == "function_call") {
         answer.parts.push_back(tool_call_part_json(item["call_id"].string_or(item["id"].string_or("")),
-                                              item["name"].string_or(""), item["arguments"]));
+                                                   item["name"].string_or(""), item["arguments"]));
         answer.rest.keep(item, {"type", "call_id", "name", "arguments"}, "function_call");
         continue;
       }
@@ -166,7 +168,8 @@ class MiniTrace {
   }
 
   // The response repeats the message; only members that say something new are kept.
-  static void keep_response(ModelAnswer& answer, const json::Value& response, bool is_response, const StringSet& known) {
+  static void keep_response(ModelAnswer& answer, const json::Value& response, bool is_response,
+                            const StringSet& known) {
     if (!response.is(json::Kind::object)) {
       answer.rest.keep_value("response", response);
       return;
@@ -184,12 +187,14 @@ class MiniTrace {
     pending_.clear();
     const json::Value actions = message["extra"]["actions"];
     for (const json::Value action : actions) {
-      add_command(action["command"].string_or(action.string_or("")), action["tool_call_id"].string_or(""), requested_by);
+      add_command(action["command"].string_or(action.string_or("")), action["tool_call_id"].string_or(""),
+                  requested_by);
     }
     if (actions.size() > 0) return;
     for (const json::Value call : message["tool_calls"]) {
       const json::Value function = call["function"];
-      add_call(function["name"].string_or(""), arguments_json(function["arguments"]), call["id"].string_or(""), requested_by);
+      add_call(function["name"].string_or(""), arguments_json(function["arguments"]), call["id"].string_or(""),
+               requested_by);
     }
     for (const json::Value item : message["output"]) {
       if (item["type"].string_or("") != "function_call") continue;
@@ -238,7 +243,9 @@ class MiniTrace {
     }
     const bool repeats = text.find(extra["raw_output"].string_or("")) != std::string::npos;
     result.rest.keep(message, {"role", "content", "output", "extra", "tool_call_id", "call_id", "type", "timestamp"});
-    result.rest.keep(extra, {"timestamp", result.exit_code ? "returncode" : "timestamp", repeats ? "raw_output" : "timestamp"}, "extra");
+    result.rest.keep(extra,
+                     {"timestamp", result.exit_code ? "returncode" : "timestamp", repeats ? "raw_output" : "timestamp"},
+                     "extra");
     turns_.returned(result);
   }
 
@@ -266,7 +273,7 @@ class MiniTrace {
     answer.parts = content_parts(said, answer.rest);
     for (const json::Value call : message["message"]["tool_calls"]) {
       answer.parts.push_back(tool_call_part_json(call["id"].string_or(""), call["function"]["name"].string_or(""),
-                                            call["function"]["arguments"]));
+                                                 call["function"]["arguments"]));
     }
     count(answer, response, extra);
     turns_.answer(answer);
@@ -315,7 +322,8 @@ Result<ImportedRun> translate_mini_swe_agent(const json::Value& record) {
   trace.turns().source("mini_swe_agent", "info", rest);
   trace.expect_submission(run.submission);
   for (const json::Value message : record["messages"]) {
-    if (run.goal.empty() && message["role"].string_or("") == "user") run.goal = goal_in(content_text(message["content"]));
+    if (run.goal.empty() && message["role"].string_or("") == "user")
+      run.goal = goal_in(content_text(message["content"]));
     trace.add(message);
   }
   trace.end();

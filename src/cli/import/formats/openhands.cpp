@@ -278,7 +278,8 @@ Result<ImportedRun> translate_history(const json::Value& record) {
   run.goal = task_heading(record["instruction"].string_or(""));
   state.turns.begin_item();
   SourceRest rest;
-  rest.keep(record, {"history", "trajectory", "test_result", "instance_id"}).keep(record["test_result"], {"git_patch"}, "test_result");
+  rest.keep(record, {"history", "trajectory", "test_result", "instance_id"})
+      .keep(record["test_result"], {"git_patch"}, "test_result");
   state.turns.source("openhands", "record", rest);
   state.take_metrics(record["metrics"]);
   std::vector<json::Value> events;

@@ -12,9 +12,11 @@ namespace muniment::cli {
 namespace {
 
 // Events about the program around the agent.
-constexpr std::string_view inner_actions[] = {"recall", "change_agent_state", "null", "pause", "resume", "stop", "start",
-                                              "initialize", "condensation_request", "loop_recovery"};
-constexpr std::string_view inner_observations[] = {"agent_state_changed", "null", "recall", "condense", "loop_detection"};
+constexpr std::string_view inner_actions[] = {
+    "recall",     "change_agent_state",   "null",         "pause", "resume", "stop", "start",
+    "initialize", "condensation_request", "loop_recovery"};
+constexpr std::string_view inner_observations[] = {"agent_state_changed", "null", "recall", "condense",
+                                                   "loop_detection"};
 
 bool is_one_of(std::string_view text, std::span<const std::string_view> words) {
   return std::ranges::find(words, text) != words.end();
@@ -22,12 +24,11 @@ bool is_one_of(std::string_view text, std::span<const std::string_view> words) {
 
 // Keeps the members of an event that belong to no event of the log. `texts`: texts that have a place already.
 void keep_event(SourceRest& rest, const json::Value& event, std::initializer_list<std::string_view> texts) {
-  rest.keep(event, {"id", "timestamp", "source", "message", "cause", "action", "args", "observation", "content", "extras",
-                    "tool_call_metadata", "llm_metrics", "success"});
+  rest.keep(event, {"id", "timestamp", "source", "message", "cause", "action", "args", "observation", "content",
+                    "extras", "tool_call_metadata", "llm_metrics", "success"});
   const std::string message = event["message"].string_or("");
-  const bool repeats = std::any_of(texts.begin(), texts.end(), [&](std::string_view text) {
-    return text.find(message) != std::string_view::npos;
-  });
+  const bool repeats = std::any_of(texts.begin(), texts.end(),
+                                   [&](std::string_view text) { return text.find(message) != std::string_view::npos; });
   if (!repeats) rest.keep_value("message", event["message"]);
   if (event["source"].string_or("agent") != "agent") rest.keep_value("source", event["source"]);
 }
@@ -81,7 +82,8 @@ void OpenHandsState::take_metrics(const json::Value& metrics) {
   }
   for (const json::Value latency : metrics["response_latencies"]) {
     const auto duration = microseconds_of(latency["latency"]);
-    if (const std::string id = latency["response_id"].string_or(""); !id.empty() && duration) duration_of[id] = *duration;
+    if (const std::string id = latency["response_id"].string_or(""); !id.empty() && duration)
+      duration_of[id] = *duration;
   }
 }
 
@@ -147,8 +149,8 @@ void OpenHandsEvents::add_message(const json::Value& event) {
   turns_.answer(answer);
 }
 
-// An answer of the model asks for one or several calls, each of which is an action with the same response. `thought`: the
-// text of an answer whose response is not there.
+// An answer of the model asks for one or several calls, each of which is an action with the same response. `thought`:
+// the text of an answer whose response is not there.
 void OpenHandsEvents::add_answer(const json::Value& response, const std::string& thought) {
   turns_.begin_step();
   ModelAnswer answer{.model = response["model"].string_or(state_.model)};
@@ -170,7 +172,8 @@ void OpenHandsEvents::add_answer(const json::Value& response, const std::string&
   answer.usage = call_usage(response["usage"], {});
   const bool has_usage = !answer.usage.empty();
   if (!has_usage && state_.usage_of.contains(id)) answer.usage = state_.usage_of[id];
-  if (const auto found = state_.duration_of.find(id); found != state_.duration_of.end()) answer.duration_us = found->second;
+  if (const auto found = state_.duration_of.find(id); found != state_.duration_of.end())
+    answer.duration_us = found->second;
   state_.count(answer.usage);
   answer.rest.keep(response, {"model", "choices", has_usage ? "usage" : "model"}, "model_response");
   answer.rest.keep(choice, {"message", "finish_reason"}, "choice");
@@ -230,7 +233,8 @@ void OpenHandsEvents::take_end(const std::string& action, const json::Value& arg
   }
   if (action != "finish") return;
   const json::Value completed = arguments["task_completed"];
-  const std::string word = completed.is(json::Kind::boolean) ? std::string(completed.source()) : completed.string_or("true");
+  const std::string word =
+      completed.is(json::Kind::boolean) ? std::string(completed.source()) : completed.string_or("true");
   state_.outcome = word == "true" ? "success" : word == "false" ? "failure" : unknown_end;
   state_.summary = arguments["final_thought"].string_or("");
   if (state_.summary.empty()) state_.summary = arguments["thought"].string_or("");
@@ -272,7 +276,8 @@ void OpenHandsEvents::add_return(const json::Value& event, const std::string& ob
     result.status = *success ? "ok" : "error";
   }
   if (observation == "delegate") result.status = unknown_end;
-  const bool says_error = text.starts_with("ERROR:") && (observation == "edit" || observation == "read" || observation == "write");
+  const bool says_error =
+      text.starts_with("ERROR:") && (observation == "edit" || observation == "read" || observation == "write");
   if (observation == "error" || says_error || extras["error"].as_bool().value_or(false)) result.status = "error";
   if (observation == "user_rejected") result.status = "denied";
   keep_event(result.rest, event, {text});

@@ -24,15 +24,15 @@ struct OpenHandsState {
 
   ImportedRun& run;
   TurnWriter turns;
-  std::string model;                      // named by the source; empty: unknown
-  std::map<std::string, Call> calls = {};  // by the id of the action, and by that of the tool call
+  std::string model;                                 // named by the source; empty: unknown
+  std::map<std::string, Call> calls = {};            // by the id of the action, and by that of the tool call
   std::map<std::string, std::string> usage_of = {};  // by the id of the model's response
   std::map<std::string, std::int64_t> duration_of = {};
   std::string response_id = {};  // of the last answer
   std::set<std::string> response_ids = {};
-  std::string model_call = {};   // its call_id
+  std::string model_call = {};                       // its call_id
   std::int64_t input_tokens = 0, output_tokens = 0;  // of all answers
-  std::string outcome = {};  // as the agent or its state say; empty: unknown
+  std::string outcome = {};                          // as the agent or its state say; empty: unknown
   std::string summary = {};
 
   explicit OpenHandsState(ImportedRun& target) : run(target), turns(target.events) {}
@@ -71,8 +71,8 @@ class OpenHandsEvents {
 class OpenHandsSdkEvents {
  public:
   explicit OpenHandsSdkEvents(OpenHandsState& state) : state_(state), turns_(state.turns) {}
-  // Pass all events of the list once before the first call of `add`: one answer asks for several calls, and the model is
-  // named in the state.
+  // Pass all events of the list once before the first call of `add`: one answer asks for several calls, and the model
+  // is named in the state.
   void look_ahead(const json::Value& event);
   void add(const json::Value& event);
 

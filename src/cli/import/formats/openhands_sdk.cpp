@@ -102,10 +102,10 @@ void OpenHandsSdkEvents::add_message(const json::Value& event) {
   answer.rest.keep(event, {"kind", "timestamp", "source", "llm_message", "extended_content"});
   const std::string role = message["role"].string_or("");
   const bool is_known = role == "system" || role == "user" || role == "tool" || role == "assistant";
-  answer.rest.keep(message,
-                   {"content", "reasoning_content", "thinking_blocks", "responses_reasoning_item",
-                    is_known ? "role" : "content"},
-                   "llm_message");
+  answer.rest.keep(
+      message,
+      {"content", "reasoning_content", "thinking_blocks", "responses_reasoning_item", is_known ? "role" : "content"},
+      "llm_message");
   if (!is_agent) {
     if (state_.run.goal.empty() && event["source"].string_or("") == "user")
       state_.run.goal = task_heading(content_text(message["content"]));
@@ -114,7 +114,8 @@ void OpenHandsSdkEvents::add_message(const json::Value& event) {
   turns_.begin_step();
   const std::string id = event["llm_response_id"].string_or("");
   if (const auto found = state_.usage_of.find(id); found != state_.usage_of.end()) answer.usage = found->second;
-  if (const auto found = state_.duration_of.find(id); found != state_.duration_of.end()) answer.duration_us = found->second;
+  if (const auto found = state_.duration_of.find(id); found != state_.duration_of.end())
+    answer.duration_us = found->second;
   state_.count(answer.usage);
   state_.model_call = turns_.answer(answer);
   state_.response_id = id;
@@ -132,11 +133,12 @@ void OpenHandsSdkEvents::add_answer(const json::Value& event) {
   for (const json::Value& action : actions) {
     const json::Value call = action["tool_call"];
     answer.parts.push_back(tool_call_part_json(call["id"].string_or(action["tool_call_id"].string_or("")),
-                                          call["name"].string_or(action["tool_name"].string_or("")),
-                                          call["arguments"]));
+                                               call["name"].string_or(action["tool_name"].string_or("")),
+                                               call["arguments"]));
   }
   if (const auto found = state_.usage_of.find(id); found != state_.usage_of.end()) answer.usage = found->second;
-  if (const auto found = state_.duration_of.find(id); found != state_.duration_of.end()) answer.duration_us = found->second;
+  if (const auto found = state_.duration_of.find(id); found != state_.duration_of.end())
+    answer.duration_us = found->second;
   state_.count(answer.usage);
   state_.model_call = turns_.answer(answer);
   state_.response_id = id;
@@ -194,10 +196,9 @@ void OpenHandsSdkEvents::add_return(const json::Value& event) {
   if (observation["timeout"].as_bool().value_or(false)) result.status = "timeout";
   const auto call = state_.take({event["tool_call_id"].string_or(""), event["action_id"].string_or("")});
   result.call_id = call.call_id;
-  result.rest.keep(event, {"kind", "timestamp", "source", "observation", "tool_name", "tool_call_id",
-                           "extended_content"});
-  result.rest.keep(observation,
-                   {"content", "output", "error", "is_error", result.exit_code ? "exit_code" : "content"},
+  result.rest.keep(event,
+                   {"kind", "timestamp", "source", "observation", "tool_name", "tool_call_id", "extended_content"});
+  result.rest.keep(observation, {"content", "output", "error", "is_error", result.exit_code ? "exit_code" : "content"},
                    "observation");
   if (result.call_id.empty()) {
     result.rest.keep_value("tool_name", event["tool_name"]).keep_value("tool_call_id", event["tool_call_id"]);
@@ -220,7 +221,8 @@ void OpenHandsSdkEvents::add_changes(const json::Value& observation, const OpenH
   }
   const std::string command = observation["command"].string_or(call.command);
   const std::string path = observation["path"].string_or(observation["file_path"].string_or(""));
-  const bool is_editor = command == "create" || command == "str_replace" || command == "insert" || command == "undo_edit";
+  const bool is_editor =
+      command == "create" || command == "str_replace" || command == "insert" || command == "undo_edit";
   const auto before = observation["old_content"].as_string(), after = observation["new_content"].as_string();
   if (path.empty() || (!is_editor && !after) || command == "view") return;
   if (before && after && *before == *after) return;

@@ -365,8 +365,9 @@ Result<std::vector<ImportedRun>> translate_swe_agent(const json::Value& record) 
     ++number;
   }
   if (!runs.empty()) return runs;
-  return Error(Errc::invalid_argument,
-               "this is not a SWE-agent trajectory: it has neither a turn (\"trajectory\") nor a message (\"history\")");
+  return Error(
+      Errc::invalid_argument,
+      "this is not a SWE-agent trajectory: it has neither a turn (\"trajectory\") nor a message (\"history\")");
 }
 
 }  // namespace muniment::cli

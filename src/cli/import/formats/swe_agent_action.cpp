@@ -12,8 +12,8 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::string_view own_tools[] = {
-    "close", "create", "edit",        "exit_cost", "exit_forfeit", "filemap",   "find_file",  "goto",
-    "insert", "open",  "scroll_down", "scroll_up", "search_dir",   "search_file", "str_replace_editor", "submit",
+    "close",  "create", "edit",        "exit_cost", "exit_forfeit", "filemap",     "find_file",          "goto",
+    "insert", "open",   "scroll_down", "scroll_up", "search_dir",   "search_file", "str_replace_editor", "submit",
 };
 
 // Prefixes of results of the agent's own commands that failed and that succeeded.
@@ -35,8 +35,9 @@ constexpr std::string_view failures[] = {
     "Ran into ",
 };
 constexpr std::string_view successes[] = {
-    "[File: ",        "Found ",          "No matches found",  "File updated. ", "Text replaced. ", "Replaced ", "Edit successful.",
-    "File created successfully at: ", "Last edit to ", "Here's the ",
+    "[File: ",         "Found ",      "No matches found", "File updated. ",
+    "Text replaced. ", "Replaced ",   "Edit successful.", "File created successfully at: ",
+    "Last edit to ",   "Here's the ",
 };
 constexpr std::string_view edited = " has been edited. ";
 constexpr std::string_view timed_out = "EXECUTION TIMED OUT";

@@ -1,5 +1,5 @@
-// Translates results of tau2-bench: a file of tasks and simulations, of which each simulation is a run, or a file of one
-// simulation, as tau2-bench writes it into the folder simulations/.
+// Translates results of tau2-bench: a file of tasks and simulations, of which each simulation is a run, or a file of
+// one simulation, as tau2-bench writes it into the folder simulations/.
 #pragma once
 
 #include <string_view>
