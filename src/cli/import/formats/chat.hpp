@@ -3,13 +3,13 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json/json.hpp"
 #include "cli/import/events.hpp"
+#include "cli/import/formats/chat_turns.hpp"
 
 namespace muniment::cli {
 
@@ -22,8 +22,11 @@ using JudgeTool = ToolOutcome (*)(std::string_view text);
 
 class ChatTrace {
  public:
-  ChatTrace(std::vector<ImportedEvent>& events, JudgeTool judge) : events_(events), judge_(judge) {}
+  // `model`: name of the model whose answers do not name one; empty: unknown.
+  ChatTrace(std::vector<ImportedEvent>& events, JudgeTool judge, std::string model = {})
+      : turns_(events), judge_(judge), model_(std::move(model)) {}
 
+  // Takes the members timestamp, usage, cost, model and error of a message where they have the expected form.
   void add(const json::Value& message);
   // The same for a trace without structure: answers are plain text, and tool results have no call.
   void add_text(std::string_view role, std::string_view text);
@@ -35,25 +38,18 @@ class ChatTrace {
     std::string call_id;
   };
 
-  void begin_step();
   void add_answer(const json::Value& message);
-  void add_calls(const json::Value& message, const std::string& model_call);
-  void add_call(const json::Value& function, const std::string& source_id, const std::string& model_call);
+  void add_calls(const json::Value& message, const std::string& requested_by);
+  void add_call(const json::Value& function, const std::string& source_id, const std::string& requested_by,
+                SourceRest rest);
   void add_return(const json::Value& message, const std::string& call_id);
   void add_message(const json::Value& message, const std::string& role);
-  std::string new_call_id(const std::string& source_id);
   std::string take_pending(const json::Value& message);
-  void add(std::string_view what, std::string type, std::string body);
-  void call_model(const std::string& call_id);
 
-  std::vector<ImportedEvent>& events_;
+  TurnWriter turns_;
   const JudgeTool judge_;
-  std::size_t messages_ = 0;
-  std::size_t steps_ = 0;
-  std::size_t calls_ = 0;
-  std::string step_;  // the open step; empty: none
+  const std::string model_;
   std::vector<Call> pending_;
-  std::set<std::string> used_ids_;  // a trace may repeat an id
 };
 
 }  // namespace muniment::cli

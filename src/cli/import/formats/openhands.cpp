@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "cli/import/formats/chat.hpp"
+#include "cli/import/formats/openhands_events.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -174,8 +177,6 @@ Result<ImportedRun> translate_standard(const json::Value& record) {
   StandardTrace trace(run.events);
   add_openhands_source(run.events, record, {"id", "content"});
   for (const json::Value item : record["content"]) {
-    if (!item.is(json::Kind::object))
-      return Error(Errc::invalid_argument, "\"content\" contains an item that is not an object");
     if (run.goal.empty() && item["source"].string_or("") == "user") run.goal = item["content"].string_or("");
     trace.add(item);
   }
@@ -198,30 +199,20 @@ Result<ImportedRun> translate_standard(const json::Value& record) {
 
 // The raw form -------------------------------------------------------------------------------------
 
-// Returns the heading of the description given to the agent.
-std::string goal_in(std::string_view text) {
-  constexpr std::string_view opening = "<pr_description>\n";
-  const std::size_t at = text.find(opening);
-  if (at == std::string_view::npos) return std::string(text);
-  const std::string_view rest = text.substr(at + opening.size());
-  return std::string(rest.substr(0, rest.find('\n')));
-}
-
 Result<ImportedRun> translate_raw(const json::Value& record) {
   ImportedRun run{.agent = std::string(openhands_agent), .external_id = record["instance_id"].string_or("")};
   if (const std::string name = record["run_id"].string_or(""); !name.empty()) run.labels.emplace_back("run", name);
   ChatTrace chat(run.events, judge_openhands);
   add_openhands_source(run.events, record, {"messages", "test_result", "resolved"});
+  bool has_role = false;
   for (const json::Value message : record["messages"]) {
-    if (!message.is(json::Kind::object))
-      return Error(Errc::invalid_argument, "\"messages\" contains an item that is not an object");
-    if (!message["role"].is(json::Kind::string))
-      return Error(Errc::invalid_argument, "\"messages\" contains an item without a role");
+    has_role = has_role || message["role"].is(json::Kind::string);
     if (run.goal.empty() && message["role"].string_or("") == "user")
-      run.goal = goal_in(message["content"].string_or(""));
+      run.goal = task_heading(content_text(message["content"]));
     chat.add(message);
   }
   chat.end();
+  if (!has_role) return Error(Errc::invalid_argument, "no item of \"messages\" has a role");
   const json::Value result = record["test_result"];
   json::Writer tests;
   tests.begin_object().member("part", "test_result");
@@ -235,13 +226,116 @@ Result<ImportedRun> translate_raw(const json::Value& record) {
   return run;
 }
 
+// Lists of events ----------------------------------------------------------------------------------
+
+// An older evaluation has pairs of an action and its observation.
+void flatten(const json::Value& list, std::vector<json::Value>& events) {
+  for (const json::Value item : list) {
+    if (item.is(json::Kind::array)) {
+      flatten(item, events);
+    } else {
+      events.push_back(item);
+    }
+  }
+}
+
+void add_openhands_events(OpenHandsState& state, const std::vector<json::Value>& events) {
+  OpenHandsEvents server(state);
+  OpenHandsSdkEvents sdk(state);
+  json::Value metrics;
+  for (const json::Value& event : events) {
+    sdk.look_ahead(event);
+    if (event["llm_metrics"].is(json::Kind::object)) metrics = event["llm_metrics"];
+  }
+  for (const json::Value& event : events) {
+    if (event["kind"].is(json::Kind::string)) {
+      sdk.add(event);
+    } else {
+      server.add(event);
+    }
+  }
+  state.turns.begin_item();
+  state.turns.end_step();
+  SourceRest rest;
+  state.turns.source("openhands", "llm_metrics", rest.keep(metrics, {}));
+  state.set_usage(metrics["accumulated_token_usage"], metrics["accumulated_cost"]);
+}
+
+void end_openhands(OpenHandsState& state) {
+  RunEnd& end = state.run.end;
+  end.outcome = state.outcome.empty() ? unknown_end : state.outcome;
+  end.summary = state.summary.empty() ? "the trace does not say how it ended" : preview(state.summary, 1'000);
+}
+
+// A record of an evaluation (EvalOutput): the events, what was asked for, and how it was judged.
+Result<ImportedRun> translate_history(const json::Value& record) {
+  ImportedRun run{.agent = std::string(openhands_agent), .external_id = record["instance_id"].string_or("")};
+  OpenHandsState state(run);
+  state.model = record["metadata"]["llm_config"]["model"].string_or(record["metadata"]["llm"]["model"].string_or(""));
+  if (!state.model.empty()) run.labels.emplace_back("model", state.model);
+  if (const std::string agent = record["metadata"]["agent_class"].string_or(""); !agent.empty())
+    run.labels.emplace_back("agent_class", agent);
+  run.goal = task_heading(record["instruction"].string_or(""));
+  state.turns.begin_item();
+  SourceRest rest;
+  rest.keep(record, {"history", "trajectory", "test_result", "instance_id"})
+      .keep(record["test_result"], {"git_patch"}, "test_result");
+  state.turns.source("openhands", "record", rest);
+  state.take_metrics(record["metrics"]);
+  std::vector<json::Value> events;
+  flatten(record[record["history"] ? "history" : "trajectory"], events);
+  add_openhands_events(state, events);
+  state.set_usage(record["metrics"]["accumulated_token_usage"], record["metrics"]["accumulated_cost"]);
+  const json::Value error = record["error"];
+  if (const auto text = error.as_string(); text && !text->empty()) {
+    state.outcome = "failure";
+    state.summary = *text;
+  }
+  const json::Value report = record["test_result"]["report"];
+  const auto resolved = record["resolved"] ? record["resolved"].as_bool() : report["resolved"].as_bool();
+  if (resolved) {
+    state.outcome = *resolved ? "success" : "failure";
+    state.summary = *resolved ? "resolved" : "not resolved";
+  }
+  end_openhands(state);
+  run.submission = record["test_result"]["git_patch"].string_or("");
+  return run;
+}
+
+bool has_events(const json::Value& list) {
+  std::vector<json::Value> events;
+  flatten(list, events);
+  return std::any_of(events.begin(), events.end(), is_openhands_event);
+}
+
 }  // namespace
+
+bool is_openhands(const json::Value& record) {
+  for (const json::Value part : record["content"]) {
+    if (part["class_"]) return true;
+    break;
+  }
+  if (record["instance_id"] && record["messages"].is(json::Kind::array)) return true;
+  return has_events(record["history"]) || has_events(record["trajectory"]);
+}
+
+Result<ImportedRun> translate_openhands_events(const std::vector<json::Value>& events) {
+  if (std::none_of(events.begin(), events.end(), is_openhands_event))
+    return Error(Errc::invalid_argument, "none of the records is an event of OpenHands");
+  ImportedRun run{.agent = std::string(openhands_agent)};
+  OpenHandsState state(run);
+  add_openhands_events(state, events);
+  end_openhands(state);
+  return run;
+}
 
 Result<ImportedRun> translate_openhands(const json::Value& record) {
   if (record["content"].is(json::Kind::array)) return translate_standard(record);
   if (record["messages"].is(json::Kind::array)) return translate_raw(record);
+  if (has_events(record["history"]) || has_events(record["trajectory"])) return translate_history(record);
   return Error(Errc::invalid_argument,
-               "this is not an OpenHands trajectory: it has neither a list \"content\" nor a list \"messages\"");
+               "this is not an OpenHands trajectory: it has no list \"content\", \"messages\", \"history\" or "
+               "\"trajectory\" of its events");
 }
 
 }  // namespace muniment::cli

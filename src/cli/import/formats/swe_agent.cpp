@@ -3,244 +3,301 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
-#include "base/json/json.hpp"
-#include "base/limits.hpp"
 #include "base/text.hpp"
-#include "cli/import/events.hpp"
+#include "cli/import/formats/chat_turns.hpp"
 #include "cli/import/formats/swe_agent_action.hpp"
-#include "cli/import/readable.hpp"
 
 namespace muniment::cli {
 namespace {
 
-std::string step_of(std::size_t turn) { return fmt::format("turn-{:04}", turn + 1); }
-std::string model_call_of(std::size_t turn) { return fmt::format("model-{:04}", turn + 1); }
-std::string tool_call_of(std::size_t turn) { return fmt::format("tool-{:04}", turn + 1); }
+constexpr std::string_view swe_agent_source = "swe_agent";
 
-std::string text_of(const json::Value& value) { return value.string_or(""); }
+// The model that the configuration of the run names, which is JSON in a text, or an object.
+std::string model_in(const json::Value& config) {
+  if (const auto text = config.as_string()) {
+    const auto document = json::parse(std::string_view(*text));
+    return document && document->root().is(json::Kind::object) ? model_in(document->root()) : std::string();
+  }
+  const json::Value agent = config["agent"];
+  if (auto name = agent["model"]["name"].as_string()) return *name;
+  for (const json::Value one : agent["agent_configs"]) {
+    if (auto name = one["model"]["name"].as_string()) return *name;
+  }
+  return {};
+}
 
-class Import {
+class SweAgentTrace {
  public:
-  Import(const SourceFile& file, const json::Value& source, ImportSink& sink, std::uint64_t replaced)
-      : file_(file), source_(source), sink_(sink), replaced_(replaced) {}
+  SweAgentTrace(const json::Value& source, ImportedRun& run)
+      : source_(source), run_(run), turns_(run.events), model_(model_in(source["replay_config"])) {
+    for (const json::Value entry : source["trajectory"]) entries_.push_back(entry);
+    for (const json::Value message : source["history"]) {
+      history_.push_back(message);
+      known_.add(message);
+    }
+    is_demonstration_ = entries_.empty();
+  }
 
-  Status run() {
-    for (const json::Value entry : source_["trajectory"]) turns_.push_back(entry);
-    for (const json::Value message : source_["history"]) history_.push_back(message);
-    ASSIGN_OR_RETURN(const bool wanted, sink_.start(start_params()));
-    if (!wanted) return success();
-    RETURN_IF_ERROR(begin());
-    for (std::size_t turn = 0; turn < turns_.size(); ++turn) RETURN_IF_ERROR(record_turn(turn));
-    RETURN_IF_ERROR(record_rest());
-    RETURN_IF_ERROR(record_submission());
-    return sink_.end({outcome(), summary(), usage()});
+  void run() {
+    start();
+    while (next_message_ < history_.size() && !is_turn(history_[next_message_])) add_message(history_[next_message_++]);
+    if (is_demonstration_) {
+      while (next_message_ < history_.size()) add_demonstrated_turn();
+    } else {
+      for (const json::Value& entry : entries_) add_turn(entry);
+    }
+    turns_.begin_item();
+    turns_.end_step();
+    while (next_message_ < history_.size()) add_message(history_[next_message_++]);
+    turns_.begin_item();
+    SourceRest info;
+    if (source_["info"].is(json::Kind::object)) {
+      info.keep(source_["info"], {"submission"});
+    } else {
+      info.keep_value("info", source_["info"]);
+    }
+    turns_.source(swe_agent_source, "info", info);
+    finish();
   }
 
  private:
-  // The start of the run -------------------------------------------------------------------------
-
-  std::string start_params() const {
-    json::Writer params;
-    params.begin_object().member("run_id", imported_run_id(file_));
-    params.key("agent").begin_object().member("name", "swe-agent").end_object();
-    if (const std::string goal = goal_of(); !goal.empty()) params.member("goal", goal);
-    params.key("labels").begin_object();
-    if (const json::Value environment = source_["environment"]; environment.is(json::Kind::string)) {
-      params.member("environment", preview(text_of(environment), 256));
-    }
-    params.end_object();
-    params.member("external_id", preview(file_.name, 1024));
-    params.key("import").begin_object().member("format", swe_agent_format);
-    params.member("sha256", file_.sha256).member("importer", importer_name).end_object();
-    params.end_object();
-    return std::move(params).text();
+  void start() {
+    run_.goal = goal_of();
+    const std::string environment = source_["environment"].string_or("");
+    if (!environment.empty()) run_.labels.emplace_back("environment", environment);
+    if (!model_.empty()) run_.labels.emplace_back("model", model_);
+    turns_.begin_item();
+    SourceRest rest;
+    rest.keep(source_, {"trajectory", "history", "info", "attempts"});
+    // Lists of another type.
+    if (!source_["trajectory"].is(json::Kind::array)) rest.keep_value("trajectory", source_["trajectory"]);
+    if (!source_["history"].is(json::Kind::array)) rest.keep_value("history", source_["history"]);
+    turns_.source(swe_agent_source, "file", rest);
   }
 
-  // Finds the title of the issue on the line after "ISSUE:" in the first message of the user.
+  // The heading of the task in the first message of the user that is no demonstration.
   std::string goal_of() const {
+    constexpr std::size_t heading_bytes_max = 300;
     for (const json::Value& message : history_) {
-      if (text_of(message["role"]) != "user") continue;
-      const std::string content = text_of(message["content"]);
-      constexpr std::string_view heading = "ISSUE:\n";
-      const std::size_t issue = content.find(heading);
-      if (issue == std::string::npos) return {};
-      const std::size_t begin = issue + heading.size();
-      return preview(content.substr(begin, content.find('\n', begin) - begin), 300);
+      if (message["role"].string_or("") != "user" || message["is_demo"].as_bool().value_or(false)) continue;
+      return preview(task_heading(content_text(message["content"])), heading_bytes_max);
     }
     return {};
   }
 
-  // Adds the messages before the first answer of the model and the fields of the file that no other event holds.
-  Status begin() {
-    if (replaced_ > 0) batch_.push_back(repaired_event("repaired", swe_agent_format, 0, replaced_, file_.text));
-    RETURN_IF_ERROR(add_rest("file", {}, source_, {"trajectory", "history", "info"}, Placed::any_kind));
-    while (next_message_ < history_.size() && !is_turn(history_[next_message_])) {
-      RETURN_IF_ERROR(add_message(history_[next_message_], next_message_, {}));
-      ++next_message_;
-    }
-    if (!turns_.empty()) start_step(0);
-    return flush(0);
-  }
-
-  // Returns whether a message is an answer that the trajectory also contains, unlike a demonstration.
+  // Returns whether a message is the answer of the next turn, unlike a demonstration.
   bool is_turn(const json::Value& message) const {
-    if (text_of(message["role"]) != "assistant" || next_turn_ >= turns_.size()) return false;
-    if (message["is_demo"].as_bool().value_or(false)) return false;
-    return text_of(message["content"]) == text_of(turns_[next_turn_]["response"]);
+    if (message["role"].string_or("") != "assistant") return false;
+    if (is_demonstration_) return true;
+    if (message["is_demo"].as_bool().value_or(false) || next_turn_ >= entries_.size()) return false;
+    const json::Value entry = entries_[next_turn_];
+    const std::string action = content_text(entry["action"]);
+    return content_text(message["content"]) == content_text(entry["response"]) ||
+           (!action.empty() && content_text(message["action"]) == action);
   }
 
-  // A turn ---------------------------------------------------------------------------------------
-
-  // The previous batch started the step.
-  Status record_turn(std::size_t turn) {
-    const json::Value entry = turns_[turn];
-    const std::string step = step_of(turn);
-    add_model_call(turn, step);
-    RETURN_IF_ERROR(add_answer(turn, step, entry));
-    RETURN_IF_ERROR(add_thought(turn, step, entry));
-    RETURN_IF_ERROR(add_tool(turn, step, entry));
-    add_effects(turn, step, entry);
-    RETURN_IF_ERROR(add_replies(turn, step));
-    RETURN_IF_ERROR(end_step(step, entry, turn));
-    if (turn + 1 < turns_.size()) start_step(turn + 1);
-    return flush(turn + 1);
+  // A turn of the trajectory, and the messages of the history from its answer to the next one.
+  void add_turn(const json::Value& entry) {
+    turns_.begin_item();
+    turns_.begin_step();
+    json::Value message;
+    if (next_message_ < history_.size() && is_turn(history_[next_message_])) message = history_[next_message_++];
+    const std::string model_call = add_answer(entry["response"], entry["thought"], message);
+    const ToolReturn result = add_tool(entry, message, model_call);
+    add_effects(entry["state"], result.call_id, content_text(entry["observation"]));
+    add_entry_rest(entry, message);
+    ++next_turn_;
+    while (next_message_ < history_.size() && !is_turn(history_[next_message_])) add_message(history_[next_message_++]);
   }
 
-  void start_step(std::size_t turn) {
-    json::Writer body;
-    body.begin_object().member("name", fmt::format("turn {}", turn + 1)).member("kind", "turn").end_object();
-    add("step", "step.started", step_of(turn), std::move(body).text());
-  }
-
-  void add_model_call(std::size_t turn, const std::string& step) {
-    json::Writer body;
-    body.begin_object().member("call_id", model_call_of(turn)).member("operation", "chat");
-    body.member("provider", unknown_model).member("model", unknown_model);
-    body.key("parameters").begin_object().end_object().end_object();
-    add("call", "model.called", step, std::move(body).text());
-  }
-
-  Status add_answer(std::size_t turn, const std::string& step, const json::Value& entry) {
-    json::Writer body;
-    const std::string response = text_of(entry["response"]);
-    body.begin_object().member("call_id", model_call_of(turn)).member("status", response.empty() ? unknown_end : "ok");
-    body.member("model", unknown_model).key("finish_reasons").begin_array().end_array();
-    RETURN_IF_ERROR(content(body, step, "text", response));
-    body.end_object();
-    add("answer", "model.answered", step, std::move(body).text());
-    return success();
-  }
-
-  Status add_thought(std::size_t turn, const std::string& step, const json::Value& entry) {
-    const std::string thought = text_of(entry["thought"]);
-    if (thought.empty()) return success();
-    json::Writer body;
-    body.begin_object().member("call_id", model_call_of(turn));
-    RETURN_IF_ERROR(content(body, step, "reasoning", thought));
-    body.end_object();
-    add("thought", "thought.recorded", step, std::move(body).text());
-    return success();
-  }
-
-  Status add_tool(std::size_t turn, const std::string& step, const json::Value& entry) {
-    const std::string action = text_of(entry["action"]);
-    const std::string observation = text_of(entry["observation"]);
-    json::Writer called;
-    called.begin_object().member("call_id", tool_call_of(turn)).member("name", tool_of(action));
-    called.member("kind", is_own_tool(tool_of(action)) ? "function" : "command");
-    called.member("requested_by", model_call_of(turn));
-    if (action.size() > limits::spill_part_bytes_max) {
-      called.key("ref");
-      RETURN_IF_ERROR(reference(called, step, {}, action));
-    } else {
-      called.key("arguments").begin_object().member("action", action).end_object();
+  // A turn of a demonstration: its answer, and the message after it as the observation.
+  void add_demonstrated_turn() {
+    const json::Value message = history_[next_message_++];
+    turns_.begin_item();
+    turns_.begin_step();
+    const std::string model_call = add_answer(message["content"], message["thought"], message);
+    SourceRest rest;
+    rest.keep(message, {"role", "content", "thought", "action", "tool_calls", "thinking_blocks"});
+    const bool has_result = next_message_ < history_.size() && !is_turn(history_[next_message_]);
+    const bool calls = message["action"].is(json::Kind::string) || message["tool_calls"].size() > 0;
+    if (calls) {
+      ToolReturn result{.call_id = add_call(message["action"], message, model_call)};
+      if (has_result) add_observation(history_[next_message_++], result);
     }
-    called.end_object();
-    add("tool", "tool.called", step, std::move(called).text());
+    turns_.source(swe_agent_source, "message", rest);
+    while (next_message_ < history_.size() && !is_turn(history_[next_message_])) add_message(history_[next_message_++]);
+  }
 
-    json::Writer returned;
-    returned.begin_object().member("call_id", tool_call_of(turn));
-    returned.member("status", tool_status(tool_of(action), observation));
-    RETURN_IF_ERROR(content(returned, step, "text", observation));
-    returned.end_object();
-    add("observation", "tool.returned", step, std::move(returned).text());
-    return success();
+  void add_observation(const json::Value& message, ToolReturn& result) {
+    constexpr std::string_view heading = "OBSERVATION:\n";
+    turns_.begin_item();
+    std::string text = content_text(message["content"]);
+    result.parts = content_parts(message["content"], result.rest);
+    result.rest.keep(message, {"role", "content", "tool_call_ids"});
+    if (text.starts_with(heading)) text.erase(0, heading.size());
+    result.status = tool_status(tool_, text);
+    turns_.returned(result);
+    if (const auto change = file_change(tool_, text, "")) {
+      turns_.changed({.path = change->path, .change = change->change, .call_id = result.call_id});
+    }
+  }
+
+  std::string add_answer(const json::Value& response, const json::Value& thought, const json::Value& message) {
+    ModelAnswer answer{.model = model_};
+    answer.parts = content_parts(response, answer.rest);
+    if (answer.parts.empty()) answer.status = unknown_end;
+    std::vector<std::string> reasoning;
+    for (const json::Value block : message["thinking_blocks"]) {
+      if (const auto text = block["thinking"].as_string()) reasoning.push_back(reasoning_part_json(*text));
+    }
+    answer.parts.insert(answer.parts.begin(), reasoning.begin(), reasoning.end());
+    answer.rest.keep_value("thinking_blocks", reasoning.empty() ? message["thinking_blocks"] : json::Value());
+    for (const json::Value block : message["thinking_blocks"])
+      if (!reasoning.empty()) answer.rest.keep(block, {"type", "thinking"}, "thinking_block");
+    for (const json::Value call : message["tool_calls"]) {
+      const json::Value function = call["function"];
+      answer.parts.push_back(
+          tool_call_part_json(call["id"].string_or(""), function["name"].string_or(""), function["arguments"]));
+      answer.rest.keep(call, {"id", "type", "function"}, "tool_call").keep(function, {"name", "arguments"}, "function");
+    }
+    const std::string model_call = turns_.answer(answer);
+    const std::string text = content_text(thought);
+    const bool repeats = message["tool_calls"].size() > 0 && text == content_text(response);
+    if (!text.empty() && !repeats) {
+      json::Writer body;
+      body.begin_object().member("call_id", model_call).key("content").begin_array();
+      body.raw(reasoning_part_json(text)).end_array().end_object();
+      turns_.add("thought", "thought.recorded", std::move(body).text());
+    }
+    return model_call;
+  }
+
+  // The call that the answer asks for; the agent runs exactly one. Without it, the first word of the action.
+  std::string add_call(const json::Value& action, const json::Value& message, const std::string& model_call) {
+    const std::string text = content_text(action);
+    ToolCall call;
+    call.requested_by = model_call;
+    tool_ = tool_of(text);
+    for (const json::Value asked : message["tool_calls"]) {
+      const json::Value function = asked["function"];
+      if (!function["name"].is(json::Kind::string)) continue;
+      tool_ = function["name"].string_or("");
+      call.source_id = asked["id"].string_or("");
+      call.arguments = arguments_json(function["arguments"]);
+      if (action) call.rest.keep_value("action", action);
+      break;
+    }
+    if (call.arguments.empty()) {
+      json::Writer arguments;
+      arguments.begin_object().member("action", text).end_object();
+      call.arguments = std::move(arguments).text();
+    }
+    call.name = tool_;
+    call.kind = is_own_tool(tool_) ? "function" : "command";
+    return turns_.call(call);
+  }
+
+  ToolReturn add_tool(const json::Value& entry, const json::Value& message, const std::string& model_call) {
+    ToolReturn result{.call_id = add_call(entry["action"], message, model_call)};
+    result.parts = content_parts(entry["observation"], result.rest);
+    if (result.parts.empty()) result.parts.push_back(text_part_json(""));
+    result.status = tool_status(tool_, content_text(entry["observation"]));
+    result.duration_us = microseconds_of(entry["execution_time"]);
+    turns_.returned(result);
+    return result;
   }
 
   // Adds the effects of the action on files and on the working directory, as far as the trace shows them.
-  void add_effects(std::size_t turn, const std::string& step, const json::Value& entry) {
-    const AgentPlace place = place_of(text_of(entry["state"]));
-    const auto change = file_change(text_of(entry["action"]), text_of(entry["observation"]));
-    if (change) {
-      json::Writer body;
-      body.begin_object().member("path", preview(change->path, 4096)).member("change", change->change);
-      body.member("call_id", tool_call_of(turn)).end_object();
-      add("file", "file.changed", step, std::move(body).text());
+  void add_effects(const json::Value& state, const std::string& call_id, const std::string& observation) {
+    const AgentPlace place = place_of(state);
+    if (const auto change = file_change(tool_, observation, place.open_file)) {
+      turns_.changed({.path = change->path, .change = change->change, .call_id = call_id});
     }
     if (place == place_ || (place.open_file.empty() && place.working_dir.empty())) return;
     place_ = place;
     json::Writer body;
     body.begin_object().member("format", "merge").key("patch").begin_object();
-    body.member("open_file", preview(place.open_file, 4096));
-    body.member("working_dir", preview(place.working_dir, 4096)).end_object().end_object();
-    add("place", "state.patched", step, std::move(body).text());
+    if (!place.open_file.empty()) body.member("open_file", preview(place.open_file, 4'096));
+    if (!place.working_dir.empty()) body.member("working_dir", preview(place.working_dir, 4'096));
+    body.end_object().end_object();
+    turns_.add("place", "state.patched", std::move(body).text());
   }
 
-  // Adds the messages after this turn's answer in the history, up to the next answer.
-  Status add_replies(std::size_t turn, const std::string& step) {
-    if (next_message_ < history_.size() && is_turn(history_[next_message_])) {
-      RETURN_IF_ERROR(keep_unplaced(history_[next_message_], step, turns_[turn]));
-      ++next_message_;
+  // Members that no other event has. A query repeats the history: only messages with a text that the history lacks are
+  // kept. The history repeats an answer with its thought and action: differences from the trajectory are kept.
+  void add_entry_rest(const json::Value& entry, const json::Value& message) {
+    SourceRest rest;
+    const bool has_time = microseconds_of(entry["execution_time"]).has_value();
+    rest.keep(entry, {"action", "observation", "response", "thought", "query", "messages",
+                      has_time ? "execution_time" : "query"});
+    for (const char* name : {"query", "messages"}) keep_new_messages(rest, name, entry[name]);
+    for (const char* name : {"action", "thought"}) {
+      const json::Value member = entry[name];
+      if (!member.is(json::Kind::string) && !member.is(json::Kind::array)) rest.keep_value(name, member);
     }
-    ++next_turn_;
-    while (next_message_ < history_.size() && !is_turn(history_[next_message_])) {
-      RETURN_IF_ERROR(add_message(history_[next_message_], next_message_, step));
-      ++next_message_;
+    turns_.source(swe_agent_source, "trajectory", rest);
+    SourceRest repeated;
+    if (content_text(message["content"]) != content_text(entry["response"])) {
+      repeated.keep_value("content", message["content"]);
+    } else {
+      (void)content_parts(message["content"], repeated);  // the members beside the texts, such as cache_control
     }
-    return success();
+    const auto same = [&](const char* name) { return content_text(message[name]) == content_text(entry[name]); };
+    repeated.keep(message, {"content", same("thought") ? "thought" : "content", same("action") ? "action" : "content",
+                            "tool_calls", "thinking_blocks"});
+    turns_.source(swe_agent_source, "history", repeated);
   }
 
-  // The history repeats an answer with its thought and action; differences from the trajectory are kept.
-  Status keep_unplaced(const json::Value& message, const std::string& step, const json::Value& entry) {
-    std::vector<std::string> placed = {"content"};
-    for (const char* name : {"thought", "action"}) {
-      if (text_of(message[name]) == text_of(entry[name])) placed.emplace_back(name);
+  void keep_new_messages(SourceRest& rest, std::string_view name, const json::Value& messages) {
+    if (!messages.is(json::Kind::array)) {
+      rest.keep_value(name, messages);
+      return;
     }
-    return add_rest(fmt::format("history-{}", next_message_), step, message, placed);
+    json::Writer list;
+    list.begin_array();
+    bool any = false;
+    for (const json::Value message : messages) {
+      if (known_.has_all(message)) continue;
+      known_.add(message);
+      any = true;
+      write_value(list, message);
+    }
+    if (any) rest.keep_json(name, std::move(list.end_array()).text());
   }
 
-  Status end_step(const std::string& step, const json::Value& entry, std::size_t turn) {
-    RETURN_IF_ERROR(
-        add_rest(fmt::format("trajectory-{}", turn), step, entry, {"action", "observation", "response", "thought"}));
-    add("end", "step.ended", step, unknown_step_end);
-    return success();
+  void add_message(const json::Value& message) {
+    turns_.begin_item();
+    const std::string role = message["role"].string_or("");
+    const bool is_known = role == "system" || role == "user" || role == "assistant" || role == "tool";
+    SourceRest rest;
+    std::vector<std::string> parts = content_parts(message["content"], rest);
+    if (message.is(json::Kind::object)) {
+      rest.keep(message, {"content", is_known ? "role" : "content"});
+    } else {
+      rest.keep_value("message", message);
+    }
+    turns_.message(is_known ? role : "user", parts, rest);
   }
 
   // The end of the run ---------------------------------------------------------------------------
 
-  Status record_rest() {
-    for (; next_message_ < history_.size(); ++next_message_) {
-      RETURN_IF_ERROR(add_message(history_[next_message_], next_message_, {}));
-    }
-    RETURN_IF_ERROR(add_rest("info", {}, source_["info"], {"submission"}));
-    return flush(turns_.size() + 1);
-  }
-
-  Status record_submission() {
-    const std::string submission = text_of(source_["info"]["submission"]);
-    if (submission.empty()) return success();
-    RETURN_IF_ERROR(sink_.put({}, "text/x-diff", submission));
-    return success();
-  }
-
   // An agent that submits claims success. "submitted (exit_cost)" is an automatic submission when the budget is
   // exhausted, so its outcome is unknown.
-  std::string outcome() const {
-    const std::string status = text_of(source_["info"]["exit_status"]);
-    if (status == "submitted") return "success";
-    return status.empty() || status.starts_with("submitted") ? std::string(unknown_end) : "failure";
+  void finish() {
+    const std::string status = source_["info"]["exit_status"].string_or("");
+    run_.submission = source_["info"]["submission"].string_or("");
+    if (status == "submitted") {
+      run_.end.outcome = "success";
+    } else {
+      run_.end.outcome = status.empty() || status.starts_with("submitted") ? unknown_end : "failure";
+    }
+    run_.end.summary = !status.empty()     ? preview(status, 4'096)
+                       : is_demonstration_ ? "a demonstration without an outcome"
+                                           : "the trace has no exit status";
+    run_.end.usage = usage();
   }
 
   // The trace counts tokens and cost only for the whole run.
@@ -258,159 +315,59 @@ class Import {
     return std::move(usage.end_object()).text();
   }
 
-  std::string summary() const {
-    const std::string status = text_of(source_["info"]["exit_status"]);
-    return status.empty() ? "the trace has no exit status" : preview(status, 4096);
-  }
-
-  // Bodies ---------------------------------------------------------------------------------------
-
-  Status add_message(const json::Value& message, std::size_t index, const std::string& step) {
-    const std::string role = text_of(message["role"]);
-    const bool known = role == "system" || role == "user" || role == "assistant" || role == "tool";
-    json::Writer body;
-    body.begin_object().member("message_id", fmt::format("m{}", index));
-    body.member("role", known ? role : "user");
-    RETURN_IF_ERROR(content(body, step, "text", text_of(message["content"])));
-    std::vector<std::string> placed = {"content"};
-    if (known) placed.emplace_back("role");
-    RETURN_IF_ERROR(rest(body, step, message, placed));
-    body.end_object();
-    add(fmt::format("message-{}", index), "message.added", step, std::move(body).text());
-    return success();
-  }
-
-  // Writes "content" as one part, which becomes a reference from 8 KiB up.
-  Status content(json::Writer& body, const std::string& step, std::string_view type, const std::string& text) {
-    body.key("content").begin_array();
-    if (text.size() > limits::spill_part_bytes_max) {
-      RETURN_IF_ERROR(reference(body, step, type, text));
-    } else {
-      body.begin_object().member("type", type).member("content", text).end_object();
-    }
-    body.end_array();
-    return success();
-  }
-
-  Status reference(json::Writer& body, const std::string& step, std::string_view type, const std::string& text) {
-    constexpr std::string_view mime_type = "text/plain";
-    ASSIGN_OR_RETURN(const ImportedArtifact artifact, sink_.put(step, std::string(mime_type), text));
-    body.begin_object().member("artifact_id", artifact.artifact_id).member("hash", artifact.hash);
-    body.member("size_bytes", artifact.size_bytes).member("mime_type", mime_type);
-    body.member("preview", preview(text, limits::preview_bytes_max));
-    if (!type.empty()) body.member("type", type);
-    body.end_object();
-    return success();
-  }
-
-  // A member has another place if it is named and has the expected kind.
-  enum class Placed { strings, any_kind };
-
-  // Writes the members of `object` without another place as "x_source". Returns false if there are none.
-  Result<bool> rest(json::Writer& body, const std::string& step, const json::Value& object,
-                    const std::vector<std::string>& placed, Placed kind = Placed::strings) {
-    constexpr std::size_t inline_bytes_max = 32 * 1024;  // total, below the limit of 60 KiB for a body
-    bool any = false;
-    for (const json::Value member : object) {
-      const std::string key = member.key();
-      const bool named = std::find(placed.begin(), placed.end(), key) != placed.end();
-      if (named && (kind == Placed::any_kind || member.is(json::Kind::string))) continue;
-      if (!any) body.key("x_source").begin_object();
-      any = true;
-      body.key(key);
-      if (member.source().size() <= limits::spill_part_bytes_max && body.text().size() < inline_bytes_max) {
-        body.raw(one_line_json(member));
-      } else {
-        RETURN_IF_ERROR(large_member(body, step, member));
-      }
-    }
-    if (any) body.end_object();
-    return any;
-  }
-
-  // The JSON text followed by its strings, so that each string is found byte for byte.
-  Status large_member(json::Writer& body, const std::string& step, const json::Value& member) {
-    body.begin_object().key("json");
-    RETURN_IF_ERROR(reference(body, step, {}, std::string(member.source())));
-    std::string strings;
-    collect_strings(member, strings);
-    if (!strings.empty()) {
-      body.key("strings");
-      RETURN_IF_ERROR(reference(body, step, {}, strings));
-    }
-    body.end_object();
-    return success();
-  }
-
-  static void collect_strings(const json::Value& value, std::string& out) {
-    if (const auto text = value.as_string()) out += *text + "\n";
-    for (const json::Value item : value) {
-      if (value.is(json::Kind::object)) out += item.key() + "\n";
-      collect_strings(item, out);
-    }
-  }
-
-  // The same as a separate event, unless there is nothing to keep.
-  Status add_rest(const std::string& part, const std::string& step, const json::Value& object,
-                  const std::vector<std::string>& placed, Placed kind = Placed::strings) {
-    json::Writer body;
-    body.begin_object().member("part", part);
-    ASSIGN_OR_RETURN(const bool any, rest(body, step, object, placed, kind));
-    body.end_object();
-    if (any) add(part, "x.swe_agent.source", step, std::move(body).text());
-    return success();
-  }
-
-  void add(std::string kind, std::string type, const std::string& step, std::string body) {
-    batch_.push_back({std::move(kind), std::move(type), step, std::move(body)});
-  }
-
-  Status flush(std::size_t place) {
-    RETURN_IF_ERROR(sink_.append(place, batch_));
-    batch_.clear();
-    return success();
-  }
-
-  const SourceFile& file_;
   const json::Value source_;
-  ImportSink& sink_;
-  const std::uint64_t replaced_;  // characters of the file
-  std::vector<json::Value> turns_;
+  ImportedRun& run_;
+  TurnWriter turns_;
+  const std::string model_;
+  std::vector<json::Value> entries_;
   std::vector<json::Value> history_;
+  StringSet known_;  // strings of the history, and of the queries so far
+  bool is_demonstration_ = false;
   std::size_t next_message_ = 0;  // index in history_
   std::size_t next_turn_ = 0;     // the first turn whose answer has not yet appeared in the history
-  std::vector<ImportedEvent> batch_;
+  std::string tool_;              // of the last call
   AgentPlace place_;
 };
 
+bool has_turns(const json::Value& source) { return has_object(source["trajectory"]) || has_object(source["history"]); }
+
+ImportedRun translated_attempt(const json::Value& source) {
+  ImportedRun run{.agent = "swe-agent"};
+  SweAgentTrace(source, run).run();
+  return run;
+}
+
 }  // namespace
 
-Status import_swe_agent(const SourceFile& file, ImportSink& sink) {
-  auto document = json::parse(file.text);
-  ReadableText repaired;
-  if (!document) {
-    repaired = with_readable_characters(file.text);
-    auto readable = json::parse(std::string_view(repaired.text));
-    if (!readable) return document.error();
-    document = std::move(readable);
-  }
-  const json::Value source = document->root();
-  for (const char* list : {"trajectory", "history"}) {
-    for (const json::Value item : source[list]) {
-      if (!item.is(json::Kind::object)) {
-        return Error(Errc::invalid_argument, fmt::format("\"{}\" holds something that is not an object", list));
-      }
+bool is_swe_agent(const json::Value& record) {
+  const auto is_list = [&](const char* name) { return record[name].is(json::Kind::array); };
+  if (is_list("trajectory") && record["history"]) return true;
+  for (const json::Value entry : record["trajectory"]) return entry["response"] && entry["action"];
+  for (const json::Value attempt : record["attempts"]) return attempt["trajectory"] && attempt["history"];
+  if (!is_list("history") || record["instance_id"]) return false;
+  for (const json::Value message : record["history"]) return message["role"] && message["content"];
+  return false;
+}
+
+Result<std::vector<ImportedRun>> translate_swe_agent(const json::Value& record) {
+  std::vector<ImportedRun> runs;
+  if (has_turns(record)) runs.push_back(translated_attempt(record));
+  // The attempt that was chosen is the file's own trajectory.
+  const auto chosen = record["info"]["best_attempt_idx"].as_int();
+  std::int64_t number = 0;
+  for (const json::Value attempt : record["attempts"]) {
+    const bool is_chosen = !runs.empty() && chosen && *chosen == number;
+    if (has_turns(attempt) && !is_chosen) {
+      ImportedRun run = translated_attempt(attempt);
+      run.labels.emplace_back("attempt", fmt::format("{}", number));
+      runs.push_back(std::move(run));
     }
+    ++number;
   }
-  if (source["info"] && !source["info"].is(json::Kind::object)) {
-    return Error(Errc::invalid_argument, "\"info\" is not an object");
-  }
-  if (!source["trajectory"].is(json::Kind::array) || !source["history"].is(json::Kind::array)) {
-    return Error(Errc::invalid_argument,
-                 "this is not a SWE-agent trajectory: it has no lists "
-                 "\"trajectory\" and \"history\"");
-  }
-  return Import(file, source, sink, repaired.replaced).run();
+  if (!runs.empty()) return runs;
+  return Error(
+      Errc::invalid_argument,
+      "this is not a SWE-agent trajectory: it has neither a turn (\"trajectory\") nor a message (\"history\")");
 }
 
 }  // namespace muniment::cli

@@ -1,22 +1,23 @@
 // Translates SWE-agent trajectories (.traj): a JSON object of environment, trajectory (action, observation, response,
 // state, thought), history (role, content, agent …) and info (exit status, submission, model statistics). A trajectory
-// entry becomes a step.
-//
-// Every string of the source is kept byte for byte, in the body of an event or, from 8 KiB up, as
-// an artifact; so are fields that this importer does not know, in "x_source".
+// entry becomes a step. A demonstration has only a history: each answer in it becomes a step. A run of several attempts
+// (`attempts`) becomes one run for each.
 #pragma once
 
-#include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/json/json.hpp"
 #include "base/result.hpp"
-#include "cli/import/source.hpp"
+#include "cli/import/events.hpp"
 
 namespace muniment::cli {
 
 inline constexpr std::string_view swe_agent_format = "swe-agent";
 
-// Errors: invalid_argument if the file is not such a trajectory; those of the sink.
-Status import_swe_agent(const SourceFile& file, ImportSink& sink);
+bool is_swe_agent(const json::Value& record);
+
+// Errors: invalid_argument, if the record has neither a turn nor a message.
+Result<std::vector<ImportedRun>> translate_swe_agent(const json::Value& record);
 
 }  // namespace muniment::cli

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/json/json.hpp"
+
 namespace muniment::cli {
 
 // Returns the first word of an action; "unknown" for an empty one.
@@ -23,16 +25,17 @@ struct AgentPlace {
   bool operator==(const AgentPlace&) const = default;
 };
 
-// Returns the open file and the working directory that `state`, the text of a JSON object, records; both are empty if
-// `state` is not valid JSON.
-AgentPlace place_of(const std::string& state);
+// Returns the open file and the working directory that `state` records: an object, or the text of one. Both are empty
+// for any other value.
+AgentPlace place_of(const json::Value& state);
 
 struct FileChange {
   std::string path;
   std::string change;  // "created" or "modified"
 };
 
-// Returns the changed file of a successful `create` or `edit`, whose result shows the new file.
-std::optional<FileChange> file_change(std::string_view action, std::string_view observation);
+// Returns the file that a successful `create`, `edit`, `insert` or `str_replace_editor` changed, as its result names
+// it; `open_file`: of a result that names none.
+std::optional<FileChange> file_change(std::string_view tool, std::string_view observation, std::string_view open_file);
 
 }  // namespace muniment::cli

@@ -15,25 +15,15 @@ ToolOutcome judge_tau_bench(std::string_view text) {
   return {text.starts_with("Error") ? "error" : "ok", std::nullopt};  // the environment's prefix for a refused call
 }
 
-// Returns a number or a text as a string for a label.
-std::string word_of(const json::Value& value) {
-  if (value.is(json::Kind::number)) return std::string(value.source());
-  return value.string_or("");
-}
-
-void add_label(ImportedRun& run, const char* name, const json::Value& value) {
-  if (std::string word = word_of(value); !word.empty()) run.labels.emplace_back(name, std::move(word));
-}
-
 Result<ImportedRun> translate_result(const json::Value& record) {
+  if (record["traj"].size() > 0 && !has_object(record["traj"]))
+    return Error(Errc::invalid_argument, "no item of \"traj\" is an object");
   ImportedRun run{.agent = std::string(tau_bench_agent)};
   run.goal = record["info"]["task"]["instruction"].string_or("");
-  run.external_id = fmt::format("task {} trial {}", word_of(record["task_id"]), word_of(record["trial"]));
-  for (const char* name : {"task_id", "trial", "reward"}) add_label(run, name, record[name]);
+  run.external_id = fmt::format("task {} trial {}", label_word(record["task_id"]), label_word(record["trial"]));
+  for (const char* name : {"task_id", "trial", "reward"}) label_run(run, name, record[name]);
   ChatTrace chat(run.events, judge_tau_bench);
   for (const json::Value message : record["traj"]) {
-    if (!message.is(json::Kind::object))
-      return Error(Errc::invalid_argument, "\"traj\" contains an item that is not an object");
     chat.add(message);
   }
   chat.end();
@@ -59,7 +49,7 @@ std::string_view role_of(std::string_view line) {
 // A message extends to the line before the next line that begins with a role.
 Result<ImportedRun> translate_display(const json::Value& record) {
   const std::string text = record["messages_display"].string_or("");
-  ImportedRun run{.agent = std::string(tau_bench_agent)};
+  ImportedRun run{.agent = std::string(tau_bench_agent), .placed = {"messages_display"}};
   ChatTrace chat(run.events, judge_tau_bench);
   std::string_view rest = text;
   std::string_view role = role_of(rest);
@@ -91,6 +81,10 @@ Result<ImportedRun> translate_display(const json::Value& record) {
 }
 
 }  // namespace
+
+bool is_tau_bench(const json::Value& record) {
+  return record["traj"].is(json::Kind::array) || record["messages_display"].is(json::Kind::string);
+}
 
 Result<ImportedRun> translate_tau_bench(const json::Value& record) {
   if (record["traj"].is(json::Kind::array)) return translate_result(record);

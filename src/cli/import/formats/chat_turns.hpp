@@ -1,0 +1,162 @@
+// Writes the events of an agent's turns, which the formats of agents share. An answer of a model begins a step; the
+// tool calls that it asks for and their results follow in the same step.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json/json.hpp"
+#include "cli/import/events.hpp"
+
+namespace muniment::cli {
+
+// Members of a source that have no place in an event. They become its member "x_source".
+class SourceRest {
+ public:
+  // Keeps the members of `object` that `placed` does not name, except null. With a name in `under`, they become the
+  // members of one object of that name.
+  SourceRest& keep(const json::Value& object, std::initializer_list<std::string_view> placed,
+                   std::string_view under = {});
+  SourceRest& keep_value(std::string_view name, const json::Value& value);  // nothing if it is absent or null
+  SourceRest& keep_json(std::string_view name, std::string json);
+
+  bool empty() const { return members_.empty(); }
+  void write(json::Writer& body) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> members_;
+};
+
+struct ModelAnswer {
+  std::string model = {};  // empty: unknown
+  std::string_view status = "ok";
+  std::vector<std::string> finish_reasons = {};
+  std::vector<std::string> parts = {};  // content, each the JSON of a part
+  std::string usage = {};               // JSON; empty: none
+  std::optional<std::int64_t> duration_us = {};
+  SourceRest rest = {};
+};
+
+struct ToolCall {
+  std::string name;
+  std::string_view kind = "function";
+  std::string source_id = {};     // id in the source; empty: none
+  std::string requested_by = {};  // call_id of the model's answer; empty: nobody's
+  std::string arguments = {};     // JSON; empty: none
+  SourceRest rest = {};
+};
+
+struct ToolReturn {
+  std::string call_id;
+  std::string_view status = unknown_end;
+  std::vector<std::string> parts = {};
+  std::optional<std::int64_t> exit_code = {};
+  std::optional<std::int64_t> duration_us = {};
+  SourceRest rest = {};
+};
+
+struct ChangedFile {
+  std::string path;
+  std::string_view change;  // created, modified, renamed, deleted
+  std::string call_id = {};
+  std::string diff = {};       // unified; empty: none
+  std::string from_path = {};  // empty: not renamed
+};
+
+class TurnWriter {
+ public:
+  explicit TurnWriter(std::vector<ImportedEvent>& events) : events_(events) {}
+
+  // The next item of the source: its number is a part of the ids of the events that follow.
+  void begin_item(std::string occurred_at = {});
+  std::size_t item() const { return items_; }
+
+  // Ends the open step and begins the next one.
+  void begin_step();
+  void end_step();
+  std::size_t steps() const { return steps_; }
+
+  // Records an answer of a model in the open step; returns its call_id.
+  std::string answer(const ModelAnswer& answer);
+  // Records a tool call; returns its call_id, which is that of the source unless it was used before.
+  std::string call(const ToolCall& call);
+  void returned(const ToolReturn& result);
+  void changed(const ChangedFile& file);
+  void message(std::string_view role, const std::vector<std::string>& parts, const SourceRest& rest);
+  // Records members of the source that belong to no other event as x.<format>.source; nothing if there are none.
+  void source(std::string_view format, std::string_view part, const SourceRest& rest);
+  void add(std::string_view what, std::string type, std::string body);
+
+ private:
+  std::string new_call_id(const std::string& source_id);
+
+  std::vector<ImportedEvent>& events_;
+  std::size_t items_ = 0;
+  std::size_t steps_ = 0;
+  std::size_t calls_ = 0;
+  std::string step_;  // the open step; empty: none
+  std::string occurred_at_;
+  std::set<std::string> kinds_;     // of the events of this item
+  std::set<std::string> used_ids_;  // a source may repeat an id
+};
+
+// Content parts as JSON.
+std::string text_part_json(std::string_view text);
+std::string reasoning_part_json(std::string_view text);
+// `arguments` may be an object or the text of one; it is kept as it is in the source.
+std::string tool_call_part_json(const std::string& id, std::string_view name, const json::Value& arguments);
+// The parts of a content that is a text, null, or a list of texts and images; adds what it does not know to `rest`.
+std::vector<std::string> content_parts(const json::Value& content, SourceRest& rest);
+// The texts of such a content, one after the other.
+std::string content_text(const json::Value& content);
+
+// Returns the JSON of tool arguments: an object, or the object whose text `arguments` is, or a string.
+std::string arguments_json(const json::Value& arguments);
+
+// Returns RFC 3339 for a time in that form, the same without an offset (taken as UTC), or seconds since 1970; empty for
+// any other value.
+std::string source_time(const json::Value& value);
+
+// Returns microseconds for a number of seconds; nullopt for any other value.
+std::optional<std::int64_t> microseconds_of(const json::Value& seconds);
+
+// Returns the usage of a model call in the schema's names, from the names of OpenAI, Anthropic, LiteLLM and OpenHands;
+// empty unless both the tokens read and written are known. `cost`: US dollars, if it is a number.
+std::string call_usage(const json::Value& usage, const json::Value& cost);
+
+// Keeps the members of a usage that call_usage does not read.
+void keep_usage_rest(SourceRest& rest, const json::Value& usage);
+
+// The number of input_tokens or output_tokens in such a usage; 0 if it is empty.
+std::int64_t tokens_in(const std::string& usage, std::string_view name);
+
+// Returns the heading of the task in the first message of a user: the first line of <pr_description> or
+// <issue_description>, or of the text after "ISSUE:"; otherwise the whole text.
+std::string task_heading(std::string_view text);
+
+// The strings that are found anywhere in a value; two lists of messages that repeat each other are compared by it.
+class StringSet {
+ public:
+  void add(const json::Value& value);
+  void add(std::string text) { strings_.insert(std::move(text)); }
+  bool has_all(const json::Value& value) const;
+
+ private:
+  std::set<std::string> strings_;
+};
+
+// Returns whether a list has an item that is an object.
+bool has_object(const json::Value& list);
+
+// Returns a number or a text as a string for a label; empty for any other value.
+std::string label_word(const json::Value& value);
+// Adds the label unless it is empty.
+void label_run(ImportedRun& run, const char* name, const json::Value& value);
+
+}  // namespace muniment::cli
