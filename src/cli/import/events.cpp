@@ -69,6 +69,11 @@ void write_value(json::Writer& body, const json::Value& value) {
 
 bool write_rest(json::Writer& body, const json::Value& object, std::span<const std::string_view> placed) {
   bool any = false;
+  if (object.is(json::Kind::array)) {
+    write_value(body.key("x_source").begin_object().key("items"), object);
+    body.end_object();
+    return true;
+  }
   for (const json::Value member : object) {
     const std::string key = member.key();
     if (member.is(json::Kind::null) || std::find(placed.begin(), placed.end(), key) != placed.end()) continue;

@@ -40,7 +40,7 @@ std::string one_line_json(const json::Value& value);
 void write_value(json::Writer& body, const json::Value& value);
 
 // Writes the members of `object` that `placed` does not name as "x_source"; null members are left out. Returns false
-// and writes nothing if there are none.
+// and writes nothing if there are none. A list instead of an object is written whole.
 bool write_rest(json::Writer& body, const json::Value& object, std::span<const std::string_view> placed);
 inline bool write_rest(json::Writer& body, const json::Value& object, std::initializer_list<std::string_view> placed) {
   return write_rest(body, object, std::span(placed.begin(), placed.size()));

@@ -30,6 +30,7 @@ void write_content(json::Writer& body, const std::vector<std::string>& parts) {
 
 SourceRest& SourceRest::keep(const json::Value& object, std::initializer_list<std::string_view> placed,
                              std::string_view under) {
+  if (object.is(json::Kind::array)) return keep_value(under.empty() ? "items" : under, object);
   json::Writer inside;
   bool any = false;
   for (const json::Value member : object) {

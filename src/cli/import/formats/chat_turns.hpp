@@ -20,7 +20,7 @@ namespace muniment::cli {
 class SourceRest {
  public:
   // Keeps the members of `object` that `placed` does not name, except null. With a name in `under`, they become the
-  // members of one object of that name.
+  // members of one object of that name. A list instead of an object is kept whole.
   SourceRest& keep(const json::Value& object, std::initializer_list<std::string_view> placed,
                    std::string_view under = {});
   SourceRest& keep_value(std::string_view name, const json::Value& value);  // nothing if it is absent or null

@@ -33,6 +33,7 @@ class MessageTrace {
     if (role == "assistant") return add_answer(message);
     if (role == "tool") return add_result(message);
     SourceRest rest;
+    if (!message.is(json::Kind::object)) return turns_.message("user", {}, rest.keep_value("item", message));
     std::vector<std::string> parts = content_parts(message["content"], rest);
     if (role == "user" && run_.goal.empty()) run_.goal = content_text(message["content"]);
     keep_rest(rest, message, {"content", is_message_role(role) ? "role" : "content"});
@@ -46,7 +47,8 @@ class MessageTrace {
   static void keep_rest(SourceRest& rest, const json::Value& message, std::initializer_list<std::string_view> placed) {
     for (const json::Value member : message) {
       const std::string key = member.key();
-      const bool is_placed = std::ranges::find(placed, key) != placed.end() || (key == "time" && !source_time(member).empty());
+      const bool is_placed =
+          std::ranges::find(placed, key) != placed.end() || (key == "time" && !source_time(member).empty());
       if (!is_placed) rest.keep_value(key, member);
     }
   }

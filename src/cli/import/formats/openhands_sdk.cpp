@@ -31,6 +31,10 @@ void add_reasoning(ModelAnswer& answer, const json::Value& source) {
 
 // Members of an action that differ from those of the call's arguments.
 void keep_action(SourceRest& rest, const json::Value& action, const std::string& arguments) {
+  if (!action.is(json::Kind::object)) {
+    rest.keep_value("action", action);
+    return;
+  }
   const auto document = json::parse(std::string_view(arguments));
   const json::Value asked = document ? document->root() : json::Value();
   json::Writer out;

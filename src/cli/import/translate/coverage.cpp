@@ -14,9 +14,7 @@ namespace {
 
 constexpr std::size_t structural_bytes_max = 32;
 
-bool is_container(const json::Value& value) {
-  return value.is(json::Kind::object) || value.is(json::Kind::array);
-}
+bool is_container(const json::Value& value) { return value.is(json::Kind::object) || value.is(json::Kind::array); }
 
 // A word that says how a record is built, such as "type": "function". The translation expresses it by the event's type.
 bool is_structural(std::string_view key, std::string_view text) {
@@ -57,15 +55,18 @@ class EventTexts {
   void add(std::string_view text) { (texts_ += text).push_back('\0'); }
 
   void add_run(const ImportedRun& run) {
-    for (const std::string_view text : {std::string_view(run.goal), std::string_view(run.external_id),
-                                        std::string_view(run.submission), std::string_view(run.end.summary)})
-      add(text);
-    for (const auto& [name, value] : run.labels) add(value);
+    add(run.submission);
+    add(run.end.summary);
+    add_texts_of(start_params(run, {}, {}));  // shortened texts
     for (const ImportedEvent& event : run.events) {
-      if (const auto body = json::parse(std::string_view(event.body))) add_value(body->root());
+      add_texts_of(event.body);
       for (const ImportedBlob& blob : event.blobs) add(blob.bytes);
       if (const auto time = parse_time(event.occurred_at)) times_.insert(time->micros);
     }
+  }
+
+  void add_texts_of(const std::string& json) {
+    if (const auto document = json::parse(std::string_view(json))) add_value(document->root());
   }
 
   void add_value(const json::Value& value) {

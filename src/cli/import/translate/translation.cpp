@@ -34,8 +34,10 @@ ReadableRecord list_of_lines(std::string_view lines, std::string_view format, st
     if (!record.value) {
       json::Writer body;
       body.begin_object().member("line", number).member("error", record.why).end_object();
-      unreadable.push_back({fmt::format("unreadable-{}-{}", number, unreadable.size()), source_type(format, "unreadable"),
-                            {}, std::move(body).text()});
+      unreadable.push_back({fmt::format("unreadable-{}-{}", number, unreadable.size()),
+                            source_type(format, "unreadable"),
+                            {},
+                            std::move(body).text()});
       unreadable.back().blobs.push_back({"application/octet-stream", std::string(record.source)});
       return;
     }
@@ -60,6 +62,26 @@ Result<ImportedRun> translate_list(const TraceFormat& format, const json::Value&
   return format.translate_parts(records);
 }
 
+// A run of a record of the format that the translation cannot read: an event keeps the record.
+ImportedRun kept_record(const TraceFormat& format, const json::Value& record) {
+  ImportedRun run{.agent = std::string(format.name)};
+  json::Writer body;
+  body.begin_object().member("part", "record");
+  write_rest(body, record, {});
+  run.events.push_back({"record", source_type(format.name, "source"), {}, std::move(body.end_object()).text()});
+  run.end = {std::string(unknown_end), "the record was not understood"};
+  return run;
+}
+
+Result<std::vector<ImportedRun>> translate_record(const TraceFormat& format, const json::Value& record) {
+  if (format.translate != nullptr) {
+    auto runs = format.translate(record);
+    if (runs || format_of_record(record) != &format) return runs;
+    return std::vector<ImportedRun>{kept_record(format, record)};
+  }
+  return Error(Errc::invalid_argument, fmt::format("this is not a record of {}", format.name));
+}
+
 Result<std::vector<ImportedRun>> translate_text(const TraceFormat& format, const TraceSource& source) {
   std::vector<ImportedEvent> unreadable;
   auto record = readable(source.text);
@@ -73,9 +95,7 @@ Result<std::vector<ImportedRun>> translate_text(const TraceFormat& format, const
     ASSIGN_OR_RETURN(ImportedRun run, translate_list(format, document.root()));
     runs.push_back(std::move(run));
   } else {
-    auto translated = format.translate == nullptr
-                          ? Error(Errc::invalid_argument, fmt::format("this is not a record of {}", format.name))
-                          : format.translate(document.root());
+    auto translated = translate_record(format, document.root());
     if (!translated) return Error(translated.error().code, translated.error().message + looks_like(document.root()));
     runs = *std::move(translated);
   }
@@ -83,8 +103,8 @@ Result<std::vector<ImportedRun>> translate_text(const TraceFormat& format, const
   std::vector<ImportedEvent>& events = runs.front().events;
   for (ImportedEvent& event : unreadable) events.push_back(std::move(event));
   if (record->replaced > 0) {
-    events.push_back(repaired_event("repaired", format.name, static_cast<std::int64_t>(source.line), record->replaced,
-                                    source.text));
+    events.push_back(
+        repaired_event("repaired", format.name, static_cast<std::int64_t>(source.line), record->replaced, source.text));
   }
   runs.front().members = members_in(document.root());
   return runs;
