@@ -16,10 +16,13 @@
 #include "base/text.hpp"
 #include "cli/import/claude_code/claude_code_lines.hpp"
 #include "cli/import/events.hpp"
+#include "cli/import/format.hpp"
+#include "cli/import/formats/messages.hpp"
 #include "cli/import/formats/openhands.hpp"
 #include "cli/import/formats/tau_bench.hpp"
 #include "cli/import/records.hpp"
 #include "cli/import/spill.hpp"
+#include "cli/import/translate/translation.hpp"
 #include "events/catalogue.hpp"
 #include "support/imported.hpp"
 #include "support/temporary_folder.hpp"
@@ -90,6 +93,19 @@ TEST(ImportFormats, TheGoldenTraceOfOpenHandsIsTheseEvents) {
 }
 TEST(ImportFormats, TheGoldenTraceOfTauBenchIsTheseEvents) {
   expect_golden("tau-bench", "tau-bench.json", translate_tau_bench);
+}
+
+TEST(ImportFormats, TheGoldenTraceOfMessagesIsTheseEvents) {
+  const std::filesystem::path folder = std::filesystem::path(MUNIMENT_GOLDEN) / "imports";
+  const auto runs = translate_source(*find_format(messages_format),
+                                     {"messages", bytes_of(folder / "messages.jsonl"), 0, true});
+  ASSERT_TRUE(runs.ok()) << runs.error().message;
+  ASSERT_EQ(runs->size(), 1U);
+  check(runs->front().run.events);
+  const std::string text = shown(runs->front().run, runs->front().source, messages_format);
+  const std::filesystem::path path = folder / "messages.events.jsonl";
+  if (std::getenv("MUNIMENT_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
+  EXPECT_EQ(text, bytes_of(path)) << "run with MUNIMENT_ACCEPT=1 to accept";
 }
 
 // A session, line by line; `settled`: as a live recording sees it, which waits after every line.

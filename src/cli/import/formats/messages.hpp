@@ -1,4 +1,4 @@
-// Translates the plain format of docs/import.md: one JSON object a line for each message, with role, content, and
+// Translates the plain format of docs/events.md: one JSON object a line for each message, with role, content, and
 // optionally tool, time, usage, model and cost. The lines of a file are one run.
 #pragma once
 

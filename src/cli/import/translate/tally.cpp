@@ -17,7 +17,8 @@ constexpr std::size_t tally_name_bytes_max = 64;
 bool is_dialogue(const ImportedEvent& event, const json::Value& body) {
   if (event.type == "tool.called") return true;
   if (event.type != "message.added" && event.type != "model.answered") return false;
-  return body["content"].size() > 0 || !event.blobs.empty();
+  // Instrumentations may leave out the content of an answer.
+  return body["content"].size() > 0 || !event.blobs.empty() || body["usage"].present();
 }
 
 }  // namespace
