@@ -14,7 +14,8 @@ bool is_plain_call(const json::Value& call) {
   const bool is_flat = !call["function"];
   for (const json::Value member : call) {
     const std::string key = member.key();
-    const bool known = key == "id" || key == "function" || (key == "type" && member.string_or("") == "function") ||
+    const bool known = key == "id" || (key == "index" && member.is(json::Kind::number)) || key == "function" ||
+                       (key == "type" && member.string_or("") == "function") ||
                        (is_flat && (key == "name" || key == "arguments" || key == "requestor"));
     if (!known && !member.is(json::Kind::null)) return false;
   }
@@ -95,9 +96,8 @@ void ChatTrace::add_answer(const json::Value& message) {
   answer.rest = rest_of(
       message, std::move(answer.rest),
       {"role", are_plain_calls(message["tool_calls"]) ? "tool_calls" : "role", has_usage ? "usage" : "role",
-       has_cost ? "cost" : "role",
-       message["model"].is(json::Kind::string) ? "model" : "role", reasoning.empty() ? "role" : "reasoning_content",
-       answer.duration_us ? "generation_time_seconds" : "role"});
+       has_cost ? "cost" : "role", message["model"].is(json::Kind::string) ? "model" : "role",
+       reasoning.empty() ? "role" : "reasoning_content", answer.duration_us ? "generation_time_seconds" : "role"});
   if (has_usage) keep_usage_rest(answer.rest, message["usage"]);
   add_calls(message, turns_.answer(answer));
 }
@@ -145,8 +145,9 @@ void ChatTrace::add_return(const json::Value& message, const std::string& call_i
   }
   if (is_error) result.status = *is_error ? "error" : "ok";
   const bool is_placed_id = message["id"].string_or("") == call_id;
-  result.rest =
-      rest_of(message, std::move(result.rest), {"role", is_error ? "error" : "role", is_placed_id ? "id" : "role"});
+  result.rest = rest_of(message, std::move(result.rest),
+                        {"role", is_error ? "error" : "role", is_placed_id ? "id" : "role",
+                         message["tool_call_id"].is(json::Kind::string) ? "tool_call_id" : "role"});
   turns_.returned(result);
 }
 

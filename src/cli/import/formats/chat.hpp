@@ -22,8 +22,8 @@ using JudgeTool = ToolOutcome (*)(std::string_view text);
 
 class ChatTrace {
  public:
-  // `known`: names of the members of messages that are no dialogue. `model`: name of the model whose answers do not name
-  // one; empty: unknown.
+  // `known`: names of the members of messages that are no dialogue. `model`: name of the model whose answers do not
+  // name one; empty: unknown.
   ChatTrace(std::vector<ImportedEvent>& events, JudgeTool judge, KnownMembers known = {}, std::string model = {})
       : turns_(events, known), judge_(judge), model_(std::move(model)) {}
 

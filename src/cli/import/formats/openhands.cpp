@@ -38,8 +38,24 @@ ToolOutcome judge_openhands(std::string_view text) {
 
 // Members of the records of data sets and of their messages.
 constexpr std::string_view data_set_members[] = {
-    "apply_patch_output", "axtree", "description", "details", "function", "function_call", "html", "image_observation",
-    "kwargs", "language", "name", "report", "resolved", "run_id", "source", "test_output", "tools", "url",
+    "apply_patch_output",
+    "axtree",
+    "description",
+    "details",
+    "function",
+    "function_call",
+    "html",
+    "image_observation",
+    "kwargs",
+    "language",
+    "name",
+    "report",
+    "resolved",
+    "run_id",
+    "source",
+    "test_output",
+    "tools",
+    "url",
     "viewport_size",
 };
 
@@ -215,7 +231,7 @@ Result<ImportedRun> translate_raw(const json::Value& record) {
   ImportedRun run{.agent = std::string(openhands_agent), .external_id = record["instance_id"].string_or("")};
   if (const std::string name = record["run_id"].string_or(""); !name.empty()) run.labels.emplace_back("run", name);
   ChatTrace chat(run.events, judge_openhands, data_set_members);
-  add_openhands_source(run.events, "record", record, {"messages", "test_result", "resolved"});
+  add_openhands_source(run.events, "record", record, {"instance_id", "messages", "test_result", "resolved"});
   bool has_role = false;
   for (const json::Value message : record["messages"]) {
     has_role = has_role || message["role"].is(json::Kind::string);

@@ -12,8 +12,8 @@ constexpr std::string_view tau_bench_agent = "tau-bench";
 constexpr std::string_view display_roles[] = {"user", "assistant", "tool", "system"};
 
 // Members of a record and of its messages.
-constexpr std::string_view tau_bench_members[] = {"annotations", "audio", "function_call", "info", "name",
-                                                  "refusal",     "reward", "task_id",      "trial"};
+constexpr std::string_view tau_bench_members[] = {"annotations", "audio",  "function_call", "info", "name",
+                                                  "refusal",     "reward", "task_id",       "trial"};
 
 void keep_record(std::vector<ImportedEvent>& events, const json::Value& record, std::string_view dialogue) {
   SourceRest rest;
