@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "audit"
 VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test")) / "muniment-verify"
 VERIFY_PY = ROOT / "clients" / "python" / "muniment_verify.py"
+CASES = pathlib.Path(os.environ.get("MUNIMENT_SHARED", ROOT.parent / "shared")) / "cases"
 SEED = int(os.environ.get("SEED") or random.randrange(10**9))
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
@@ -107,6 +108,16 @@ class Agreement(Case):
         for name, code in {"checkpoint": 0, "cosigned": 0, "unsigned": 2, "forged": 2, "older": 1}.items():
             with self.subTest(name):
                 self.assertEqual(self.both("--proof", self.path("p", f"{head}\n\n{(GOLDEN / name).read_text()}"), "--key", key), code)
+
+    @unittest.skipUnless(CASES.is_dir(), "the shared cases are not beside the checkout")
+    def test_on_proofs_of_other_writers(self) -> None:
+        accepted = {"good", "witness-before", "witness-after", "other-key-same-name"}
+        proofs = sorted((CASES / "proofs").glob("*.tlog-proof"))
+        self.assertLessEqual(accepted, {proof.stem for proof in proofs})
+        for proof in proofs:
+            with self.subTest(proof.stem):
+                code = self.both("--proof", proof, "--key", CASES / "proofs" / "log.pub")
+                self.assertEqual(code == 0, proof.stem in accepted, code)
 
     def golden_members(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         unpacked = subprocess.run(["zstd", "-dcq", GOLDEN / "run.muniment.tar.zst"], stdout=subprocess.PIPE, check=True).stdout

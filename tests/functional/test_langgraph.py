@@ -288,6 +288,15 @@ class Documented(LangGraphCase):
         for name in types - {"run.started"}:
             self.assertIn(f"| `{name}` |", self.section())
 
+    def test_the_program_of_the_readme(self) -> None:
+        commands = re.findall(r"^\$ python3 (scripts/examples/langgraph_agent.py)(.*)\n([^$`]*)", (ROOT / "README.md").read_text(), re.MULTILINE)
+        self.assertEqual(len(commands), 2)
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": self.python_path(), "MUNIMENT_DATA": str(self.daemon.data)}
+        for program, answer, shown in commands:
+            done = subprocess.run([sys.executable, ROOT / program, *answer.split()], env=env, capture_output=True, text=True,
+                                  timeout=PROCESS_S_MAX, check=False)
+            self.assertEqual((done.returncode, done.stdout), (0, shown), done.stderr)
+
     def test_the_versions(self) -> None:
         pins = dict(line.split()[0].split("==") for line in (ROOT / "tests" / "langgraph" / "requirements.txt").read_text().splitlines()[1:])
         for name in ("langgraph", "langgraph-checkpoint"):

@@ -4,13 +4,14 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
 import time
 from typing import Any, Optional, Union
 
-from support import BUILD, DaemonCase, main, wait_until
+from support import BUILD, ROOT, DaemonCase, main, wait_until
 
 FINISH_S = 60.0
 
@@ -173,6 +174,23 @@ class Sessions(RecordCase):
         subprocess.run(command, shell=True, input=json.dumps(self.said("UserPromptSubmit", prompt="hi")), text=True, check=True,
                        timeout=FINISH_S)
         self.assertEqual(self.types(), ["run.started", "message.added"])
+
+    def test_the_commands_of_the_readme(self) -> None:
+        settings, imported = re.findall(r"^\$ (muniment (?:record claude-code|import) .*\.claude/.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+        sessions = self.folder / ".claude" / "projects" / "-src"
+        sessions.mkdir(parents=True)
+        line = {"type": "user", "uuid": "u1", "sessionId": self.session, "message": {"role": "user", "content": "Mend the parser."}}
+        (sessions / f"{self.session}.jsonl").write_text(json.dumps(line) + "\n")
+        environment = {**os.environ, "MUNIMENT_DATA": str(self.daemon.data), "HOME": str(self.folder), "PATH": f"{BUILD}:{os.environ['PATH']}"}
+        for command in (settings, imported):
+            subprocess.run(["bash", "-c", command], cwd=self.folder, env=environment, capture_output=True, timeout=FINISH_S, check=True)
+        hooks = json.loads((self.folder / ".claude" / "settings.json").read_text())["hooks"]
+        for name, members in {"UserPromptSubmit": {"prompt": "hi"}, "PreToolUse": {"tool_name": "Bash", "tool_input": {"command": "ls"}}}.items():
+            subprocess.run(hooks[name][0]["hooks"][0]["command"], shell=True, input=json.dumps(self.said(name, **members)), text=True,
+                           env=environment, check=True, timeout=FINISH_S)
+        self.assertEqual(self.types(), ["run.started", "message.added", "tool.called"])
+        (old,) = [run["run_id"] for run in self.call("run.list")["runs"] if run["goal"] == "Mend the parser."]
+        self.assertEqual(self.body("message.added", old)["content"][0]["content"], "Mend the parser.")
 
 
 class Whole(RecordCase):

@@ -228,7 +228,7 @@ TEST(DocumentFormats, CasesOfLegacyEncodingsAreReadable) {
   if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no " << folder;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with("ko") && !name.starts_with("ja")) continue;
+    if (!name.ends_with(".txt") && !name.ends_with(".html")) continue;
     EXPECT_EQ(read(file_text(entry.path()), name).language, name.substr(0, 2)) << name;
   }
 }

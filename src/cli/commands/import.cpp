@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 
-#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
@@ -18,15 +17,13 @@
 #include "cli/import/claude_code/claude_code_lines.hpp"
 #include "cli/import/crew.hpp"
 #include "cli/import/forecast.hpp"
+#include "cli/import/format.hpp"
 #include "cli/import/formats/log.hpp"
-#include "cli/import/formats/openhands.hpp"
-#include "cli/import/formats/swe_agent.hpp"
-#include "cli/import/formats/tau_bench.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/otlp/otlp.hpp"
-#include "cli/import/readable.hpp"
 #include "cli/import/record.hpp"
-#include "cli/import/records.hpp"
+#include "cli/import/translate/tally.hpp"
+#include "cli/import/translate/translation.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -38,24 +35,9 @@ struct ImportOptions {
   std::vector<std::string> files;
 };
 
-// A format with files of records has a translation function; the others have an importer of their own.
-struct ImportFormat {
-  std::string_view name;
-  TranslateRecord translate;
-};
-
-constexpr ImportFormat import_formats[] = {
-    {swe_agent_format, nullptr},
-    {openhands_format, translate_openhands},
-    {tau_bench_format, translate_tau_bench},
-    {claude_code_format, nullptr},
-    {otlp_format, nullptr},
-    {log_format, nullptr},
-};
-
 void declare_import(CLI::App& command, ImportOptions& options) {
   std::vector<std::string> names;
-  for (const ImportFormat& format : import_formats) names.emplace_back(format.name);
+  for (const TraceFormat& format : trace_formats()) names.emplace_back(format.name);
   command.add_option("--format", options.format, "Format of the files (default: detected per file)")
       ->check(CLI::IsMember(names));
   command.add_flag("--dry-run", options.dry_run, "Show what would be imported and record nothing");
@@ -64,22 +46,15 @@ void declare_import(CLI::App& command, ImportOptions& options) {
   command.add_option("FILE", options.files, "Trace files; files imported before are skipped")->required();
 }
 
-const ImportFormat& format_named(std::string_view name) {
-  return *std::find_if(std::begin(import_formats), std::end(import_formats),
-                       [&](const ImportFormat& known) { return known.name == name; });
-}
-
 // Returns the named format or the detected one. A folder is refused, since its files may have several formats.
-Result<const ImportFormat*> format_of(const std::string& path, const std::string& wanted) {
+Result<const TraceFormat*> format_of(const std::string& path, const std::string& wanted) {
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown))
     return Error(Errc::invalid_argument, "this is a folder; name the files in it");
-  if (!wanted.empty()) return &format_named(wanted);
+  if (!wanted.empty()) return find_format(wanted);
   ASSIGN_OR_RETURN(const std::string_view name, sniffed_format(path));
-  return &format_named(name);
+  return find_format(name);
 }
-
-std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }
 
 // State of one invocation. Runs are imported in parallel; reading files and printing happen on this thread only.
 class Importer {
@@ -95,25 +70,27 @@ class Importer {
   Status import(const std::string& path) {
     const auto format = format_of(path, wanted_);
     if (!format) return judge(path, 0, format.error());
-    const Status status = (*format)->translate != nullptr         ? import_records(path, **format)
+    const Status status = (*format)->unit != FileUnit::stream     ? import_sources(path, **format)
                           : (*format)->name == claude_code_format ? import_session(path)
                           : (*format)->name == log_format         ? import_export(path)
-                          : (*format)->name == otlp_format        ? import_traces(path)
-                                                                  : import_whole(path);
+                                                                  : import_traces(path);
     return status ? success() : judge(path, 0, status.error());
   }
 
-  Status finish() { return crew_.finish(); }
+  Status finish() {
+    RETURN_IF_ERROR(crew_.finish());
+    for (const auto& [path, report] : reports_) say_report(path, report);
+    return success();
+  }
   std::size_t failed() const { return failed_; }
 
  private:
-  struct Imported {
-    std::string run_id;
-    bool added = false;
-    std::uint64_t events = 0;
-    std::uint64_t artifacts = 0;
-    std::string parent = {};     // of a child run
-    std::uint64_t repaired = 0;  // records with characters that were replaced
+  // What the runs of a file lack.
+  struct FileReport {
+    ImportTally tally;
+    std::size_t runs = 0;
+    std::size_t without_dialogue = 0;
+    std::string first_without_dialogue;
   };
 
   static std::uint64_t file_size(const std::string& path) {
@@ -154,75 +131,48 @@ class Importer {
     return success();
   }
 
-  // Imports a file that is one JSON object and is held in memory.
-  Status import_whole(const std::string& path) {
-    return crew_.add(file_size(path), [this, path](Client& client) -> ImportCrew::Report {
-      auto imported = import_object(client, path);
-      return [this, path, imported = std::move(imported)]() -> Status {
-        advance(file_size(path), path);
-        if (!imported) return judge(path, 0, imported.error());
-        say(path, *imported, 0);
-        return success();
-      };
-    });
-  }
-
-  static Result<Imported> import_object(Client& client, const std::string& path) {
-    ASSIGN_OR_RETURN(const std::string text, read_named(path, import_record_bytes_max));
-    const SourceFile source{stem_of(path), to_hex(sha256(text)), text};
-    ImportRecorder recorder(client, imported_run_id(source), source.sha256);
-    if (const Status done = import_swe_agent(source, recorder); !done) {
-      Error error = recorder.broke_off(done.error());
-      if (error.code == Errc::invalid_argument) error.message += first_record_looks_like(text);
-      return error;
-    }
-    return Imported{recorder.run_id(),  recorder.events() > 0, recorder.events(), recorder.artifacts(), {},
-                    recorder.repaired()};
-  }
-
-  // Imports record by record; an invalid record is reported and skipped.
-  Status import_records(const std::string& path, const ImportFormat& format) {
-    ASSIGN_OR_RETURN(RecordReader reader, RecordReader::open(path));
+  // Imports a file record by record, or as one run; an invalid record is reported and skipped.
+  Status import_sources(const std::string& path, const TraceFormat& format) {
+    ASSIGN_OR_RETURN(TraceSources sources, TraceSources::open(path, format));
     auto tell = bar(path);
     bool any = false;
-    while (reader.goes_on()) {
-      const auto record = reader.next();
-      any = any || !record || *record;
-      if (!record) {
-        RETURN_IF_ERROR(judge(path, 0, record.error()));
+    while (sources.goes_on()) {
+      auto source = sources.next();
+      any = any || !source || *source;
+      if (!source) {
+        RETURN_IF_ERROR(judge(path, 0, source.error()));
         continue;
       }
-      if (!*record) break;
-      tell(reader.position(), reader.size());
-      RETURN_IF_ERROR(add_record(path, **record, format));
+      if (!*source) break;
+      tell(sources.position(), sources.size());
+      RETURN_IF_ERROR(add_source(path, *std::move(*source), format));
     }
     if (!any) complain(path, std::string(no_record));
     return success();
   }
 
-  Status add_record(const std::string& path, const TraceRecord& record, const ImportFormat& format) {
-    std::string name = fmt::format("{}-{}", stem_of(path), record.number);
-    auto work = [this, path, &format, name = std::move(name), line = record.line,
-                 text = std::string(record.text)](Client& client) -> ImportCrew::Report {
-      auto imported = import_record(client, name, text, line, format);
-      return [this, path, line, imported = std::move(imported)]() -> Status {
+  Status add_source(const std::string& path, TraceSource source, const TraceFormat& format) {
+    const std::size_t bytes = source.text.size();
+    auto work = [this, path, &format, source = std::move(source)](Client& client) -> ImportCrew::Report {
+      auto imported = import_source(client, source, format);
+      return [this, path, line = source.line, imported = std::move(imported)]() -> Status {
         if (!imported) return judge(path, line, imported.error());
-        say(path, *imported, line);
+        for (const RecordedRun& run : *imported) say(path, run, {}, line);
         return success();
       };
     };
-    return crew_.add(record.text.size(), std::move(work));
+    return crew_.add(bytes, std::move(work));
   }
 
-  static Result<Imported> import_record(Client& client, const std::string& name, std::string_view text,
-                                        std::uint64_t line, const ImportFormat& format) {
-    ASSIGN_OR_RETURN(const ImportedRun run,
-                     translate_record(text, format.name, static_cast<std::int64_t>(line), format.translate));
-    const SourceFile source{name, to_hex(sha256(text)), text};
-    ImportRecorder recorder(client, imported_run_id(source), source.sha256);
-    const auto added = record_run(recorder, run, source, format.name);
-    if (!added) return recorder.broke_off(added.error());
-    return Imported{recorder.run_id(), *added, recorder.events(), recorder.artifacts(), {}, recorder.repaired()};
+  static Result<std::vector<RecordedRun>> import_source(Client& client, const TraceSource& source,
+                                                        const TraceFormat& format) {
+    ASSIGN_OR_RETURN(const std::vector<TranslatedRun> runs, translate_source(format, source));
+    std::vector<RecordedRun> recorded;
+    for (const TranslatedRun& run : runs) {
+      ASSIGN_OR_RETURN(RecordedRun one, record_run(client, run, format.name));
+      recorded.push_back(std::move(one));
+    }
+    return recorded;
   }
 
   Status import_export(const std::string& path) {
@@ -247,7 +197,8 @@ class Importer {
     for (const ImportedLog::Run& run : log.runs) {
       if (const std::string lacks = missing_words(run); !lacks.empty())
         complain(path, fmt::format("run {} is only partly imported: {}", run.run_id, lacks));
-      say(path, {run.run_id, run.added, run.events, run.artifacts}, 0);
+      // A log has no texts to understand; its events are copied.
+      print_run(path, {run.run_id, run.added, run.events, run.artifacts}, {}, 0);
     }
   }
 
@@ -302,12 +253,12 @@ class Importer {
   // Reports a run and its child runs.
   template <typename Tree>
   void say_tree(const std::string& path, const Tree& tree) {
-    say(path, {tree.run_id, tree.added, tree.events, tree.artifacts, {}, tree.repaired}, 0);
+    say(path, {tree.run_id, tree.added, tree.events, tree.artifacts, tree.repaired, tree.tally}, {}, 0);
     for (const ImportedChild& child : tree.children)
-      say(path, {child.run_id, child.added, child.events, child.artifacts, child.parent}, 0);
+      print_run(path, {child.run_id, child.added, child.events, child.artifacts}, child.parent, 0);
   }
 
-  void say(const std::string& path, const Imported& run, std::uint64_t line) {
+  void say(const std::string& path, const RecordedRun& run, const std::string& parent, std::uint64_t line) {
     if (run.repaired > 0) {
       fmt::print(
           stderr,
@@ -315,16 +266,52 @@ class Importer {
           "keeps the bytes\n",
           escape_for_terminal(path), grouped(run.repaired));
     }
+    if (run.added) note(path, run, line);
+    print_run(path, run, parent, line);
+  }
+
+  void note(const std::string& path, const RecordedRun& run, std::uint64_t line) {
+    FileReport& report = reports_[path];
+    ++report.runs;
+    report.tally.add(run.tally);
+    if (run.tally.has_dialogue()) return;
+    if (report.without_dialogue++ == 0)
+      report.first_without_dialogue = line > 0 ? fmt::format("line {}", line) : "run " + run.run_id;
+  }
+
+  void say_report(const std::string& path, const FileReport& report) {
+    if (report.without_dialogue > 0) {
+      fmt::print(stderr,
+                 "muniment: warning: {}: neither a question nor an answer was understood in {} of {} runs (first: {}). "
+                 "The runs keep the records as x_source; a format can be named with --format, or the file be converted "
+                 "to the format messages\n",
+                 escape_for_terminal(path), grouped(report.without_dialogue), grouped(report.runs),
+                 escape_for_terminal(report.first_without_dialogue));
+    }
+    if (const std::string sentence = report.tally.sentence(); !sentence.empty() && !session_.options.json) {
+      fmt::print(stderr, "muniment: {}: {} (kept in x_source)\n", escape_for_terminal(path),
+                 escape_for_terminal(sentence));
+    }
+  }
+
+  void print_run(const std::string& path, const RecordedRun& run, const std::string& parent, std::uint64_t line) {
     if (session_.options.json) {
       json::Writer writer;
       writer.begin_object().member("file", path).member("run_id", run.run_id).member("added", run.added);
-      if (!run.parent.empty()) writer.member("parent", run.parent);
+      if (!parent.empty()) writer.member("parent", parent);
       if (line > 0) writer.member("line", static_cast<std::int64_t>(line));
       writer.member("events", static_cast<std::int64_t>(run.events));
-      writer.member("artifacts", static_cast<std::int64_t>(run.artifacts)).end_object();
-      session_.out().json_line(writer.text());
+      writer.member("artifacts", static_cast<std::int64_t>(run.artifacts));
+      if (run.tally.members() > 0) writer.member("members", static_cast<std::int64_t>(run.tally.members()));
+      if (run.tally.not_understood() > 0) {
+        writer.key("not_understood").begin_object();
+        writer.member("count", static_cast<std::int64_t>(run.tally.not_understood())).key("names").begin_array();
+        for (const std::string& name : run.tally.names()) writer.string(name);
+        writer.end_array().end_object();
+      }
+      session_.out().json_line(std::move(writer.end_object()).text());
     } else {
-      const std::string name = (run.parent.empty() ? "" : "└ ") + run.run_id;
+      const std::string name = (parent.empty() ? "" : "└ ") + run.run_id;
       session_.out().line(
           run.added ? fmt::format("{}  {} events  {} artifacts", name, grouped(run.events), grouped(run.artifacts))
                     : name + "  is already imported");
@@ -339,6 +326,7 @@ class Importer {
   std::uint64_t done_ = 0;
   std::size_t failed_ = 0;
   LineIdentities identities_;
+  std::map<std::string, FileReport> reports_;  // by path
   ImportCrew crew_;  // last: its threads use what stands above
 };
 
@@ -358,10 +346,10 @@ class Forecast {
 
  private:
   Status show(const std::string& path) {
-    ASSIGN_OR_RETURN(const ImportFormat* const format, format_of(path, options_.format));
+    ASSIGN_OR_RETURN(const TraceFormat* const format, format_of(path, options_.format));
     const ForecastReader reader{[&](const ForecastRun& run) { tell(path, format->name, run); },
                                 [&](std::uint64_t line, const std::string& message) { complain(path, line, message); }};
-    return forecast_import(path, format->name, format->translate, reader);
+    return forecast_import(path, *format, reader);
   }
 
   void complain(const std::string& path, std::uint64_t line, const std::string& message) {

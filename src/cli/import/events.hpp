@@ -25,6 +25,9 @@ struct ImportedRun {
   std::vector<ImportedEvent> events = {};
   std::string submission = {};  // patch stored as an artifact; empty: none
   RunEnd end = {};
+  // Members of the record whose text is in the events in pieces, and not as a whole.
+  std::vector<std::string_view> placed = {};
+  std::uint64_t members = 0;  // strings, numbers and booleans in the source; 0: not counted
 };
 
 // Returns the parameters of run.start.

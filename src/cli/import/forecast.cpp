@@ -6,19 +6,16 @@
 #include <utility>
 #include <vector>
 
-#include "base/crypto/sha256.hpp"
-#include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/bundle/import.hpp"
 #include "cli/import/claude_code/claude_code_session.hpp"
 #include "cli/import/formats/log.hpp"
-#include "cli/import/formats/swe_agent.hpp"
 #include "cli/import/guess.hpp"
 #include "cli/import/otlp/otlp_trace.hpp"
-#include "cli/import/readable.hpp"
 #include "cli/import/records.hpp"
+#include "cli/import/translate/translation.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -81,78 +78,31 @@ class ForecastTree {
   std::vector<std::string> order_;
 };
 
-class CountingSink : public ImportSink {
- public:
-  explicit CountingSink(std::string run_id) { run_.run_id = std::move(run_id); }
-
-  Result<bool> start(const std::string& params) override {
-    ASSIGN_OR_RETURN(const json::Document document, json::parse(params));
-    run_.agent = document.root()["agent"]["name"].string_or("");
-    run_.goal = document.root()["goal"].string_or("");
-    ++run_.events["run.started"];
-    return true;
-  }
-  Result<ImportedArtifact> put(const std::string&, const std::string&, std::string_view bytes) override {
-    ++run_.events["artifact.stored"];
-    return ImportedArtifact{make_uuid_v8(bytes).text(), to_hex(sha256(bytes)), static_cast<std::int64_t>(bytes.size())};
-  }
-  Status append(std::size_t, const std::vector<ImportedEvent>& events) override {
-    for (const ImportedEvent& event : events) count(run_, event);
-    return success();
-  }
-  Status end(const RunEnd& end) override {
-    run_.outcome = end.outcome;
-    ++run_.events["run.ended"];
-    return success();
-  }
-
-  const ForecastRun& run() const { return run_; }
-
- private:
-  ForecastRun run_;
-};
-
-Status forecast_whole(const std::string& path, const ForecastReader& reader) {
-  ASSIGN_OR_RETURN(const std::string text, read_named(path, import_record_bytes_max));
-  const SourceFile source{stem(path), to_hex(sha256(text)), text};
-  CountingSink sink(imported_run_id(source));
-  if (const Status done = import_swe_agent(source, sink); !done) {
-    reader.complain(0, done.error().message + first_record_looks_like(text));
-    return success();
-  }
-  reader.tell(sink.run());
-  return success();
-}
-
-Result<ForecastRun> forecast_record(const std::string& path, std::string_view format, const TraceRecord& record,
-                                    TranslateRecord translate) {
-  ASSIGN_OR_RETURN(const ImportedRun translated,
-                   translate_record(record.text, format, static_cast<std::int64_t>(record.line), translate));
-  ForecastRun run =
-      run_of(translated, {fmt::format("{}-{}", stem(path), record.number), to_hex(sha256(record.text)), record.text});
-  run.line = record.line;
-  for (const ImportedEvent& event : translated.events) count(run, event);
-  if (!translated.submission.empty()) ++run.events["artifact.stored"];
+ForecastRun forecast_run(const TranslatedRun& translated, std::uint64_t line) {
+  ForecastRun run = run_of(translated.run, translated.source);
+  run.line = line;
+  for (const ImportedEvent& event : translated.run.events) count(run, event);
+  if (!translated.run.submission.empty()) ++run.events["artifact.stored"];
   return run;
 }
 
-Status forecast_records(const std::string& path, std::string_view format, TranslateRecord translate,
-                        const ForecastReader& reader) {
-  ASSIGN_OR_RETURN(RecordReader records, RecordReader::open(path));
+Status forecast_sources(const std::string& path, const TraceFormat& format, const ForecastReader& reader) {
+  ASSIGN_OR_RETURN(TraceSources sources, TraceSources::open(path, format));
   bool any = false;
-  while (records.goes_on()) {
-    const auto record = records.next();
-    any = any || !record || *record;
-    if (!record) {
-      reader.complain(0, record.error().message);
+  while (sources.goes_on()) {
+    const auto source = sources.next();
+    any = any || !source || *source;
+    if (!source) {
+      reader.complain(0, source.error().message);
       continue;
     }
-    if (!*record) break;
-    const auto run = forecast_record(path, format, **record, translate);
-    if (run)
-      reader.tell(*run);
-    else
-      reader.complain((*record)->line, run.error().message);
+    if (!*source) break;
+    const auto runs = translate_source(format, **source);
+    if (!runs) {
+      reader.complain((*source)->line, runs.error().message);
+      continue;
+    }
+    for (const TranslatedRun& run : *runs) reader.tell(forecast_run(run, (*source)->line));
   }
   if (!any) reader.complain(0, std::string(no_record));
   return success();
@@ -223,13 +173,11 @@ Status forecast_log(const std::string& path, const ForecastReader& reader) {
 
 }  // namespace
 
-Status forecast_import(const std::string& path, std::string_view format, TranslateRecord translate,
-                       const ForecastReader& reader) {
-  if (translate != nullptr) return forecast_records(path, format, translate, reader);
-  if (format == claude_code_format) return forecast_session(path, reader);
-  if (format == log_format) return forecast_log(path, reader);
-  if (format == otlp_format) return forecast_traces(path, reader);
-  return forecast_whole(path, reader);
+Status forecast_import(const std::string& path, const TraceFormat& format, const ForecastReader& reader) {
+  if (format.unit != FileUnit::stream) return forecast_sources(path, format, reader);
+  if (format.name == claude_code_format) return forecast_session(path, reader);
+  if (format.name == log_format) return forecast_log(path, reader);
+  return forecast_traces(path, reader);
 }
 
 }  // namespace muniment::cli

@@ -8,11 +8,9 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "cli/import/events.hpp"
+#include "cli/import/format.hpp"
 
 namespace muniment::cli {
-
-using TranslateRecord = Result<ImportedRun> (*)(const json::Value& record);
 
 struct ForecastRun {
   std::string run_id;  // format jsonl: id in the export; an import chooses another if it is taken
@@ -29,8 +27,7 @@ struct ForecastReader {
   std::function<void(std::uint64_t line, const std::string& message)> complain;  // line 0: the file
 };
 
-// `translate`: translation of a format with records, otherwise nullptr. Errors: those of reading the file.
-Status forecast_import(const std::string& path, std::string_view format, TranslateRecord translate,
-                       const ForecastReader& reader);
+// Errors: those of reading the file.
+Status forecast_import(const std::string& path, const TraceFormat& format, const ForecastReader& reader);
 
 }  // namespace muniment::cli

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/import/format.hpp"
 #include "cli/import/records.hpp"
 
 namespace muniment::cli {
@@ -20,25 +21,8 @@ struct FoundFormats {
 }  // namespace
 
 std::string_view guessed_format(const json::Value& record) {
-  if (!record.is(json::Kind::object)) return {};
-  const auto has = [&](std::string_view name, json::Kind kind) { return record[name].is(kind); };
-  if (record["resourceSpans"] || record["resourceLogs"]) return "otlp";
-  if (record["event_id"] && record["body_hash"] && record["run_seq"]) return "jsonl";
-  if (has("trajectory", json::Kind::array) && record["history"]) return "swe-agent";
-  if (has("traj", json::Kind::array) || has("messages_display", json::Kind::string)) return "tau-bench";
-  for (const json::Value part : record["content"]) {
-    if (part["class_"]) return "openhands";
-    break;
-  }
-  if (record["instance_id"] && has("messages", json::Kind::array)) return "openhands";
-  const std::string type = record["type"].string_or("");
-  const bool is_line = (type == "user" || type == "assistant") && has("message", json::Kind::object);
-  const bool is_of_session = !type.empty() && has("sessionId", json::Kind::string);
-  const bool is_history = type == "file-history-snapshot" && has("snapshot", json::Kind::object);
-  if (is_line || is_of_session || is_history || (type == "summary" && record["leafUuid"]) ||
-      (type == "system" && record["subtype"] && record["uuid"]))
-    return "claude-code";
-  return {};
+  const TraceFormat* const format = format_of_record(record);
+  return format == nullptr ? std::string_view() : format->name;
 }
 
 std::string looks_like(const json::Value& record) {
@@ -49,15 +33,6 @@ std::string looks_like(const json::Value& record) {
 std::string text_looks_like(std::string_view text) {
   const auto document = json::parse(text);
   return document ? looks_like(document->root()) : std::string();
-}
-
-std::string first_record_looks_like(std::string_view text) {
-  const auto document = json::parse(text);
-  if (!document) return text_looks_like(text.substr(0, text.find('\n')));
-  const json::Value root = document->root();
-  if (!root.is(json::Kind::array)) return looks_like(root);
-  for (const json::Value record : root) return looks_like(record);
-  return {};
 }
 
 namespace {

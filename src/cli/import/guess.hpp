@@ -16,8 +16,6 @@ std::string_view guessed_format(const json::Value& record);
 std::string looks_like(const json::Value& record);
 // The same for bytes that may not be JSON.
 std::string text_looks_like(std::string_view text);
-// Detects the format of the first record, in a file of one record or of one record per line.
-std::string first_record_looks_like(std::string_view text);
 
 // Detects the format of the file from its first records. Errors: invalid_argument if it is unknown; those of reading
 // it.

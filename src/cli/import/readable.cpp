@@ -1,15 +1,12 @@
 #include "cli/import/readable.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "cli/import/guess.hpp"
+#include "cli/import/translate/coverage.hpp"
 
 namespace muniment::cli {
 namespace {
 
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 // Limit of the bytes searched for records on a broken line, as a multiple of its length.
 constexpr std::size_t searched_lines_max = 32;
 
@@ -103,31 +100,13 @@ void read_line_records(std::string_view line, const std::function<void(const Lin
   take_remains(line.substr(remains), why, take);
 }
 
-Result<ImportedRun> translate_record(std::string_view text, std::string_view format, std::int64_t line,
-                                     Result<ImportedRun> (*translate)(const json::Value& record)) {
-  auto document = json::parse(text);
-  ReadableText repaired;
-  if (!document) {
-    repaired = with_readable_characters(text);
-    auto readable = json::parse(std::string_view(repaired.text));
-    if (!readable) return document.error();
-    document = std::move(readable);
-  }
-  auto run = translate(document->root());
-  if (!run) return Error(run.error().code, run.error().message + looks_like(document->root()));
-  if (repaired.replaced > 0) run->events.push_back(repaired_event("repaired", format, line, repaired.replaced, text));
-  return run;
-}
-
 ImportedEvent repaired_event(std::string kind, std::string_view format, std::int64_t line, std::uint64_t replaced,
                              std::string_view source) {
-  std::string type = fmt::format("x.{}.repaired", format);
-  std::ranges::replace(type, '-', '_');
   json::Writer body;
   body.begin_object();
   if (line > 0) body.member("line", line);
   body.member("replaced", static_cast<std::int64_t>(replaced)).end_object();
-  ImportedEvent event{std::move(kind), std::move(type), {}, std::move(body).text()};
+  ImportedEvent event{std::move(kind), source_type(format, "repaired"), {}, std::move(body).text()};
   event.blobs.push_back({"application/octet-stream", std::string(source)});
   return event;
 }

@@ -24,11 +24,6 @@ struct LineRecord {
 // at once has several, with rests of records between them. Values are valid during the call of `take`.
 void read_line_records(std::string_view line, const std::function<void(const LineRecord&)>& take);
 
-// Translates a record of a file into a run. An event counts the characters that were replaced. Errors:
-// invalid_argument for text that is not JSON after the replacement, and those of `translate`.
-Result<ImportedRun> translate_record(std::string_view text, std::string_view format, std::int64_t line,
-                                     Result<ImportedRun> (*translate)(const json::Value& record));
-
 // Returns an event with the number of replaced characters; it keeps the record's bytes as an artifact.
 ImportedEvent repaired_event(std::string kind, std::string_view format, std::int64_t line, std::uint64_t replaced,
                              std::string_view source);

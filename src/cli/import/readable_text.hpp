@@ -9,6 +9,8 @@
 
 namespace muniment::cli {
 
+inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
 struct ReadableText {
   std::string text;
   std::uint64_t replaced = 0;  // characters that became U+FFFD

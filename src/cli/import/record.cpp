@@ -46,6 +46,7 @@ Status ImportRecorder::append(std::size_t place, const std::vector<ImportedEvent
   std::size_t count = 0;
   for (const ImportedEvent& event : events) {
     if (event.type.starts_with("x.") && event.type.ends_with(".repaired")) ++repaired_;
+    tally_.add(event);
     ASSIGN_OR_RETURN(const std::string text, event_json(place, event));
     if (count == limits::events_per_request_max || list.size() + text.size() + 1 > bytes_max) {
       RETURN_IF_ERROR(send(list, count));
@@ -145,14 +146,28 @@ Error ImportRecorder::broke_off(Error error) {
   return error;
 }
 
-Result<bool> record_run(ImportRecorder& recorder, const ImportedRun& run, const SourceFile& source,
-                        std::string_view format) {
-  ASSIGN_OR_RETURN(const bool wanted, recorder.start(start_params(run, source, format)));
+namespace {
+
+Result<bool> send_run(ImportRecorder& recorder, const TranslatedRun& translated, std::string_view format) {
+  const ImportedRun& run = translated.run;
+  ASSIGN_OR_RETURN(const bool wanted, recorder.start(start_params(run, translated.source, format)));
   if (!wanted) return false;
   RETURN_IF_ERROR(recorder.append(0, run.events));
   if (!run.submission.empty()) RETURN_IF_ERROR(recorder.put({}, "text/x-diff", run.submission));
   RETURN_IF_ERROR(recorder.end(run.end));
   return true;
+}
+
+}  // namespace
+
+Result<RecordedRun> record_run(Client& client, const TranslatedRun& translated, std::string_view format) {
+  ImportRecorder recorder(client, imported_run_id(translated.source), translated.source.sha256);
+  const auto added = send_run(recorder, translated, format);
+  if (!added) return recorder.broke_off(added.error());
+  RecordedRun recorded{recorder.run_id(),    *added,          recorder.events(), recorder.artifacts(),
+                       recorder.repaired(), recorder.tally()};
+  if (*added) recorded.tally.expect_members(translated.run.members);
+  return recorded;
 }
 
 }  // namespace muniment::cli

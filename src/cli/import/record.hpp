@@ -6,6 +6,8 @@
 
 #include "cli/connect/client.hpp"
 #include "cli/import/events.hpp"
+#include "cli/import/translate/tally.hpp"
+#include "cli/import/translate/translation.hpp"
 
 namespace muniment::cli {
 
@@ -34,6 +36,7 @@ class ImportRecorder : public ImportSink {
   }  // events in the log up to the end of the run; before its end, the events sent
   std::uint64_t artifacts() const { return artifacts_; }
   std::uint64_t repaired() const { return repaired_; }  // records with characters that were replaced
+  const ImportTally& tally() const { return tally_; }   // of the events sent
 
  private:
   Result<std::string> event_json(std::size_t place, const ImportedEvent& event);
@@ -47,10 +50,19 @@ class ImportRecorder : public ImportSink {
   std::uint64_t events_ = 0;
   std::uint64_t artifacts_ = 0;
   std::uint64_t repaired_ = 0;
+  ImportTally tally_;
 };
 
-// Records a translated run. Returns false if it is already imported.
-Result<bool> record_run(ImportRecorder& recorder, const ImportedRun& run, const SourceFile& source,
-                        std::string_view format);
+struct RecordedRun {
+  std::string run_id;
+  bool added = false;  // false: already imported
+  std::uint64_t events = 0;  // as counted by ImportRecorder
+  std::uint64_t artifacts = 0;
+  std::uint64_t repaired = 0;
+  ImportTally tally = {};
+};
+
+// Records a translated run; after an error it is marked as partly imported.
+Result<RecordedRun> record_run(Client& client, const TranslatedRun& translated, std::string_view format);
 
 }  // namespace muniment::cli

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/import/readable_text.hpp"
+
 namespace muniment::cli {
 namespace {
 
 constexpr std::size_t read_piece_bytes = 1 << 20;
-constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 bool is_white_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 

@@ -44,6 +44,12 @@ Status RunTree::end(const RunEnd& end) {
   return root_->recorder.end(end);
 }
 
+ImportTally RunTree::tally() const {
+  ImportTally tally = root_->recorder.tally();
+  tally.add(ended_tally_);
+  return tally;
+}
+
 Status RunTree::add(Target& target, ImportedEvent event) {
   if (!target.wanted) return success();
   std::size_t bytes = event.body.size();
@@ -98,6 +104,7 @@ Status RunTree::end_child(const RunAction& action) {
   }
   ended_.push_back({child.recorder.run_id(), target(child.parent).recorder.run_id(), child.wanted,
                     child.recorder.events(), child.recorder.artifacts()});
+  ended_tally_.add(child.recorder.tally());
   children_.erase(action.child);
   return success();
 }

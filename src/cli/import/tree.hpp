@@ -41,6 +41,7 @@ class RunTree {
   std::uint64_t events() const { return root_->recorder.events(); }  // events of the main run …
   std::uint64_t artifacts() const { return root_->recorder.artifacts(); }
   std::uint64_t repaired() const { return root_->recorder.repaired(); }
+  ImportTally tally() const;  // of the main run and its ended children
   const std::vector<ImportedChild>& children() const {
     return ended_;
   }  // … and of its children, in order of their ends
@@ -73,6 +74,7 @@ class RunTree {
   std::map<std::string, std::unique_ptr<Target>> children_;  // open child runs
   std::size_t bytes_ = 0;                                    // in all batches
   std::vector<ImportedChild> ended_;
+  ImportTally ended_tally_;
 };
 
 }  // namespace muniment::cli

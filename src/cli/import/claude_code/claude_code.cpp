@@ -25,6 +25,7 @@ Result<ImportedSession> import_claude_code(Client& client, const std::string& pa
   result.events = tree.events();
   result.artifacts = tree.artifacts();
   result.children = tree.children();
+  result.tally = tree.tally();
   result.unreadable = session.unreadable();
   result.repaired = session.repaired();
   return result;

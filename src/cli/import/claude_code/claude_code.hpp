@@ -20,6 +20,7 @@ struct ImportedSession {
   std::uint64_t events = 0;  // events of its own run, as counted by ImportRecorder
   std::uint64_t artifacts = 0;
   std::vector<ImportedChild> children;
+  ImportTally tally = {};
   std::size_t unreadable = 0;  // lines that are kept as they are, or not at all where they are too long
   std::size_t repaired = 0;    // records with characters that were replaced
 };

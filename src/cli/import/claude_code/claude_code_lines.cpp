@@ -31,6 +31,15 @@ std::string subagent_key(std::string_view agent_id) {
 
 }  // namespace
 
+bool is_claude_code_line(const json::Value& record) {
+  const std::string type = record["type"].string_or("");
+  const bool is_line = (type == "user" || type == "assistant") && record["message"].is(json::Kind::object);
+  const bool is_of_session = !type.empty() && record["sessionId"].is(json::Kind::string);
+  const bool is_history = type == "file-history-snapshot" && record["snapshot"].is(json::Kind::object);
+  return is_line || is_of_session || is_history || (type == "summary" && record["leafUuid"]) ||
+         (type == "system" && record["subtype"] && record["uuid"]);
+}
+
 class ClaudeCodeLines::State {
  public:
   explicit State(const SessionScan* scan) : scan_(scan), session_({}, out_, scan) {}

@@ -20,6 +20,8 @@ namespace muniment::cli {
 
 inline constexpr std::string_view claude_code_format = "claude-code";
 
+bool is_claude_code_line(const json::Value& record);
+
 // Facts about the whole session from the lines so far.
 struct SessionFacts {
   std::string session_id;

@@ -309,6 +309,8 @@ class LogImport {
 
 }  // namespace
 
+bool is_log_event(const json::Value& record) { return record["event_id"] && record["body_hash"] && record["run_seq"]; }
+
 std::string missing_words(const ImportedLog::Run& run) {
   std::vector<std::string> words;
   if (run.missing > 0) words.push_back(fmt::format("the export lacks {} of its events", run.missing));

@@ -9,12 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "cli/connect/client.hpp"
 
 namespace muniment::cli {
 
 inline constexpr std::string_view log_format = "jsonl";
+
+bool is_log_event(const json::Value& record);
 
 struct ImportedLog {
   struct Run {

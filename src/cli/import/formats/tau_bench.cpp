@@ -56,7 +56,7 @@ std::string_view role_of(std::string_view line) {
 // A message extends to the line before the next line that begins with a role.
 Result<ImportedRun> translate_display(const json::Value& record) {
   const std::string text = record["messages_display"].string_or("");
-  ImportedRun run{.agent = std::string(tau_bench_agent)};
+  ImportedRun run{.agent = std::string(tau_bench_agent), .placed = {"messages_display"}};
   ChatTrace chat(run.events, judge_tau_bench, tau_bench_members);
   std::string_view rest = text;
   std::string_view role = role_of(rest);
@@ -84,6 +84,10 @@ Result<ImportedRun> translate_display(const json::Value& record) {
 }
 
 }  // namespace
+
+bool is_tau_bench(const json::Value& record) {
+  return record["traj"].is(json::Kind::array) || record["messages_display"].is(json::Kind::string);
+}
 
 Result<ImportedRun> translate_tau_bench(const json::Value& record) {
   if (record["traj"].is(json::Kind::array)) return translate_result(record);

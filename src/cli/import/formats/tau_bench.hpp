@@ -13,6 +13,8 @@ namespace muniment::cli {
 
 inline constexpr std::string_view tau_bench_format = "tau-bench";
 
+bool is_tau_bench(const json::Value& record);
+
 // Errors: invalid_argument if the record has neither form.
 Result<ImportedRun> translate_tau_bench(const json::Value& record);
 

@@ -4,6 +4,10 @@
 
 namespace muniment::cli {
 
+bool is_otlp(const json::Value& record) {
+  return record["resourceSpans"] || record["resourceLogs"] || record["resource_spans"] || record["resource_logs"];
+}
+
 Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const OtlpTraceItems& items) {
   OtlpTrace trace(file, items);
   ASSIGN_OR_RETURN(std::string sha256, trace.sha256_of_all());
@@ -20,6 +24,7 @@ Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const O
   run.artifacts = tree.artifacts();
   run.repaired = tree.repaired();
   run.children = tree.children();
+  run.tally = tree.tally();
   return run;
 }
 

@@ -12,6 +12,9 @@
 
 namespace muniment::cli {
 
+// A request of the protocol, with the names of its JSON mapping or those of its fields.
+bool is_otlp(const json::Value& record);
+
 struct ImportedTrace {
   std::string run_id;
   bool added = false;        // false: already imported
@@ -19,6 +22,7 @@ struct ImportedTrace {
   std::uint64_t artifacts = 0;
   std::uint64_t repaired = 0;  // requests with characters that were replaced
   std::vector<ImportedChild> children;
+  ImportTally tally = {};
 };
 
 // Imports one trace of a file. Errors: those of the daemon and of reading the file.

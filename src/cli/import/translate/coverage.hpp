@@ -1,0 +1,28 @@
+// Compares a record with the events that its translation made of it, so that no text of the record is lost: a text that
+// is in no event is kept in an event of its own.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/json/json.hpp"
+#include "cli/import/events.hpp"
+
+namespace muniment::cli {
+
+// Limit of the bytes that are searched for texts that are a part of an event's text; a text that was not searched for
+// counts as lost.
+inline constexpr std::size_t coverage_searched_bytes_max = 1 << 30;
+
+// Returns the number of strings, numbers and booleans in the value, without empty strings.
+std::uint64_t members_in(const json::Value& value);
+
+// Adds an event x.<format>.source with the part "not_understood" to the first of the runs, if a text of the record is in
+// none of their events. Its body has the texts by their places in the record, as in "info.notes.2".
+void keep_lost_texts(const json::Value& record, std::string_view format, std::vector<ImportedRun>& runs);
+
+// Returns x.<format>.<name>, with '_' for '-'.
+std::string source_type(std::string_view format, std::string_view name);
+
+}  // namespace muniment::cli

@@ -1,0 +1,73 @@
+#include "cli/import/translate/tally.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/json/json.hpp"
+#include "base/text.hpp"
+#include "cli/import/translate/coverage.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t tally_name_bytes_max = 64;
+
+bool is_dialogue(const ImportedEvent& event, const json::Value& body) {
+  if (event.type == "tool.called") return true;
+  if (event.type != "message.added" && event.type != "model.answered") return false;
+  return body["content"].size() > 0 || !event.blobs.empty();
+}
+
+}  // namespace
+
+void ImportTally::add(const ImportedEvent& event) {
+  const bool is_rest = event.type.starts_with("x.") && event.type.ends_with(".source");
+  const bool may_be_dialogue = !has_dialogue_ && !event.type.starts_with("x.");
+  if (!is_rest && !may_be_dialogue && event.body.find("\"x_source\"") == std::string::npos) return;
+  const auto document = json::parse(std::string_view(event.body));
+  if (!document) return;
+  const json::Value body = document->root();
+  has_dialogue_ = has_dialogue_ || is_dialogue(event, body);
+  keep(body["x_source"]);
+  if (is_rest) keep(body["members"]);
+}
+
+void ImportTally::keep(const json::Value& object) {
+  for (const json::Value member : object) {
+    const std::uint64_t members = members_in(member);
+    if (members == 0) continue;
+    not_understood_ += members;
+    std::string name = preview(member.key(), tally_name_bytes_max);
+    if (std::ranges::find(names_, name) != names_.end()) continue;
+    if (names_.size() < tally_names_max)
+      names_.push_back(std::move(name));
+    else
+      more_names_ = true;
+  }
+}
+
+void ImportTally::add(const ImportTally& other) {
+  members_ += other.members_;
+  not_understood_ += other.not_understood_;
+  has_dialogue_ = has_dialogue_ || other.has_dialogue_;
+  more_names_ = more_names_ || other.more_names_;
+  for (const std::string& name : other.names_) {
+    if (std::ranges::find(names_, name) != names_.end()) continue;
+    if (names_.size() < tally_names_max)
+      names_.push_back(name);
+    else
+      more_names_ = true;
+  }
+}
+
+std::string ImportTally::sentence() const {
+  if (not_understood_ == 0) return {};
+  const std::string names = fmt::format("{}{}", fmt::join(names_, ", "), more_names_ ? ", …" : "");
+  if (members_ <= not_understood_) return fmt::format("{} members not understood: {}", grouped(not_understood_), names);
+  return fmt::format("imported {} of {} members; not understood: {}", grouped(members_ - not_understood_),
+                     grouped(members_), names);
+}
+
+}  // namespace muniment::cli
