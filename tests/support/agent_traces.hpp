@@ -23,9 +23,9 @@
 namespace muniment::cli {
 
 // A file of the cases, parsed; a list or lines of JSON are several records.
-class TraceSource {
+class ParsedTrace {
  public:
-  explicit TraceSource(std::string text) : text_(with_readable_characters(text).text) {
+  explicit ParsedTrace(std::string text) : text_(with_readable_characters(text).text) {
     if (auto whole = json::parse(std::string_view(text_))) {
       documents_.push_back(std::move(*whole));
     } else {
@@ -43,8 +43,8 @@ class TraceSource {
       }
     }
   }
-  TraceSource(const TraceSource&) = delete;
-  TraceSource& operator=(const TraceSource&) = delete;
+  ParsedTrace(const ParsedTrace&) = delete;
+  ParsedTrace& operator=(const ParsedTrace&) = delete;
 
   const std::vector<json::Value>& records() const { return records_; }
   json::Value first() const { return records_.front(); }

@@ -11,7 +11,7 @@ namespace {
 // SWE-agent ----------------------------------------------------------------------------------------
 
 ImportedRun swe_agent_run(const std::string& text) {
-  const TraceSource source(text);
+  const ParsedTrace source(text);
   EXPECT_TRUE(is_swe_agent(source.first()));
   auto runs = translate_swe_agent(source.first());
   EXPECT_TRUE(runs.ok() && runs->size() == 1) << (runs ? "" : runs.error().message);
@@ -126,10 +126,10 @@ TEST(SweAgentToday, AQueryThatRepeatsTheHistoryIsNotKeptTwice) {
 TEST(SweAgentToday, EachAttemptIsARun) {
   const std::string attempt =
       R"({"trajectory":[{"action":"ls","response":"r","observation":"o"}],"history":[{"role":"user","content":"t"}],"info":{"exit_status":"exit_cost"}})";
-  const TraceSource all(R"({"attempts":[)" + attempt + "," + attempt + "]}");
+  const ParsedTrace all(R"({"attempts":[)" + attempt + "," + attempt + "]}");
   ASSERT_TRUE(is_swe_agent(all.first()));
   EXPECT_EQ(translate_swe_agent(all.first())->size(), 2U);
-  const TraceSource chosen(
+  const ParsedTrace chosen(
       R"({"attempts":[)" + attempt + "," + attempt +
       R"(],"trajectory":[{"action":"ls","response":"r"}],"history":[],"info":{"exit_status":"submitted","best_attempt_idx":1}})");
   const auto runs = translate_swe_agent(chosen.first());
@@ -142,7 +142,7 @@ TEST(SweAgentToday, EachAttemptIsARun) {
 // mini-swe-agent -----------------------------------------------------------------------------------
 
 ImportedRun mini_run(const std::string& text) {
-  const TraceSource source(text);
+  const ParsedTrace source(text);
   EXPECT_TRUE(is_mini_swe_agent(source.first()));
   auto run = translate_mini_swe_agent(source.first());
   EXPECT_TRUE(run.ok()) << (run ? "" : run.error().message);

@@ -12,7 +12,7 @@ namespace {
 // OpenHands ----------------------------------------------------------------------------------------
 
 ImportedRun openhands_events(const std::string& text) {
-  const TraceSource source(text);
+  const ParsedTrace source(text);
   EXPECT_TRUE(is_openhands_event(source.first()));
   EXPECT_FALSE(is_openhands(source.first()));
   auto run = translate_openhands_events(source.records());
@@ -47,7 +47,7 @@ TEST(OpenHandsToday, TheExportOfTheUiIsARun) {
 
 TEST(OpenHandsToday, ARecordOfTheEvaluationIsARun) {
   REQUIRE_CASE("openhands-new");
-  const TraceSource source(text_of_case("openhands-new/output.jsonl"));
+  const ParsedTrace source(text_of_case("openhands-new/output.jsonl"));
   ASSERT_TRUE(is_openhands(source.first()));
   const auto run = translate_openhands(source.first());
   ASSERT_TRUE(run.ok());
@@ -194,7 +194,7 @@ TEST(OpenHandsToday, TheOlderHistoryIsPairsAndTheAnswerOfTheServerIsARecord) {
   for (const std::string& text : {R"({"instance_id":"i","instruction":"Do it","history":[[)" + action + "," +
                                       observation + R"(]],"test_result":{"report":{"resolved":true}}})",
                                   R"({"trajectory":[)" + action + "," + observation + "]}"}) {
-    const TraceSource source(text);
+    const ParsedTrace source(text);
     ASSERT_TRUE(is_openhands(source.first())) << text;
     EXPECT_FALSE(is_swe_agent(source.first())) << text;
     const auto run = translate_openhands(source.first());
@@ -210,7 +210,7 @@ TEST(OpenHandsToday, TheOlderHistoryIsPairsAndTheAnswerOfTheServerIsARecord) {
 
 TEST(Tau2, EachSimulationIsARun) {
   REQUIRE_CASE("tau2");
-  const TraceSource source(text_of_case("tau2/results.json"));
+  const ParsedTrace source(text_of_case("tau2/results.json"));
   ASSERT_TRUE(is_tau2(source.first()));
   const auto runs = translate_tau2(source.first());
   ASSERT_TRUE(runs.ok());
@@ -249,7 +249,7 @@ constexpr const char* tau2_results = R"({"info":{"agent_info":{"llm":"m"},"envir
    {"id":"2","task_id":"a","trial":1,"termination_reason":"agent_error","reward_info":null,"messages":[]}]})";
 
 TEST(Tau2, TheUsersCallsAndSeveralResultsInOneMessageAreTheirs) {
-  const TraceSource source(tau2_results);
+  const ParsedTrace source(tau2_results);
   const auto runs = translate_tau2(source.first());
   ASSERT_TRUE(runs.ok());
   ASSERT_EQ(runs->size(), 2U);
@@ -269,20 +269,20 @@ TEST(Tau2, TheUsersCallsAndSeveralResultsInOneMessageAreTheirs) {
 }
 
 TEST(Tau2, AFileOfOneSimulationIsARunAndAnIndexSaysWhereTheyAre) {
-  const TraceSource one(
+  const ParsedTrace one(
       R"({"id":"9","task_id":"a","termination_reason":"user_stop","reward_info":{"reward":1.0},"messages":[{"role":"user","content":"Cancel it"}]})");
   ASSERT_TRUE(is_tau2(one.first()));
   const auto runs = translate_tau2(one.first());
   ASSERT_TRUE(runs.ok());
   EXPECT_EQ(runs->front().goal, "Cancel it");
-  const TraceSource index(R"({"tasks":[],"simulations":[],"simulation_index":[{"id":"9","task_id":"a","trial":0}]})");
+  const ParsedTrace index(R"({"tasks":[],"simulations":[],"simulation_index":[{"id":"9","task_id":"a","trial":0}]})");
   const auto refused = translate_tau2(index.first());
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("simulations/"), std::string::npos) << refused.error().message;
 }
 
 TEST(Tau2, AVoiceSimulationHasTheWordsOfItsTicks) {
-  const TraceSource source(
+  const ParsedTrace source(
       R"({"id":"v","task_id":"a","termination_reason":"user_stop","ticks":[
           {"tick_id":0,"timestamp":"2026-05-01T09:00:00","user_chunk":{"role":"user","content":"Hello"}},
           {"tick_id":1,"timestamp":"2026-05-01T09:00:01","agent_chunk":{"role":"assistant","content":"Hi"},"agent_tool_calls":[{"id":"c","name":"f","arguments":{}}],"agent_tool_results":[{"id":"c","role":"tool","content":"done"}]},
@@ -297,7 +297,7 @@ TEST(Tau2, AVoiceSimulationHasTheWordsOfItsTicks) {
 
 TEST(TauBench, ANulOrALoneSurrogateCostsNoRecord) {
   REQUIRE_CASE("nul-in-traces");
-  const TraceSource source(text_of_case("nul-in-traces/tau.json"));
+  const ParsedTrace source(text_of_case("nul-in-traces/tau.json"));
   ASSERT_EQ(source.records().size(), 3U);
   Texts results;
   for (const json::Value& record : source.records()) {
@@ -321,7 +321,7 @@ TEST(OpenHandsToday, TheGoldenEventsAreTheseEvents) {
 }
 
 TEST(Tau2, TheGoldenResultsAreTheseEvents) {
-  const TraceSource source(golden_trace("tau2.json"));
+  const ParsedTrace source(golden_trace("tau2.json"));
   expect_golden("tau2", tau2_format, *translate_tau2(source.first()));
 }
 

@@ -14,7 +14,8 @@ bool is_plain_call(const json::Value& call) {
   const bool is_flat = !call["function"];
   for (const json::Value member : call) {
     const std::string key = member.key();
-    const bool known = key == "id" || key == "function" || (key == "type" && member.string_or("") == "function") ||
+    const bool known = key == "id" || (key == "index" && member.is(json::Kind::number)) || key == "function" ||
+                       (key == "type" && member.string_or("") == "function") ||
                        (is_flat && (key == "name" || key == "arguments" || key == "requestor"));
     if (!known && !member.is(json::Kind::null)) return false;
   }
@@ -90,12 +91,13 @@ void ChatTrace::add_answer(const json::Value& message) {
   answer.usage = call_usage(message["usage"], message["cost"]);
   answer.duration_us = microseconds_of(message["generation_time_seconds"]);
   const bool has_usage = !answer.usage.empty();
+  const bool has_cost = message["cost"].as_double().has_value();
+  if (has_cost && !has_usage) answer.rest.detail("cost", message["cost"]);
   answer.rest = rest_of(
       message, std::move(answer.rest),
       {"role", are_plain_calls(message["tool_calls"]) ? "tool_calls" : "role", has_usage ? "usage" : "role",
-       has_usage && message["cost"].as_double() ? "cost" : "role",
-       message["model"].is(json::Kind::string) ? "model" : "role", reasoning.empty() ? "role" : "reasoning_content",
-       answer.duration_us ? "generation_time_seconds" : "role"});
+       has_cost ? "cost" : "role", message["model"].is(json::Kind::string) ? "model" : "role",
+       reasoning.empty() ? "role" : "reasoning_content", answer.duration_us ? "generation_time_seconds" : "role"});
   if (has_usage) keep_usage_rest(answer.rest, message["usage"]);
   add_calls(message, turns_.answer(answer));
 }
@@ -143,8 +145,9 @@ void ChatTrace::add_return(const json::Value& message, const std::string& call_i
   }
   if (is_error) result.status = *is_error ? "error" : "ok";
   const bool is_placed_id = message["id"].string_or("") == call_id;
-  result.rest =
-      rest_of(message, std::move(result.rest), {"role", is_error ? "error" : "role", is_placed_id ? "id" : "role"});
+  result.rest = rest_of(message, std::move(result.rest),
+                        {"role", is_error ? "error" : "role", is_placed_id ? "id" : "role",
+                         message["tool_call_id"].is(json::Kind::string) ? "tool_call_id" : "role"});
   turns_.returned(result);
 }
 
@@ -153,8 +156,13 @@ void ChatTrace::add_message(const json::Value& message, const std::string& role)
   const std::vector<std::string> parts = content_parts(message["content"], rest);
   const bool has_calls = role == "user" && message["tool_calls"].is(json::Kind::array);
   const bool placed_calls = has_calls && are_plain_calls(message["tool_calls"]);
-  rest =
-      rest_of(message, std::move(rest), {is_role(role) ? "role" : "content", placed_calls ? "tool_calls" : "content"});
+  // What a simulated user used is not usage of the agent.
+  const bool has_usage = !call_usage(message["usage"], {}).empty(), has_cost = message["cost"].as_double().has_value();
+  if (has_usage) rest.detail("usage", message["usage"]);
+  if (has_cost) rest.detail("cost", message["cost"]);
+  rest = rest_of(message, std::move(rest),
+                 {is_role(role) ? "role" : "content", placed_calls ? "tool_calls" : "content",
+                  has_usage ? "usage" : "content", has_cost ? "cost" : "content"});
   turns_.message(is_role(role) ? role : "user", parts, rest);
   if (has_calls) add_calls(message, {});
 }

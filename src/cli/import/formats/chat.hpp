@@ -22,9 +22,10 @@ using JudgeTool = ToolOutcome (*)(std::string_view text);
 
 class ChatTrace {
  public:
-  // `model`: name of the model whose answers do not name one; empty: unknown.
-  ChatTrace(std::vector<ImportedEvent>& events, JudgeTool judge, std::string model = {})
-      : turns_(events), judge_(judge), model_(std::move(model)) {}
+  // `known`: names of the members of messages that are no dialogue. `model`: name of the model whose answers do not
+  // name one; empty: unknown.
+  ChatTrace(std::vector<ImportedEvent>& events, JudgeTool judge, KnownMembers known = {}, std::string model = {})
+      : turns_(events, known), judge_(judge), model_(std::move(model)) {}
 
   // Takes the members timestamp, usage, cost, model and error of a message where they have the expected form.
   void add(const json::Value& message);

@@ -31,39 +31,72 @@ void write_content(json::Writer& body, const std::vector<std::string>& parts) {
 SourceRest& SourceRest::keep(const json::Value& object, std::initializer_list<std::string_view> placed,
                              std::string_view under) {
   if (object.is(json::Kind::array)) return keep_value(under.empty() ? "items" : under, object);
-  json::Writer inside;
-  bool any = false;
   for (const json::Value member : object) {
     const std::string key = member.key();
     if (member.is(json::Kind::null) || std::find(placed.begin(), placed.end(), key) != placed.end()) continue;
-    if (under.empty()) {
-      keep_json(key, value_json(member));
-      continue;
-    }
-    if (!any) inside.begin_object();
-    any = true;
-    inside.raw_member(key, value_json(member));
+    add(under, key, value_json(member), false);
   }
-  if (any) keep_json(under, std::move(inside.end_object()).text());
   return *this;
 }
 
 SourceRest& SourceRest::keep_value(std::string_view name, const json::Value& value) {
-  if (value && !value.is(json::Kind::null)) keep_json(name, value_json(value));
+  if (value && !value.is(json::Kind::null)) add({}, name, value_json(value), false);
   return *this;
 }
 
 SourceRest& SourceRest::keep_json(std::string_view name, std::string json) {
-  std::string key(name);
-  while (std::ranges::find(members_, key, &std::pair<std::string, std::string>::first) != members_.end()) key += "_";
-  members_.emplace_back(std::move(key), std::move(json));
+  add({}, name, std::move(json), false);
   return *this;
 }
 
-void SourceRest::write(json::Writer& body) const {
-  if (members_.empty()) return;
-  body.key("x_source").begin_object();
-  for (const auto& [key, json] : members_) body.raw_member(key, json);
+SourceRest& SourceRest::detail(std::string_view name, const json::Value& value) {
+  if (value && !value.is(json::Kind::null)) add({}, name, value_json(value), true);
+  return *this;
+}
+
+SourceRest& SourceRest::detail_json(std::string_view name, std::string json) {
+  add({}, name, std::move(json), true);
+  return *this;
+}
+
+void SourceRest::add(std::string_view under, std::string_view key, std::string json, bool is_detail) {
+  std::string unused(key);
+  const auto is_used = [&](const Member& member) {
+    return (member.under == under && member.key == unused) || (under.empty() && member.under == unused);
+  };
+  while (std::ranges::any_of(members_, is_used)) unused += "_";
+  std::string group(under);
+  const auto is_taken = [&](const Member& member) { return member.under.empty() && member.key == group; };
+  while (!group.empty() && std::ranges::any_of(members_, is_taken)) group += "_";
+  members_.push_back({std::move(group), std::string(key), std::move(unused), std::move(json), is_detail});
+}
+
+void SourceRest::write(json::Writer& body, KnownMembers known) const {
+  write_group(body, "x_details", known, true);
+  write_group(body, "x_source", known, false);
+}
+
+void SourceRest::write_group(json::Writer& body, std::string_view name, KnownMembers known, bool details) const {
+  std::vector<const Member*> members;
+  for (const Member& member : members_) {
+    const bool is_detail = member.is_detail || std::ranges::find(known, member.name) != known.end();
+    if (is_detail == details) members.push_back(&member);
+  }
+  if (members.empty()) return;
+  std::set<std::string_view> written;
+  body.key(name).begin_object();
+  for (const Member* member : members) {
+    if (member->under.empty()) {
+      body.raw_member(member->key, member->json);
+      continue;
+    }
+    if (!written.insert(member->under).second) continue;
+    body.key(member->under).begin_object();
+    for (const Member* other : members) {
+      if (other->under == member->under) body.raw_member(other->key, other->json);
+    }
+    body.end_object();
+  }
   body.end_object();
 }
 
@@ -109,7 +142,7 @@ std::string TurnWriter::answer(const ModelAnswer& answer) {
   write_content(body, answer.parts);
   if (!answer.usage.empty()) body.raw_member("usage", answer.usage);
   if (answer.duration_us) body.member("duration_us", *answer.duration_us);
-  answer.rest.write(body);
+  answer.rest.write(body, known_);
   add("answer", "model.answered", std::move(body.end_object()).text());
   return call_id;
 }
@@ -133,7 +166,7 @@ std::string TurnWriter::call(const ToolCall& call) {
       .member("kind", call.kind);
   if (!call.requested_by.empty()) body.member("requested_by", call.requested_by);
   if (!call.arguments.empty()) body.raw_member("arguments", call.arguments);
-  call.rest.write(body);
+  call.rest.write(body, known_);
   add(fmt::format("tool-{}", calls_), "tool.called", std::move(body.end_object()).text());
   return call_id;
 }
@@ -144,7 +177,7 @@ void TurnWriter::returned(const ToolReturn& result) {
   if (result.exit_code) body.member("exit_code", *result.exit_code);
   write_content(body, result.parts);
   if (result.duration_us) body.member("duration_us", *result.duration_us);
-  result.rest.write(body);
+  result.rest.write(body, known_);
   add("returned", "tool.returned", std::move(body.end_object()).text());
 }
 
@@ -161,7 +194,7 @@ void TurnWriter::message(std::string_view role, const std::vector<std::string>& 
   json::Writer body;
   body.begin_object().member("message_id", fmt::format("m{}", items_)).member("role", role);
   write_content(body, parts);
-  rest.write(body);
+  rest.write(body, known_);
   add("message", "message.added", std::move(body.end_object()).text());
 }
 
@@ -169,7 +202,7 @@ void TurnWriter::source(std::string_view format, std::string_view part, const So
   if (rest.empty()) return;
   json::Writer body;
   body.begin_object().member("part", part);
-  rest.write(body);
+  rest.write(body, known_);
   add(part, fmt::format("x.{}.source", format), std::move(body.end_object()).text());
 }
 
@@ -275,7 +308,7 @@ std::vector<std::string> content_parts(const json::Value& content, SourceRest& r
   constexpr std::size_t parts_max = 900;  // below the limit of the schema, with room for reasoning and calls
   json::Writer unplaced;
   unplaced.begin_array();
-  bool all = true;
+  bool all = true, is_detail = true;
   for (const json::Value part : content) {
     const std::size_t before = parts.size();
     if (before < parts_max && add_content_part(parts, part)) continue;
@@ -285,9 +318,11 @@ std::vector<std::string> content_parts(const json::Value& content, SourceRest& r
     } else {
       write_unplaced(unplaced, part, {"text", "thinking"});
     }
+    is_detail = is_detail && parts.size() > before && has_only(part, {"type", "text", "thinking", "cache_control"});
   }
   unplaced.end_array();
-  if (!all) rest.keep_json("content", std::move(unplaced).text());
+  if (!all && is_detail) rest.detail_json("content", std::move(unplaced).text());
+  if (!all && !is_detail) rest.keep_json("content", std::move(unplaced).text());
   return parts;
 }
 
@@ -349,7 +384,7 @@ std::string call_usage(const json::Value& usage, const json::Value& cost) {
   if (!input || !output) return {};
   const auto cached =
       first_count({usage["prompt_tokens_details"]["cached_tokens"], usage["input_tokens_details"]["cached_tokens"],
-                   usage["cache_read_tokens"], usage["cache_read_input_tokens"]});
+                   usage["cache_read_tokens"], usage["cache_read_input_tokens"], usage["cached_input_tokens"]});
   const auto written = first_count({usage["cache_creation_input_tokens"], usage["cache_write_tokens"],
                                     usage["prompt_tokens_details"]["cache_creation_tokens"]});
   const auto reasoning = first_count({usage["completion_tokens_details"]["reasoning_tokens"],
@@ -371,8 +406,13 @@ std::string call_usage(const json::Value& usage, const json::Value& cost) {
 void keep_usage_rest(SourceRest& rest, const json::Value& usage) {
   rest.keep(usage,
             {"prompt_tokens", "completion_tokens", "total_tokens", "input_tokens", "output_tokens", "cache_read_tokens",
-             "cache_write_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens"},
+             "cache_write_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens",
+             "cached_input_tokens", "prompt_tokens_details", "completion_tokens_details", "input_tokens_details",
+             "output_tokens_details"},
             "usage");
+  for (const char* name :
+       {"prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details"})
+    rest.detail(name, usage[name]);
 }
 
 std::int64_t tokens_in(const std::string& usage, std::string_view name) {

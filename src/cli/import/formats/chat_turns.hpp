@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,11 @@
 
 namespace muniment::cli {
 
-// Members of a source that have no place in an event. They become its member "x_source".
+// Names of members that a format is known to have.
+using KnownMembers = std::span<const std::string_view>;
+
+// Members of a source that have no place in an event. Those that the format is known to have, its details, become the
+// member "x_details" of the event; all others were not understood, and become "x_source".
 class SourceRest {
  public:
   // Keeps the members of `object` that `placed` does not name, except null. With a name in `under`, they become the
@@ -25,12 +30,25 @@ class SourceRest {
                    std::string_view under = {});
   SourceRest& keep_value(std::string_view name, const json::Value& value);  // nothing if it is absent or null
   SourceRest& keep_json(std::string_view name, std::string json);
+  // The same for a member that is a detail whatever its name.
+  SourceRest& detail(std::string_view name, const json::Value& value);
+  SourceRest& detail_json(std::string_view name, std::string json);
 
   bool empty() const { return members_.empty(); }
-  void write(json::Writer& body) const;
+  void write(json::Writer& body, KnownMembers known = {}) const;
 
  private:
-  std::vector<std::pair<std::string, std::string>> members_;
+  struct Member {
+    std::string under;  // empty: of the event's own
+    std::string name;   // in the source
+    std::string key;    // the name, unless another member has it
+    std::string json;
+    bool is_detail = false;
+  };
+  void add(std::string_view under, std::string_view key, std::string json, bool is_detail);
+  void write_group(json::Writer& body, std::string_view name, KnownMembers known, bool details) const;
+
+  std::vector<Member> members_;
 };
 
 struct ModelAnswer {
@@ -71,7 +89,9 @@ struct ChangedFile {
 
 class TurnWriter {
  public:
-  explicit TurnWriter(std::vector<ImportedEvent>& events) : events_(events) {}
+  explicit TurnWriter(std::vector<ImportedEvent>& events, KnownMembers known = {}) : events_(events), known_(known) {}
+
+  KnownMembers known() const { return known_; }
 
   // The next item of the source: its number is a part of the ids of the events that follow.
   void begin_item(std::string occurred_at = {});
@@ -97,6 +117,7 @@ class TurnWriter {
   std::string new_call_id(const std::string& source_id);
 
   std::vector<ImportedEvent>& events_;
+  const KnownMembers known_;
   std::size_t items_ = 0;
   std::size_t steps_ = 0;
   std::size_t calls_ = 0;

@@ -13,6 +13,68 @@ namespace {
 
 constexpr std::string_view mini_agent = "mini-swe-agent";
 
+// Members of the file, of its messages and of the responses of models.
+constexpr std::string_view mini_members[] = {
+    "actions",
+    "annotations",
+    "api_calls",
+    "audio",
+    "background",
+    "choices",
+    "config",
+    "cost",
+    "created",
+    "created_at",
+    "error",
+    "exception",
+    "exception_info",
+    "exception_type",
+    "exit_status",
+    "function_call",
+    "id",
+    "images",
+    "incomplete_details",
+    "index",
+    "info",
+    "instance_cost",
+    "instance_id",
+    "instructions",
+    "interrupt_type",
+    "max_output_tokens",
+    "metadata",
+    "mini_version",
+    "model_response",
+    "model_stats",
+    "n_actions",
+    "object",
+    "output",
+    "parallel_tool_calls",
+    "provider",
+    "provider_specific_fields",
+    "raw_output",
+    "reasoning",
+    "reasoning_details",
+    "refusal",
+    "response",
+    "returncode",
+    "role",
+    "service_tier",
+    "status",
+    "store",
+    "submission",
+    "system_fingerprint",
+    "temperature",
+    "text",
+    "thinking_blocks",
+    "tool_choice",
+    "tools",
+    "top_p",
+    "traceback",
+    "trajectory_format",
+    "truncation",
+    "user",
+};
+
 // Returns the command in the only code block of bash in an answer of version 1; empty if there is not exactly one.
 std::string command_in(std::string_view text) {
   std::string found;
@@ -52,7 +114,8 @@ std::string goal_in(std::string text) {
 
 class MiniTrace {
  public:
-  MiniTrace(std::vector<ImportedEvent>& events, std::string model) : turns_(events), model_(std::move(model)) {}
+  MiniTrace(std::vector<ImportedEvent>& events, std::string model)
+      : turns_(events, mini_members), model_(std::move(model)) {}
 
   void add(const json::Value& message) {
     const json::Value extra = message["extra"];

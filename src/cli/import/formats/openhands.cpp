@@ -36,14 +36,38 @@ ToolOutcome judge_openhands(std::string_view text) {
   return outcome;
 }
 
+// Members of the records of data sets and of their messages.
+constexpr std::string_view data_set_members[] = {
+    "apply_patch_output",
+    "axtree",
+    "description",
+    "details",
+    "function",
+    "function_call",
+    "html",
+    "image_observation",
+    "kwargs",
+    "language",
+    "name",
+    "report",
+    "resolved",
+    "run_id",
+    "source",
+    "test_output",
+    "tools",
+    "url",
+    "viewport_size",
+};
+
 // Writes the data outside the dialogue as separate events.
-void add_openhands_source(std::vector<ImportedEvent>& events, const json::Value& record,
+void add_openhands_source(std::vector<ImportedEvent>& events, std::string_view part, const json::Value& record,
                           std::initializer_list<std::string_view> placed) {
+  SourceRest rest;
+  if (rest.keep(record, placed).empty()) return;
   json::Writer body;
-  body.begin_object().member("part", "record");
-  if (!write_rest(body, record, placed)) return;
-  body.end_object();
-  events.push_back({"record", "x.openhands.source", {}, std::move(body).text()});
+  body.begin_object().member("part", part);
+  rest.write(body, data_set_members);
+  events.push_back({std::string(part), "x.openhands.source", {}, std::move(body.end_object()).text()});
 }
 
 // The standardised form ----------------------------------------------------------------------------
@@ -99,11 +123,13 @@ class StandardTrace {
     if (const std::string said = item["description"].string_or(""); !said.empty()) write_part(body, "text", said);
     if (is_message) write_part(body, "text", item["content"].string_or(""));
     body.end_array();
+    SourceRest rest;
     if (is_message) {
-      write_rest(body, item, {"class_", "content", "description"});
+      rest.keep(item, {"class_", "content", "description"});
     } else {
-      write_rest(body, item, {"class_", "content", "description", "language", "function", "kwargs"});
+      rest.keep(item, {"class_", "content", "description", "language", "function", "kwargs"});
     }
+    rest.write(body, data_set_members);
     body.end_object();
     add("answer", "model.answered", std::move(body).text());
     if (!is_message) add_call(item, kind, model_call);
@@ -151,16 +177,18 @@ class StandardTrace {
 
   // Writes a text, or a page with its source and accessibility tree.
   static void write_observation(json::Writer& body, const json::Value& item) {
-    std::vector<std::string_view> placed = {"class_"};
+    SourceRest rest;
     body.key("content").begin_array();
     for (const char* name : {"content", "html", "axtree"}) {
       if (const auto text = item[name].as_string()) {
         write_part(body, "text", *text);
-        placed.emplace_back(name);
+      } else {
+        rest.keep_value(name, item[name]);
       }
     }
     body.end_array();
-    write_rest(body, item, placed);
+    rest.keep(item, {"class_", "content", "html", "axtree"});
+    rest.write(body, data_set_members);
   }
 
   std::vector<ImportedEvent>& events_;
@@ -175,7 +203,7 @@ class StandardTrace {
 Result<ImportedRun> translate_standard(const json::Value& record) {
   ImportedRun run{.agent = std::string(openhands_agent), .external_id = record["id"].string_or("")};
   StandardTrace trace(run.events);
-  add_openhands_source(run.events, record, {"id", "content"});
+  add_openhands_source(run.events, "record", record, {"id", "content"});
   for (const json::Value item : record["content"]) {
     if (run.goal.empty() && item["source"].string_or("") == "user") run.goal = item["content"].string_or("");
     trace.add(item);
@@ -202,8 +230,8 @@ Result<ImportedRun> translate_standard(const json::Value& record) {
 Result<ImportedRun> translate_raw(const json::Value& record) {
   ImportedRun run{.agent = std::string(openhands_agent), .external_id = record["instance_id"].string_or("")};
   if (const std::string name = record["run_id"].string_or(""); !name.empty()) run.labels.emplace_back("run", name);
-  ChatTrace chat(run.events, judge_openhands);
-  add_openhands_source(run.events, record, {"messages", "test_result", "resolved"});
+  ChatTrace chat(run.events, judge_openhands, data_set_members);
+  add_openhands_source(run.events, "record", record, {"instance_id", "messages", "test_result", "resolved"});
   bool has_role = false;
   for (const json::Value message : record["messages"]) {
     has_role = has_role || message["role"].is(json::Kind::string);
@@ -214,11 +242,7 @@ Result<ImportedRun> translate_raw(const json::Value& record) {
   chat.end();
   if (!has_role) return Error(Errc::invalid_argument, "no item of \"messages\" has a role");
   const json::Value result = record["test_result"];
-  json::Writer tests;
-  tests.begin_object().member("part", "test_result");
-  if (write_rest(tests, result, {"git_patch"})) {
-    run.events.push_back({"test_result", "x.openhands.source", {}, std::move(tests.end_object()).text()});
-  }
+  add_openhands_source(run.events, "test_result", result, {"git_patch"});
   run.submission = result["git_patch"].string_or("");
   const auto resolved = record["resolved"].as_bool();
   run.end.outcome = !resolved ? unknown_end : *resolved ? "success" : "failure";

@@ -11,6 +11,159 @@
 namespace muniment::cli {
 namespace {
 
+constexpr std::string_view known_members[] = {
+    // of the server
+    "accumulated_cost",
+    "accumulated_token_usage",
+    "action",
+    "active_page_index",
+    "additional_agent_instructions",
+    "agent",
+    "agent_class",
+    "agent_state",
+    "annotations",
+    "arguments",
+    "args",
+    "audio",
+    "axtree_object",
+    "blocking",
+    "cause",
+    "code",
+    "command",
+    "command_id",
+    "confirmation_state",
+    "content",
+    "conversation_instructions",
+    "costs",
+    "created",
+    "custom_secrets_descriptions",
+    "cwd",
+    "date",
+    "diff",
+    "dom_object",
+    "end",
+    "error",
+    "error_id",
+    "exit_code",
+    "extra_element_properties",
+    "extras",
+    "file_path",
+    "file_urls",
+    "filter_visible_only",
+    "focused_element_bid",
+    "forgotten_event_ids",
+    "forgotten_events_end_id",
+    "forgotten_events_start_id",
+    "formatted_output_and_error",
+    "function_call",
+    "goal_image_urls",
+    "hidden",
+    "id",
+    "image_urls",
+    "images",
+    "impl_source",
+    "include_extra",
+    "index",
+    "inputs",
+    "is_input",
+    "is_static",
+    "last_browser_action",
+    "last_browser_action_error",
+    "logprobs",
+    "max_budget_per_task",
+    "message",
+    "metadata",
+    "microagent_knowledge",
+    "name",
+    "new_content",
+    "object",
+    "observation",
+    "old_content",
+    "open_pages_urls",
+    "openhands_version",
+    "outputs",
+    "path",
+    "prev_exist",
+    "provider_specific_fields",
+    "reason",
+    "recall_type",
+    "refusal",
+    "repo_directory",
+    "repo_instructions",
+    "repo_name",
+    "response_latencies",
+    "runtime_hosts",
+    "screenshot",
+    "screenshot_path",
+    "security_risk",
+    "service_tier",
+    "set_of_marks",
+    "source",
+    "start",
+    "success",
+    "summary_offset",
+    "system_fingerprint",
+    "task_completed",
+    "task_list",
+    "thinking_blocks",
+    "thought",
+    "timeout",
+    "token_usages",
+    "tool_call_metadata",
+    "tools",
+    "trigger_by_action",
+    "url",
+    "wait_for_response",
+    "working_dir",
+    // of the SDK
+    "action_id",
+    "activated_skills",
+    "cache_prompt",
+    "classification",
+    "commit",
+    "critic_result",
+    "dynamic_context",
+    "encrypted_content",
+    "extended_content",
+    "file_text",
+    "fuzz",
+    "full_output_save_dir",
+    "insert_line",
+    "is_new_file",
+    "key",
+    "kind",
+    "llm_response_id",
+    "new_str",
+    "old_str",
+    "origin",
+    "parent_id",
+    "prefix",
+    "reasoning_content",
+    "rejection_source",
+    "replacements_made",
+    "reset",
+    "responses_item_id",
+    "sender",
+    "signature",
+    "status",
+    "suffix",
+    "summary",
+    "tool_call_id",
+    "tool_calls",
+    "tool_name",
+    "value",
+    "view_range",
+    // of an evaluation
+    "attempt",
+    "instance",
+    "instance_id",
+    "instruction",
+    "metrics",
+    "report",
+    "resolved",
+    "test_result",
+};
+
 // Events about the program around the agent.
 constexpr std::string_view inner_actions[] = {
     "recall",     "change_agent_state",   "null",         "pause", "resume", "stop", "start",
@@ -52,6 +205,8 @@ std::string_view command_status(std::int64_t exit_code, const std::string& text)
 }
 
 }  // namespace
+
+const KnownMembers openhands_members = known_members;
 
 OpenHandsState::Call OpenHandsState::take(std::initializer_list<std::string> ids) {
   for (const std::string& id : ids) {
@@ -105,12 +260,7 @@ void OpenHandsEvents::add(const json::Value& event) {
   if (const auto action = event["action"].as_string()) return add_action(event, *action);
   if (const auto observation = event["observation"].as_string()) return add_observation(event, *observation);
   SourceRest rest;
-  if (event.is(json::Kind::object)) {
-    rest.keep(event, {});
-  } else {
-    rest.keep_value("event", event);
-  }
-  turns_.source("openhands", "event", rest);
+  turns_.source("openhands", "event", rest.keep_value("event", event));
 }
 
 void OpenHandsEvents::add_action(const json::Value& event, const std::string& action) {
@@ -309,7 +459,7 @@ void OpenHandsEvents::add_error(const json::Value& event) {
   body.begin_object().member("error_type", name_or(id, "error")).member("message", content_text(event["content"]));
   SourceRest rest;
   keep_event(rest, event, {content_text(event["content"])});
-  rest.keep(event["extras"], {id.empty() ? "" : "error_id"}, "extras").write(body);
+  rest.keep(event["extras"], {id.empty() ? "" : "error_id"}, "extras").write(body, turns_.known());
   turns_.add("error", "error.raised", std::move(body.end_object()).text());
 }
 
@@ -321,7 +471,7 @@ void OpenHandsEvents::add_condensation(const json::Value& event) {
   body.end_array();
   SourceRest rest;
   keep_event(rest, event, {summary});
-  rest.keep(event["args"], {"summary"}, "args").write(body);
+  rest.keep(event["args"], {"summary"}, "args").write(body, turns_.known());
   turns_.add("compacted", "context.compacted", std::move(body.end_object()).text());
 }
 

@@ -14,6 +14,9 @@
 
 namespace muniment::cli {
 
+// Members of events that say more about an event of the log, or that only the program uses.
+extern const KnownMembers openhands_members;
+
 // What the two kinds of events share: the run so far, and the calls without a result.
 struct OpenHandsState {
   struct Call {
@@ -35,7 +38,7 @@ struct OpenHandsState {
   std::string outcome = {};                          // as the agent or its state say; empty: unknown
   std::string summary = {};
 
-  explicit OpenHandsState(ImportedRun& target) : run(target), turns(target.events) {}
+  explicit OpenHandsState(ImportedRun& target) : run(target), turns(target.events, openhands_members) {}
 
   // Returns the call and forgets it; an empty call_id if there is none.
   Call take(std::initializer_list<std::string> ids);

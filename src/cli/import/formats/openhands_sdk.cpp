@@ -1,12 +1,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.hpp"
 #include "cli/import/formats/openhands_events.hpp"
 
 namespace muniment::cli {
 namespace {
+
+// Events about the program around the agent.
+constexpr std::string_view inner_kinds[] = {
+    "CondensationRequest", "CondensationSummaryEvent", "HookExecutionEvent", "InterruptEvent", "LLMCompletionLogEvent",
+    "PauseEvent",          "StreamingDeltaEvent",      "TokenEvent",
+};
 
 void add_texts(std::vector<std::string>& parts, const json::Value& content, SourceRest& rest) {
   for (std::string& part : content_parts(content, rest)) parts.push_back(std::move(part));
@@ -75,7 +82,12 @@ void OpenHandsSdkEvents::add(const json::Value& event) {
   if (kind == "Condensation") return add_condensation(event);
   if (kind == "ConversationStateUpdateEvent") return add_state(event);
   SourceRest rest;
-  turns_.source("openhands", "event", rest.keep(event, {"timestamp"}));
+  if (std::ranges::find(inner_kinds, kind) != std::end(inner_kinds)) {
+    rest.detail("event", event);
+  } else {
+    rest.keep_value("event", event);
+  }
+  turns_.source("openhands", "event", rest);
 }
 
 void OpenHandsSdkEvents::add_system(const json::Value& event) {
@@ -254,7 +266,7 @@ void OpenHandsSdkEvents::add_error(const json::Value& event) {
   body.member("message", event["detail"].string_or(""));
   SourceRest rest;
   rest.keep(event, {"kind", "timestamp", "source", "code", event["detail"].is(json::Kind::string) ? "detail" : "code"});
-  rest.write(body);
+  rest.write(body, turns_.known());
   turns_.add("error", "error.raised", std::move(body.end_object()).text());
   state_.outcome = "failure";
   state_.summary = event["code"].string_or("error");
@@ -267,7 +279,7 @@ void OpenHandsSdkEvents::add_condensation(const json::Value& event) {
   if (!summary.empty()) body.raw(text_part_json(summary));
   body.end_array();
   SourceRest rest;
-  rest.keep(event, {"kind", "timestamp", "source", "summary"}).write(body);
+  rest.keep(event, {"kind", "timestamp", "source", "summary"}).write(body, turns_.known());
   turns_.add("compacted", "context.compacted", std::move(body.end_object()).text());
 }
 

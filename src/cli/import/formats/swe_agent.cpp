@@ -15,6 +15,16 @@ namespace {
 
 constexpr std::string_view swe_agent_source = "swe_agent";
 
+// Members of the file, of its turns and of its messages.
+constexpr std::string_view swe_agent_members[] = {
+    "action",          "agent",          "api_calls",      "best_attempt_idx", "cache_control",     "chooser",
+    "content",         "edited_files30", "edited_files50", "edited_files70",   "environment",       "exit_status",
+    "extra_info",      "index",          "instance_cost",  "is_demo",          "message_type",      "messages",
+    "model_stats",     "query",          "replay_config",  "review",           "rloop_model_stats", "role",
+    "signature",       "state",          "summarizer",     "swe_agent_hash",   "swe_agent_version", "swe_rex_hash",
+    "swe_rex_version", "tags",           "thought",        "tokens_received",  "tokens_sent",       "tool_call_ids",
+};
+
 // The model that the configuration of the run names, which is JSON in a text, or an object.
 std::string model_in(const json::Value& config) {
   if (const auto text = config.as_string()) {
@@ -32,7 +42,7 @@ std::string model_in(const json::Value& config) {
 class SweAgentTrace {
  public:
   SweAgentTrace(const json::Value& source, ImportedRun& run)
-      : source_(source), run_(run), turns_(run.events), model_(model_in(source["replay_config"])) {
+      : source_(source), run_(run), turns_(run.events, swe_agent_members), model_(model_in(source["replay_config"])) {
     for (const json::Value entry : source["trajectory"]) entries_.push_back(entry);
     for (const json::Value message : source["history"]) {
       history_.push_back(message);

@@ -10,6 +10,56 @@ namespace {
 
 constexpr std::string_view tau2_agent = "tau2-bench";
 
+// Members of a simulation, of its messages and of the file.
+constexpr std::string_view tau2_members[] = {
+    "agent_cost",
+    "agent_usage",
+    "audio_format",
+    "audio_path",
+    "audio_script_gold",
+    "auth_classification",
+    "channel_effects",
+    "chunk_id",
+    "contains_speech",
+    "duration",
+    "effect_timeline",
+    "end_time",
+    "format_version",
+    "generation_time_seconds",
+    "hallucination_check",
+    "hallucination_retries_used",
+    "id",
+    "info",
+    "is_audio",
+    "is_final_chunk",
+    "mode",
+    "policy",
+    "provider_session_id",
+    "raw_data",
+    "requestor",
+    "review",
+    "reward_info",
+    "seed",
+    "simulation_index",
+    "source",
+    "source_effects",
+    "speech_effects",
+    "speech_environment",
+    "start_time",
+    "task",
+    "task_id",
+    "termination_reason",
+    "ticks",
+    "timestamp",
+    "trial",
+    "turn_idx",
+    "turn_taking_action",
+    "unused",
+    "user_cost",
+    "user_only_review",
+    "utterance_ids",
+};
+
 // The environment marks its errors; a result without the mark is one of an older version.
 ToolOutcome judge_tau2(std::string_view text) { return {text.starts_with("Error") ? "error" : "ok", std::nullopt}; }
 
@@ -112,13 +162,13 @@ ImportedRun translate_simulation(const json::Value& results, const json::Value& 
   label_run(run, "domain", info["environment_info"]["domain_name"]);
   label_run(run, "agent_cost", simulation["agent_cost"]);
   label_run(run, "user_cost", simulation["user_cost"]);
-  TurnWriter head(run.events);
+  TurnWriter head(run.events, tau2_members);
   head.begin_item(source_time(simulation["start_time"]));
   SourceRest rest;
   rest.keep(simulation, {"messages"}).keep_value("task", task);
   keep_results(rest, results, is_first);
   head.source("tau2", "simulation", rest);
-  ChatTrace chat(run.events, judge_tau2, info["agent_info"]["llm"].string_or(""));
+  ChatTrace chat(run.events, judge_tau2, tau2_members, info["agent_info"]["llm"].string_or(""));
   for (const json::Value message : simulation["messages"]) {
     chat.add(message);
   }

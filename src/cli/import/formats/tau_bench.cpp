@@ -11,6 +11,19 @@ namespace {
 constexpr std::string_view tau_bench_agent = "tau-bench";
 constexpr std::string_view display_roles[] = {"user", "assistant", "tool", "system"};
 
+// Members of a record and of its messages.
+constexpr std::string_view tau_bench_members[] = {"annotations", "audio",  "function_call", "info", "name",
+                                                  "refusal",     "reward", "task_id",       "trial"};
+
+void keep_record(std::vector<ImportedEvent>& events, const json::Value& record, std::string_view dialogue) {
+  SourceRest rest;
+  if (rest.keep(record, {dialogue}).empty()) return;
+  json::Writer body;
+  body.begin_object().member("part", "record");
+  rest.write(body, tau_bench_members);
+  events.push_back({"record", "x.tau_bench.source", {}, std::move(body.end_object()).text()});
+}
+
 ToolOutcome judge_tau_bench(std::string_view text) {
   return {text.starts_with("Error") ? "error" : "ok", std::nullopt};  // the environment's prefix for a refused call
 }
@@ -22,16 +35,10 @@ Result<ImportedRun> translate_result(const json::Value& record) {
   run.goal = record["info"]["task"]["instruction"].string_or("");
   run.external_id = fmt::format("task {} trial {}", label_word(record["task_id"]), label_word(record["trial"]));
   for (const char* name : {"task_id", "trial", "reward"}) label_run(run, name, record[name]);
-  ChatTrace chat(run.events, judge_tau_bench);
-  for (const json::Value message : record["traj"]) {
-    chat.add(message);
-  }
+  ChatTrace chat(run.events, judge_tau_bench, tau_bench_members);
+  for (const json::Value message : record["traj"]) chat.add(message);
   chat.end();
-  json::Writer body;
-  body.begin_object().member("part", "record");
-  if (write_rest(body, record, {"traj"})) {
-    run.events.push_back({"record", "x.tau_bench.source", {}, std::move(body.end_object()).text()});
-  }
+  keep_record(run.events, record, "traj");
   const auto reward = record["reward"].as_double();
   run.end.outcome = !reward ? unknown_end : *reward >= 1.0 ? "success" : "failure";
   run.end.summary = !reward ? "the record has no reward" : fmt::format("reward {}", record["reward"].source());
@@ -50,7 +57,7 @@ std::string_view role_of(std::string_view line) {
 Result<ImportedRun> translate_display(const json::Value& record) {
   const std::string text = record["messages_display"].string_or("");
   ImportedRun run{.agent = std::string(tau_bench_agent), .placed = {"messages_display"}};
-  ChatTrace chat(run.events, judge_tau_bench);
+  ChatTrace chat(run.events, judge_tau_bench, tau_bench_members);
   std::string_view rest = text;
   std::string_view role = role_of(rest);
   if (role.empty())
@@ -71,11 +78,7 @@ Result<ImportedRun> translate_display(const json::Value& record) {
     role = next;
   }
   chat.end();
-  json::Writer body;
-  body.begin_object().member("part", "record");
-  if (write_rest(body, record, {"messages_display"})) {
-    run.events.push_back({"record", "x.tau_bench.source", {}, std::move(body.end_object()).text()});
-  }
+  keep_record(run.events, record, "messages_display");
   run.end = {std::string(unknown_end), "an example without an outcome"};
   return run;
 }
