@@ -97,8 +97,8 @@ TEST(ImportFormats, TheGoldenTraceOfTauBenchIsTheseEvents) {
 
 TEST(ImportFormats, TheGoldenTraceOfMessagesIsTheseEvents) {
   const std::filesystem::path folder = std::filesystem::path(MUNIMENT_GOLDEN) / "imports";
-  const auto runs = translate_source(*find_format(messages_format),
-                                     {"messages", bytes_of(folder / "messages.jsonl"), 0, true});
+  const auto runs =
+      translate_source(*find_format(messages_format), {"messages", bytes_of(folder / "messages.jsonl"), 0, true});
   ASSERT_TRUE(runs.ok()) << runs.error().message;
   ASSERT_EQ(runs->size(), 1U);
   check(runs->front().run.events);
