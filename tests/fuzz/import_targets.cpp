@@ -7,10 +7,15 @@
 #include "cli/export/connection.hpp"
 #include "cli/export/rows.hpp"
 #include "cli/import/claude_code/claude_code_lines.hpp"
+#include "cli/import/format.hpp"
+#include "cli/import/formats/messages.hpp"
+#include "cli/import/formats/mini_swe_agent.hpp"
 #include "cli/import/formats/openhands.hpp"
+#include "cli/import/formats/swe_agent.hpp"
+#include "cli/import/formats/tau2.hpp"
 #include "cli/import/formats/tau_bench.hpp"
 #include "cli/import/otlp/otlp_trace.hpp"
-#include "cli/import/records.hpp"
+#include "cli/import/translate/translation.hpp"
 #include "cli/show/metrics_text.hpp"
 #include "events/catalogue.hpp"
 #include "fuzz/target.hpp"
@@ -33,22 +38,25 @@ void require_events(const std::vector<cli::ImportedEvent>& events) {
   }
 }
 
-template <Result<cli::ImportedRun> (*translate)(const json::Value&)>
-void try_records(const std::string& text) {
-  with_file(text, [](const std::string& path) {
-    auto reader = cli::RecordReader::open(path);
-    if (!reader) return;
-    while (reader->goes_on()) {
-      const auto record = reader->next();
-      if (!record) continue;
-      if (!*record) break;
-      const auto document = json::parse((*record)->text);
-      if (!document) continue;
-      const auto run = translate(document->root());
-      if (!run) continue;
-      require_events(run->events);
-      const std::string params = cli::start_params(*run, {"f", std::string(64, 'a'), {}}, "f");
-      require(json::parse(params).ok(), "the start of a run is no JSON");
+// A file of a format that is read record by record, or as one run.
+template <const std::string_view& format_name>
+void try_format(const std::string& text) {
+  const cli::TraceFormat& format = *cli::find_format(format_name);
+  with_file(text, [&](const std::string& path) {
+    auto sources = cli::TraceSources::open(path, format);
+    if (!sources) return;
+    while (sources->goes_on()) {
+      const auto source = sources->next();
+      if (!source) continue;
+      if (!*source) break;
+      const auto runs = cli::translate_source(format, **source);
+      if (!runs) continue;
+      require(!runs->empty(), "a translation has no run");
+      for (const cli::TranslatedRun& translated : *runs) {
+        require_events(translated.run.events);
+        const std::string params = cli::start_params(translated.run, translated.source, format.name);
+        require(json::parse(params).ok(), "the start of a run is no JSON");
+      }
     }
   });
 }
@@ -140,10 +148,17 @@ std::vector<Target> import_targets() {
   std::string row("\0\x0f", 2);
   for (int i = 0; i < 15; ++i) row += std::string("\0\0\0\x08", 4) + std::string("\0\0\0\0\0\0\0\1", 8);
   return {
-      {"import_openhands", try_records<cli::translate_openhands>, {golden("imports/openhands.json")}},
+      {"import_swe_agent", try_format<cli::swe_agent_format>, {golden("imports/swe-agent.json")}},
+      {"import_mini_swe_agent", try_format<cli::mini_swe_agent_format>, {golden("imports/mini-swe-agent.json")}},
+      {"import_openhands",
+       try_format<cli::openhands_format>,
+       {golden("imports/openhands.json"), golden("imports/openhands-events.json"),
+        golden("imports/openhands-sdk.jsonl")}},
       {"import_tau_bench",
-       try_records<cli::translate_tau_bench>,
+       try_format<cli::tau_bench_format>,
        {golden("imports/tau-bench.json"), "{\"messages_display\":\"user: a\\ntool: b\"}\n{\"traj\":[]}\n"}},
+      {"import_tau2", try_format<cli::tau2_format>, {golden("imports/tau2.json")}},
+      {"import_messages", try_format<cli::messages_format>, {golden("imports/messages.jsonl")}},
       {"import_claude_code", try_agent_session, {session, session.substr(session.size() / 2)}},
       {"import_otlp",
        try_otlp,
