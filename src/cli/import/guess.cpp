@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/import/format.hpp"
+#include "cli/import/readable_text.hpp"
 #include "cli/import/records.hpp"
 
 namespace muniment::cli {
@@ -48,7 +49,8 @@ Result<FoundFormats> found_formats(const std::string& path) {
       if (!record) continue;
       if (!*record) break;
       found.is_empty = false;
-      const auto document = json::parse((*record)->text);
+      const ReadableText readable = with_readable_characters((*record)->text);
+      const auto document = json::parse(std::string_view(readable.text));
       const std::string_view format = document ? guessed_format(document->root()) : std::string_view();
       if (!format.empty() && std::ranges::find(found.formats, format) == found.formats.end())
         found.formats.push_back(format);

@@ -63,11 +63,10 @@ void ImportTally::add(const ImportTally& other) {
 }
 
 std::string ImportTally::sentence() const {
-  if (not_understood_ == 0) return {};
+  if (members_ == 0 || not_understood_ == 0) return {};
   const std::string names = fmt::format("{}{}", fmt::join(names_, ", "), more_names_ ? ", …" : "");
-  if (members_ <= not_understood_) return fmt::format("{} members not understood: {}", grouped(not_understood_), names);
-  return fmt::format("imported {} of {} members; not understood: {}", grouped(members_ - not_understood_),
-                     grouped(members_), names);
+  return fmt::format("imported {} of {} members; not understood: {}",
+                     grouped(members_ - std::min(members_, not_understood_)), grouped(members_), names);
 }
 
 }  // namespace muniment::cli

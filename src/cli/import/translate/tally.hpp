@@ -29,7 +29,8 @@ class ImportTally {
   // Returns whether there is a message of a user or of the system, or an answer of the model or a call of a tool.
   bool has_dialogue() const { return has_dialogue_; }
 
-  // Returns "imported 40 of 42 members; not understood: a, b"; empty if all were understood.
+  // Returns "imported 40 of 42 members; not understood: a, b"; empty if all were understood, or
+  // the members were not counted.
   std::string sentence() const;
 
  private:
