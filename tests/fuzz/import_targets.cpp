@@ -7,7 +7,11 @@
 #include "cli/export/connection.hpp"
 #include "cli/export/rows.hpp"
 #include "cli/import/claude_code/claude_code_lines.hpp"
+#include "cli/import/format.hpp"
+#include "cli/import/formats/mini_swe_agent.hpp"
 #include "cli/import/formats/openhands.hpp"
+#include "cli/import/formats/swe_agent.hpp"
+#include "cli/import/formats/tau2.hpp"
 #include "cli/import/formats/tau_bench.hpp"
 #include "cli/import/otlp/otlp_trace.hpp"
 #include "cli/import/records.hpp"
@@ -33,6 +37,38 @@ void require_events(const std::vector<cli::ImportedEvent>& events) {
   }
 }
 
+void require_run(const cli::ImportedRun& run) {
+  require_events(run.events);
+  const std::string params = cli::start_params(run, {"f", std::string(64, 'a'), {}}, "f");
+  require(json::parse(params).ok(), "the start of a run is no JSON");
+  const bool has_usage = !run.end.usage.empty();
+  require(!has_usage || json::parse(std::string_view(run.end.usage)).ok(), "the usage of a run is no JSON");
+}
+
+// The records of a file as a format reads them: each alone, or all together.
+void try_format(const cli::TraceFormat& format, const std::string& text) {
+  const auto document = json::parse(std::string_view(text));
+  if (!document) return;
+  std::vector<json::Value> records;
+  for (const json::Value record : document->root()) records.push_back(record);
+  if (format.translate != nullptr) {
+    const auto runs = format.translate(document->root());
+    if (runs) {
+      for (const cli::ImportedRun& run : *runs) require_run(run);
+    }
+  }
+  if (format.translate_parts == nullptr || !document->root().is(json::Kind::array)) return;
+  if (const auto run = format.translate_parts(records)) require_run(*run);
+}
+
+// A line of its own is a record, so that a mutation of one leaves the others.
+std::string list_of(const std::string& lines) {
+  std::string list = "[";
+  std::string_view rest(lines);
+  while (const auto line = take_line(rest)) (list += list.size() > 1 ? "," : "") += *line;
+  return list + "]";
+}
+
 template <Result<cli::ImportedRun> (*translate)(const json::Value&)>
 void try_records(const std::string& text) {
   with_file(text, [](const std::string& path) {
@@ -46,9 +82,7 @@ void try_records(const std::string& text) {
       if (!document) continue;
       const auto run = translate(document->root());
       if (!run) continue;
-      require_events(run->events);
-      const std::string params = cli::start_params(*run, {"f", std::string(64, 'a'), {}}, "f");
-      require(json::parse(params).ok(), "the start of a run is no JSON");
+      require_run(*run);
     }
   });
 }
@@ -140,6 +174,18 @@ std::vector<Target> import_targets() {
   std::string row("\0\x0f", 2);
   for (int i = 0; i < 15; ++i) row += std::string("\0\0\0\x08", 4) + std::string("\0\0\0\0\0\0\0\1", 8);
   return {
+      {"import_swe_agent",
+       [](const std::string& text) { try_format(*cli::find_format(cli::swe_agent_format), text); },
+       {golden("imports/swe-agent.json")}},
+      {"import_mini_swe_agent",
+       [](const std::string& text) { try_format(*cli::find_format(cli::mini_swe_agent_format), text); },
+       {golden("imports/mini-swe-agent.json")}},
+      {"import_tau2",
+       [](const std::string& text) { try_format(*cli::find_format(cli::tau2_format), text); },
+       {golden("imports/tau2.json")}},
+      {"import_openhands_events",
+       [](const std::string& text) { try_format(*cli::find_format(cli::openhands_format), text); },
+       {golden("imports/openhands-events.json"), list_of(golden("imports/openhands-sdk.jsonl"))}},
       {"import_openhands", try_records<cli::translate_openhands>, {golden("imports/openhands.json")}},
       {"import_tau_bench",
        try_records<cli::translate_tau_bench>,
