@@ -116,8 +116,6 @@ def includes(path: pathlib.Path) -> Iterator[tuple[int, bool, str]]:
             yield number, match[1] == '"', match[2]
 
 
-# ---- includes
-
 def check_include(path: pathlib.Path, inside: pathlib.PurePath, ours: bool, header: str) -> str | None:
     """Returns the problem of including `header` in the file `inside` src/, if any."""
     folder = inside.parts[0]
@@ -176,8 +174,6 @@ def cycles(graph: dict[str, list[str]]) -> Iterator[list[str]]:
     for name in sorted(graph):
         yield from visit(name, [])
 
-
-# ---- sizes
 
 def blank_out(text: str) -> str:
     """Returns the code with comments and literals replaced by spaces, with the same lines."""
@@ -239,8 +235,6 @@ def check_sizes(root: pathlib.Path) -> Iterator[Violation]:
         yield Violation(main, count, f"{count} lines, limit {DAEMON_MAIN_LINES_MAX}: wiring belongs to wiring.cpp")
 
 
-# ---- one append, one tools/call
-
 class Path(NamedTuple):
     section: str          # heading in docs/architecture.md
     files: int
@@ -290,8 +284,6 @@ def problems_of(root: pathlib.Path, item: str, calls: dict[str, str]) -> Iterato
     if name[1] in calls and calls[name[1]] not in texts:
         yield f"{name[1]} does not call {calls[name[1]]}"
 
-
-# ---- the command
 
 def check(root: pathlib.Path) -> list[Violation]:
     return [*check_includes(root), *check_sizes(root), *check_paths(root)]

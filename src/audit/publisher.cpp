@@ -97,8 +97,6 @@ void Publisher::wake() {
   tail_.wake();
 }
 
-// ---- from other threads -------------------------------------------------------------------------
-
 Published Publisher::newest() const {
   const std::lock_guard lock(mutex_);
   return newest_;
@@ -186,8 +184,6 @@ void Publisher::set_problem(const Error& error) {
   problem_ = error.message;
   changed_.notify_all();
 }
-
-// ---- the thread ---------------------------------------------------------------------------------
 
 void Publisher::follow() {
   for (;;) {

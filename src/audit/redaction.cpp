@@ -317,8 +317,6 @@ class Redactor::Impl {
     return success();
   }
 
-  // ---- the log ----------------------------------------------------------------------------------
-
   Result<std::shared_ptr<store::Run>> run_of(store::Reader& reader, const std::string& run_id) {
     ASSIGN_OR_RETURN(auto run, runs_.find_or_load(run_id, [&] { return reader.load_run(run_id); }));
     if (run) return run;
@@ -355,8 +353,6 @@ class Redactor::Impl {
     if (first < 0) first = receipts.front().seq;
     return success();
   }
-
-  // ---- the copies -------------------------------------------------------------------------------
 
   Status erase_rows(store::Reader& reader, const RedactionJournal& journal) {
     std::vector<Uuid> artifact_ids;

@@ -51,8 +51,6 @@ Hash tile_root(std::string_view hashes) {
   return row.front();
 }
 
-// ---- reading ------------------------------------------------------------------------------------
-
 Result<std::string_view> TreeReader::tile(int level, std::int64_t index) {
   const std::string full = tile_path(level, index);
   if (const auto held = tiles_.find(full); held != tiles_.end()) return std::string_view(held->second);
@@ -174,8 +172,6 @@ CutTiles cut_tiles(const std::string& folder) {
   std::sort(cut.paths.begin(), cut.paths.end());
   return cut;
 }
-
-// ---- writing ------------------------------------------------------------------------------------
 
 Result<TreeWriter> TreeWriter::open(const std::string& folder) {
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return file_error("making", folder, errno);

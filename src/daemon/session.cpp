@@ -56,8 +56,6 @@ void Session::start(Fd connection, Result<gateway::Caller> caller) {
   pause_or_resume();
 }
 
-// ---- reading ------------------------------------------------------------------------------------
-
 void Session::on_alloc(uv_handle_t*, std::size_t, uv_buf_t* buffer) {
   *buffer = uv_buf_init(shared_read_buffer(), static_cast<unsigned>(read_bytes));
 }
@@ -202,8 +200,6 @@ void Session::resume_if_possible() {
   }
   pause_or_resume();
 }
-
-// ---- writing ------------------------------------------------------------------------------------
 
 void Session::send(std::string bytes) {
   if (closing_ || bytes.empty()) return;

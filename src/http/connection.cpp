@@ -70,8 +70,6 @@ Connection::Connection(Engine& engine, MHD_Connection* mhd, int socket)
 
 Connection::~Connection() { set_deadline(0); }
 
-// ---- a request
-
 void Connection::begin(std::string_view target) {
   const std::size_t question = target.find('?');
   request_.target = target;
@@ -143,8 +141,6 @@ bool Connection::handle() {
   engine_.handle(std::move(exchange));
   return answer();
 }
-
-// ---- the answer
 
 bool Connection::queue(const Answer& refusal) {
   kind_ = Kind::reply;
@@ -249,8 +245,6 @@ std::int64_t Connection::read_events(char* buffer, std::size_t bytes_max) {
   return static_cast<std::int64_t>(size);
 }
 
-// ---- the end
-
 void Connection::finish(bool complete) {
   detach(complete && (kind_ == Kind::reply || kind_ == Kind::ended_events));
   if (response_ != nullptr) MHD_destroy_response(std::exchange(response_, nullptr));
@@ -297,8 +291,6 @@ void Connection::abort_slow() {
   set_deadline(0);
   abort();
 }
-
-// ---- MHD and the loop
 
 void Connection::suspend() {
   suspended_ = true;

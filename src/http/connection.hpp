@@ -30,7 +30,6 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
 
-  // ---- for MHD; called for each request in this order
   void begin(std::string_view target);
   // Called with the head (no data), with each piece of the body, at its end (no data), and again after each suspension.
   // Takes every byte of `data`. Returns false if MHD has to close the connection.
@@ -40,7 +39,6 @@ class Connection {
   std::int64_t read_events(char* buffer, std::size_t bytes_max);
   void finish(bool complete);
 
-  // ---- for the exchange
   void reply(Answer answer);
   void begin_events(int status, std::vector<Header> headers);
   bool send(std::string_view bytes);
@@ -52,7 +50,6 @@ class Connection {
   // Bytes of an answer that is not written: a reply is held until its end.
   std::size_t answer_bytes() const { return answer_bytes_; }
 
-  // ---- for the engine; MHD closes the connection in its next run
   void abort();       // sent data is still delivered
   void abort_slow();  // after the deadline: sent data is discarded
 

@@ -38,7 +38,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::size_t connections() const { return connections_.size(); }
   bool answering() const;
 
-  // ---- for its connections
   const Options& options() const { return options_; }
   std::int64_t idle_ms() const { return std::chrono::milliseconds(options_.idle).count(); }
   uv_loop_s* loop() const { return loop_; }
@@ -55,7 +54,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Counts the answer bytes that a connection holds. Aborts the largest ones while the sum exceeds its limit.
   void count_answers(std::size_t before, std::size_t after);
 
-  // ---- for MHD's callbacks
   Connection* connected(MHD_Connection* mhd, int socket);
   void disconnected(Connection* connection) { connections_.erase(connection); }
   std::string said;  // the last message that MHD logged while it started

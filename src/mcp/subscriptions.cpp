@@ -139,8 +139,6 @@ void Subscriptions::tell(const std::string& uri, Followed& followed, Monotonic n
   }
 }
 
-// ---- methods ------------------------------------------------------------------------------------
-
 void subscribe(const CallPtr& call) {
   const std::string uri = call->params()["uri"].string_or("");
   if (uri.empty()) return call->fail({invalid_params, "uri: expected a resource's URI."});

@@ -170,8 +170,6 @@ class QuickFolder {
   std::string path_;
 };
 
-// ---- the shard, where a test expects no error
-
 inline std::unique_ptr<VectorShard> opened(const std::string& folder) {
   auto shard = VectorShard::open(folder);
   if (!shard) throw std::runtime_error(shard.error().message);

@@ -52,8 +52,6 @@ class Findings {
 std::vector<Finding> examine(const LoadedConfig& loaded);
 std::string findings_json(const std::vector<Finding>& findings);
 
-// ---- parts ----------------------------------------------------------------------------------------
-
 // disk.cpp: space, inodes and kernel features.
 void look_at_disk(Findings& findings, const Config& config);
 void look_at_sandbox(Findings& findings);

@@ -77,8 +77,6 @@ int RecordingProxy::run() {
   return exit_code;
 }
 
-// ---- messages
-
 void RecordingProxy::take_lines(LineReader& reader, Direction direction) {
   bool& left = lines_left_[static_cast<int>(direction)];
   left = true;
@@ -268,8 +266,6 @@ void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) 
   if (!required_) hold(direction, piece.bytes, std::move(line));
 }
 
-// ---- lines that wait for their record
-
 void RecordingProxy::hold(Direction direction, std::string bytes, LineFacts line) {
   const bool waits = direction == Direction::to_host || required_;
   const std::uint64_t number = gate(direction).add(std::move(bytes), waits ? line.tokens.size() : 0);
@@ -343,8 +339,6 @@ void RecordingProxy::pass_on() {
   to_host_.pass_to(host_out_);
   host_out_.flush();
 }
-
-// ---- the loop and its end
 
 bool RecordingProxy::full(Direction direction) const {
   return direction == Direction::to_server ? to_server_.bytes() + server_in_.waiting() >= proxy::waiting_bytes_max

@@ -16,8 +16,6 @@
 namespace muniment::evidence::reports {
 namespace {
 
-// ---- one line
-
 // "=== TEXT ===" with this character; nullopt: another line.
 std::optional<std::string_view> framed(std::string_view line, char frame) {
   line = trimmed(line);
@@ -85,8 +83,6 @@ std::string_view without_progress(std::string_view line) {
     return line;
   return trimmed(line.substr(0, open));
 }
-
-// ---- a session
 
 enum class PytestPlace : std::uint8_t { head, progress, sections, names };
 
@@ -185,8 +181,6 @@ bool read_collected(PytestSession& session, std::string_view line) {
   session.distributed = true;
   return session.collected.has_value();
 }
-
-// ---- all sessions
 
 class PytestReader {
  public:

@@ -82,8 +82,6 @@ Dispatcher::Dispatcher(Services& services, WorkerPool& workers, const SchemaSet&
       send_order_([this](const ExchangePtr& exchange) { begin(exchange); },
                   [this](const ExchangePtr& exchange) { submit(exchange); }) {}
 
-// ---- admission ----------------------------------------------------------------------------------
-
 Dispatcher::Admitted Dispatcher::admit(std::string line, const Caller& caller, std::function<void(std::string)> reply) {
   RequestHead head;
   Result<ExchangePtr> parsed = parse(std::move(line), caller, head);
@@ -143,8 +141,6 @@ Status Dispatcher::hold(Exchange& exchange, std::int64_t body_bytes) {
   exchange.held = HeldBytes(held_bytes_, bytes);
   return success();
 }
-
-// ---- running ------------------------------------------------------------------------------------
 
 Call Dispatcher::call_for(Exchange& exchange, store::Reader* reader) {
   return Call{
@@ -345,8 +341,6 @@ void Dispatcher::tell(const ExchangePtr& exchange, const Result<Reply>& result) 
   reply(std::move(line));
 }
 
-// ---- raw bytes ----------------------------------------------------------------------------------
-
 bool Dispatcher::body_full(const Exchange& exchange) {
   Body& body = *exchange.body;
   std::lock_guard lock(body.mutex);
@@ -449,8 +443,6 @@ bool Dispatcher::end_body(const ExchangePtr& exchange) {
   body.drop();
   return true;
 }
-
-// ---- completions and deadlines ------------------------------------------------------------------
 
 void Dispatcher::complete(Completion completion) {
   std::lock_guard lock(completions_mutex_);

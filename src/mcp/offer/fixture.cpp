@@ -15,8 +15,6 @@ constexpr std::string_view png =
 constexpr std::string_view wav = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 constexpr std::string_view no_arguments = R"({"type":"object","properties":{}})";
 
-// ---- content ------------------------------------------------------------------------------------
-
 std::string text_part(std::string_view text) {
   return json::Writer().begin_object().member("type", "text").member("text", text).end_object().text();
 }
@@ -46,8 +44,6 @@ void answer_text(const CallPtr& call, std::string_view text, bool error = false)
   answer_parts(call, {text_part(text)}, error);
 }
 
-// ---- tools of both revisions ----------------------------------------------------------------------
-
 void simple_text(const CallPtr& call) { answer_text(call, "This is a simple text response for testing."); }
 void image(const CallPtr& call) { answer_parts(call, {data_part("image", png, "image/png")}); }
 void audio(const CallPtr& call) { answer_parts(call, {data_part("audio", wav, "audio/wav")}); }
@@ -71,8 +67,6 @@ void progress(const CallPtr& call) {
   answer_text(call, "Tool with progress executed successfully");
 }
 void ok(const CallPtr& call) { answer_text(call, "ok"); }
-
-// ---- requests to the host (2025-11-25) -----------------------------------------------------------
 
 bool has(const CallPtr& call, std::string_view capability) { return call->client_capabilities()[capability].present(); }
 
@@ -134,8 +128,6 @@ void elicitation_enums(const CallPtr& call) {
          R"({"const":"value2","title":"Second Choice"},{"const":"value3","title":"Third Choice"}]}}},"required":[]})",
          "Elicitation completed");
 }
-
-// ---- input requests (2026-07-28) -----------------------------------------------------------------
 
 std::string ask_for(std::string_view message, std::string_view property, std::string_view type) {
   json::Writer request;
@@ -314,8 +306,6 @@ constexpr TestTool test_tools[] = {
     {"test_x_mcp_header", header_tool,
      R"({"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}})"},
 };
-
-// ---- prompts and resources ------------------------------------------------------------------------
 
 void answer_messages(const CallPtr& call, std::initializer_list<std::string> contents) {
   json::Writer result;

@@ -25,8 +25,6 @@ Status deliver(Session& session, const std::string& path, std::string_view text)
   return write_file_durably(path, text, 0644);
 }
 
-// ---- keys ---------------------------------------------------------------------------------------
-
 struct KeyOptions {
   std::string reason;
   std::string file;
@@ -66,8 +64,6 @@ void declare_key_change(CLI::App& command, KeyOptions& options) {
   declare_key(command, options);
   command.add_option("--reason", options.reason, "Reason, stored in the event key.rotated");
 }
-
-// ---- checkpoints and proofs ---------------------------------------------------------------------
 
 // Explains why a reply to audit.checkpoint has no signed note.
 std::string why_unsigned(const json::Value& checkpoint) {
@@ -150,8 +146,6 @@ Status prove(Session& session, const ProveOptions& options) {
   ASSIGN_OR_RETURN(const Message checkpoint, session.call("audit.checkpoint", "{}"));
   return Error(Errc::not_found, "an unsigned proof proves nothing: " + why_unsigned(checkpoint.result()));
 }
-
-// ---- verify -------------------------------------------------------------------------------------
 
 constexpr std::size_t report_bytes_max = 16 << 20;
 

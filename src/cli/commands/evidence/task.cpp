@@ -26,8 +26,6 @@ void add_if_given(json::Writer& params, std::string_view name, const std::string
   if (!value.empty()) params.member(name, value);
 }
 
-// ---- open, list ---------------------------------------------------------------------------------
-
 struct TaskOpenOptions {
   std::string content;
   std::string task;
@@ -105,8 +103,6 @@ Status list_tasks(Session& session, const TaskListOptions& options) {
   if (!session.options.json) table.print(session.out());
   return success();
 }
-
-// ---- validate, complete -------------------------------------------------------------------------
 
 struct TaskJudgeOptions {
   std::string task;
@@ -189,8 +185,6 @@ Status complete_task(Session& session, const TaskJudgeOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("task.complete", params));
   return tell_judgement(session, answer, "completed", "refused");
 }
-
-// ---- validate-todo ------------------------------------------------------------------------------
 
 struct TodoOptions {
   std::string content;

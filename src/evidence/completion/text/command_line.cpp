@@ -181,8 +181,6 @@ std::optional<std::span<const std::string>> unwrapped(std::span<const std::strin
   return std::nullopt;
 }
 
-// ---- a script of `sh -c`
-
 CommandKind kind_of_words(std::span<const std::string> words, std::span<const std::string> runners, int depth);
 
 // The kind of the most significant command: a runner precedes an unknown program, which precedes a printer.
@@ -218,8 +216,6 @@ CommandKind kind_of_script(std::string_view script, std::span<const std::string>
   kind.mentions_runner = mentions;
   return kind;
 }
-
-// ---- one command
 
 bool is_configured(std::span<const std::string> words, std::span<const std::string> runners) {
   for (const std::string& runner : runners) {

@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::size_t quote_reach_bytes = 160;
 
-// ---- '<'
-
 bool markup_at(std::string_view at) {
   const std::string_view rest = at.substr(1);
   for (const std::string_view tag : {"script", "iframe", "object", "embed", "applet", "meta http-equiv", "base href"}) {
@@ -37,8 +35,6 @@ bool markup_at(std::string_view at) {
   }
   return false;
 }
-
-// ---- '$', '{'
 
 bool lookup_at(std::string_view at) {
   if (!at.starts_with("${")) return false;
@@ -123,8 +119,6 @@ bool shell_at(std::string_view at, std::string_view before) {
   return !command_line;
 }
 
-// ---- paths
-
 bool traversal_at(std::string_view at) {
   std::size_t steps = 0;
   std::string_view rest = at.substr(0, sign_bytes_max);
@@ -171,8 +165,6 @@ bool secret_path_at(std::string_view at) {
          begins(at, "javascript:");
 }
 
-// ---- code of a language that would run where it is evaluated
-
 bool code_at(std::string_view at, std::string_view before) {
   if (!before.empty() && is_word_byte(before.back())) return false;
   if (begins(at, "__import__('") || begins(at, "__import__(\"")) return true;
@@ -184,8 +176,6 @@ bool code_at(std::string_view at, std::string_view before) {
          contains(line, "base64") || contains(line, "document.cookie") || contains(line, "__import__") ||
          contains(line, "getruntime");
 }
-
-// ---- control and invisible characters
 
 bool ansi_at(std::string_view at) {
   std::string_view rest = at.substr(1, 64);
@@ -216,8 +206,6 @@ std::optional<Tell> invisible_at(std::string_view text, std::size_t at) {
   if (joins && near_ascii_letter(text.substr(0, at), text.substr(at + point.size))) return Tell::zero_width;
   return std::nullopt;
 }
-
-// ---- quoting
 
 // Whether the position is quoted: an odd number of the same quote precedes it on its line, or the line is part of a
 // traceback, a diff or a source listing.
