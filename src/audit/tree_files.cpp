@@ -23,7 +23,7 @@ namespace muniment::audit {
 namespace {
 
 constexpr std::size_t hash_bytes = sizeof(Hash);
-constexpr std::string_view temporary = ".new";   // there is one writer, so one name suffices
+constexpr std::string_view temporary = ".new";   // one name suffices for the only writer
 constexpr std::size_t tile_path_bytes_max = 24;  // for a number up to the maximum of int64
 
 Hash hash_at(std::string_view hashes, std::size_t index) {

@@ -45,9 +45,9 @@ class Connection {
   void end_events();
   void release();
   std::size_t unread_bytes() const { return unread_.size() - unread_begin_; }
-  // The answer is complete but not written.
+  // The answer is complete but not written yet.
   bool answering() const { return !aborted_ && (kind_ == Kind::reply || kind_ == Kind::ended_events); }
-  // Bytes of an answer that is not written: a reply is held until its end.
+  // Bytes of an answer that is not written yet. A reply is held until its end.
   std::size_t answer_bytes() const { return answer_bytes_; }
 
   void abort();       // sent data is still delivered
@@ -83,12 +83,12 @@ class Connection {
   bool left_ = false;  // the client has closed its direction, or both
   bool aborted_ = false;
   int status_ = 0;
-  MHD_Response* response_ = nullptr;  // to be queued
+  MHD_Response* response_ = nullptr;  // response to queue next
   std::size_t response_bytes_ = 0;
   std::size_t answer_bytes_ = 0;   // counted in the engine's total
   std::size_t body_bytes_ = 0;     // received, kept or not
-  std::size_t counted_bytes_ = 0;  // body bytes that are counted in the engine's total
-  std::int64_t began_ms_ = 0;      // start of the phase
+  std::size_t counted_bytes_ = 0;  // body bytes in the engine's total
+  std::int64_t began_ms_ = 0;      // time at which the phase began
   std::int64_t deadline_ms_ = 0;   // 0: none
   std::optional<Answer> refusal_;  // sent after the rest of the body was read
   Request request_;

@@ -73,7 +73,7 @@ class LiveTicket final : public Ticket {
         pace.last = taken_;
         pace.newest_row = taken_.seq;
       } else {
-        pace.in_doubt = true;  // the refusal may mean that its row exists already
+        pace.in_doubt = true;  // its row may exist already, which would explain the refusal
         pace.changes += changes_;
         live_->set_due(*run_, retry_at_);
       }
@@ -103,14 +103,15 @@ class FileTicket final : public Ticket {
   void refused() override { settle(false); }
 
  private:
-  // nullopt: unknown. The next start resolves the file, and the next snapshot of the run reads the rows.
+  // `in` is nullopt if the outcome is unknown. Then the next start resolves the file, and the next snapshot of the run
+  // reads the rows.
   void settle(std::optional<bool> in) {
     answered_ = true;
     {
       const std::lock_guard lock(live_->mutex);
       run_->pace.in_flight = false;
       ++run_->pace.answered;
-      run_->pace.in_doubt = true;  // its row may hold the next state already
+      run_->pace.in_doubt = true;  // its row may already hold the next state
       --live_->in_flight;
       if (file_ && in) live_->files.push_back({*file_, *in});
     }

@@ -86,7 +86,7 @@ Status Snapshotter::Impl::bring_up_to_date(LiveRun& run, store::Reader& reader) 
   return success();
 }
 
-// Returns a snapshot of the current state: one in the log, or one to append. nullopt: one is being appended.
+// Returns a snapshot of the current state that is in the log or must be appended; nullopt if one is being appended.
 Result<std::optional<Taking>> Snapshotter::Impl::begin(const std::shared_ptr<LiveRun>& run,
                                                        const std::shared_ptr<store::Run>& target,
                                                        std::string_view reason, std::string_view actor) {
@@ -193,7 +193,7 @@ class RunHold final : public Hold {
     run_->state.reset();
     run_->through_seq = -1;
     const std::lock_guard lock(live_->mutex);
-    ++live_->erasures;  // a state that was rehydrated earlier is no longer stored
+    ++live_->erasures;  // a state from an earlier rehydration is no longer stored
     run_->pace.last.reset();
     run_->pace.in_doubt = true;
     live_->set_state_bytes(*run_, 0);
@@ -256,7 +256,7 @@ Result<std::optional<Taking>> Snapshotter::Impl::store(const Rehydrated& had, co
   {
     std::unique_lock lock(live_->mutex);
     if (live_->erasures != had.erasures) return std::optional<Taking>();
-    // A snapshot of this state was taken since it was read; a state has only one.
+    // A snapshot of this state was taken since it was read, and a state has only one snapshot.
     if (run->pace.last && run->pace.last->seq == had.state.seq())
       return std::optional(Taking{*run->pace.last, std::nullopt, nullptr});
     if (run->pace.in_flight) {

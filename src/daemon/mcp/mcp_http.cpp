@@ -262,7 +262,7 @@ void McpHttp::end_conversation(const std::shared_ptr<http::Exchange>& exchange) 
   exchange->reply(204, {}, "");
 }
 
-// Answers each call in progress first.
+// Answers all calls in progress before the session ends.
 void McpHttp::end(ConversationPtr conversation, std::string_view why) {
   conversations_.erase(conversation->id);
   for (const auto& [id, stream] : std::exchange(conversation->answers, {})) stream->send(unanswered(id, why));

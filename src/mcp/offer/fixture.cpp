@@ -162,7 +162,7 @@ std::string questions(const std::vector<Question>& asked) {
   return std::move(requests.end_object()).text();
 }
 
-// The state that the client returned, if this call's first round made it. A forged state is answered with an error.
+// State of this call's first round. A state that the client forged is answered with an error.
 enum class State : std::uint8_t { none, good, forged };
 State take_state(const CallPtr& call, std::string& text) {
   const json::Value given = call->params()["requestState"];
@@ -178,7 +178,7 @@ State take_state(const CallPtr& call, std::string& text) {
   return State::good;
 }
 
-// Asks until all answers have arrived, with a state that the client must return; then `done` gets it.
+// Asks until all answers have arrived, with a state that the client must return, and then calls `done` with it.
 void rounds(const CallPtr& call, const std::vector<Question>& asked, std::string_view state,
             const std::function<void()>& done) {
   std::string text;
