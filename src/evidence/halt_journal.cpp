@@ -204,7 +204,7 @@ Status HaltJournal::append(const PendingHalt& pending) {
     appended = append_once(pending, true);
   }
   if (appended) return success();
-  // Another request has halted the run, or the run was never acknowledged: the halt needs no event.
+  // A concurrent request has halted the run, or the run was never acknowledged. The halt needs no event.
   const Errc code = appended.error().code;
   const bool moot = code == Errc::run_halted || code == Errc::not_found;
   if (moot) return success();

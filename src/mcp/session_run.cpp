@@ -123,7 +123,7 @@ void SessionRun::was_ended() {
   if (!chosen_id_.empty()) settings_.run_id = fmt::format("{}-{}", chosen_id_, ++parts_);
 }
 
-// Whether the goal was reached is unknown at the end of a session.
+// At the end of a session it is unknown whether the goal was reached.
 void SessionRun::end() {
   if (!std::exchange(open_, false)) return;
   when_started([this] {

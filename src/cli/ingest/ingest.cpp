@@ -30,7 +30,7 @@ std::string text_of(const IngestTarget& target, const std::string& id, const std
   return std::move(out).text();
 }
 
-// Whether one document may be the reason of a refused request.
+// Returns whether one document may be the reason of a refused request.
 bool may_be_of_a_document(const Error& error) {
   return error.code == Errc::invalid_argument || error.code == Errc::too_large;
 }

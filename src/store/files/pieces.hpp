@@ -24,7 +24,7 @@ inline constexpr std::int64_t piece_bytes = 64 << 10;
 inline constexpr std::int64_t unpieced_bytes_max = 1 << 20;   // files up to this size are verified as a whole
 inline constexpr std::string_view pieces_suffix = ".pieces";  // appended to the name of the file
 
-// Whether a file of this size has pieces.
+// Returns whether a file of this size has pieces.
 bool has_pieces(std::int64_t size_bytes);
 
 struct Pieces {
@@ -52,8 +52,8 @@ class PieceTree {
   using Read = std::function<Result<std::string>(std::int64_t offset, std::size_t length)>;
   PieceTree(std::int64_t size_bytes, const Hash& root, Read read);
 
-  // Whether the bytes match the pieces from `first` on. The pieces must be whole, except the last one of the file;
-  // `whole` is the SHA-256 of the file. Errors: corrupt if the file of pieces does not lead to the root, so that
+  // Returns whether the bytes match the pieces from `first` on. The pieces must be whole, except the last one of the
+  // file; `whole` is the SHA-256 of the file. Errors: corrupt if the file of pieces does not lead to the root, so that
   // nothing is known; those of reading.
   Result<bool> fits(std::int64_t first, std::string_view bytes, const Hash& whole);
 

@@ -66,9 +66,9 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// Whether the event removes something. Without it, the next rebuild or the successor of a restored log would restore
-// that content. The SQL above need not name these types: they are events of the run _log, and erase_copies still
-// accepts announcements of older daemons.
+// Returns whether the event removes something. Without it, the next rebuild or the successor of a restored log would
+// restore that content. The SQL above need not name these types: they are events of the run _log, and erase_copies
+// still accepts announcements of older daemons.
 bool withdraws(std::string_view type) { return type == "document.retracted" || type == "source.revoked"; }
 
 bool kept_type(std::string_view type) {

@@ -158,7 +158,7 @@ bool fits_a_socket(const std::string& folder) {
   return plain && folder.size() + socket_name.size() + port_digits_max <= socket_path_bytes_max;
 }
 
-// Whether the process works in the cluster: Postgres makes it the current folder of all its processes.
+// Returns whether the process works in the cluster: Postgres makes it the current folder of all its processes.
 bool works_in(pid_t pid, const std::string& cluster) {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/" + std::to_string(pid) + "/cwd", error);

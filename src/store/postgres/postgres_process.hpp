@@ -39,7 +39,7 @@ class PostgresProcess {
   // Call after pidfd became readable. Returns "exit status 1" or "signal 9"; the status of an adopted server is
   // unknown.
   std::string reap();
-  // Whether the program file from which the server was started was replaced or removed.
+  // Returns whether the program file from which the server was started was replaced or removed.
   bool program_was_replaced(const std::string& programs) const;
 
  private:

@@ -116,9 +116,10 @@ class Reader {
   Result<std::int64_t> log_size();
   // Returns the last seq with recorded_at <= time; -1 if there is none.
   Result<std::int64_t> seq_as_of(Time time);
-  // Whether no event with an earlier or equal recorded_at can be appended any more: the clock has passed the time, and
-  // no event numbered by then is in flight, for which this waits briefly. For a clock that was set back, existing later
-  // events prove nothing, except the last event of a closed log. Errors: unavailable if such an event stays in flight.
+  // Returns whether no event with an earlier or equal recorded_at can be appended any more: the clock has passed the
+  // time, and no event numbered by then is in flight, for which this waits briefly. For a clock that was set back,
+  // existing later events prove nothing, except the last event of a closed log. Errors: unavailable if such an event
+  // stays in flight.
   Result<bool> has_passed(Time time, const Clock& clock, const Tail& tail, Deadline deadline);
 
   // Runs. `load_run` reads the head of a run for the directory; nullptr: no such run. It searches the table `run` and

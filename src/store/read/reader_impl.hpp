@@ -19,7 +19,7 @@ struct Reader::Impl {
   Impl(const LogPlace& where, std::shared_ptr<Connection> by)
       : place(where), shared(std::move(by)), connection(*shared), log_no(place.log_no), archive(place.archive) {}
 
-  // Whether the table may hold rows past the log's end, which do not belong to the log.
+  // Returns whether the table may hold rows past the log's end, which do not belong to the log.
   bool closed() const { return place.size != INT64_MAX; }
 
   // Returns parameters that begin with the log's number, as every statement requires.

@@ -10,7 +10,7 @@
 
 namespace muniment::store {
 
-// Whether events of this type change a row.
+// Returns whether events of this type change a row.
 bool changes_run_row(std::string_view type);
 
 // Applies the next event of the run; run.started sets the whole row. A redacted event counts as an empty body.

@@ -70,7 +70,7 @@ class LastNumbered {
  public:
   explicit LastNumbered(std::size_t things_max) : things_max_(things_max) {}
   void add(std::uint64_t thing, std::int64_t position, std::int64_t settled);
-  // Whether the item may have been numbered in [asked_at, next). Positions from `next` on were undone.
+  // Returns whether the item may have been numbered in [asked_at, next). Positions from `next` on were undone.
   bool any_since(std::uint64_t thing, std::int64_t asked_at, std::int64_t next) const;
 
  private:
@@ -91,7 +91,7 @@ class Run {
   // it later. From now on the appender refuses the same events as for a halted run. The first reason wins.
   void latch(Halt halt);
   bool latched() const { return latched_.load(std::memory_order_acquire); }
-  // Whether the step may hold these bytes as an artifact. False: certainly not, and no query is needed.
+  // Returns whether the step may hold these bytes as an artifact. False: certainly not, and no query is needed.
   bool maybe_stored(std::string_view step_id, const Hash& hash) const;
   void stored(std::string_view step_id, const Hash& hash);  // call after the commit
   void begins();                                            // nothing is stored yet

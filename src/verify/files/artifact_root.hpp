@@ -33,8 +33,8 @@ class ArtifactRoot {
   Result<std::string> read_span(const std::string& relative, std::int64_t start, std::int64_t size) const;
   bool exists(const std::string& relative) const;
   bool same_file(const std::string& relative, const std::string& other) const;  // whether both names refer to one file
-  // Whether the file has further hard links, through which it could be changed. `own`: path of its staging link, which
-  // exists while the append is in flight.
+  // Returns whether the file has further hard links, through which it could be changed. `own`: path of its staging
+  // link, which exists while the append is in flight.
   bool has_other_names(const std::string& relative, const std::string& own) const;
   const std::string& path() const { return path_; }
 

@@ -39,7 +39,7 @@ bool comes_up_to(std::int64_t size, const std::string& tiles, const Log& log, co
   return true;
 }
 
-// Whether a crash or a power failure may have left the note of `size` older than the one of `newest`.
+// Returns whether a crash or a power failure may have left the note of `size` older than the one of `newest`.
 Result<bool> may_be_left_behind(Connection& connection, const Log& log, std::int64_t size, std::int64_t newest) {
   ASSIGN_OR_RETURN(
       const auto stopped,
@@ -54,7 +54,7 @@ Result<bool> may_be_left_behind(Connection& connection, const Log& log, std::int
   return apart && *apart <= not_durable_micros_max;
 }
 
-// Whether tiles exist without their checkpoint.
+// Returns whether tiles exist without their checkpoint.
 bool is_missing(const std::string& tiles) {
   struct stat about {};
   return !tiles.empty() && ::lstat((tiles + "/tile").c_str(), &about) == 0 &&

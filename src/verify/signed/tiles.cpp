@@ -39,7 +39,7 @@ Hash root_of(const Hashes& hashes) {
   return tree.root();
 }
 
-// Whether a bundle holds the entries that hash to these leaves and, unless `longer`, nothing else.
+// Returns whether a bundle holds the entries that hash to these leaves and, unless `longer`, nothing else.
 bool holds_entries(std::string_view bundle, const Hashes& leaves, std::size_t width, bool longer) {
   for (std::size_t i = 0; i < width; ++i) {
     if (bundle.size() < 2) return false;

@@ -60,7 +60,7 @@ class CorpusHistory {
   const Revision* cited(std::string_view corpus, std::string_view document, std::string_view revision,
                         std::int64_t number) const;
   bool is_erased(std::int64_t seq) const { return erased_.contains(seq); }  // an event.redacted names it
-  // Whether the name matches several revisions, one of which was erased with its passages.
+  // Returns whether the name matches several revisions, one of which was erased with its passages.
   bool cites_erased(std::string_view corpus, std::string_view document, std::string_view revision) const;
 
  private:

@@ -73,7 +73,7 @@ Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, std::string_
   return found;
 }
 
-// Whether the daemon of this folder has an unfinished erasure: its journals exist until it is done.
+// Returns whether the daemon of this folder has an unfinished erasure: its journals exist until it is done.
 bool is_under_way(const std::string& data) {
   if (data.empty()) return false;
   std::error_code none;

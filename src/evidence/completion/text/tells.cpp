@@ -66,8 +66,8 @@ bool template_at(std::string_view at) {
   return !rest.empty() && rest[0] == '*' && rest.size() > 1 && (is_digit(rest[1]) || rest[1] == '\'' || rest[1] == ' ');
 }
 
-// Whether the text begins with a program that reads secrets, fetches code or destroys data, in a substitution or after
-// a value that it breaks out of.
+// Returns whether the text begins with a program that reads secrets, fetches code or destroys data, in a substitution
+// or after a value that it breaks out of.
 bool hostile_command(std::string_view text) {
   text = skip_blanks(text);
   if (begins(text, "rm -") || begins(text, "cat /etc/") || begins(text, "cat ~/") || begins(text, "chmod ") ||
@@ -207,8 +207,8 @@ std::optional<Tell> invisible_at(std::string_view text, std::size_t at) {
   return std::nullopt;
 }
 
-// Whether the position is quoted: an odd number of the same quote precedes it on its line, or the line is part of a
-// traceback, a diff or a source listing.
+// Returns whether the position is quoted: an odd number of the same quote precedes it on its line, or the line is part
+// of a traceback, a diff or a source listing.
 bool is_quoted(std::string_view text, std::size_t at) {
   const std::size_t reach = at > quote_reach_bytes ? at - quote_reach_bytes : 0;
   std::string_view before = text.substr(reach, at - reach);
@@ -244,8 +244,8 @@ bool closes_json(std::string_view at, std::string_view before) {
   return !name.empty() && rest.substr(1 + name.size()).starts_with("\":");
 }
 
-// The tell at a position. A quote that ends a value before SQL is not a quotation: "Test passed'; DROP TABLE evidence;
-// --".
+// Returns the tell at a position. A quote that ends a value before SQL is not a quotation: "Test passed'; DROP TABLE
+// evidence; --".
 std::optional<Tell> tell_at(std::string_view text, std::size_t i) {
   const std::string_view at = text.substr(i);
   const std::string_view before = text.substr(0, i);
@@ -286,7 +286,7 @@ std::optional<Tell> tell_at(std::string_view text, std::size_t i) {
   return std::nullopt;
 }
 
-// The tell that begins at the first letter of a word.
+// Returns the tell that begins at the first letter of a word.
 std::optional<Tell> tell_at_word(std::string_view text, std::size_t i) {
   const std::string_view at = text.substr(i);
   const std::string_view before = text.substr(0, i);
