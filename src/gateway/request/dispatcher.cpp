@@ -35,7 +35,8 @@ Error late(const Exchange& exchange, bool may_land) {
   return error;
 }
 
-// Each attempt met another request with the same ids. The client's retry finds out whether they were recorded.
+// Each attempt collided with a concurrent request that has the same ids. A retry by the client shows whether they were
+// recorded.
 Error raced(const Exchange& exchange) {
   Error error(Errc::unavailable,
               "other requests with the same ids are being recorded; the outcome is unknown. Retry with the same ids.");
@@ -44,7 +45,7 @@ Error raced(const Exchange& exchange) {
   return error;
 }
 
-// For a method that writes outside of its append: these errors refuse the request before it writes anything.
+// Returns whether the error, of a method that writes outside of its append, means that nothing was written.
 bool says_nothing_done(Errc code) {
   return code == Errc::invalid_argument || code == Errc::not_found || code == Errc::conflict ||
          code == Errc::too_large || code == Errc::run_halted;
@@ -192,7 +193,7 @@ void Dispatcher::run_on_worker(const ExchangePtr& exchange) {
   if (!posted) answer(exchange, std::move(posted).error());
 }
 
-// The client does not read its replies: the request waits without a worker, and its deadline still applies.
+// Called if the client does not read its replies: the request waits without a worker, and its deadline still applies.
 void Dispatcher::pause(const ExchangePtr& exchange) {
   exchange->caller.unread->paused.push_back(exchange);
   resume(*exchange->caller.unread);  // the client may have read them meanwhile
@@ -213,7 +214,7 @@ void Dispatcher::proceed(const ExchangePtr& exchange, Result<Answer> answered) {
   auto* append = std::get_if<PendingAppend>(&*answered);
   if (append == nullptr) return answer(exchange, Error(Errc::system_error, "the method requested a second worker"));
   exchange->prepared = std::make_unique<PendingAppend>(std::move(*append));
-  // The client was told that nothing is written, so nothing is submitted.
+  // The client has got a reply that nothing is written, so nothing is submitted.
   const bool submits = !exchange->answered || exchange->prepared->even_if_answered;
   submits ? send_order_.prepared(exchange) : withdraw(exchange);
 }
@@ -246,7 +247,7 @@ void Dispatcher::finish(Committed committed) {
   const ExchangePtr exchange = committed.exchange;
   send_order_.returned(exchange);
   if (!committed.result && store::is_given_back(committed.result.error())) {
-    // Returns caused by other requests' progress or by batch mates do not count against the limit of retries.
+    // A return caused by concurrent requests or by batch mates does not count against the limit of retries.
     const bool repeated = committed.result.error().conflict != AppendConflict::out_of_turn &&
                           committed.result.error().conflict != AppendConflict::moved_on;
     const bool again = !repeated || ++exchange->repeats <= repeats_max;

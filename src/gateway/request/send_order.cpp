@@ -11,7 +11,7 @@ using Stage = SendPlace::Stage;
 
 bool is_held(Stage stage) { return stage == Stage::waiting || stage == Stage::prepared; }
 
-// The queue's key: the connection and the run whose numbering the order decides, or the log itself.
+// Returns the queue's key: the connection and the run whose numbering the order decides, or the log itself.
 std::string key_of(const Exchange& exchange) {
   std::string key = std::to_string(exchange.caller.connection);
   return key.append("/").append(exchange.params["run_id"].string_or(std::string(log_run_id)));
@@ -52,7 +52,7 @@ SendQueue& SendOrder::queue_of(const Exchange& exchange) {
 
 bool SendOrder::join(const ExchangePtr& exchange) {
   const Order order = exchange->method->order;
-  // A run whose id is yet to be made has no other requests.
+  // No other request can name a run whose id does not exist yet.
   const bool new_run = order == Order::settling && !exchange->params["run_id"];
   const bool of_no_run = order == Order::reading && !exchange->params["run_id"];
   if (order == Order::none || new_run || of_no_run) return true;
@@ -109,7 +109,7 @@ void SendOrder::leave(const ExchangePtr& exchange) {
   }
 }
 
-// The first exchange that can proceed: a waiting one begins, a prepared one is submitted.
+// Returns the first exchange that can proceed: a waiting one begins, a prepared one is submitted.
 ExchangePtr SendOrder::next_of(const SendQueue& queue) {
   bool all_submitted = true;
   bool settling = false;

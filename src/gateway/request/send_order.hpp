@@ -22,8 +22,8 @@ struct SendQueue {
   std::string key;
   std::list<ExchangePtr> places;
   std::size_t held = 0;       // waiting, or prepared and not submitted
-  std::size_t submitted = 0;  // with the append thread
-  std::size_t settling = 0;   // requests whose answer the later ones wait for
+  std::size_t submitted = 0;  // submitted to the append thread
+  std::size_t settling = 0;   // requests whose answer later ones wait for
   std::shared_ptr<store::GivenBack> given_back = std::make_shared<store::GivenBack>();
 };
 

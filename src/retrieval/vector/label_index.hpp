@@ -18,7 +18,7 @@ std::uint64_t label_hash(std::string_view label);
 
 class LabelIndex {
  public:
-  // A slot is added to a label once and removed only if it was added. `slots` is the present number of slots, which
+  // A slot is added to a label once and removed only if it was added. `slots` is the current number of slots, which
   // decides when a bitmap is smaller than a list.
   void add(std::uint64_t label, Slot slot, std::size_t slots);
   void remove(std::uint64_t label, Slot slot, std::size_t slots);

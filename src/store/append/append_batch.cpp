@@ -37,7 +37,7 @@ Status admit(const Run& run, RunStatus status, std::string_view type) {
   return success();
 }
 
-// Returns the type that admission checks: the artifact of a large snapshot is admitted wherever the snapshot is.
+// Returns the type that admission checks. The artifact of a large snapshot is admitted wherever the snapshot is.
 std::string_view admitted_as(const std::vector<Addressed>& items, std::size_t i) {
   const bool followed =
       i + 1 < items.size() && items[i + 1].run == items[i].run && items[i + 1].event.type == "snapshot.taken";
@@ -122,9 +122,9 @@ bool is_left_out(const Addressed& item, RunStatus status, bool previous_is) {
 
 }  // namespace
 
-// Checks the whole request before any event is numbered: a request is accepted or refused as a whole.
+// Checks the whole request before any event is numbered, because it is accepted or refused as a whole.
 Status AppendBatch::check(const AppendRequest& request, const LogHead& log) const {
-  // This check comes first: an event that was appended already has its receipt, whatever the run's state is now.
+  // This check is first, because an event that was already appended has its receipt, whatever the run's current state.
   RETURN_IF_ERROR(give_back(request, log));
   if (request.expected_run_seq) {
     const Run& run = *request.events.front().run;
@@ -138,7 +138,7 @@ Status AppendBatch::check(const AppendRequest& request, const LogHead& log) cons
       return error;
     }
   }
-  std::vector<std::pair<const Run*, RunStatus>> statuses;  // as they become within the request
+  std::vector<std::pair<const Run*, RunStatus>> statuses;  // statuses that the request's own events lead to
   bool is_out = false;
   for (std::size_t i = 0; i < request.events.size(); ++i) {
     const Addressed& item = request.events[i];
@@ -253,7 +253,7 @@ std::vector<AppendRequest> AppendBatch::undo(LogHead& log) {
   for (Accepted& accepted : requests_) {
     for (std::size_t i = 0; i < accepted.event_of.size(); ++i) {
       if (accepted.event_of[i] == left_out) continue;
-      // No other thread has seen the event yet, so that its body can be moved back to the request.
+      // No other thread has seen the event yet, so its body can be moved back to the request.
       auto& event = const_cast<events::Event&>(*events_[accepted.event_of[i]]);
       accepted.request.events[i].event.body = *std::move(event.body);
     }

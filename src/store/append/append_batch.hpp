@@ -25,7 +25,7 @@ class AppendBatch {
   // Numbers the events of `request` at the end of the batch, or refuses the request without any change.
   void add(AppendRequest request, LogHead& log, Time now);
 
-  bool full() const;  // reached the limits of one commit
+  bool full() const;  // the limits of one commit are reached
   bool fits(const AppendRequest& request) const;
   bool idle() const { return requests_.empty() && refused_.empty(); }
   bool has_events() const { return !events_.empty(); }
@@ -43,7 +43,7 @@ class AppendBatch {
 
   // Call after the commit: publishes the views of the runs, passes the events to `tail`, then answers all requests.
   void committed(Tail& tail);
-  // Answers all requests with the same error. The numbering must have been undone.
+  // Answers all requests with the same error. Call `undo` first.
   static void refuse(std::vector<AppendRequest> requests, const Error& error);
   // Calls `done` of every accepted request with its receipts.
   void answer_accepted();

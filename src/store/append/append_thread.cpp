@@ -26,14 +26,14 @@ Error not_accepted(const Error& why) { return Error(why.code, why.message + "; y
 
 // Error for a single request that Postgres refuses because of its data.
 Error refusal_of(const CommitResult& result) {
-  // Another request appended the same id, use of evidence, link or change of a task after the caller checked. The
-  // caller checks again.
+  // The constraints that fail if a concurrent request appended the same id, use of evidence, link or change of a task
+  // after the caller's check. The caller checks again.
   constexpr std::array<std::string_view, 4> raced_for = {"evidence_use", "evidence_link_once", "task_change_once",
                                                          "task_evidence_once"};
   const bool raced =
       result.constraint.ends_with("_event_id") || std::ranges::find(raced_for, result.constraint) != raced_for.end();
   if (raced) return store::give_back(AppendConflict::maybe_duplicate);
-  if (result.sqlstate == "23505") return Error(Errc::conflict, "there is one with this id already: " + result.message);
+  if (result.sqlstate == "23505") return Error(Errc::conflict, "this id exists already: " + result.message);
   return Error(Errc::invalid_argument, "Postgres refuses this event: " + result.message);
 }
 
@@ -44,7 +44,7 @@ void Appender::Impl::serve() {
     if (next_.idle()) wait_for_work();
     look();
     if (ended_) break;
-    build(next_);  // and requests that arrived since it was begun
+    build(next_);  // and the requests that arrived since then
     const bool idle = next_.idle();
     if (!idle) commit(std::exchange(next_, AppendBatch()));
     if (ended_) break;
@@ -54,7 +54,7 @@ void Appender::Impl::serve() {
     if (stopping_ && queue_.empty() && pending_.empty() && unstored_.empty()) break;
   }
   if (!ended_) return checkpoint_if_due(true);
-  give_back(next_);  // a batch whose outcome is unknown stays unsettled
+  give_back(next_);  // a batch with an unknown outcome stays unsettled
   std::unique_lock lock(mutex_);
   std::vector<AppendRequest> waiting = take_all();
   lock.unlock();
@@ -127,8 +127,8 @@ void Appender::Impl::build(AppendBatch& batch) {
   numbering.next_seq = head_.next_seq;
 }
 
-// Returns recorded_at for the next events. The time is marked as unsettled before the clock is read, so that a reader
-// who finds nothing unsettled before a time never misses an event of that time.
+// Returns recorded_at for the next events. The time is marked as unsettled before the clock is read. A reader that
+// finds nothing unsettled before a time therefore never misses an event of that time.
 Time Appender::Impl::stamp() {
   tail_.unsettled_from(std::min({in_flight_from_, next_.oldest(), clock_.now().micros}));
   return clock_.now();
@@ -235,7 +235,7 @@ std::vector<AppendRequest> Appender::Impl::undo(AppendBatch& batch) {
 }
 
 // Answers all requests according to the known outcome. A batch that was not committed is undone before anything else is
-// numbered. If the outcome cannot be determined, the thread has ended and numbers nothing more.
+// numbered. If the outcome cannot be determined, the thread has ended and numbers no further events.
 void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
   if (result.outcome == CommitOutcome::committed) return succeeded(batch);
   std::vector<AppendRequest> requests = undo(batch);
@@ -250,7 +250,7 @@ void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
   if (ended_) return refuse(std::move(requests), not_accepted(*ended_));
   if (result.outcome == CommitOutcome::refused) {
     if (requests.size() > 1) return commit_one_by_one(std::move(requests));
-    // A retry would be refused again and again.
+    // A retry would be refused again.
     if (requests.front().must_be_stored)
       log_error("an event of the daemon's own is refused",
                 {{"type", requests.front().events.front().event.type}, {"error", result.message}});

@@ -24,22 +24,22 @@ class Tail {
  public:
   explicit Tail(std::size_t bytes_max = 16u << 20) : bytes_max_(bytes_max) {}
 
-  // Returns up to `limit` events from `from_seq` on. nullopt: `from_seq` is older than the oldest event in memory (read
-  // the table). Empty: no newer event is committed.
+  // Returns up to `limit` events from `from_seq` on; empty if no newer event is committed. Returns nullopt if
+  // `from_seq` is older than the oldest event in memory; then read the table.
   std::optional<std::vector<EventPtr>> read(std::int64_t from_seq, std::size_t limit) const;
 
-  std::int64_t next_seq() const;  // the size of the log up to the last commit
+  std::int64_t next_seq() const;  // size of the log up to the last commit
 
   // Waits until event `from_seq` is committed, the time is up, or `close`. Returns false if it is not committed.
   bool wait(std::int64_t from_seq, std::chrono::milliseconds at_most) const;
-  // As above, but also returns when `called` is true; the thread that sets it calls `wake`.
+  // Waits like the other overload, but also returns when `called` is true. The thread that sets it calls `wake`.
   bool wait(std::int64_t from_seq, std::chrono::milliseconds at_most, const std::atomic<bool>& called) const;
   void wake() const;
   void close();
   bool closed() const;
 
-  // Waits until the outcome of every event numbered up to this time is known, in short steps: a query for the present
-  // usually waits for one or two commits. Returns false at the deadline.
+  // Waits in short steps until the outcome of every event numbered up to this time is known. A query as of now usually
+  // waits for one or two commits. Returns false at the deadline.
   bool settled(Time time, Deadline until) const;
 
   // Releases the bodies of these erased events. `seqs` is in ascending order.
@@ -48,7 +48,7 @@ class Tail {
   // Called on the append thread after each commit with the new size. It must not block.
   std::function<void(std::int64_t)> on_commit;
 
-  // Only the append thread calls the following.
+  // Functions for the append thread only.
   void start_at(std::int64_t next_seq);
   void publish(std::vector<EventPtr> batch);
   // Every event whose outcome is unknown has a recorded_at of at least `micros`. The append thread sets it before it

@@ -51,7 +51,7 @@ Status LocalArtifactFiles::sweep_staging(const std::function<Result<bool>(const 
     if (!known) {
       unknown.insert(*id);
     } else if (about.st_nlink > 1) {
-      settled.insert(*id);  // a sole name is kept, because it may hold acknowledged bytes
+      settled.insert(*id);  // a sole name stays, because it may hold acknowledged bytes
     }
     return success();
   }));
@@ -63,13 +63,13 @@ Status LocalArtifactFiles::sweep_staging(const std::function<Result<bool>(const 
   return success();
 }
 
-// The place of an artifact without a row is known only by its name, so that this walks the folders. This happens only
-// after a crash during a put.
+// Walks the folders, because only the name of an artifact without a row is known. Such artifacts exist only after a
+// crash during a put.
 Status LocalArtifactFiles::drop_places(const std::set<Uuid>& unknown) const {
   ASSIGN_OR_RETURN(const Fd runs, open_beneath(root_, "runs", O_RDONLY | O_DIRECTORY));
   return for_each_entry(runs.get(), "runs", [&](const std::string& run_name) -> Status {
     const auto run = open_beneath(runs, run_name, O_RDONLY | O_DIRECTORY);
-    // Skips what is not a folder: the verifier reports it. A folder that cannot be opened now leaves the result
+    // Skips entries that are not folders, which the verifier reports. A folder that cannot be opened leaves the result
     // unknown.
     if (!run) return is_transient(run.error().code) ? Status(run.error()) : success();
     return for_each_entry(run->get(), run_name, [&](const std::string& step_name) -> Status {

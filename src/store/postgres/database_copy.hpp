@@ -25,7 +25,7 @@ struct DumpedRole {
   bool bypasses_rls = false;
 };
 
-// An artifact's file, relative to the artifact root. Erased files are left out.
+// File of an artifact, relative to the artifact root. Erased files are omitted.
 struct NamedFile {
   std::string path;
   std::string hash;  // 64 hexadecimal digits

@@ -54,7 +54,8 @@ void apply_to_view(RunView& view, const events::Event& event) {
     view.status = RunStatus::ended;
   } else if (event.type == "run.halted") {
     view.status = RunStatus::halted;
-    if (view.halt && view.halt->seq >= 0) return;  // the first reason wins; a fail-stop halt (seq -1) is the same one
+    if (view.halt && view.halt->seq >= 0)
+      return;  // the first reason is kept; a fail-stop halt (seq -1) is the same one
     view.halt = Halt{body["code"].string_or("SYSTEM_ERROR"), body["reason"].string_or(""),
                      body["pointer"].string_or(""), event.recorded_at, event.seq};
   } else if (event.type == "run.resumed") {

@@ -39,7 +39,7 @@ class RecordStore {
   class Moment;
   std::shared_ptr<const Moment> now() const;
 
-  // Reads as of the moment, or the present state if it is null.
+  // Reads as of the moment, or the current state if it is null.
   Result<std::optional<std::string>> get(std::string_view key, const Moment* at = nullptr) const;
   // Visits the keys [from, to) in order. Stops at the first error and returns it.
   using Visit = std::function<Status(std::string_view key, std::string_view value)>;
