@@ -15,7 +15,7 @@ struct FileFacts {
   std::int64_t size_bytes = 0;
   Hash hash{};
   bool was_read = true;             // false: the size differs from the requested one
-  std::optional<PieceTree> pieces;  // of a large file
+  std::optional<PieceTree> pieces;  // pieces of a large file
 };
 
 class ArtifactRoot {
@@ -25,8 +25,8 @@ class ArtifactRoot {
   ArtifactRoot(ArtifactRoot&&) noexcept;
   ~ArtifactRoot();
 
-  // Errors: not_found or corrupt if the path cannot be the artifact (missing, a link, not a regular file); unavailable
-  // if it could not be read.
+  // Returns the facts of a file. Errors: not_found or corrupt if the path cannot be the artifact (missing, a link, not
+  // a regular file); unavailable if it could not be read.
   Result<FileFacts> facts(const std::string& relative, std::int64_t size_wanted) const;
   Result<std::string> read(const std::string& relative, std::int64_t bytes_max) const;
   // Reads up to `size` bytes from `start`.

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds given_to_publish{2'000}, look_every{50};
 // The daemon syncs published files to disk every minute.
 constexpr std::int64_t not_durable_micros_max = 120'000'000;
 
-// Size of the published note if a trusted key signed it; 0: none.
+// Returns the size of the published note if a trusted key signed it; 0: none.
 std::int64_t size_now(const std::string& tiles, const Log& log, const std::vector<VerifierKey>& keys) {
   const auto kept = read_kept_files({"", tiles, {}, {}, {}});
   if (!kept) return 0;

@@ -1,5 +1,5 @@
-// A mutable JSON value, of which a run's `working` consists. Numbers keep their token, so that the canonical text
-// (docs/format.md) matches the hashed one.
+// A mutable JSON value, for a run's `working`. Numbers keep their token, so that the canonical text (docs/format.md)
+// matches the hashed one.
 #pragma once
 
 #include <cstddef>
