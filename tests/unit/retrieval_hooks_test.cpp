@@ -256,7 +256,7 @@ TEST(Hooks, OnlySoManyRunAtOnce) {
   std::ofstream(folder.path() + "/go").put('x');
   for (std::thread& thread : asking) thread.join();
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "expansion hook: 4 are at work already");
+  EXPECT_EQ(refused.error().message, "expansion hook: 4 are already running");
   EXPECT_EQ(good, 4);
   EXPECT_TRUE(hooks.expand(request_of("ports"), no_deadline));
 }

@@ -1,4 +1,4 @@
-// Queues the requests of a recorder: sends each in order and sends it again after a reconnect. A request is settled
+// Queues the requests of a recorder: sends each in order and sends it again after a reconnect. A request is complete
 // when the daemon acknowledges or refuses it, or after 10 s without a reply.
 //
 // A request may refer to artifacts, which are stored first; later requests do not overtake it. A repeated request is
@@ -32,8 +32,9 @@ struct RecordRequest {
 struct SettledRequest {
   RecordRequest request;
   Status outcome = success();
-  bool in_doubt = false;  // sent without a reply in time: the daemon may still execute it; settled again with `late`
-  bool late = false;      // settled again: executed after all, or an error if the outcome remains unknown
+  bool in_doubt =
+      false;  // sent without a reply in time, so the daemon may still execute it; it is returned again with `late`
+  bool late = false;  // returned again: it was executed after all, or has an error if the outcome remains unknown
 };
 
 class RecordQueue {

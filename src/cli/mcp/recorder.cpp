@@ -155,7 +155,7 @@ void Recorder::end(std::string_view outcome, std::string_view why) {
 void Recorder::step() {
   note_lines(false);
   bool more = true;
-  while (more) {  // settled requests may produce further requests
+  while (more) {  // completed requests may produce further requests
     queue_.step();
     more = false;
     for (; auto settled = queue_.next_settled(); more = true) take_settled(*settled);

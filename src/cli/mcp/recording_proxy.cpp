@@ -247,7 +247,7 @@ void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) 
     if (required_) {
       constexpr std::string_view doubt = "it is over 64 MiB";
       recorder_.note_line(from_host, doubt);
-      // A message with only the id and the kind implied by the direction.
+      // Passes a message with only the id and the kind implied by the direction.
       withhold(fmt::format(R"({{"id":{},"{}":""}})", id.empty() ? "null" : id, from_host ? "method" : "result"),
                direction, doubt);
     } else if (from_host && is_call && !id.empty()) {
@@ -277,7 +277,7 @@ void RecordingProxy::hold(Direction direction, std::string bytes, LineFacts line
 void RecordingProxy::settle() {
   const std::uint64_t before = tokens_;
   while (const auto recorded = recorder_.next_settled()) settle_one(*recorded);
-  if (tokens_ != before) recorder_.step();  // refusals are recorded, too
+  if (tokens_ != before) recorder_.step();  // refusals are recorded too
 }
 
 void RecordingProxy::settle_one(const Recorded& recorded) {
@@ -378,7 +378,8 @@ void RecordingProxy::poll_once() {
   if ((polled[3].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) host_ended_ = true;
 }
 
-// Closes the server's input, then sends SIGTERM and SIGKILL at intervals of 5 s. `first_signal`: sends SIGTERM at once.
+// Closes the server's input, then sends SIGTERM and SIGKILL at intervals of 5 s. If `first_signal` is set, sends it at
+// once.
 void RecordingProxy::stop_server(int first_signal) {
   server_.close_input();
   stopping_ = true;

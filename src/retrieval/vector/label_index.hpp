@@ -1,4 +1,4 @@
-// The slots of each label. With it, a filter is a few operations on bitmaps, however selective it is.
+// The slots of each label. With it, any filter is a few operations on bitmaps.
 //
 // A label is identified by the first eight bytes of its SHA-256. Its slots are a single number, a sorted list, or, from
 // one slot in 32 on, a bitmap: about four bytes for each label of a chunk.

@@ -1,4 +1,4 @@
-// Implements the commands task open, list, complete and validate, and validate-todo, for tasks completed with
+// Implements the commands task open, list, complete and validate, and validate-todo, for tasks that are completed with
 // evidence. Requests to judge a task include the digest of the working tree in the current folder.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -29,13 +29,13 @@ class Changes {
 
 class RecordStore {
  public:
-  // Errors: conflict (another process has it open), corrupt.
+  // Opens the store. Errors: conflict (another process has it open), corrupt.
   static Result<std::unique_ptr<RecordStore>> open(const std::string& folder);
   ~RecordStore();
 
   bool created() const { return created_; }  // this open created it, so it is empty
 
-  // A snapshot of the store, for the lifetime of the value.
+  // A snapshot of the store, valid for the lifetime of the value.
   class Moment;
   std::shared_ptr<const Moment> now() const;
 
@@ -46,8 +46,8 @@ class RecordStore {
   Status scan(std::string_view from, std::string_view to, const Visit& visit, const Moment* at = nullptr) const;
 
   Status write(const Changes& changes);
-  // Afterwards no file of the store contains removed records. No moment from before the removal may be held. Rewrites
-  // what has changed since the last call: a second for 100,000 vectors.
+  // Ensures that no file of the store contains removed records. No moment from before the removal may be held. Rewrites
+  // the data that changed since the last call: a second for 100,000 vectors.
   Status erase_for_good();
 
  private:
