@@ -53,12 +53,12 @@ Result<std::unique_ptr<Publisher>> Publisher::open(PublisherOptions options, Clo
   ASSIGN_OR_RETURN(TreeWriter writer, TreeWriter::open(options.data + "/tiles"));
   std::unique_ptr<Publisher> publisher(
       new Publisher(std::move(options), clock, appender, tail, std::move(keys), std::move(writer)));
-  RETURN_IF_ERROR(publisher->settle_next_key());
+  RETURN_IF_ERROR(publisher->resolve_next_key());
   return publisher;
 }
 
 // After a crash during a rotation, the log decides whether the new key is active.
-Status Publisher::settle_next_key() {
+Status Publisher::resolve_next_key() {
   if (!keys_.next()) return success();
   store::EventFilter announced;
   announced.run_no = 0;
@@ -68,9 +68,9 @@ Status Publisher::settle_next_key() {
   const std::string text = newest.empty() ? "{}" : newest.front().body.value_or("{}");
   const auto body = json::parse(text);
   const bool ours = body && body->root()["new_key"].string_or("") == keys_.next()->verifier().text();
-  Status settled = ours ? keys_.adopt_next() : keys_.drop_next();
+  Status resolved = ours ? keys_.adopt_next() : keys_.drop_next();
   show_keys();
-  return settled;
+  return resolved;
 }
 
 void Publisher::start() {

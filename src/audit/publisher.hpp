@@ -82,7 +82,7 @@ class Publisher {
   void follow();
   bool rest(bool well);
   void wake();
-  Status settle_next_key();
+  Status resolve_next_key();
   Status begin();
   enum class Tiles : std::uint8_t { that_fit, none };  // existing tiles to take over
   Status catch_up_from(std::int64_t size, Tiles use);

@@ -54,7 +54,7 @@ struct PendingAppend;
 
 // The method would block: the dispatcher runs it again on a worker.
 struct NeedsWorker {
-  bool settled = false;  // run it only after the earlier requests of this connection to the run are answered
+  bool after_earlier = false;  // run it only after the earlier requests of this connection to the run are answered
 };
 
 using Answer = std::variant<Reply, PendingAppend, NeedsWorker>;
@@ -131,8 +131,8 @@ enum class Order : std::uint8_t {
   reading,  // with a run: begins after the earlier requests are answered, so that the read of a piece finds the earlier
             // pieces
   in_turn,  // prepared in parallel, numbered in the order of sending
-  settled,  // like in_turn, but begins after the earlier requests are answered, because it reads their effects
-  settling,  // like in_turn, but the later requests begin after its answer, because it changes what the run admits
+  after_earlier,  // like in_turn, but begins after the earlier requests are answered, because it reads their effects
+  before_later,   // like in_turn, but the later requests begin after its answer, because it changes what the run admits
 };
 
 struct MethodInfo {

@@ -53,7 +53,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // reconnects.
   void abandon();
   // True if no work in progress needs `tick`.
-  bool idle() const { return calls_.empty() && run_.settled() && !subscriptions_.pending(); }
+  bool idle() const { return calls_.empty() && run_.idle() && !subscriptions_.pending(); }
 
   // Functions for the methods.
   Server& server() { return server_; }

@@ -58,7 +58,7 @@ class SessionRun {
   // Returns the warning for the next result about events that were not recorded: once, or as long as the run is
   // stopped; empty: none.
   std::string take_warning();
-  bool settled() const { return state_->in_flight == 0; }
+  bool idle() const { return state_->in_flight == 0; }
 
  private:
   void open();

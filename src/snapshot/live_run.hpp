@@ -53,7 +53,7 @@ struct LiveRun {
 };
 
 // A file whose snapshot was answered. Either its staging name or both names are removed.
-struct SettledFile {
+struct AnsweredFile {
   store::StoredFile file;
   bool committed = false;
 };
@@ -61,11 +61,11 @@ struct SettledFile {
 // Shared with the tickets, which may outlive the snapshotter. Hold the mutex only briefly.
 struct LiveRuns {
   std::mutex mutex;
-  std::condition_variable settled;                                  // a snapshot was answered
+  std::condition_variable snapshot_answered;                        // a snapshot was answered
   std::unordered_map<std::int64_t, std::shared_ptr<LiveRun>> runs;  // by run_no
   std::set<std::pair<Monotonic, std::int64_t>> due;                 // the values of pace.due, in order
   std::vector<std::pair<std::int64_t, std::string_view>> urgent;    // run_no and reason
-  std::vector<SettledFile> files;
+  std::vector<AnsweredFile> files;
   std::size_t in_flight = 0;
   std::uint64_t erasures = 0;  // number of erasures in any run; each releases the runs here
   std::uint64_t turn = 0;

@@ -141,7 +141,7 @@ Result<Taking> Snapshotter::Impl::take(store::Reader& reader, const std::shared_
       if (taking) return *std::move(taking);
     }
     std::unique_lock lock(live_->mutex);
-    if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) continue;
+    if (live_->snapshot_answered.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) continue;
     return still_appending(target->run_id);
   }
 }
@@ -221,7 +221,7 @@ Result<std::unique_ptr<Hold>> Snapshotter::Impl::hold(std::int64_t run_no, std::
       return std::unique_ptr<Hold>(new RunHold(live_, std::move(run), std::move(held)));
     }
     held.unlock();
-    if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) continue;
+    if (live_->snapshot_answered.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) continue;
     return still_appending(run_id);
   }
 }
@@ -261,7 +261,7 @@ Result<std::optional<Taking>> Snapshotter::Impl::store(const Rehydrated& had, co
       return std::optional(Taking{*run->pace.last, std::nullopt, nullptr});
     if (run->pace.in_flight) {
       held.unlock();
-      if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; }))
+      if (live_->snapshot_answered.wait_until(lock, deadline, [&] { return !run->pace.in_flight; }))
         return std::optional<Taking>();
       return still_appending(target->run_id);
     }

@@ -53,7 +53,7 @@ class Snapshotter::Impl {
   void take_due(bool all, std::string_view reason_for_all);
   void take_all(Monotonic until);
   Status take_now(const std::shared_ptr<LiveRun>& run, std::string_view reason);
-  void settle_files();
+  void finish_files();
   void keep_position(bool now);
   void set_problem(std::string text);
 

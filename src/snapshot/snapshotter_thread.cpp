@@ -74,7 +74,7 @@ void Snapshotter::Impl::follow() {
     if (flush_until) {
       take_all(*flush_until);
     }
-    settle_files();
+    finish_files();
     keep_position(flush_until.has_value());
     if (flush_until) {
       const std::lock_guard lock(mutex_);
@@ -83,7 +83,7 @@ void Snapshotter::Impl::follow() {
       changed_.notify_all();
     }
   }
-  settle_files();
+  finish_files();
 }
 
 void Snapshotter::Impl::take_all(Monotonic until) {
@@ -91,7 +91,7 @@ void Snapshotter::Impl::take_all(Monotonic until) {
   for (int round = 0; round < 2; ++round) {
     take_due(true, "stopping");
     std::unique_lock lock(live_->mutex);
-    live_->settled.wait_until(lock, until, [&] { return live_->in_flight == 0; });
+    live_->snapshot_answered.wait_until(lock, until, [&] { return live_->in_flight == 0; });
     if (live_->due.empty()) return;
   }
 }
@@ -279,14 +279,14 @@ Status Snapshotter::Impl::take_now(const std::shared_ptr<LiveRun>& run, std::str
 }
 
 // Removes staging names after the commit, or both names after a refusal; never on the append thread.
-void Snapshotter::Impl::settle_files() {
-  std::vector<SettledFile> files;
+void Snapshotter::Impl::finish_files() {
+  std::vector<AnsweredFile> files;
   {
     const std::lock_guard lock(live_->mutex);
     files.swap(live_->files);
   }
-  for (const SettledFile& settled : files) {
-    settled.committed ? files_.committed(settled.file.artifact_id) : files_.abandon(settled.file);
+  for (const AnsweredFile& answered : files) {
+    answered.committed ? files_.committed(answered.file.artifact_id) : files_.abandon(answered.file);
   }
 }
 

@@ -162,7 +162,7 @@ TEST_F(AppenderTest, ATimeHasNotPassedWhileWhatWasNumberedByThenIsInFlight) {
   holding.abort();
   const Answer taken = submit(request("x.test.b")).get();
   ASSERT_TRUE(taken) << taken.error().message;
-  EXPECT_TRUE(tail->settled(taken->front().recorded_at, in(1s)));
+  EXPECT_TRUE(tail->decided(taken->front().recorded_at, in(1s)));
   EXPECT_EQ(*reader->seq_as_of(taken->front().recorded_at), taken->front().seq);
 }
 

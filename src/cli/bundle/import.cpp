@@ -63,7 +63,7 @@ class BundleImport {
       if (!line) break;
       RETURN_IF_ERROR(take(*line));
     }
-    RETURN_IF_ERROR(settle_end(true));
+    RETURN_IF_ERROR(record_end(true));
     RETURN_IF_ERROR(flush());
     RETURN_IF_ERROR(end());
     result_.added = true;
@@ -154,7 +154,7 @@ class BundleImport {
     if (type == "run.ended" || type == "run.halted") ended_at_ = when_of(event);
     if (type == "run.resumed") {
       ended_at_.clear();
-      RETURN_IF_ERROR(settle_end(false));
+      RETURN_IF_ERROR(record_end(false));
     }
     if (!event["body"].is(json::Kind::string)) {  // erased
       if (type == "run.ended") ending_ = {std::string(unknown_end), "how the run ended was erased"};
@@ -177,13 +177,13 @@ class BundleImport {
 
   // The new run ends once, with the last end in the bundle. Earlier ends were followed by a resume.
   Status remember_end(const std::string& line, const json::Value& body) {
-    RETURN_IF_ERROR(settle_end(false));
+    RETURN_IF_ERROR(record_end(false));
     ending_ = {body["outcome"].string_or(""), body["summary"].string_or(""), std::string(body["usage"].source())};
     end_line_ = line;
     return success();
   }
 
-  Status settle_end(bool is_last) {
+  Status record_end(bool is_last) {
     if (end_line_.empty()) return success();
     const std::string line = std::exchange(end_line_, {});
     ASSIGN_OR_RETURN(const json::Document document, json::parse(line));

@@ -65,7 +65,7 @@ int RecordingProxy::run() {
     take_lines(server_out_, Direction::to_host);
     pass_on();  // passes on lines that are not held
     recorder_.step();
-    settle();
+    complete();
     pass_on();
     follow_end();
     const bool silent = server_out_.ended() || std::chrono::steady_clock::now() - exit_at_ >= output_patience;
@@ -274,14 +274,14 @@ void RecordingProxy::hold(Direction direction, std::string bytes, LineFacts line
   lines_[{direction, number}] = std::move(line);
 }
 
-void RecordingProxy::settle() {
+void RecordingProxy::complete() {
   const std::uint64_t before = tokens_;
-  while (const auto recorded = recorder_.next_settled()) settle_one(*recorded);
+  while (const auto recorded = recorder_.next_completed()) complete_one(*recorded);
   if (tokens_ != before) recorder_.step();  // refusals are recorded too
 }
 
-void RecordingProxy::settle_one(const Recorded& recorded) {
-  if (recorded.late) return settle_late(recorded);
+void RecordingProxy::complete_one(const Recorded& recorded) {
+  if (recorded.late) return complete_late(recorded);
   if (!recorded.problem.empty()) {
     for (auto& [key, open] : open_) open.lost = open.lost || open.token == recorded.token;
   }
@@ -298,7 +298,7 @@ void RecordingProxy::settle_one(const Recorded& recorded) {
 }
 
 // Handles the late outcome of a lost tool.called.
-void RecordingProxy::settle_late(const Recorded& recorded) {
+void RecordingProxy::complete_late(const Recorded& recorded) {
   auto end = ends_of_lost_.extract(recorded.token);
   if (!recorded.problem.empty()) return;
   for (auto& [key, open] : open_) open.lost = open.lost && open.token != recorded.token;
@@ -426,7 +426,7 @@ void RecordingProxy::drain(Time until) {
   for (;;) {
     take_lines(server_out_, Direction::to_host);
     recorder_.step();
-    settle();
+    complete();
     pass_on();
     const bool done =
         !lines_left_[1] && recorder_.idle() && to_host_.empty() && (host_out_.waiting() == 0 || host_out_.broken());

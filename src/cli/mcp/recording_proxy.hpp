@@ -80,9 +80,9 @@ class RecordingProxy {
   void identify(const Envelope& envelope);
   void cancel(const Envelope& envelope);
   void hold(Direction direction, std::string bytes, LineFacts line);
-  void settle();
-  void settle_one(const Recorded& recorded);
-  void settle_late(const Recorded& recorded);
+  void complete();
+  void complete_one(const Recorded& recorded);
+  void complete_late(const Recorded& recorded);
   void refuse(const Hold& hold, const LineFacts& line);
   void pass_on();
 

@@ -168,7 +168,7 @@ void Dispatcher::begin(const ExchangePtr& exchange) {
   Result<Answer> answer = exchange->method->function(call);
   const auto* needs = answer ? std::get_if<NeedsWorker>(&*answer) : nullptr;
   if (needs == nullptr) return proceed(exchange, std::move(answer));
-  if (!needs->settled || send_order_.settle(exchange)) run_on_worker(exchange);
+  if (!needs->after_earlier || send_order_.wait_for_earlier(exchange)) run_on_worker(exchange);
 }
 
 // Skips a request that was answered meanwhile.
@@ -234,7 +234,7 @@ void Dispatcher::submit(const ExchangePtr& exchange) {
   for (std::size_t i = pending->leading_events; i < request.events.size(); ++i)
     exchange->event_ids.push_back(request.events[i].event.event_id);
   exchange->write_state.begin_writing();
-  if (exchange->place.queue != nullptr) request.order = exchange->place.queue->given_back;
+  if (exchange->place.queue != nullptr) request.order = exchange->place.queue->requeued;
   request.done = [this, exchange, pending](Result<std::vector<events::Receipt>> result) {
     complete(Committed{exchange, pending, std::move(result)});
   };
@@ -246,7 +246,7 @@ void Dispatcher::submit(const ExchangePtr& exchange) {
 void Dispatcher::finish(Committed committed) {
   const ExchangePtr exchange = committed.exchange;
   send_order_.returned(exchange);
-  if (!committed.result && store::is_given_back(committed.result.error())) {
+  if (!committed.result && store::is_requeued(committed.result.error())) {
     // A return caused by concurrent requests or by batch mates does not count against the limit of retries.
     const bool repeated = committed.result.error().conflict != AppendConflict::out_of_turn &&
                           committed.result.error().conflict != AppendConflict::moved_on;

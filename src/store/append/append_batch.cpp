@@ -53,13 +53,13 @@ RunStatus status_after(RunStatus status, std::string_view type) {
 
 }  // namespace
 
-Error give_back(AppendConflict why) {
+Error requeue(AppendConflict why) {
   Error error(Errc::conflict, "the log has moved on since this request was prepared. Try again.");
   error.conflict = why;
   return error;
 }
 
-bool is_given_back(const Error& error) {
+bool is_requeued(const Error& error) {
   return error.conflict != AppendConflict::none && error.conflict != AppendConflict::other_run_seq;
 }
 
@@ -74,11 +74,11 @@ bool AppendBatch::fits(const AppendRequest& request) const {
 
 // Returns the request for retry if its preparation is outdated, or if an earlier request of the same order was
 // returned.
-Status AppendBatch::give_back(const AppendRequest& request, const LogHead& log) {
+Status AppendBatch::requeue(const AppendRequest& request, const LogHead& log) {
   using enum AppendConflict;
   const auto give = [&](AppendConflict why) -> Status {
     if (request.order) request.order->any = true;
-    return store::give_back(why);
+    return store::requeue(why);
   };
   for (const Addressed& item : request.events) {
     if (!item.event.event_id_is_ours && !request.ids_checked &&
@@ -110,7 +110,7 @@ namespace {
 
 // A run that was stopped while Postgres was unavailable counts as halted for all events except the halt itself.
 RunStatus status_in(const Addressed& item, RunStatus status) {
-  return item.run->latched() && item.event.type != "run.halted" ? RunStatus::halted : status;
+  return item.run->fail_stopped() && item.event.type != "run.halted" ? RunStatus::halted : status;
 }
 
 bool is_left_out(const Addressed& item, RunStatus status, bool previous_is) {
@@ -125,7 +125,7 @@ bool is_left_out(const Addressed& item, RunStatus status, bool previous_is) {
 // Checks the whole request before any event is numbered, because it is accepted or refused as a whole.
 Status AppendBatch::check(const AppendRequest& request, const LogHead& log) const {
   // This check is first, because an event that was already appended has its receipt, whatever the run's current state.
-  RETURN_IF_ERROR(give_back(request, log));
+  RETURN_IF_ERROR(requeue(request, log));
   if (request.expected_run_seq) {
     const Run& run = *request.events.front().run;
     if (run.head.run_seq != *request.expected_run_seq) {

@@ -36,7 +36,7 @@ class AppendBatch {
   std::int64_t first_seq() const { return before_.next_seq; }
   std::int64_t oldest() const {
     return oldest_;
-  }  // recorded_at of its oldest event in microseconds; nothing_unsettled: no events
+  }  // recorded_at of its oldest event in microseconds; nothing_undecided: no events
 
   // Undoes the numbering and returns the requests in their original order, including refused ones.
   std::vector<AppendRequest> undo(LogHead& log);
@@ -60,7 +60,7 @@ class AppendBatch {
     std::vector<std::size_t> event_of;  // index in events_ of each event, or npos
   };
   Status check(const AppendRequest& request, const LogHead& log) const;
-  static Status give_back(const AppendRequest& request, const LogHead& log);
+  static Status requeue(const AppendRequest& request, const LogHead& log);
   events::Receipt number(const AppendRequest& request, Addressed& item, LogHead& log, Time now);
   void answer_refused();
 
@@ -69,7 +69,7 @@ class AppendBatch {
   std::vector<EventPtr> events_;
   std::vector<Row> rows_;
   std::size_t bytes_ = 0;
-  std::int64_t oldest_ = Tail::nothing_unsettled;
+  std::int64_t oldest_ = Tail::nothing_undecided;
 
   events::MerkleEdge edge_;
   bool started_ = false;

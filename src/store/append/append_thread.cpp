@@ -32,7 +32,7 @@ Error refusal_of(const CommitResult& result) {
                                                          "task_evidence_once"};
   const bool raced =
       result.constraint.ends_with("_event_id") || std::ranges::find(raced_for, result.constraint) != raced_for.end();
-  if (raced) return store::give_back(AppendConflict::maybe_duplicate);
+  if (raced) return store::requeue(AppendConflict::maybe_duplicate);
   if (result.sqlstate == "23505") return Error(Errc::conflict, "this id exists already: " + result.message);
   return Error(Errc::invalid_argument, "Postgres refuses this event: " + result.message);
 }
@@ -54,7 +54,7 @@ void Appender::Impl::serve() {
     if (stopping_ && queue_.empty() && pending_.empty() && unstored_.empty()) break;
   }
   if (!ended_) return checkpoint_if_due(true);
-  give_back(next_);  // a batch with an unknown outcome stays unsettled
+  requeue(next_);  // a batch with an unknown outcome stays undecided
   std::unique_lock lock(mutex_);
   std::vector<AppendRequest> waiting = take_all();
   lock.unlock();
@@ -127,10 +127,10 @@ void Appender::Impl::build(AppendBatch& batch) {
   numbering.next_seq = head_.next_seq;
 }
 
-// Returns recorded_at for the next events. The time is marked as unsettled before the clock is read. A reader that
-// finds nothing unsettled before a time therefore never misses an event of that time.
+// Returns recorded_at for the next events. The time is marked as undecided before the clock is read. A reader that
+// finds nothing undecided before a time therefore never misses an event of that time.
 Time Appender::Impl::stamp() {
-  tail_.unsettled_from(std::min({in_flight_from_, next_.oldest(), clock_.now().micros}));
+  tail_.undecided_from(std::min({in_flight_from_, next_.oldest(), clock_.now().micros}));
   return clock_.now();
 }
 
@@ -141,10 +141,10 @@ void Appender::Impl::mark_in_flight(const AppendBatch& batch) {
 }
 
 // Marks the outcome of the batch in flight as known.
-void Appender::Impl::settled() {
-  in_flight_from_ = Tail::nothing_unsettled;
+void Appender::Impl::mark_decided() {
+  in_flight_from_ = Tail::nothing_undecided;
   in_flight_events_ = 0;
-  publish_unsettled();
+  publish_undecided();
 }
 
 AppendRequest Appender::Impl::required_event(std::string_view type, std::string body) const {
@@ -197,7 +197,7 @@ void Appender::Impl::commit(AppendBatch batch) {
   if (!batch.has_events()) return publish(batch);  // only refused requests
   mark_in_flight(batch);
   const CommitResult result = write(batch, [&] { build(next_); });
-  settle(std::move(batch), result);
+  conclude(std::move(batch), result);
 }
 
 // Commits the requests one by one, because only one of them is at fault and must not affect its batch mates.
@@ -215,7 +215,7 @@ void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
     }
     mark_in_flight(alone);
     const CommitResult result = write(alone, [] {});
-    settle(std::move(alone), result);
+    conclude(std::move(alone), result);
   }
 }
 
@@ -236,7 +236,7 @@ std::vector<AppendRequest> Appender::Impl::undo(AppendBatch& batch) {
 
 // Answers all requests according to the known outcome. A batch that was not committed is undone before anything else is
 // numbered. If the outcome cannot be determined, the thread has ended and numbers no further events.
-void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
+void Appender::Impl::conclude(AppendBatch batch, const CommitResult& result) {
   if (result.outcome == CommitOutcome::committed) return succeeded(batch);
   std::vector<AppendRequest> requests = undo(batch);
   if (result.outcome == CommitOutcome::unknown) {
@@ -246,7 +246,7 @@ void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
     error.outcome = "unknown";
     return refuse(std::move(requests), error);
   }
-  settled();
+  mark_decided();
   if (ended_) return refuse(std::move(requests), not_accepted(*ended_));
   if (result.outcome == CommitOutcome::refused) {
     if (requests.size() > 1) return commit_one_by_one(std::move(requests));
@@ -277,15 +277,15 @@ void Appender::Impl::succeeded(AppendBatch& batch) {
 }
 
 void Appender::Impl::publish(AppendBatch& batch) {
-  settled();
+  mark_decided();
   batch.committed(tail_);
   answered();
 }
 
-void Appender::Impl::give_back(AppendBatch& batch) {
+void Appender::Impl::requeue(AppendBatch& batch) {
   std::vector<AppendRequest> requests = undo(batch);
   pending_.insert(pending_.begin(), std::make_move_iterator(requests.begin()), std::make_move_iterator(requests.end()));
-  publish_unsettled();
+  publish_undecided();
 }
 
 void Appender::Impl::refuse(std::vector<AppendRequest> requests, const Error& error) {

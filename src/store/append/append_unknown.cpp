@@ -38,7 +38,7 @@ CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function
   };
   CommitResult result = connection_.commit(batch.rows(), epoch_, options_.commit_deadline, {note_written, meanwhile});
   if (result.outcome == CommitOutcome::committed) return result;
-  give_back(next_);  // it follows events that may not be committed
+  requeue(next_);  // it follows events that may not be committed
   for (bool partition_made = false;;) {
     switch (result.outcome) {
       case CommitOutcome::committed:
@@ -87,7 +87,7 @@ CommitResult Appender::Impl::refused(CommitResult result) {
     return {CommitOutcome::rolled_back, "", last.error().message};
   }
   if (*last == last_committed_) return result;
-  latch(*last, committed_edge_);
+  fail_stop(*last, committed_edge_);
   return {CommitOutcome::fenced};
 }
 
@@ -108,14 +108,14 @@ Result<bool> Appender::Impl::is_in(const AppendBatch& batch) {
   if (last == wanted) return true;
   if (last == last_committed_) return false;
   ASSIGN_OR_RETURN(const LastRow there, connection_.row_at(wanted.seq));
-  if (!ended_) latch(last, there == wanted ? batch.edge() : committed_edge_);
+  if (!ended_) fail_stop(last, there == wanted ? batch.edge() : committed_edge_);
   return there == wanted;
 }
 
 // Retries until Postgres answers and this process holds the epoch again. Waiting requests were not sent, so they are
 // refused with a certain outcome. The event of an earlier outage that is not in the log yet stays pending.
 Appender::Impl::Recovery Appender::Impl::recover() {
-  give_back(next_);
+  requeue(next_);
   for (milliseconds pause = retry_pause_least;; pause = std::min(pause * 2, retry_pause_most)) {
     const Obstacle obstacle = regain();
     if (ended_) return Recovery::taken;
@@ -157,7 +157,7 @@ Appender::Impl::Recovery Appender::Impl::recover_own_end() {
       continue;
     }
     if (*last == last_committed_) return recovery;
-    latch(*last, committed_edge_);
+    fail_stop(*last, committed_edge_);
     return Recovery::taken;
   }
 }
@@ -239,7 +239,7 @@ void Appender::Impl::fenced_off() {
   if (owner->on_fatal) owner->on_fatal(*ended_);
 }
 
-void Appender::Impl::latch(const LastRow& last, const events::MerkleEdge& own) {
+void Appender::Impl::fail_stop(const LastRow& last, const events::MerkleEdge& own) {
   if (last.seq + 1 < own.size()) {
     return stop_for("log_rolled_back",
                     "the log ends at " + std::to_string(last.seq) + ", and this daemon wrote up to " +

@@ -39,7 +39,7 @@ struct Attachment {
 
 // Shared by requests whose order counts: those of one connection to one run. The append thread sets it when it returns
 // one of them for retry. From then on it returns the others too, until the owner has all of them and clears it.
-struct GivenBack {
+struct Requeued {
   std::atomic<bool> any = false;
 };
 
@@ -63,8 +63,8 @@ struct AppendRequest {
   // Result of ErasureGate::pass before the referenced data was read. If something was erased since then, the request is
   // returned for retry.
   std::optional<std::int64_t> erasures_seen;
-  std::shared_ptr<GivenBack> order;  // nullptr: the order does not matter
-  Monotonic queued{};                // set by the appender: time of submission, until the request is taken
+  std::shared_ptr<Requeued> order;  // nullptr: the order does not matter
+  Monotonic queued{};               // set by the appender: time of submission, until the request is taken
   bool patient = false;  // the sender does not wait, so the request may be delayed by some milliseconds to join others
   bool must_be_stored = false;  // an event of the daemon, which is retried until Postgres stores it
 
@@ -82,8 +82,8 @@ struct AppendRequest {
 // erasures_seen. The caller prepares the request again.
 // out_of_turn: it follows a returned request. The caller submits it again after that one.
 // AppendConflict::other_run_seq is different: expected_run_seq does not match the run, and the request is refused.
-Error give_back(AppendConflict why);
-bool is_given_back(const Error& error);
+Error requeue(AppendConflict why);
+bool is_requeued(const Error& error);
 
 struct AppenderOptions {
   std::string uri;

@@ -71,18 +71,18 @@ class Appender::Impl {
   AppendRequest required_event(std::string_view type, std::string body) const;
   void keep_unstored(std::vector<AppendRequest>& requests);
   Time stamp();
-  void publish_unsettled() { tail_.unsettled_from(std::min(in_flight_from_, next_.oldest())); }
+  void publish_undecided() { tail_.undecided_from(std::min(in_flight_from_, next_.oldest())); }
   void mark_in_flight(const AppendBatch& batch);
-  void settled();
+  void mark_decided();
   void checkpoint_if_due(bool now);
 
   // Commit and outcome of a batch.
   void commit(AppendBatch batch);
   void commit_one_by_one(std::vector<AppendRequest> requests);
-  void settle(AppendBatch batch, const CommitResult& result);
+  void conclude(AppendBatch batch, const CommitResult& result);
   void succeeded(AppendBatch& batch);
   void publish(AppendBatch& batch);
-  void give_back(AppendBatch& batch);
+  void requeue(AppendBatch& batch);
   void refuse(std::vector<AppendRequest> requests, const Error& error);
   void answered();
 
@@ -100,7 +100,7 @@ class Appender::Impl {
   void come_back();
   void end(Error why);
   void fenced_off();
-  void latch(const LastRow& last, const events::MerkleEdge& own);
+  void fail_stop(const LastRow& last, const events::MerkleEdge& own);
   void stop_for(std::string_view code, std::string_view what, const events::MerkleEdge& own);
 
   static constexpr std::chrono::milliseconds probe_every{5'000};      // interval of checks while Postgres is idle
@@ -138,7 +138,7 @@ class Appender::Impl {
   std::vector<AppendRequest> unstored_;                    // the daemon's own events that Postgres refused, in order
   Monotonic unstored_due_{};                               // latest time of their next attempt
   std::atomic<std::int64_t> in_flight_events_ = 0;         // number of events in the batch in flight
-  std::int64_t in_flight_from_ = Tail::nothing_unsettled;  // AppendBatch::oldest of the batch with unknown outcome
+  std::int64_t in_flight_from_ = Tail::nothing_undecided;  // AppendBatch::oldest of the batch with unknown outcome
   std::int64_t epoch_ = 0;
   bool owned_ =
       false;  // the connection works without a commit in doubt, and this process held the epoch at the last check

@@ -40,7 +40,7 @@ class Tail {
 
   // Waits in short steps until the outcome of every event numbered up to this time is known. A query as of now usually
   // waits for one or two commits. Returns false at the deadline.
-  bool settled(Time time, Deadline until) const;
+  bool decided(Time time, Deadline until) const;
 
   // Releases the bodies of these erased events. `seqs` is in ascending order.
   void erase(std::span<const std::int64_t> seqs);
@@ -52,9 +52,9 @@ class Tail {
   void start_at(std::int64_t next_seq);
   void publish(std::vector<EventPtr> batch);
   // Every event whose outcome is unknown has a recorded_at of at least `micros`. The append thread sets it before it
-  // reads the clock for the next events, so that no reader finds nothing unsettled in between.
-  void unsettled_from(std::int64_t micros) { unsettled_from_.store(micros); }
-  static constexpr std::int64_t nothing_unsettled = INT64_MAX;
+  // reads the clock for the next events, so that no reader finds nothing undecided in between.
+  void undecided_from(std::int64_t micros) { undecided_from_.store(micros); }
+  static constexpr std::int64_t nothing_undecided = INT64_MAX;
 
  private:
   const std::size_t bytes_max_;
@@ -64,7 +64,7 @@ class Tail {
   std::size_t bytes_ = 0;
   std::int64_t next_seq_ = 0;
   bool closed_ = false;
-  std::atomic<std::int64_t> unsettled_from_{nothing_unsettled};
+  std::atomic<std::int64_t> undecided_from_{nothing_undecided};
 };
 
 }  // namespace muniment::store

@@ -40,7 +40,7 @@ Status for_each_entry(int folder, std::string_view path, Visit visit) {
 }  // namespace
 
 Status LocalArtifactFiles::sweep_staging(const std::function<Result<bool>(const Uuid&)>& has_row) {
-  std::set<Uuid> settled;
+  std::set<Uuid> recorded;
   std::set<Uuid> unknown;  // without an event: both names are removed
   RETURN_IF_ERROR(for_each_entry(staging_.get(), "staging", [&](const std::string& name) -> Status {
     const auto id = parse_uuid(name);
@@ -51,11 +51,11 @@ Status LocalArtifactFiles::sweep_staging(const std::function<Result<bool>(const 
     if (!known) {
       unknown.insert(*id);
     } else if (about.st_nlink > 1) {
-      settled.insert(*id);  // a sole name stays, because it may hold acknowledged bytes
+      recorded.insert(*id);  // a sole name stays, because it may hold acknowledged bytes
     }
     return success();
   }));
-  for (const Uuid& id : settled) ::unlinkat(staging_.get(), id.text().c_str(), 0);
+  for (const Uuid& id : recorded) ::unlinkat(staging_.get(), id.text().c_str(), 0);
   if (unknown.empty()) return success();
 
   RETURN_IF_ERROR(drop_places(unknown));

@@ -65,11 +65,11 @@ std::uint64_t fingerprint(std::string_view name);
 std::uint64_t fingerprint(std::string_view step_id, const Hash& bytes);  // fingerprint of an artifact
 
 // Records, by fingerprint, the last position at which an item was numbered and which an earlier query could not return.
-// Bounded: entries below `settled` are dropped, and a caller that queried before that position must query again.
+// Bounded: entries below `decided` are dropped, and a caller that queried before that position must query again.
 class LastNumbered {
  public:
   explicit LastNumbered(std::size_t things_max) : things_max_(things_max) {}
-  void add(std::uint64_t thing, std::int64_t position, std::int64_t settled);
+  void add(std::uint64_t thing, std::int64_t position, std::int64_t decided);
   // Returns whether the item may have been numbered in [asked_at, next). Positions from `next` on were undone.
   bool any_since(std::uint64_t thing, std::int64_t asked_at, std::int64_t next) const;
 
@@ -89,8 +89,8 @@ class Run {
   void publish(RunView view);
   // Halts the run (fail-stop) before its halt is in the log, because Postgres is unavailable. The halt journal appends
   // it later. From now on the appender refuses the same events as for a halted run. The first reason is kept.
-  void latch(Halt halt);
-  bool latched() const { return latched_.load(std::memory_order_acquire); }
+  void fail_stop(Halt halt);
+  bool fail_stopped() const { return fail_stopped_.load(std::memory_order_acquire); }
   // Returns whether the step may hold these bytes as an artifact. If not, no query is needed.
   bool maybe_stored(std::string_view step_id, const Hash& hash) const;
   void stored(std::string_view step_id, const Hash& hash);  // call after the commit
@@ -118,7 +118,7 @@ class Run {
   Fingerprints contents_;        // fingerprints of its artifacts, with their steps
   bool contents_known_ = false;  // contents_ covers all artifacts
   std::atomic<std::int64_t> next_run_seq_{0};
-  std::atomic<bool> latched_{false};  // view_.halt is not in the log yet: its seq is -1
+  std::atomic<bool> fail_stopped_{false};  // view_.halt is not in the log yet: its seq is -1
 };
 
 // Returns the error for an append to a halted run: run_halted, with the reason and the remedy. For an ended run:
@@ -140,8 +140,8 @@ class RunDirectory {
   Result<std::shared_ptr<Run>> find_or_load(std::string_view run_id,
                                             const std::function<Result<std::shared_ptr<Run>>()>& load);
   std::size_t size() const;
-  // Drops runs without other references whose start is below `settled_seq`, until at most `keep` remain.
-  void trim(std::size_t keep, std::int64_t settled_seq);
+  // Drops runs without other references whose start is below `decided_seq`, until at most `keep` remain.
+  void trim(std::size_t keep, std::int64_t decided_seq);
 
  private:
   struct Hasher {

@@ -144,13 +144,13 @@ Status SignedLog::reached(const Tree& tree) {
     judge(*next_stored_, tree);
     RETURN_IF_ERROR(advance());
   }
-  settle_replaced();
+  judge_replaced();
   set_next_size();
   return success();
 }
 
 // Judges notes of this size by a replaced key. They are consistent if the log's key of that time signed the same tree.
-void SignedLog::settle_replaced() {
+void SignedLog::judge_replaced() {
   for (auto& [size, actual] : replaced_) {
     if (size != current_size_)
       found(Check::checkpoint_signature, size, "a signature by the log's key of that time", std::move(actual));
@@ -252,7 +252,7 @@ Status SignedLog::finish(std::int64_t size) {
     check_beyond(*next_stored_, size);
     RETURN_IF_ERROR(advance());
   }
-  settle_trust();
+  judge_trust();
   summarise();
   require_signature();
   return success();
@@ -275,7 +275,7 @@ void SignedLog::found_untrusted(const Group& group) {
         fmt::format("{} checkpoints, the first {}: signed by no trusted key", group.count, group.where));
 }
 
-void SignedLog::settle_trust() {
+void SignedLog::judge_trust() {
   const auto trusted = [&](const std::vector<std::size_t>& signers) {
     return std::any_of(signers.begin(), signers.end(), [&](std::size_t key) { return ring_.fact(key).trusted; });
   };

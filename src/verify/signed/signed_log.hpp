@@ -81,8 +81,8 @@ class SignedLog {
   void judge_signatures(const Pending& pending);
   void note_witnesses(const Pending& pending, const std::vector<Signed>& signers);
   void check_beyond(const Pending& pending, std::int64_t size);
-  void settle_replaced();
-  void settle_trust();
+  void judge_replaced();
+  void judge_trust();
   void found_untrusted(const Group& group);
   void note_unconfirmed(const std::vector<std::size_t>& signers, const Group& group);
   void summarise();

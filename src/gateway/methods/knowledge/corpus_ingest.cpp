@@ -277,7 +277,7 @@ std::string reply_of(const std::string& corpus, const std::vector<Item>& items, 
 
 // Resolves the unreadable artifacts again: if a critical pointer depends on one, its run stops and the request fails.
 // Returns the events to record for the others. Adds the artifacts that are intact at the second read to `again`.
-Result<evidence::Outcome> settle_damage(Call& call, const std::vector<Item>& items, std::set<std::string>& again) {
+Result<evidence::Outcome> resolve_damage(Call& call, const std::vector<Item>& items, std::set<std::string>& again) {
   std::set<std::string> pointers;
   for (const Item& item : items) {
     if (item.error && is_halting(item.error->code) && !item.error->pointer.empty())
@@ -404,7 +404,7 @@ Result<Answer> corpus_ingest(Call& call) {
     RETURN_IF_ERROR(prepare_one(document, item));
   }
   std::set<std::string> again;
-  ASSIGN_OR_RETURN(const evidence::Outcome met, settle_damage(call, items, again));
+  ASSIGN_OR_RETURN(const evidence::Outcome met, resolve_damage(call, items, again));
   if (!met.halts.empty()) return stop(met, nullptr);
   std::size_t place = 0;
   for (const json::Value document : call.params["documents"]) {

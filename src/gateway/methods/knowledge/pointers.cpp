@@ -107,8 +107,8 @@ void count_pointers(Services& services, const evidence::Outcome& outcome, std::i
   metrics::process().pointer_seconds.record(duration_us);
 }
 
-Answer settled(Call& call, const Looked& looked, std::string_view type, const evidence::Outcome& outcome,
-               std::string result) {
+Answer recorded(Call& call, const Looked& looked, std::string_view type, const evidence::Outcome& outcome,
+                std::string result) {
   const std::int64_t duration_us = call.services.clock.now().micros - looked.began.micros;
   count_pointers(call.services, outcome, duration_us);
   // A reader that follows the log without a run must not append events, because it would never reach the end.
@@ -165,7 +165,7 @@ Result<Answer> pointer_resolve(Call& call) {
   json::Writer out;
   write_results(out.begin_object(), outcome, cursors);
   write_halted(out, outcome);
-  return settled(call, looked, "pointer.resolved", outcome, std::move(out.end_object()).text());
+  return recorded(call, looked, "pointer.resolved", outcome, std::move(out.end_object()).text());
 }
 
 // Validates without a second attempt, as long as no run depends on a damaged pointer.
@@ -182,7 +182,7 @@ Result<Answer> pointer_validate(Call& call) {
   json::Writer out;
   write_results(out.begin_object(), outcome);
   write_halted(out.member("ok", bad_of(outcome) == 0), outcome);
-  return settled(call, looked, "pointer.validated", outcome, std::move(out.end_object()).text());
+  return recorded(call, looked, "pointer.validated", outcome, std::move(out.end_object()).text());
 }
 
 Result<Answer> pointer_render(Call& call) {
@@ -213,7 +213,7 @@ Result<Answer> pointer_render(Call& call) {
   }
   out.end_array();
   if (!ok) write_halted(out, outcome);
-  return settled(call, looked, "pointer.rendered", outcome, std::move(out.end_object()).text());
+  return recorded(call, looked, "pointer.rendered", outcome, std::move(out.end_object()).text());
 }
 
 }  // namespace muniment::gateway::methods

@@ -176,7 +176,7 @@ Result<Answer> event_append(Call& call) {
   std::string run_id = call.params["run_id"].string_or("");
   ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, find_run(call, run_id));
   // A patch applies to the state that its sender knows, so the connection's earlier events have to be appended first.
-  if (!call.reader && sends_patches(call.params)) return NeedsWorker{.settled = true};
+  if (!call.reader && sends_patches(call.params)) return NeedsWorker{.after_earlier = true};
   if (!run) return NeedsWorker{};
   if (run_id == log_run_id) RETURN_IF_ERROR(check_open(*run));
 

@@ -170,7 +170,7 @@ Result<Answer> run_recover(Call& call) {
   if (run->view().status != store::RunStatus::halted || !found.damage.empty() || !wanted) {
     return Answer(Reply{recover_json(*run, found, named, std::nullopt), {}});
   }
-  if (run->latched() || call.services.halts.holds(run->run_id)) {
+  if (run->fail_stopped() || call.services.halts.holds(run->run_id)) {
     Error error(Errc::unavailable, "the halt of " + run->run_id +
                                        " is in the halt journal and not yet in the log. Retry when Postgres answers.");
     error.retry_after_ms = 2'000;
