@@ -263,7 +263,7 @@ def posix_completion(shell: str, trees: list[Command]) -> str:
     return "\n".join(lines) + "\n"
 
 
-FISH = r"""function @at --description 'Whether the command so far is $argv'
+FISH = r"""function @at --description 'Succeed if the command so far is $argv'
   set -l so_far
   for word in (commandline -opc)[2..]
     string match -q -- '-*' $word; and continue

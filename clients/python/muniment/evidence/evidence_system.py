@@ -148,7 +148,7 @@ class EvidenceStore:
         return Evidence.of_record(record)
 
     def retrieve_evidence(self, evidence_id: str) -> Evidence:
-        """As get_evidence, but raises EvidenceNotFound if there is none."""
+        """Like get_evidence, but raises EvidenceNotFound if there is none."""
         evidence = self.get_evidence(evidence_id)
         if evidence is None:
             raise EvidenceNotFound(f"no evidence {evidence_id!r:.100}. List it: store.list_evidence()")
