@@ -5,7 +5,7 @@ cycles, files of at most 500 lines, functions of at most 70, folders of at most 
     scripts/check_layers.py [ROOT]       prints each violation as path:line: text; exits with 1 if there is one
     scripts/check_layers.py --self-test  creates one violation of each kind and expects it to be found
 
-A header in none of the tables below is a violation, so that every new dependency is a decision.
+A third-party header that no table below lists is a violation, so that every new dependency requires a decision.
 """
 from __future__ import annotations
 
@@ -116,8 +116,6 @@ def includes(path: pathlib.Path) -> Iterator[tuple[int, bool, str]]:
             yield number, match[1] == '"', match[2]
 
 
-# ---- includes
-
 def check_include(path: pathlib.Path, inside: pathlib.PurePath, ours: bool, header: str) -> str | None:
     """Returns the problem of including `header` in the file `inside` src/, if any."""
     folder = inside.parts[0]
@@ -136,7 +134,7 @@ def check_include(path: pathlib.Path, inside: pathlib.PurePath, ours: bool, head
             return None if allowed else f"<{header}> belongs to {', '.join(patterns)}"
     if "." not in header or header in SYSTEM_HEADERS or header.startswith(SYSTEM_FOLDERS):
         return None
-    return f"<{header}> is in no table of scripts/check_layers.py: add its owner"
+    return f"<{header}> is not listed in scripts/check_layers.py: add its owner"
 
 
 def check_includes(root: pathlib.Path) -> Iterator[Violation]:
@@ -176,8 +174,6 @@ def cycles(graph: dict[str, list[str]]) -> Iterator[list[str]]:
     for name in sorted(graph):
         yield from visit(name, [])
 
-
-# ---- sizes
 
 def blank_out(text: str) -> str:
     """Returns the code with comments and literals replaced by spaces, with the same lines."""
@@ -239,8 +235,6 @@ def check_sizes(root: pathlib.Path) -> Iterator[Violation]:
         yield Violation(main, count, f"{count} lines, limit {DAEMON_MAIN_LINES_MAX}: wiring belongs to wiring.cpp")
 
 
-# ---- one append, one tools/call
-
 class Path(NamedTuple):
     section: str          # heading in docs/architecture.md
     files: int
@@ -291,8 +285,6 @@ def problems_of(root: pathlib.Path, item: str, calls: dict[str, str]) -> Iterato
         yield f"{name[1]} does not call {calls[name[1]]}"
 
 
-# ---- the command
-
 def check(root: pathlib.Path) -> list[Violation]:
     return [*check_includes(root), *check_sizes(root), *check_paths(root)]
 
@@ -306,7 +298,7 @@ PLANTED: dict[str, tuple[str | None, str | None]] = {   # file or folder → (te
     "src/base/other.cpp": ("#include <simdjson.h>\n", "<simdjson.h> belongs to base/json/json.cpp"),
     "src/verify/a.cpp": ("#include <libpq-fe.h>\n", None),
     "src/verify/b.cpp": ("#include <libpq-fe.h>\n", "already has its one file in verify/"),
-    "src/base/new.cpp": ("#include <boost/asio.hpp>\n", "is in no table"),
+    "src/base/new.cpp": ("#include <boost/asio.hpp>\n", "is not listed in"),
     "src/base/near.cpp": ('#include "near.hpp"\n', "includes are from src/"),
     "src/misc/a.cpp": ("\n", "is not a folder of the architecture"),
     "src/events/x.hpp": ('#include "events/y.hpp"\n', "include cycle"),

@@ -87,7 +87,7 @@ class Root:
 
 def expect(what: str, text: str, wanted: str) -> None:
     if wanted not in text:
-        sys.exit(f"check_package: {what}: {wanted!r} is not in\n{text}")
+        sys.exit(f"check_package: {what}: {wanted!r} is missing from\n{text}")
     say(f"{what}: {' '.join(wanted.split())}")
 
 
@@ -142,9 +142,9 @@ def check(root: Root, deb: pathlib.Path) -> None:
     expect("manual", page, "muniment run start")
     use(root)
     root.apt("remove", "muniment")
-    expect("removed; the log stays", " ".join(path.name for path in (root.folder / "var/lib/muniment").iterdir()), "postgres")
+    expect("removed; the log remains", " ".join(path.name for path in (root.folder / "var/lib/muniment").iterdir()), "postgres")
     expect("and its configuration", root.run("ls", "/etc/muniment"), "muniment.toml")
-    expect("purged without consent", root.run("dpkg", "--purge", "muniment"), "the log stays in /var/lib/muniment")
+    expect("purged without consent", root.run("dpkg", "--purge", "muniment"), "the log remains in /var/lib/muniment")
     root.apt("install", f"/tmp/{deb.name}")
     root.run("debconf-set-selections", text_in="muniment muniment/purge-data boolean true\n")
     root.run("dpkg", "--purge", "muniment")

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 
-HEAD = """-- What migrations/ make, for reading and for comparing; nothing is made from this file.
+HEAD = """-- The schema that migrations/ create, for reading and comparison. No database is created from this file.
 -- Written by: MUNIMENT_ACCEPT=1 meson test -C build pg_store
 """
 
@@ -30,7 +30,7 @@ def pg_dump() -> str:
 
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-DEFINITIONS_HEAD = """# What the migrations make, by name, with the SHA-256 of each of its wordings (definitions.sql); muniment-verify holds a database against it.
+DEFINITIONS_HEAD = """# Definitions that the migrations create, with the SHA-256 of each spelling (definitions.sql). muniment-verify compares a database with them.
 # Written by: MUNIMENT_ACCEPT=1 meson test -C build pg_store
 """
 

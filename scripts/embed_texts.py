@@ -13,10 +13,10 @@ from typing import Callable
 
 
 def migration(root: pathlib.Path, file: pathlib.Path, number: int) -> str:
-    """Entry for NNNN_what.sql; the files are numbered from 0001 without gaps."""
+    """Entry for NNNN_name.sql; the files are numbered from 0001 without gaps."""
     named = re.fullmatch(r"(\d{4})_[a-z0-9_]+\.sql", file.name)
     if not named or int(named.group(1)) != number:
-        sys.exit(f"{file}: expected {number:04}_what.sql here")
+        sys.exit(f"{file}: expected {number:04}_NAME.sql here")
     return f'    {{{number}, "{file.name}", %s}},'
 
 

@@ -34,8 +34,6 @@ def walk(command: Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
         yield from walk(below, path + (below["name"],))
 
 
-# ---- manual pages
-
 def roff(text: str) -> str:
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("^", "\\(ha").replace("~", "\\(ti").replace("`", "\\(ga").replace("'", "\\(aq")
     return "\\&" + text if text.startswith((".", "'")) else text
@@ -116,8 +114,6 @@ def page(prose: str, version: str, filled: dict[str, list[str]]) -> str:
     # groff does not read UTF-8 without a preprocessor.
     return "".join(char if ord(char) < 128 else f"\\[u{ord(char):04X}]" for char in "\n".join(lines) + "\n")
 
-
-# ---- shell completion
 
 def kind_of(option: Command) -> str:
     """Returns the kind of an option's value: words …, run, dir, file, or empty if unknown."""
@@ -267,7 +263,7 @@ def posix_completion(shell: str, trees: list[Command]) -> str:
     return "\n".join(lines) + "\n"
 
 
-FISH = r"""function @at --description 'Whether the command so far is $argv'
+FISH = r"""function @at --description 'Succeed if the command so far is $argv'
   set -l so_far
   for word in (commandline -opc)[2..]
     string match -q -- '-*' $word; and continue

@@ -1,4 +1,4 @@
--- What migrations/ make, for reading and for comparing; nothing is made from this file.
+-- The schema that migrations/ create, for reading and comparison. No database is created from this file.
 -- Written by: MUNIMENT_ACCEPT=1 meson test -C build pg_store
 CREATE SCHEMA report;
 COMMENT ON SCHEMA report IS 'Views for analysts; columns are only ever added';

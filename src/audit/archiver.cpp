@@ -142,8 +142,8 @@ Status Archiver::check_until(store::Reader& reader, const store::SealedPartition
   return success();
 }
 
-// Appended before the bodies are removed, as for an erasure: a daemon that crashes in between has announced it, and
-// does not announce it twice.
+// log.archived is appended before the bodies are removed, as for an erasure. After a crash in between, the next daemon
+// finds the event and does not append it again.
 Status Archiver::announce(store::Reader& reader, const store::SealedPartition& partition, const std::string& by) {
   store::EventFilter said;
   said.run_no = 0;

@@ -52,8 +52,9 @@ class Archiver {
   Publisher& publisher_;
   store::BodyArchive& archive_;
   store::Connection redactor_;
-  std::mutex mutex_;           // one call at a time
-  std::int64_t number_ = -1;   // the partition of the next two members; a new daemon starts over and finds the files
+  std::mutex mutex_;  // one call at a time
+  std::int64_t number_ =
+      -1;  // partition that the next two members refer to; a new daemon starts over and finds the files
   std::int64_t exported_ = 0;  // bundles
   std::int64_t checked_ = 0;
 };

@@ -123,7 +123,7 @@ Status Keyring::adopt_next() {
   RETURN_IF_ERROR(write_file_durably(path("log.pub"), text, 0644));
   const Status aside = current_ ? rename_durably(path("log.key"), path("log.key.old"), folder_) : success();
   if (!aside && aside.error().code != Errc::not_found)
-    return aside;  // the key was removed meanwhile: it is lost and signs no more
+    return aside;  // the file was removed meanwhile; the key is lost and cannot sign
   FAILPOINT("keys.after_old");
   RETURN_IF_ERROR(rename_durably(path("log.key.next"), path("log.key"), folder_));
   return read();

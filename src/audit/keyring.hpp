@@ -14,7 +14,7 @@
 
 namespace muniment::audit {
 
-// The last signed checkpoint. Nothing that does not extend it may be signed.
+// The last signed checkpoint. Later signed checkpoints must extend it.
 struct LastSigned {
   Checkpoint checkpoint;
   std::string note;
@@ -29,9 +29,9 @@ class Keyring {
   bool can_sign() const { return current_.has_value(); }
   const std::vector<VerifierKey>& verifiers() const { return verifiers_; }  // oldest first
   const std::optional<LastSigned>& last_signed() const { return last_signed_; }
-  // Returns whether one of our keys signed it: the present private key or, without one, a published key.
+  // Returns whether a key of the log signed it: the current private key or, without one, a published key.
   bool signed_last() const;
-  // A key that was made and perhaps announced; only the log shows whether it is active.
+  // A key that was created and perhaps announced. The log shows whether it is active.
   const std::optional<NoteSigner>& next() const { return next_; }
 
   // Old keys sign too, until `forget_old`.

@@ -18,7 +18,7 @@ struct InclusionProof {
   Checkpoint checkpoint;
   Hash leaf{};
   std::vector<Hash> hashes;  // the leaf's sibling first
-  std::string file;          // empty: the log has no key, and an unsigned proof convinces nobody else
+  std::string file;          // empty if the log has no key, since an unsigned proof convinces nobody else
 };
 
 // A tree whose tiles exist up to the published size. The objects that it refers to outlive it.
@@ -30,7 +30,7 @@ struct TreeToProve {
 
 // Proves an event of the reader's log within the published size. Errors: corrupt, unavailable.
 Result<InclusionProof> prove_inclusion(const TreeToProve& tree, store::Reader& reader, const events::Event& event);
-// Proves an event of the present log: waits until a checkpoint covers it. Errors: also deadline_exceeded.
+// Proves an event of the current log. Waits until a checkpoint covers it. Errors: also deadline_exceeded.
 Result<InclusionProof> prove_inclusion(const Publisher& publisher, store::Reader& reader, const events::Event& event,
                                        Deadline deadline);
 

@@ -22,7 +22,7 @@ constexpr std::string_view follower_name = "publisher";
 constexpr std::size_t events_per_read = 4'096;
 // Interval at which the written files are made durable and a note is stored in the database.
 constexpr std::chrono::seconds keep_every{60};
-// After this long without events, the newest note is stored in the database too, so that a copy of the database alone
+// Time without events after which the newest note is stored in the database too, so that a copy of the database alone
 // can be verified to its end.
 constexpr milliseconds note_after{1'000};
 constexpr milliseconds retry_pause{1'000};
@@ -53,12 +53,12 @@ Result<std::unique_ptr<Publisher>> Publisher::open(PublisherOptions options, Clo
   ASSIGN_OR_RETURN(TreeWriter writer, TreeWriter::open(options.data + "/tiles"));
   std::unique_ptr<Publisher> publisher(
       new Publisher(std::move(options), clock, appender, tail, std::move(keys), std::move(writer)));
-  RETURN_IF_ERROR(publisher->settle_next_key());
+  RETURN_IF_ERROR(publisher->resolve_next_key());
   return publisher;
 }
 
 // After a crash during a rotation, the log decides whether the new key is active.
-Status Publisher::settle_next_key() {
+Status Publisher::resolve_next_key() {
   if (!keys_.next()) return success();
   store::EventFilter announced;
   announced.run_no = 0;
@@ -68,9 +68,9 @@ Status Publisher::settle_next_key() {
   const std::string text = newest.empty() ? "{}" : newest.front().body.value_or("{}");
   const auto body = json::parse(text);
   const bool ours = body && body->root()["new_key"].string_or("") == keys_.next()->verifier().text();
-  Status settled = ours ? keys_.adopt_next() : keys_.drop_next();
+  Status resolved = ours ? keys_.adopt_next() : keys_.drop_next();
   show_keys();
-  return settled;
+  return resolved;
 }
 
 void Publisher::start() {
@@ -96,8 +96,6 @@ void Publisher::wake() {
   changed_.notify_all();
   tail_.wake();
 }
-
-// ---- from other threads -------------------------------------------------------------------------
 
 Published Publisher::newest() const {
   const std::lock_guard lock(mutex_);
@@ -157,7 +155,7 @@ void Publisher::show_keys() {
 
 Result<VerifierKey> Publisher::prepare_key() {
   const std::lock_guard lock(keys_mutex_);
-  if (keys_.next()) return Error(Errc::conflict, "a new key is being made. Ask again.");
+  if (keys_.next()) return Error(Errc::conflict, "a new key is being made. Retry.");
   RETURN_IF_ERROR(keys_.prepare_next(origin_));
   return keys_.next()->verifier();
 }
@@ -187,8 +185,6 @@ void Publisher::set_problem(const Error& error) {
   changed_.notify_all();
 }
 
-// ---- the thread ---------------------------------------------------------------------------------
-
 void Publisher::follow() {
   for (;;) {
     woken_ = false;
@@ -211,7 +207,7 @@ bool Publisher::keep_is_wanted() {
   return std::exchange(keep_wanted_, false);
 }
 
-// Waits until the next checkpoint is due: the interval, and then until there are new events. Returns false to stop.
+// Waits for the interval, and then for new events. Returns false if the thread must stop.
 bool Publisher::rest(bool well) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, well ? options_.interval : retry_pause,
@@ -254,7 +250,7 @@ Status Publisher::catch_up_from(std::int64_t size, Tiles use) {
   RETURN_IF_ERROR(writer_.start_at(size));
   set_kept_size(writer_.size());
   const store::LogStatus log = appender_.status();
-  // The tiles beyond were written by the previous process and need not be read from the database again.
+  // The previous process wrote these tiles, so their events need not be read from the database again.
   while (use == Tiles::that_fit && writer_.size() + tile_width <= log.size) {
     ASSIGN_OR_RETURN(const bool taken, writer_.take());
     if (taken) {
@@ -274,7 +270,8 @@ Status Publisher::catch_up_from(std::int64_t size, Tiles use) {
   return last && last->checkpoint.size <= log.size ? writer_.write_checkpoint(last->note) : success();
 }
 
-// After a restore without the private key, nothing can be signed again, and what was signed remains public.
+// After a restore without the private key, the log cannot be signed again, but the last signed checkpoint is still
+// public.
 std::optional<LastSigned> Publisher::signed_and_not_published() const {
   struct stat about {};
   if (keys_.can_sign() || !keys_.signed_last() || ::lstat((options_.data + "/tiles/checkpoint").c_str(), &about) == 0)
@@ -308,8 +305,8 @@ Status Publisher::advance(std::int64_t size) {
   return success();
 }
 
-// The old key alone never signs a tree that includes the event which replaces it. The event activates the new key,
-// whichever reads it first: this thread or the request that appended it.
+// The old key alone never signs a tree that includes the event which replaces it. The new key is activated by the first
+// reader of the event: this thread, or the request that appended it.
 Status Publisher::adopt_if_announced(const events::Event& event) {
   const std::lock_guard keys_lock(keys_mutex_);
   if (!keys_.next() || !event.body) return success();

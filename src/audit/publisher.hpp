@@ -47,13 +47,13 @@ class Publisher {
                                                  const store::Tail& tail);
   ~Publisher();
   void start();
-  // Waits until the tiles from earlier are in the tree, or until the time is over.
+  // Waits until the existing tiles are in the tree, but at most for the given time.
   void wait_begun(std::chrono::milliseconds at_most) const;
-  // Publishes what is committed and ends the thread. The append thread must have ended.
+  // Publishes the committed events and ends the thread. The append thread must have ended.
   void stop();
 
   Published newest() const;
-  // Waits for the first published size above `seq`. Errors: deadline_exceeded; the present problem of the publisher.
+  // Waits for the first published size above `seq`. Errors: deadline_exceeded; the current problem of the publisher.
   Result<Published> covering(std::int64_t seq, Deadline deadline) const;
   // Waits until the tiles of everything up to `seq` are durable. Errors: as for `covering`.
   Status make_durable(std::int64_t seq, Deadline deadline);
@@ -63,8 +63,8 @@ class Publisher {
   const Uuid& log_id() const { return log_id_; }
   std::vector<VerifierKey> keys() const;
   bool can_sign() const;               // the newest private key is present
-  std::int64_t signed_before() const;  // if it is not: the size of the last signed checkpoint; 0: none
-  std::string problem() const;         // the reason for which nothing is published; empty: none
+  std::int64_t signed_before() const;  // size of the last signed checkpoint if the private key is missing; 0: none
+  std::string problem() const;         // reason why no checkpoint is published; empty: none
   std::int64_t mended() const;         // number of truncated tree files that were written again
 
   // Rotates the key in two steps, before and after the event that announces it.
@@ -82,7 +82,7 @@ class Publisher {
   void follow();
   bool rest(bool well);
   void wake();
-  Status settle_next_key();
+  Status resolve_next_key();
   Status begin();
   enum class Tiles : std::uint8_t { that_fit, none };  // existing tiles to take over
   Status catch_up_from(std::int64_t size, Tiles use);
@@ -121,7 +121,7 @@ class Publisher {
   std::mutex keys_mutex_;
   Keyring keys_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the following members
   mutable std::condition_variable changed_;
   std::vector<VerifierKey> verifiers_;  // copy of the keyring's
   bool can_sign_ = false;

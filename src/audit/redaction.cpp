@@ -29,7 +29,7 @@ constexpr std::chrono::seconds snapshot_wait{60};
 constexpr std::chrono::seconds vacuum_limit{10};  // per table
 constexpr milliseconds followers_pause{10};
 constexpr int row_turns_max = 100;
-// Those that copy the content of events.
+// Followers whose tables copy the content of events.
 constexpr std::string_view followers[] = {"run", "pointer", "document", "report"};
 
 }  // namespace
@@ -49,7 +49,7 @@ class Redactor::Impl {
         redactor_(options_.place.uri, store::DatabaseRole::redactor, options_.place.connections),
         owner_(options_.place.uri, store::DatabaseRole::login, options_.place.connections) {}
 
-  // A log that accepts no events cannot announce an erasure: pending ones wait, and the daemon serves reads.
+  // A log that accepts no events cannot announce an erasure. Pending erasures wait while the daemon serves reads.
   Status finish_pending(store::Reader& reader) {
     if (const store::LogStatus log = appender_.status(); !log.refused.empty()) return note_waiting();
     for (;;) {
@@ -83,10 +83,9 @@ class Redactor::Impl {
     ASSIGN_OR_RETURN(auto hold, hold_of(first.run_no, first.run_id, deadline));
     ASSIGN_OR_RETURN(auto closed, appender_.erasure_gate().close(tail_, deadline, "erased"));
     RETURN_IF_ERROR(await_followers(reader));
-    ASSIGN_OR_RETURN(
-        done.plan,
-        plan(reader,
-             request.target));  // checked again: from here on, neither a reference to it nor a snapshot can appear
+    ASSIGN_OR_RETURN(done.plan,
+                     plan(reader,
+                          request.target));  // checked again: from here on, no new reference or snapshot can appear
     const std::vector<RedactionJournal> journals = journals_of(done.plan, request);
     FAILPOINT("redact.before_journal");
     if (request.begin) RETURN_IF_ERROR(request.begin());
@@ -114,7 +113,8 @@ class Redactor::Impl {
  private:
   using Closed = store::ErasureGate::Closed;
 
-  // Checked before anything is promised: a restored log, for example, accepts no event that could announce an erasure.
+  // Called before the erasure begins, because a log that accepts no events (after a restore, for example) cannot
+  // announce it.
   Status check_log_takes_it() {
     const store::LogStatus log = appender_.status();
     if (!log.refused.empty()) return Error(Errc::system_error, log.refused + ". Nothing was begun.");
@@ -141,7 +141,7 @@ class Redactor::Impl {
     return false;
   }
 
-  // A run may have been put under a legal hold since; then an erasure that the log has not announced is dropped.
+  // Drops an erasure that the log has not announced if its run is under a legal hold by now.
   Result<bool> drop_if_held(store::Reader& reader, const std::vector<RedactionJournal>& journals) {
     std::optional<std::string> keep;
     for (const RedactionJournal& journal : journals) {
@@ -317,8 +317,6 @@ class Redactor::Impl {
     return success();
   }
 
-  // ---- the log ----------------------------------------------------------------------------------
-
   Result<std::shared_ptr<store::Run>> run_of(store::Reader& reader, const std::string& run_id) {
     ASSIGN_OR_RETURN(auto run, runs_.find_or_load(run_id, [&] { return reader.load_run(run_id); }));
     if (run) return run;
@@ -355,8 +353,6 @@ class Redactor::Impl {
     if (first < 0) first = receipts.front().seq;
     return success();
   }
-
-  // ---- the copies -------------------------------------------------------------------------------
 
   Status erase_rows(store::Reader& reader, const RedactionJournal& journal) {
     std::vector<Uuid> artifact_ids;
@@ -409,7 +405,7 @@ class Redactor::Impl {
   void forget(const RedactionJournal& journal, snapshot::Hold* hold) {
     tail_.erase(journal.seqs);
     if (hold != nullptr) hold->forget();
-    // A halted run's reason is also stored beside its head; only an erasure or run.resumed changes it.
+    // The reason of a halted run is also stored with the run's head; only an erasure or run.resumed changes it.
     const auto run = runs_.find(journal.run_id);
     if (!run) return;
     store::RunView view = run->view();
@@ -419,8 +415,8 @@ class Redactor::Impl {
     run->publish(std::move(view));
   }
 
-  // nullopt: a state that was stored since the announcement was erased and keeps its position; the next one is stored
-  // after the run's next event.
+  // Returns nullopt if a state that was stored since the announcement was erased. That snapshot keeps its position, and
+  // the next one follows the run's next event.
   Result<std::optional<std::int64_t>> take_snapshot(store::Reader& reader, const RedactionJournal& journal) {
     ASSIGN_OR_RETURN(const auto run, run_of(reader, journal.run_id));
     auto taking =

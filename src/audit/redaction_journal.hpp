@@ -14,7 +14,7 @@ namespace muniment::audit {
 
 struct RedactionJournal {
   Uuid id;
-  Uuid request;  // the id of the named content; a different id marks a copy that a corpus made
+  Uuid request;  // id of the named content; a different id marks a copy in a corpus
   std::int64_t run_no = -1;
   std::string run_id;
   std::vector<std::int64_t> seqs;
@@ -27,7 +27,7 @@ struct RedactionJournal {
   std::string text() const;
   static Result<RedactionJournal> parse(std::string_view text);
 
-  // The events that announce it, in order: their types, bodies and ids, which are the same in a repetition.
+  // The events that announce it, in order, with their types, bodies and ids. A repetition uses the same ids.
   struct Announcement {
     std::string_view type;
     std::string body;

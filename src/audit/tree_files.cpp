@@ -23,7 +23,7 @@ namespace muniment::audit {
 namespace {
 
 constexpr std::size_t hash_bytes = sizeof(Hash);
-constexpr std::string_view temporary = ".new";   // there is one writer, so one name suffices
+constexpr std::string_view temporary = ".new";   // one name suffices for the only writer
 constexpr std::size_t tile_path_bytes_max = 24;  // for a number up to the maximum of int64
 
 Hash hash_at(std::string_view hashes, std::size_t index) {
@@ -50,8 +50,6 @@ Hash tile_root(std::string_view hashes) {
   }
   return row.front();
 }
-
-// ---- reading ------------------------------------------------------------------------------------
 
 Result<std::string_view> TreeReader::tile(int level, std::int64_t index) {
   const std::string full = tile_path(level, index);
@@ -174,8 +172,6 @@ CutTiles cut_tiles(const std::string& folder) {
   std::sort(cut.paths.begin(), cut.paths.end());
   return cut;
 }
-
-// ---- writing ------------------------------------------------------------------------------------
 
 Result<TreeWriter> TreeWriter::open(const std::string& folder) {
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return file_error("making", folder, errno);

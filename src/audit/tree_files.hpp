@@ -55,7 +55,7 @@ class TreeWriter {
   // `entry` is the hashed entry, at most 65,535 bytes.
   Status add(std::string_view entry, const Hash& leaf);
 
-  // Writes the partial tiles and the partial bundle of the present size.
+  // Writes the partial tiles and the partial bundle of the current size.
   Status write_partial();
   // Rewrites invalid partial files of smaller sizes, since a power cut can leave some empty. Returns their number.
   Result<std::int64_t> mend_partial();

@@ -15,33 +15,33 @@ inline constexpr std::size_t number_digits_max = 40;
 inline constexpr int number_exponent_max = 308;
 inline constexpr std::size_t requests_in_flight_per_connection_max = 256;
 inline constexpr std::size_t request_bytes_in_flight_per_connection_max =
-    8 << 20;  // of lines; the rest is read after some requests are answered
+    8 << 20;  // size of the lines; more is read after some requests are answered
 inline constexpr std::size_t request_bytes_in_flight_max =
-    std::size_t{512} << 20;  // of all lines, and of up to 4 MiB of raw bytes after each
-inline constexpr std::int64_t status_database_ms_max =
-    1'000;  // after which the status is answered without Postgres' data
+    std::size_t{512} << 20;  // size of all lines, and of up to 4 MiB of raw bytes after each
+inline constexpr std::int64_t status_database_ms_max = 1'000;  // a later reply has no data from Postgres
 inline constexpr std::size_t unread_bytes_per_connection_max =
-    8 << 20;  // of replies; beyond it the connection's requests wait
+    8 << 20;  // size of the replies; beyond it the connection's requests wait
 inline constexpr std::size_t unread_bytes_max = std::size_t{512}
-                                                << 20;  // of all connections; beyond it the largest are closed
-// After which a client that reads none of these bytes is closed
+                                                << 20;  // sum for all connections; beyond it the largest are closed
+// A client that reads none of these bytes for this time is disconnected.
 inline constexpr std::int64_t unread_ms_max = 30'000;
 inline constexpr std::size_t connections_max = 10'000;        // fewer if the limit of open files is low
 inline constexpr std::size_t descriptors_per_connection = 2;  // its socket, and a file to send or receive
-inline constexpr std::size_t descriptors_per_thread = 2;      // for `workers` and `search_threads`
-inline constexpr std::size_t descriptors_of_daemon = 96;      // in addition to those
+inline constexpr std::size_t descriptors_per_thread = 2;      // a thread is one of `workers` and `search_threads`
+inline constexpr std::size_t descriptors_of_daemon = 96;      // all others
 inline constexpr std::size_t subscriptions_per_connection_max = 64;
 inline constexpr std::size_t subscriptions_max = 4'096;  // each is checked after every commit
 inline constexpr std::int64_t deadline_ms_default = 30'000;
 inline constexpr std::int64_t deadline_ms_max = 600'000;
-inline constexpr std::size_t refusals_told_apart_max = 1'024;  // distinguished by run, in two minutes
+inline constexpr std::size_t refusals_told_apart_max = 1'024;  // refusals counted by run, in two minutes
 inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
 // MCP (docs/mcp.md).
-inline constexpr std::size_t mcp_calls_per_session_max = 128;   // requests of a host in progress
-inline constexpr std::size_t mcp_handles_max = 1'024;           // of long calls, in all sessions
-inline constexpr std::size_t mcp_handles_bytes_max = 64 << 20;  // of their results; beyond it the oldest are dropped
-inline constexpr std::size_t mcp_sessions_max = 1'000;          // over HTTP
+inline constexpr std::size_t mcp_calls_per_session_max = 128;  // requests in progress
+inline constexpr std::size_t mcp_handles_max = 1'024;          // long calls in all sessions
+inline constexpr std::size_t mcp_handles_bytes_max = 64
+                                                     << 20;  // size of their results; beyond it the oldest are dropped
+inline constexpr std::size_t mcp_sessions_max = 1'000;       // sessions over HTTP
 inline constexpr std::size_t http_token_bytes_min = 16;
 inline constexpr std::size_t http_token_bytes_max = 1'024;
 inline constexpr std::size_t mcp_listeners_per_session_max = 16;  // streams of GET
@@ -52,18 +52,19 @@ inline constexpr std::size_t http_head_bytes_max = 16 * 1024;  // the request li
 inline constexpr std::size_t http_parsing_bytes_per_connection =
     12 * 1024;  // in addition to the head: its parsed headers, and the head of the answer
 inline constexpr std::size_t http_body_bytes_max = 4 << 20;
-inline constexpr std::size_t http_bodies_bytes_max = 128 << 20;           // of all requests in progress
-inline constexpr std::size_t http_unread_bytes_per_stream_max = 1 << 20;  // of events; the next event closes the stream
-inline constexpr std::size_t http_answers_bytes_max = 128 << 20;  // of all clients; beyond it the largest are closed
+inline constexpr std::size_t http_bodies_bytes_max = 128 << 20;           // sum for all requests in progress
+inline constexpr std::size_t http_unread_bytes_per_stream_max = 1 << 20;  // beyond it, the next event closes the stream
+inline constexpr std::size_t http_answers_bytes_max = 128
+                                                      << 20;  // sum for all clients; beyond it the largest are closed
 inline constexpr std::int64_t http_idle_seconds = 60;
-inline constexpr std::size_t http_bytes_per_second_min = 1'024;  // of a body or a reply, on average
+inline constexpr std::size_t http_bytes_per_second_min = 1'024;  // average speed of a body or a reply
 
 // Configuration, logs and metrics of the daemon (docs/operations.md).
 inline constexpr std::size_t config_file_bytes_max = 1 << 20;
-inline constexpr std::int64_t daemon_log_bytes_max = 64 << 20;    // of munimentd.log, and half of it in munimentd.log.1
-inline constexpr std::int64_t postgres_shutdown_ms_max = 20'000;  // after which Postgres is stopped immediately
-inline constexpr std::int64_t postgres_log_bytes_max = 8 << 20;   // of postgres/server.log, likewise
-// Statements, followers; further ones count as "other"
+inline constexpr std::int64_t daemon_log_bytes_max = 64 << 20;  // munimentd.log; munimentd.log.1 has at most half of it
+inline constexpr std::int64_t postgres_shutdown_ms_max = 20'000;  // then Postgres is stopped immediately
+inline constexpr std::int64_t postgres_log_bytes_max = 8 << 20;   // postgres/server.log, with the same rule
+// Names of statements and followers; further names count as "other".
 inline constexpr std::size_t metric_names_max = 512;
 inline constexpr std::size_t files_examined_max = 200'000;  // number of artifact files that doctor examines
 
@@ -110,8 +111,8 @@ inline constexpr std::size_t key_file_bytes_max = 1 << 20;
 inline constexpr std::size_t proof_file_bytes_max = 1 << 20;
 inline constexpr std::size_t saved_state_bytes_max = std::size_t{1} << 30;
 inline constexpr std::size_t bundle_index_bytes_max = 64 << 20;
-inline constexpr std::int64_t bundle_text_bytes_max = std::int64_t{16} << 30;  // of each of its texts
-inline constexpr std::int64_t bundle_bytes_max = std::int64_t{1} << 40;        // of the whole bundle, decompressed
+inline constexpr std::int64_t bundle_text_bytes_max = std::int64_t{16} << 30;  // each text of the bundle
+inline constexpr std::int64_t bundle_bytes_max = std::int64_t{1} << 40;        // the whole bundle, decompressed
 inline constexpr std::size_t bundle_line_bytes_max = 1 << 20;
 inline constexpr std::size_t bundle_files_max = 400'000;
 inline constexpr std::size_t bundle_events_max = 16 << 20;
@@ -122,7 +123,7 @@ inline constexpr std::int64_t tile_index_max = std::int64_t{1} << 47;  // its pr
 // Embedders.
 inline constexpr std::size_t lsa_terms_max = 60'000;
 inline constexpr std::size_t lsa_dimension_max = 1'024;
-inline constexpr std::size_t embedding_dimension_max = 4'096;  // of a server's vectors
+inline constexpr std::size_t embedding_dimension_max = 4'096;  // vectors of an embedding server
 inline constexpr std::size_t http_embed_batch_texts_max = 1'024;
 inline constexpr std::size_t http_embed_batch_bytes_max = 256 * 1024;
 inline constexpr std::size_t http_embed_answer_bytes_max = 32 << 20;
@@ -142,24 +143,22 @@ inline constexpr std::size_t late_queue_bytes_max = std::size_t{256} << 20;  // 
 inline constexpr std::size_t document_text_bytes_max = 64 << 20;
 inline constexpr std::size_t document_pdf_bytes_max = 256 << 20;
 inline constexpr int document_pdf_pages_max = 20'000;
-inline constexpr std::int64_t document_reading_ms_max = 120'000;  // in a process of its own
+inline constexpr std::int64_t document_reading_ms_max = 120'000;  // time of the process that reads a document
 inline constexpr std::size_t document_title_bytes_max = 200;
-inline constexpr std::size_t document_levels_max = 64;    // of headings and of nested containers
-inline constexpr std::size_t chunk_bytes_target = 1'400;  // if the text permits a choice
-inline constexpr std::size_t chunk_whole_bytes_max =
-    // Up to this size a document, a section or a paragraph stays one chunk
-    2'000;
-// Up to this size a function, a table or a record stays one chunk
+inline constexpr std::size_t document_levels_max = 64;       // nesting of headings and of containers
+inline constexpr std::size_t chunk_bytes_target = 1'400;     // if the text permits a choice
+inline constexpr std::size_t chunk_whole_bytes_max = 2'000;  // a smaller document, section or paragraph stays one chunk
+// A smaller function, table or record stays one chunk.
 inline constexpr std::size_t chunk_bytes_max = 4'000;
-// Up to this size a chunk absorbs a neighbour that is tiny
+// A chunk absorbs a tiny neighbour up to this size.
 inline constexpr std::size_t chunk_tolerated_bytes_max = 2'500;
-inline constexpr std::size_t chunk_tiny_bytes_max = 400;  // merged with its neighbour
+inline constexpr std::size_t chunk_tiny_bytes_max = 400;  // a smaller chunk is merged with its neighbour
 inline constexpr std::size_t chunk_heading_bytes_max = 300;
 inline constexpr std::size_t heading_bytes_max = 120;
 inline constexpr std::size_t language_sample_bytes_max = 8 * 1024;
 inline constexpr std::size_t encoding_sample_bytes_max = 64 * 1024;
 inline constexpr std::size_t corpus_name_bytes_max = 64;
-// When percent-encoded three times as long, and still a valid pointer
+// Percent-encoded, an id may be three times as long, and must still fit into a pointer.
 inline constexpr std::size_t document_id_bytes_max = 600;
 inline constexpr std::size_t document_tag_bytes_max = 100;
 inline constexpr std::size_t document_tags_max = 32;
@@ -167,27 +166,27 @@ inline constexpr std::size_t revision_bytes_max = 64;
 inline constexpr std::size_t chunks_per_document_max = 100'000;
 inline constexpr std::size_t document_sources_max = 64;
 inline constexpr std::size_t documents_per_ingest_max = 256;
-inline constexpr std::int64_t document_bytes_max = std::int64_t{256} << 20;  // of an ingested file
+inline constexpr std::int64_t document_bytes_max = std::int64_t{256} << 20;  // size of an ingested file
 
 // Answers to queries.
 inline constexpr std::size_t cards_default = 10;
-inline constexpr std::size_t ranked_cards_max = 100;  // of a query, in all its pages
+inline constexpr std::size_t ranked_cards_max = 100;  // cards in all pages of a query
 inline constexpr std::size_t summary_bytes_max = 600;
-inline constexpr std::size_t explained_hits_max = 50;  // of each list
+inline constexpr std::size_t explained_hits_max = 50;  // hits in each list
 inline constexpr std::size_t logged_query_bytes_max = 1'000;
-inline constexpr std::size_t logged_cards_max = 100;                 // of all queries of a request
-inline constexpr std::size_t logged_pointers_bytes_max = 32 * 1024;  // of the pointers of a request, as logged
-inline constexpr std::size_t logged_nonsense_bytes_max = 200;        // of a malformed pointer
-inline constexpr std::size_t pieces_per_reading_max = 8'192;  // of an artifact; further ones form another reading
+inline constexpr std::size_t logged_cards_max = 100;                 // cards of all queries in a request
+inline constexpr std::size_t logged_pointers_bytes_max = 32 * 1024;  // pointers of a request
+inline constexpr std::size_t logged_nonsense_bytes_max = 200;        // a malformed pointer
+inline constexpr std::size_t pieces_per_reading_max = 8'192;  // pieces of an artifact; further ones form a new reading
 
 // Hooks and rerankers (docs/retrieval.md).
 inline constexpr std::int64_t hook_ms_default = 2'000;
 inline constexpr std::int64_t hook_ms_max = 60'000;
 inline constexpr std::size_t hook_answer_bytes_max = 1 << 20;
-inline constexpr std::size_t validator_reason_bytes_max = 4 * 1024;  // of a custom validator's refusal, then cut
-inline constexpr std::size_t hook_arguments_max = 64;                // of its command
-inline constexpr std::size_t hooks_at_once_max = 4;                  // a query that finds none free continues without
-inline constexpr std::size_t hook_expansions_max = 8;                // of each kind
+inline constexpr std::size_t validator_reason_bytes_max = 4 * 1024;  // longer reasons of a custom validator are cut
+inline constexpr std::size_t hook_arguments_max = 64;                // arguments of the command
+inline constexpr std::size_t hooks_at_once_max = 4;                  // a query that finds none free runs without a hook
+inline constexpr std::size_t hook_expansions_max = 8;                // expansions of each kind
 inline constexpr std::size_t hook_expansion_bytes_max = 2'000;
 inline constexpr std::size_t hook_warnings_max = 8;
 inline constexpr std::size_t hook_warning_bytes_max = 200;
@@ -201,18 +200,18 @@ inline constexpr std::size_t embed_request_bytes_max = 1 << 20;
 inline constexpr std::size_t embed_answer_bytes_max = 32 << 20;
 
 // The shared cache.
-inline constexpr std::int64_t redis_ms_default = 50;  // of a command
+inline constexpr std::int64_t redis_ms_default = 50;  // time of a command
 inline constexpr std::size_t redis_value_bytes_max = 512 * 1024;
-inline constexpr int redis_failures_max = 3;           // after which the cache is not used …
+inline constexpr int redis_failures_max = 3;           // after these failures the cache is not used …
 inline constexpr std::int64_t redis_pause_ms = 5'000;  // … for this time
 
 // Context packs. Their manifest must fit into manifest_bytes_max.
 inline constexpr std::size_t pack_tokens_default = 4'000;
-inline constexpr std::size_t pack_bytes_max = 128 * 1024;  // of a pack's text, regardless of the budget
+inline constexpr std::size_t pack_bytes_max = 128 * 1024;  // size of a pack's text, regardless of the budget
 inline constexpr std::size_t pack_passages_max = 64;
-inline constexpr std::size_t pack_pointer_bytes_max = 12 * 1024;  // of all its pointers
-inline constexpr std::size_t pack_cards_default = 20;             // candidates of each query
-inline constexpr std::size_t pack_candidates_max = 200;           // of all queries together
+inline constexpr std::size_t pack_pointer_bytes_max = 12 * 1024;  // size of all pointers of a pack
+inline constexpr std::size_t pack_cards_default = 20;             // candidates for each query
+inline constexpr std::size_t pack_candidates_max = 200;           // candidates for all queries together
 inline constexpr std::size_t pack_logged_query_bytes_max = 300;
 
 // The vector shard (docs/retrieval.md).
@@ -221,15 +220,15 @@ inline constexpr std::size_t vector_labels_per_chunk_max = 1'024;
 inline constexpr std::size_t vector_space_name_bytes_max = 512;
 
 // Analysts (docs/sql.md).
-inline constexpr std::int64_t report_seconds_default = 30;  // of a query
+inline constexpr std::int64_t report_seconds_default = 30;  // time of a query
 inline constexpr std::int64_t report_seconds_max = 24 * 3600;
-inline constexpr int reporter_connections_max = 10;  // of the 50 connections of the private Postgres
+inline constexpr int reporter_connections_max = 10;  // the private Postgres has 50 connections
 inline constexpr std::size_t reporter_password_bytes_max = 1'024;
 inline constexpr std::size_t reporter_clients_max = 32;
 inline constexpr std::size_t sql_query_bytes_max = 1 << 20;
 inline constexpr std::size_t sql_rows_measured =
     1'000;  // rows that determine the widths of a table; later rows are printed as they arrive
-inline constexpr std::size_t sql_cell_columns_max = 80;  // of a table
+inline constexpr std::size_t sql_cell_columns_max = 80;  // width of a table's cell
 
 // Pages of a reply.
 inline constexpr std::size_t page_items_default = 100;
@@ -243,11 +242,11 @@ inline constexpr std::size_t compound_parts_max = 32;           // a longer path
 inline constexpr std::size_t words_per_chunk_max = 100'000;     // later words are not indexed
 inline constexpr std::size_t label_bytes_max = 200;             // a longer label is indexed by its hash
 inline constexpr std::size_t query_text_bytes_max = 64 * 1024;  // only the beginning of a longer query is used
-inline constexpr std::size_t query_words_max = 4'096;           // that are looked up in the index …
-inline constexpr std::size_t query_terms_max = 64;              // … of which the rarest are searched for
+inline constexpr std::size_t query_words_max = 4'096;           // these words are looked up in the index …
+inline constexpr std::size_t query_terms_max = 64;              // … and the rarest of them are searched for
 inline constexpr std::size_t query_phrases_max = 16;
-inline constexpr std::size_t query_filters_max = 64;  // of its markup
+inline constexpr std::size_t query_filters_max = 64;  // filters in the markup
 inline constexpr std::size_t lexical_hits_max = 10'000;
-inline constexpr std::size_t index_languages_max = 4;  // whose stems are used for a query without a known language
+inline constexpr std::size_t index_languages_max = 4;  // stems of these are used for a query without a known language
 
 }  // namespace muniment::limits

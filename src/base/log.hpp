@@ -39,7 +39,7 @@ using LogFields = std::initializer_list<LogField>;
 // or "off"; any other text means "info".
 void set_log_level(std::string_view level);
 void set_log_format(LogFormat format);
-// Returns the format and the level as one text, "json warning", for a child process that should log alike.
+// Returns the format and the level as one text, "json warning", for a child process that logs in the same way.
 std::string log_settings();
 void take_log_settings(std::string_view settings);
 

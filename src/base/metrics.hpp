@@ -51,7 +51,7 @@ using Bounds = std::span<const std::int64_t>;
 inline constexpr std::int64_t time_bounds[] = {50,      100,       250,       500,       1'000,   2'500,
                                                5'000,   10'000,    25'000,    50'000,    100'000, 250'000,
                                                500'000, 1'000'000, 2'500'000, 10'000'000};
-// For statements and methods, of which there are many: fewer buckets.
+// Fewer buckets, because there are many statements and methods.
 inline constexpr std::int64_t coarse_time_bounds[] = {100,    500,     1'000,   5'000,     10'000,
                                                       50'000, 100'000, 500'000, 1'000'000, 5'000'000};
 inline constexpr std::int64_t batch_bounds[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1'024};
@@ -136,7 +136,7 @@ struct Process {
   Histogram passage_seconds{time_bounds};   // reading a passage and checking its hash
   Histogram pointer_seconds{time_bounds};   // the pointers of one request
   Histogram query_seconds{time_bounds};     // one evidence.retrieve
-  // Queries answered but not recorded in the log, because the answer does not wait for it
+  // Queries that were answered without a record in the log, because the reply does not wait for the record
   Counter uses_unrecorded;
   Family<Histogram> statements{Bounds(coarse_time_bounds)};
   Family<Gauge> followers;  // the next seq of each

@@ -106,7 +106,7 @@ inline Status success() { return Done{}; }
 #define ASSIGN_OR_RETURN(declaration, expression) \
   MUNIMENT_ASSIGN_(MUNIMENT_CONCAT(result_at_line_, __LINE__), declaration, expression)
 
-// RETURN_IF_ERROR(sync(file)): for what has no value.
+// RETURN_IF_ERROR(sync(file)): for an operation without a value.
 #define RETURN_IF_ERROR(expression)                      \
   do {                                                   \
     if (auto status_here = (expression); !status_here) { \

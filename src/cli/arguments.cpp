@@ -11,7 +11,7 @@
 namespace muniment::cli {
 
 Result<std::string> json_line(std::string_view text) {
-  // JSON does not allow a raw line feed inside a string, so every line feed is blank space between tokens.
+  // JSON does not allow a raw line feed inside a string, so every line feed is white space between tokens.
   RETURN_IF_ERROR(json::parse(text));
   std::string line(text);
   std::replace_if(

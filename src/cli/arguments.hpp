@@ -19,7 +19,7 @@ Result<std::string> labels_json(const std::vector<std::string>& words);
 // Adds the member asof unless the option is empty: digits are the seq of an event, other text is a time.
 void add_asof(json::Writer& params, const std::string& asof);
 
-// Prints to standard error that a list was cut at its limit: "the newest 20 runs; there are more: -n 0 shows all".
+// Reports on standard error that a list was cut at its limit: "the newest 20 runs; there are more: -n 0 shows all".
 void say_there_are_more(std::string_view which, std::size_t limit, std::string_view things);
 
 // Returns an absolute path, since the daemon has a different working directory.

@@ -22,7 +22,7 @@ class ChainCheck {
   std::int64_t events() const { return next_run_seq_; }
   std::int64_t last_seq() const { return last_seq_; }
   const Hash& run_hash() const { return run_hash_; }
-  const Hash& leaf_hash() const { return leaf_hash_; }  // of the last event
+  const Hash& leaf_hash() const { return leaf_hash_; }  // leaf hash of the last event
   // Description of the first mismatch; nullopt if there is none.
   const std::optional<std::string>& broken() const { return broken_; }
 

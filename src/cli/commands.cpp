@@ -9,7 +9,7 @@ namespace muniment::cli {
 CLI::App& add_word(Session& session, CLI::App& parent, const std::string& name, const std::string& text,
                    std::function<Status()> run) {
   CLI::App* word = parent.add_subcommand(name, text);
-  word->footer("");  // a command does not repeat the footer of the program
+  word->footer("");  // the footer of the program is not repeated for a command
   word->callback([&session, run = std::move(run)] { session.finish(run()); });
   return *word;
 }

@@ -65,10 +65,11 @@ void add_backup_commands(CLI::App& app, Session& session);    // backup, restore
 void add_exec_command(CLI::App& app, Session& session);       // exec
 void add_mcp_command(CLI::App& app, Session& session);        // mcp
 
-// record. `follow` implements --follow; the hook program, which does not follow files, passes none.
+// Declares the command record. `follow` implements --follow; the hook program, which does not follow files, passes
+// none.
 using FollowFile = Status (*)(Session& session, const std::string& file);
 void add_record_command(CLI::App& app, Session& session, FollowFile follow);
-void make_record_command(CLI::App& app, Session& session);  // as a separate program
+void make_record_command(CLI::App& app, Session& session);  // makes record a separate program
 Status follow_file(Session& session, const std::string& file);
 
 }  // namespace muniment::cli

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view example_head = "Example:\n  ";
 
-// Path of a command → example.
+// Example by the path of its command.
 constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"up", "muniment up --data /srv/muniment"},
     {"down", "muniment down"},

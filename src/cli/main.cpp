@@ -89,7 +89,7 @@ std::vector<std::string> names_below(const CLI::App& command) {
   return names;
 }
 
-// Returns the options of the command and of its parents, since options fall through.
+// Returns the options of the command and of its parents, which a command inherits.
 std::vector<std::string> option_names(const CLI::App* command) {
   std::vector<std::string> names;
   for (; command != nullptr; command = command->get_parent()) {

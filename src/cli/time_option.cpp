@@ -22,7 +22,7 @@ std::optional<std::int64_t> seconds_of_unit(char unit) {
   }
 }
 
-// "15m" → 900 s before now; nullopt if the text has another form or the time is before the year 1.
+// Converts "15m" to 900 s before now; nullopt if the text has another form or the time is before the year 1.
 std::optional<Time> ago_of(Time now, std::string_view age) {
   if (age.empty()) return std::nullopt;
   const auto unit = seconds_of_unit(age.back());

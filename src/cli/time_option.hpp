@@ -20,7 +20,7 @@ Result<std::string> read_time(std::string_view text, Time now);
 // Sets `value` to RFC 3339; it stays empty if the option is not given.
 void add_time(CLI::App& command, const std::string& name, std::string& value, const std::string& text);
 
-// The same for a position in the log: `value` may also be the seq of an event.
+// Declares an option for a position in the log: `value` may also be the seq of an event.
 void add_asof_option(CLI::App& command, std::string& value, const std::string& text);
 
 }  // namespace muniment::cli

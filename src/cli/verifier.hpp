@@ -28,7 +28,7 @@ struct BundleVerdict {
   bool is_unsigned() const { return exit_code == 2; }
 };
 
-// `key`: path of a file of trusted vkeys, or empty.
+// Verifies a bundle. `key` is the path of a file of trusted vkeys, or empty.
 Result<BundleVerdict> verify_bundle(const std::string& bundle, const std::string& key);
 
 // Summarizes the report: "tampered: seq 5 (body_hash): …".

@@ -39,8 +39,8 @@ namespace muniment::daemon {
 // Members are declared in the order of their creation and are destroyed in the reverse order.
 struct Daemon::Parts {
   explicit Parts(DataFolder taken) : folder(std::move(taken)) {}
-  // Also cleans up after a start that failed half-way: no append calls a server that no longer exists, and no follower
-  // waits for the log.
+  // Also cleans up after a failed start: no append calls a server that no longer exists, and no follower waits for the
+  // log.
   ~Parts() {
     if (appender) appender->stop();
     tail.close();
@@ -81,7 +81,7 @@ struct Daemon::Parts {
   std::unique_ptr<DocumentCarrier> carrier;
   std::unique_ptr<gateway::WorkerPool> workers;
   std::unique_ptr<Server> server;
-  std::atomic<bool> lost{false};  // another daemon took the log over, or the log differs from what was written
+  std::atomic<bool> lost{false};  // another daemon took the log over, or the log differs from the recorded one
 
   Status open_database(const Config& config, bool continue_restored, int interrupt);
   Status open_files(const Config& config);
@@ -102,12 +102,12 @@ struct Daemon::Parts {
 
   std::atomic<Server*> serving_{nullptr};  // null until the server exists
   std::int64_t start_seq_ = -1;            // seq of log.started
-  OpenRuns interrupted_;                   // runs that have not got their run.interrupted yet
-  int ticks_ = 0;                          // loop thread only, four a minute
+  OpenRuns interrupted_;                   // runs whose run.interrupted is not appended yet
+  int ticks_ = 0;                          // loop thread only; four ticks a minute
   std::int64_t upload_seconds_ = 0;
-  std::atomic<std::int64_t> partition_made_{0};  // the highest partition that was made ahead
+  std::atomic<std::int64_t> partition_made_{0};  // highest partition that was created ahead
   std::atomic<bool> partition_under_way_{false};
-  std::atomic<Monotonic> partition_again_{Monotonic()};  // no attempt before this time, after one that failed
+  std::atomic<Monotonic> partition_again_{Monotonic()};  // earliest time of the next attempt after a failure
 };
 
 }  // namespace muniment::daemon

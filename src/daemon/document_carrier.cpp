@@ -1,4 +1,4 @@
-// Copies the documents of closed logs into the present log.
+// Copies the documents of closed logs into the current log.
 #include "daemon/document_carrier.hpp"
 
 #include <fmt/format.h>
@@ -22,8 +22,8 @@ constexpr std::chrono::seconds retry_pause_of_carrier{2};
 
 std::string done_mark(const std::string& folder) { return folder + "/carried"; }
 
-// Returns whether to skip the document. A shortage of the daemon is temporary; any other error would occur again and
-// must not block the documents after it.
+// Returns whether to skip the document. A shortage of resources is temporary; any other error would recur and must not
+// block the following documents.
 bool stays_behind(const Error& error) {
   return !is_transient(error.code) && error.conflict != AppendConflict::moved_on;
 }
@@ -129,7 +129,7 @@ Status DocumentCarrier::carry_all() {
   return success();
 }
 
-// Tables that are behind their log do not show the last retractions, revocations and erasures.
+// Tables that are behind their log lack the last retractions, revocations and erasures.
 Status DocumentCarrier::check_followed(const store::EarlierLog& log) {
   ASSIGN_OR_RETURN(const std::int64_t position, reader_.of(log.place).follower_position("document"));
   if (position >= log.size) return success();
@@ -141,7 +141,7 @@ Status DocumentCarrier::check_followed(const store::EarlierLog& log) {
           log.place.log_no, position, log.size));
 }
 
-// Reads which documents the present log has.
+// Reads the names of the documents that the current log has.
 Status DocumentCarrier::look() {
   RETURN_IF_ERROR(around_.documents.wait_for_changes(std::chrono::steady_clock::now() + tables_at_most));
   known_upto_ = around_.documents.next_seq();
@@ -157,7 +157,7 @@ Status DocumentCarrier::carry_corpus(std::size_t log, const store::CorpusRow& co
       if (worker_.stopping()) return success();
       auto carried = carry(log, corpus, row);
       if (!carried && carried.error().conflict ==
-                          // Another request changed the document meanwhile: decide again from its present state.
+                          // A concurrent request changed the document: decide again from its current state.
                           AppendConflict::moved_on) {
         around_.documents.changed_at(around_.appender.status().size - 1);
         RETURN_IF_ERROR(look());
@@ -181,8 +181,8 @@ Status DocumentCarrier::carry_corpus(std::size_t log, const store::CorpusRow& co
   return success();
 }
 
-// True if no later log ever had the document and its source was not revoked. Errors: conflict if the corpus belongs to
-// another user by now.
+// Returns true if no later log ever had the document and its source was not revoked. Errors: conflict if the corpus now
+// belongs to another user.
 Result<bool> DocumentCarrier::is_wanted(std::size_t log, const store::CorpusRow& corpus,
                                         const store::DocumentRow& row) {
   ASSIGN_OR_RETURN(const auto there, reader_.corpus(corpus.corpus));
@@ -235,7 +235,7 @@ Result<store::AppendRequest> DocumentCarrier::request_of(std::size_t log, const 
   for (const json::Value member : parsed.root()) {
     if (names_bytes(member.key())) placed[std::string(member.key())];
   }
-  // Checked before any file is written: all ids have the same length.
+  // This check precedes the writing of files; all ids have the same length, so the size is known.
   RETURN_IF_ERROR(check_size(carried_body(parsed, *event, logs_[log]->place.log_no, row, placed)));
   for (auto& [name, copied] : placed) {
     const auto id = parse_uuid(parsed.root()[name].string_or(""));

@@ -1,6 +1,6 @@
-// After a restore, copies the current documents of the closed logs into the present one, with their bytes, so that they
+// After a restore, copies the current documents of the closed logs into the current log, with their bytes, so that they
 // can be queried, revised, retracted and revoked. It works in the background, one document at a time, in the order of
-// names. A document that the present log ever had is skipped, so an interrupted copy continues at the next start.
+// names. A document that the current log ever had is skipped, so an interrupted copy continues at the next start.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct CarrierSurroundings {
 
 class DocumentCarrier {
  public:
-  // `folder` belongs to the present log; its file `carried` marks completion. `logs` are the earlier logs, which
+  // `folder` belongs to the current log; its file `carried` marks completion. `logs` are the earlier logs, which
   // outlive this object.
   DocumentCarrier(store::LogPlace place, std::string folder, const store::EarlierLogs& logs,
                   const CarrierSurroundings& around);

@@ -1,4 +1,4 @@
-// Compares the log at a start with what was last written and signed, and records the result.
+// Compares the log at a start with the recorded and the signed end, and records the result.
 #include "daemon/log_start.hpp"
 
 #include <fmt/format.h>
@@ -114,7 +114,7 @@ std::optional<Error> KnownEnds::judge_written(const store::Appender& appender) c
 Result<bool> KnownEnds::was_stopped(const LogStart& start, std::int64_t size, store::Reader& reader) const {
   if (written_ && start.known_by != "signature" && written_->stopped) return true;
   if (start.own_size > 0) return is_stop(reader, start.own_size - 1);
-  return is_stop(reader, size - 1);  // only the log itself can tell
+  return is_stop(reader, size - 1);  // only the log shows whether the stop was orderly
 }
 
 // Sets the part of the log that the signature or the record confirms.

@@ -18,10 +18,10 @@ namespace muniment::daemon {
 struct LogStart {
   bool clean = true;             // the previous daemon stopped in order, or there was none
   std::optional<Error> refused;  // set if appends have to be refused
-  // The seq of the first event that was found after an unclean end without evidence that the daemon wrote it; -1: none.
+  // Seq of the first event, after an unclean end, for which no evidence shows that the daemon wrote it; -1: none.
   std::int64_t adopted_from = -1;
   std::string_view known_by = "nothing";  // evidence for the events before it: record, signature or nothing
-  std::int64_t own_size = 0;  // size of the confirmed log; if the log is refused, followers do not read further
+  std::int64_t own_size = 0;              // size of the confirmed log; followers of a refused log stop here
 };
 
 class KnownEnds {
@@ -29,9 +29,9 @@ class KnownEnds {
   // `folder` holds the log's own files; `origin` is the setting. Errors: those of the keys.
   static Result<KnownEnds> read(const std::string& folder, std::string origin, const store::WrittenEnd& written);
 
-  // For AppenderOptions::roots_wanted.
+  // Sizes for AppenderOptions::roots_wanted.
   std::vector<std::int64_t> sizes() const;
-  // `adopt_tail`: the operator has checked the events that would be refused as foreign, and accepts them.
+  // `adopt_tail` is set if the operator has checked the foreign events and accepts them.
   Result<LogStart> judge(const store::Appender& appender, store::Reader& reader, bool adopt_tail) const;
 
  private:
@@ -48,7 +48,7 @@ class KnownEnds {
   bool record_lost_ = false;
 };
 
-// Commits log.started before any other event; it states how the log was found. Returns its seq.
+// Commits log.started, which records the state in which the log was found, before any other event. Returns its seq.
 Result<std::int64_t> announce_start(const LogStart& start, Clock& clock, store::Appender& appender,
                                     store::RunDirectory& runs);
 
@@ -56,9 +56,9 @@ struct OpenRuns {
   std::vector<std::string> run_ids;
 };
 // Returns the runs that had events during the previous daemon's life if it did not stop in order, and the runs that it
-// should have marked but did not. `start_seq` is this start's log.started.
+// should have marked but did not. `start_seq` is the seq of this start's log.started.
 Result<OpenRuns> interrupted_runs(const LogStart& start, std::int64_t start_seq, store::Reader& reader);
-// Appends their run.interrupted. `open` keeps the runs that did not fit into `at_most`; call again for them.
+// Appends run.interrupted to the runs. `open` keeps those that did not fit into `at_most`; call again for them.
 Status interrupt_runs(OpenRuns& open, std::chrono::milliseconds at_most, std::int64_t start_seq, store::Reader& reader,
                       Clock& clock, store::Appender& appender, store::RunDirectory& runs);
 

@@ -14,22 +14,21 @@
 
 int main(int argc, char** argv) {
   if (const auto status = muniment::retrieval::serve_as_child(argc, argv)) std::_Exit(*status);
-  CLI::App app{"munimentd: the Muniment daemon, audit-grade memory for agents", "munimentd"};
+  CLI::App app{"munimentd: daemon of Muniment, audit-grade memory for AI agents", "munimentd"};
   muniment::ConfigInputs inputs;
   const auto flag = [&](const char* name, const char* key, const char* text) {
     app.add_option_function<std::string>(
         name, [&inputs, key](const std::string& value) { inputs.flags.emplace_back(key, value); }, text);
   };
-  flag("--data", "data", "data folder");
-  flag("--database", "database", "URI of a Postgres (default: a private server in the data folder)");
-  flag("--socket", "socket", "path of the Unix socket");
-  app.add_option("--config", inputs.file, "configuration file (default: <data>/muniment.toml)");
+  flag("--data", "data", "Data folder");
+  flag("--database", "database", "URI of a Postgres server (default: a private server in the data folder)");
+  flag("--socket", "socket", "Path of the Unix socket");
+  app.add_option("--config", inputs.file, "Configuration file (default: <data>/muniment.toml)");
   muniment::daemon::StartChoices choices;
-  app.add_flag("--continue-restored", choices.continue_restored,
-               "continue a restored or shortened log in a new one that names it");
-  app.add_flag("--adopt-tail", choices.adopt_tail, "accept events refused as log_foreign_tail, and record this");
+  app.add_flag("--continue-restored", choices.continue_restored, "Continue a restored or truncated log in a new log");
+  app.add_flag("--adopt-tail", choices.adopt_tail, "Accept the events reported as log_foreign_tail, and record this");
   app.add_flag("--conformance-fixture", choices.conformance_fixture,
-               "Offer the tools test_* of MCP's conformance suite (for tests of Muniment)");
+               "Offer the tools test_* of the MCP conformance suite (for tests only)");
   app.set_version_flag("--version", "munimentd " MUNIMENT_VERSION);
   muniment::offer_command_tree(app);
   try {

@@ -1,4 +1,4 @@
-// The identity of a connection's peer as reported by the kernel; what the peer claims is not used.
+// The identity of a connection's peer as reported by the kernel. Claims of the peer are ignored.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::chrono::seconds announce_at_most{30};
 constexpr std::chrono::minutes follow_at_most{10};
-// A follower that reports a problem for this long is not waited for.
+// Waiting for a follower ends once it has reported a problem for this long.
 constexpr std::chrono::seconds problem_at_most{5}, look_every{1};
 constexpr std::size_t mark_bytes_max = 8'192;
 
@@ -68,8 +68,8 @@ bool wait_for_end(store::Follower& follower, std::int64_t size, std::chrono::ste
   }
 }
 
-// No follower runs for a closed log, so its tables are updated to its end now. Errors: unavailable if it was
-// interrupted: the next start continues.
+// Updates the tables of a closed log to its end, because no follower runs for it. Errors: unavailable if the update was
+// interrupted; the next start continues it.
 Status follow_to_end(const store::LogPlace& place, std::int64_t size, store::Tail& tail, store::ArtifactFiles& files,
                      int interrupt) {
   const store::Follower::Options options{place, std::chrono::milliseconds(1)};
@@ -96,7 +96,7 @@ Status follow_to_end(const store::LogPlace& place, std::int64_t size, store::Tai
   return success();
 }
 
-// Takes the log over once more, which fences its last writer and checks its end against the hashes.
+// Takes the log over again, which fences its last writer and checks its end against the hashes.
 Result<store::LogStatus> end_of_log(const store::LogPlace& place, store::ArtifactFiles& files, int interrupt) {
   Clock clock;
   store::Tail tail;
@@ -154,7 +154,7 @@ Status check_restore_ended(const std::string& data) {
 Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri, std::int16_t log_no,
                                    store::ArtifactFiles& files, int interrupt) {
   ASSIGN_OR_RETURN(auto restored, store::read_restored(config.data));
-  if (restored && restored->log_no != log_no) return log_no;  // the decision was made before and remains
+  if (restored && restored->log_no != log_no) return log_no;  // an earlier start made the decision
   ASSIGN_OR_RETURN(const Recorded recorded, recorded_of(store::log_folder(config.data, log_no)));
   ASSIGN_OR_RETURN(const store::LogStatus old,
                    end_of_log({uri, log_no, store::log_folder(config.data, log_no) + "/archive"}, files, interrupt));

@@ -37,8 +37,8 @@ Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri,
 Result<std::optional<Error>> reason_to_refuse(const std::string& data, std::int16_t log_no,
                                               const store::LogStatus& log);
 
-// Appends the first event of a log that continues another one, and removes the marks of the restore. Does nothing for a
-// log that continues none or has events.
+// Appends the first event of a log that continues an older one, and removes the marks of the restore. Does nothing for
+// a log that continues none or has events.
 Status announce_new_log(const std::string& data, std::int16_t log_no, Clock& clock, store::Appender& appender,
                         store::RunDirectory& runs);
 

@@ -87,7 +87,7 @@ Status Server::bind_own() {
   ::umask(before);
   if (bound != 0) return Error(Errc::unavailable, "binding " + path + ": " + std::strerror(errno));
   bound_ = true;
-  // The peer's credentials decide, not the file mode.
+  // Access is decided by the peer's credentials, not by the file mode.
   if (!options_.allowed_uids.empty() || options_.allowed_gid) ::chmod(path.c_str(), 0666);
   return success();
 }
@@ -175,8 +175,7 @@ void Server::accept() {
   }
 }
 
-// The process is out of descriptors or memory: clients wait in the backlog while the loop serves the present
-// connections.
+// The process is out of descriptors or memory: clients wait in the backlog while the loop serves the open connections.
 void Server::pause_accepting(int error) {
   note_refused(std::strerror(error));
   uv_poll_stop(&connecting_);
@@ -302,7 +301,7 @@ void Server::begin_stop() {
 
 bool Server::busy() const { return dispatcher_.waiting() > 0 || (http_ && http_->answering()); }
 
-// The MCP sessions end after everything else is answered: ending a run is one more request.
+// MCP sessions end last, because ending a run is one more request.
 void Server::stop_when_idle() {
   if (!stopping_ || stopped_) return;
   const Monotonic now = services_.clock.monotonic();

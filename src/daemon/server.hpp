@@ -75,7 +75,7 @@ class Server {
   void stop_when_idle();
 
   ServerOptions options_;
-  bool bound_ = false;  // the socket file is ours and is removed at the end
+  bool bound_ = false;  // the daemon created the socket file and removes it at the end
   StopSignals& signals_;
   gateway::Services& services_;
   uv_loop_t loop_{};
@@ -94,7 +94,7 @@ class Server {
   std::unique_ptr<McpHttp> http_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> sessions_;
   AllUnread unread_;
-  bool refusing_ = false;  // refusals were logged, and no connection was admitted since
+  bool refusing_ = false;  // refusals were logged, and no connection was admitted after that
   std::uint64_t next_session_ = 1;
   std::atomic<bool> grew_{false};
   std::atomic<bool> stop_asked_{false};

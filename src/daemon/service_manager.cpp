@@ -22,7 +22,7 @@ namespace muniment::daemon {
 namespace {
 
 constexpr int first_handed = 3;  // SD_LISTEN_FDS_START
-// Two signs of life per timeout, so that one late wake-up does not get the daemon killed.
+// Two notifications per timeout, so that one late wake-up does not get the daemon killed.
 constexpr std::int64_t alive_per_timeout = 2;
 
 std::string taken_from_environment(const char* name) {
@@ -80,7 +80,7 @@ Result<ServiceManager> ServiceManager::from_environment() {
   const std::string watchdog_us = taken_from_environment("WATCHDOG_USEC");
   const std::string watchdog_pid = taken_from_environment("WATCHDOG_PID");
 
-  // Descriptors for another pid were inherited through a process that did not clean up.
+  // Descriptors for a different pid were inherited through a process that did not clean up.
   if (parse_decimal(for_pid) == std::int64_t{::getpid()} && !count.empty() && count != "0") {
     if (count != "1") return not_ours(fmt::format("LISTEN_FDS is \"{}\", expected 1", count));
     ASSIGN_OR_RETURN(manager.socket_, checked_socket(first_handed));

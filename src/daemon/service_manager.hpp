@@ -25,8 +25,8 @@ class ServiceManager {
   ServiceManager() = default;
 
   // Reads the variables and removes them from the environment, so that children cannot use them (Debian's Postgres
-  // would send READY=1 for us). Call it before any thread starts. Errors: invalid_argument for a descriptor that is not
-  // one listening Unix stream socket, with its kind.
+  // would send READY=1 in the daemon's name). Call it before any thread starts. Errors: invalid_argument for a
+  // descriptor that is not one listening Unix stream socket; the message names its kind.
   static Result<ServiceManager> from_environment();
 
   std::optional<HandedSocket> take_socket();

@@ -56,8 +56,6 @@ void Session::start(Fd connection, Result<gateway::Caller> caller) {
   pause_or_resume();
 }
 
-// ---- reading ------------------------------------------------------------------------------------
-
 void Session::on_alloc(uv_handle_t*, std::size_t, uv_buf_t* buffer) {
   *buffer = uv_buf_init(shared_read_buffer(), static_cast<unsigned>(read_bytes));
 }
@@ -169,7 +167,7 @@ void Session::take_body(std::string_view& bytes) {
   if (body_of_ && !body_of_->answered) {
     dispatcher_.body_arrived(body_of_, std::string(bytes.substr(0, size)));
   } else if (body_left_ > static_cast<std::int64_t>(limits::refused_body_drained_bytes_max)) {
-    return close_after_output();  // refused, and too many bytes would still arrive
+    return close_after_output();  // refused, and too many bytes would follow
   }
   bytes.remove_prefix(size);
   if (body_left_ == 0) body_of_ = nullptr;
@@ -202,8 +200,6 @@ void Session::resume_if_possible() {
   }
   pause_or_resume();
 }
-
-// ---- writing ------------------------------------------------------------------------------------
 
 void Session::send(std::string bytes) {
   if (closing_ || bytes.empty()) return;
@@ -272,7 +268,7 @@ void Session::close() {
   if (mcp_) std::exchange(mcp_, nullptr)->close();
   uv_close(reinterpret_cast<uv_handle_t*>(&pipe_), [](uv_handle_t* handle) {
     Session* session = session_of(handle->data);
-    // Done last: a failing write closes the session during an iteration over its subscriptions.
+    // The subscriptions are closed last, because a failing write closes the session during an iteration over them.
     session->subscriptions_.closed(*session);
     if (session->on_closed) session->on_closed(session->number());
     session->self_.reset();

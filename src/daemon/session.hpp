@@ -22,7 +22,7 @@ namespace muniment::daemon {
 
 class Subscriptions;
 
-// The bytes that all clients together have not read yet.
+// Total number of bytes that the clients have not read yet.
 struct AllUnread {
   std::size_t bytes = 0;
   std::function<void()> on_full;  // called above limits::unread_bytes_max; closes connections until the sum is below it
@@ -39,7 +39,7 @@ class Session : public Subscriber, public std::enable_shared_from_this<Session> 
   void send(std::string bytes) override;
   std::size_t unread_bytes() const override { return sent_unread_; }
   bool may_send() const override { return sent_unread_ <= limits::unread_bytes_per_connection_max; }
-  std::int64_t silent_ms() const;  // how long the client has read nothing while its unread replies are at their limit
+  std::int64_t silent_ms() const;  // time for which the client has read nothing at the limit of unread replies
   void close_after_output();
   void close();
   void close_unread(std::string_view why);  // closes the connection and logs the reason
@@ -56,7 +56,7 @@ class Session : public Subscriber, public std::enable_shared_from_this<Session> 
   static void on_read(uv_stream_t* stream, ssize_t size, const uv_buf_t* buffer);
 
   void received(std::string_view bytes);
-  bool take_line(std::string_view& bytes);  // false: the line is incomplete, or the session closed
+  bool take_line(std::string_view& bytes);  // returns false if the line is incomplete or the session closed
   void serve_line(std::string line);
   bool serve_mcp(std::string& line);
   void take_body(std::string_view& bytes);
@@ -72,18 +72,18 @@ class Session : public Subscriber, public std::enable_shared_from_this<Session> 
   McpHost& mcp_host_;
   AllUnread& all_unread_;
   gateway::Caller caller_;
-  std::shared_ptr<McpPeer> mcp_;  // set if the first message was one of MCP
+  std::shared_ptr<McpPeer> mcp_;  // set if the first message was an MCP message
   bool any_line_ = false;
   std::shared_ptr<Session> self_;  // held while libuv uses the handle
   std::string input_;              // the beginning of an incomplete line
-  std::string held_;               // received but not processed: reading is paused
+  std::string held_;               // bytes that were received and not processed, because reading is paused
   gateway::ExchangePtr body_of_;   // receives raw bytes; nullptr with body_left_ > 0: they are discarded
   std::int64_t body_left_ = 0;
   std::unordered_map<const gateway::Exchange*, gateway::ExchangePtr> in_flight_;
   std::size_t line_bytes_in_flight_ = 0;
   std::size_t sent_unread_ = 0;  // bytes that the client has not read
-  const std::shared_ptr<gateway::Unread> unread_ = std::make_shared<gateway::Unread>();  // read by workers too
-  std::uint64_t read_at_ms_ = 0;  // when the client last read a reply, or had none left
+  const std::shared_ptr<gateway::Unread> unread_ = std::make_shared<gateway::Unread>();  // also read by workers
+  std::uint64_t read_at_ms_ = 0;  // time at which the client last read a reply, or had none left
   bool reading_ = false;
   bool close_after_output_ = false;
   bool closing_ = false;

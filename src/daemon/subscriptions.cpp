@@ -110,8 +110,8 @@ void Subscriptions::answer(const std::shared_ptr<Subscriber>& session, const gat
   }
   const auto subscription = subscribe(session, exchange->params);
   if (!subscription) return dispatcher_.answer(exchange, subscription.error());
-  // Sends events only after the reply that names the subscription. The client may end the subscription while that is
-  // sent.
+  // Sends events only after the reply that names the subscription. The client may end the subscription before that
+  // reply is written.
   const std::uint64_t number = (*subscription)->number;
   reply("subscription", static_cast<std::int64_t>(number));
   if (!subscriptions_.contains(number)) return;

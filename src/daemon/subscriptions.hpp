@@ -21,7 +21,7 @@ class Subscriptions {
 
   // Serves event.subscribe and event.unsubscribe.
   void serve(const std::shared_ptr<Subscriber>& session, const gateway::ExchangePtr& exchange);
-  void closed(const Subscriber& session);   // the functions below never call it
+  void closed(const Subscriber& session);   // not called by the functions below
   void drained(const Subscriber& session);  // output was written: the session's subscriptions may continue
   void committed();                         // the log has grown
   bool any() const { return !subscriptions_.empty(); }

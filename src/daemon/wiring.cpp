@@ -60,11 +60,11 @@ constexpr std::size_t worker_tasks_max = 20'000;
 constexpr std::chrono::seconds flush_at_most{10};
 constexpr std::chrono::seconds partition_retry{1};
 
-// Limits of the stop: the wait for threads that query Postgres, and the shutdown of a Postgres that does not answer.
-// Together with store::shutdown_patience, the answers before (daemon/server.cpp) and a connection that is being opened,
-// a stop takes less than a minute.
+// Limits of the stop: the wait for threads that query Postgres, and the shutdown of a Postgres that does not answer. A
+// stop takes less than a minute, including store::shutdown_patience, the wait for replies (daemon/server.cpp) and a
+// connection attempt in progress.
 constexpr std::chrono::seconds stop_patience{20}, silent_patience{3};
-// The start waits at most this long for work that would otherwise finish shortly after.
+// Longest wait of the start for work that usually finishes shortly after.
 constexpr std::chrono::milliseconds publish_at_most{300};
 
 Result<retrieval::RemoteOptions> embedding_server(const Config& config) {
@@ -80,8 +80,8 @@ Result<retrieval::RemoteOptions> embedding_server(const Config& config) {
   return retrieval::http_remote(options);
 }
 
-// Exists while the daemon ends: releases the threads that wait for a Postgres or for standbys that do not answer, at
-// once if that is known, and otherwise when the stop has taken too long.
+// Exists while the daemon ends. It releases the threads that wait for a Postgres or for standbys that do not answer: at
+// once if the problem is known, otherwise when the stop has taken too long.
 class Impatience {
  public:
   Impatience(store::Appender& appender, store::Connections& connections)
@@ -137,7 +137,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
   run_follower->start();
   pointer_follower->start();
   report_follower->start();
-  RETURN_IF_ERROR(open_retrieval(config));  // includes the follower of documents, which an erasure waits for
+  RETURN_IF_ERROR(open_retrieval(config));  // includes the follower of documents, for which an erasure waits
   snapshot::SnapshotterOptions pace;
   pace.place = place;
   pace.events_between = config.snapshot_events;
@@ -150,7 +150,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
   RETURN_IF_ERROR(redactor->finish_pending());
   for (const auto& log : earlier) audit::warn_of_lost_erasures(log->folder + "/redactions", log->place.log_no);
   snapshots->start();
-  // Halts that Postgres could not take are appended before any request is served.
+  // Halts that Postgres did not accept are appended before any request is served.
   ASSIGN_OR_RETURN(halts, evidence::HaltJournal::open({own + "/halts", place}, *appender, runs));
   return success();
 }
@@ -256,7 +256,7 @@ void Daemon::Parts::watch_partitions(std::int64_t size) {
   if (!posted) partition_under_way_ = false;
 }
 
-// Keeps the directory bounded. A run that the table does not have yet stays, because it could not be loaded again.
+// Bounds the directory. A run that the table does not have yet stays, because it could not be loaded again.
 void Daemon::Parts::watch_runs() {
   if (runs.size() > limits::runs_in_memory_max) runs.trim(limits::runs_in_memory_max / 2, run_follower->next_seq());
 }

@@ -54,7 +54,7 @@
 namespace muniment::daemon {
 namespace {
 
-// The start waits at most this long for work that would otherwise finish shortly after.
+// Longest wait of the start for work that usually finishes shortly after.
 constexpr std::chrono::milliseconds interrupt_at_most{300};
 
 }  // namespace
@@ -129,7 +129,7 @@ Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interr
   if (!refused && !start.refused) RETURN_IF_ERROR(begin_log(config, start, reader));
   ASSIGN_OR_RETURN(earlier, store::read_earlier_logs(reader, config.data));
   for (const auto& log : earlier) RETURN_IF_ERROR(follow_closed_log(*log, reader, *files, interrupt));
-  // The log is ours from here on, so no other daemon is between linking a file and appending its event.
+  // This daemon is the only writer from here on, so no other daemon is between linking a file and appending its event.
   return files->sweep_staging([&](const Uuid& artifact_id) -> Result<bool> {
     ASSIGN_OR_RETURN(auto row, reader.artifact(artifact_id));
     for (std::size_t i = 0; i < earlier.size() && !row; ++i) {
@@ -139,7 +139,7 @@ Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interr
   });
 }
 
-// Set once, before the first append: the append thread reads them without a lock.
+// Set before the first append, because the append thread reads them without a lock.
 void Daemon::Parts::hear_of_the_log() {
   appender->on_fatal = [this](const Error&) {
     lost = true;
@@ -172,7 +172,7 @@ Status Daemon::Parts::begin_log(const Config& config, const LogStart& start, sto
   return interrupt_runs(interrupted_, interrupt_at_most, start_seq_, reader, clock, *appender, runs);
 }
 
-// Interrupts the runs that the start did not wait for.
+// Appends run.interrupted to the runs for which the start did not wait.
 void Daemon::Parts::interrupt_the_rest() {
   if (interrupted_.run_ids.empty()) return;
   workers
@@ -187,7 +187,8 @@ void Daemon::Parts::interrupt_the_rest() {
       .ok();
 }
 
-// The append thread has ended. If Postgres has not confirmed the last batch, the next start determines its outcome.
+// Called after the append thread has ended. If Postgres has not confirmed the last batch, the next start determines its
+// outcome.
 void Daemon::Parts::close_log() {
   const store::LogStatus log = appender->status();
   if (lost || !log.refused.empty() || !log.away.empty()) return;

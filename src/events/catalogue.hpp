@@ -15,12 +15,12 @@ namespace muniment::events {
 enum class Type : std::uint8_t;  // one enumerator per core type, and `foreign` for x.…; catalogue_types.hpp
 
 enum class Writer : std::uint8_t {
-  client,  // event.append accepts it
+  client,  // event.append accepts it from clients
   daemon,  // only its own method writes it; event.append returns denied and names the method
 };
 
-// The states in which a run accepts the type. docs/format.md (Life of a run) has the exceptions: run.started, which
-// begins a run, and artifact.stored, which may come with a snapshot.
+// The states in which a run accepts the type. Exceptions are in docs/format.md (Life of a run): run.started begins a
+// run, and artifact.stored may come with a snapshot.
 enum class Admits : std::uint8_t {
   open_only = 1,
   ended = 1 | 2,   // open or ended

@@ -11,7 +11,7 @@ constexpr std::size_t text_bytes_max = 100;
 constexpr int exponent_max = 308;
 constexpr int decimals = 12;
 constexpr int amount_digits_max = 15 + decimals;  // an amount is below 10^15
-constexpr int sum_digits_max = 38;                // digits that 128 bits can always hold
+constexpr int sum_digits_max = 38;                // digits that fit into 128 bits
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -53,7 +53,7 @@ std::optional<Picos> parse(std::string_view text, int digits_max) {
   if (!exponent) return std::nullopt;
 
   std::string digits = std::string(whole) + std::string(fraction);
-  int kept = static_cast<int>(whole.size()) + *exponent + decimals;  // digits that are whole picos
+  int kept = static_cast<int>(whole.size()) + *exponent + decimals;  // number of digits that are whole picos
   const std::size_t zeros = std::min(digits.find_first_not_of('0'), digits.size());
   digits.erase(0, zeros);
   kept -= static_cast<int>(zeros);

@@ -29,7 +29,7 @@ struct NewEvent {
   std::string body;  // source text of a JSON object
   std::optional<std::string> step_id;
   Uuid event_id;
-  bool event_id_is_ours = false;  // the daemon has just made the id, so the event cannot be a repeat
+  bool event_id_is_ours = false;  // the daemon made the id, so the event cannot be a repeat
   std::optional<Time> occurred_at;
   Origin origin = Origin::reported;
   Salt salt{};
@@ -61,7 +61,7 @@ struct Event {
   Hash run_hash{};
 };
 
-// The part that the client keeps: enough to recompute the hashes of its own event.
+// The client's part: enough to recompute the hashes of its own event.
 struct Receipt {
   Uuid event_id;
   std::int64_t seq = 0;

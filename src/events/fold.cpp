@@ -66,7 +66,7 @@ void run_started(RunState& state, const Event& event, const Value& body) {
 
 void run_halted(RunState& state, const Event& event, const Value& body) {
   state.status = "halted";
-  if (state.halt) return;  // the first reason wins
+  if (state.halt) return;  // the first reason is kept
   state.halt = HaltState{text(body["code"]),
                          text(body["reason"]),
                          text(body["pointer"]),

@@ -38,7 +38,7 @@ Status include(std::int64_t index, std::int64_t begin, std::int64_t end, const N
   return success();
 }
 
-// SUBPROOF of RFC 6962, 2.1.2. `known`: the subtree is the old tree itself, whose root is known.
+// Implements SUBPROOF of RFC 6962, 2.1.2. `known` is true if the subtree is the old tree itself, whose root is known.
 Status grow(std::int64_t first, std::int64_t begin, std::int64_t end, bool known, const NodeReader& node,
             std::vector<Hash>& proof) {
   if (first == end) {
@@ -75,7 +75,7 @@ Result<std::vector<Hash>> consistency_proof(std::int64_t first, std::int64_t sec
   return proof;
 }
 
-// RFC 9162, 2.1.3.2.
+// Implements RFC 9162, 2.1.3.2.
 bool proves_inclusion(const Hash& leaf, std::int64_t index, std::int64_t size, const Hash& root,
                       const std::vector<Hash>& proof) {
   if (index < 0 || index >= size) return false;
@@ -95,7 +95,7 @@ bool proves_inclusion(const Hash& leaf, std::int64_t index, std::int64_t size, c
   return last == 0 && hash == root;
 }
 
-// RFC 9162, 2.1.4.2.
+// Implements RFC 9162, 2.1.4.2.
 bool proves_consistency(std::int64_t first, const Hash& first_root, std::int64_t second, const Hash& second_root,
                         const std::vector<Hash>& proof) {
   if (first < 0 || first > second) return false;

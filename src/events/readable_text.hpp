@@ -23,7 +23,7 @@ inline constexpr std::string_view part_separator = "\n\n";
 
 struct TextPart {
   std::string text;
-  std::optional<Uuid> artifact_id;  // then the artifact's bytes are the text
+  std::optional<Uuid> artifact_id;  // set if the text is in the artifact's bytes
 };
 
 struct ReadableText {

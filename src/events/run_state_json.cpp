@@ -202,7 +202,7 @@ void write_usage(json::Writer& out, const RunState& state) {
   out.member("uncounted", state.uncounted).end_object();
 }
 
-// Reading. A missing member or one of another kind is detected at the end, when the document is compared with its
+// A member that is missing or of the wrong kind is detected at the end, when the document is compared with its
 // canonical form.
 
 std::int64_t number_of(const Value& value) { return value.as_int().value_or(0); }

@@ -25,9 +25,9 @@ class State {
   // artifact (empty otherwise).
   void apply(const Event& event, std::string_view spilled_patch = {});
 
-  // Checks that this state.patched body would apply. At admission, a patch that does not apply, or would take `working`
-  // over 4 MiB, is refused before it is written. Errors: invalid_argument, too_large, conflict (expected_state_hash is
-  // not the present one).
+  // Checks that this state.patched body would apply. On admission, a patch that does not apply, or would take `working`
+  // over 4 MiB, is refused before it is written. Errors: invalid_argument, too_large, conflict (expected_state_hash
+  // differs from the current hash).
   Status check_patch(std::string_view body, std::string_view spilled_patch = {}) const;
 
   std::int64_t seq() const;  // seq of the last applied event; -1 before the first

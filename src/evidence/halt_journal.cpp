@@ -138,7 +138,7 @@ Status HaltJournal::load() {
       return Error(Errc::corrupt, "the halt journal " + path + " cannot be read: " + pending.error().message +
                                       ". It records the halt of a run: inspect that run, then move the file away.");
     }
-    if (const auto run = run_of(pending->run_id); run && *run) (*run)->latch(pending->halt);
+    if (const auto run = run_of(pending->run_id); run && *run) (*run)->fail_stop(pending->halt);
     if (append(*pending)) {
       fs::remove(entry.path());
     } else {
@@ -149,7 +149,7 @@ Status HaltJournal::load() {
 }
 
 Status HaltJournal::record(PendingHalt pending) {
-  if (const auto run = runs_.find(pending.run_id)) run->latch(pending.halt);
+  if (const auto run = runs_.find(pending.run_id)) run->fail_stop(pending.halt);
   FAILPOINT("halt.before_journal");
   RETURN_IF_ERROR(write_journal(options_.folder, file_of(pending), journal_text(pending)));
   FAILPOINT("halt.after_journal");
@@ -204,7 +204,7 @@ Status HaltJournal::append(const PendingHalt& pending) {
     appended = append_once(pending, true);
   }
   if (appended) return success();
-  // Another request has halted the run, or the run was never acknowledged: the halt needs no event.
+  // A concurrent request has halted the run, or the run was never acknowledged. The halt needs no event.
   const Errc code = appended.error().code;
   const bool moot = code == Errc::run_halted || code == Errc::not_found;
   if (moot) return success();

@@ -1,6 +1,6 @@
-// The halt journal: stops a run while Postgres cannot record the halt. The halt is written to a file
-// of its own under <data>/halts, synced, and latched in memory at once. The journal appends it when
-// Postgres answers; after a restart, before the daemon serves a request.
+// The halt journal stops a run while Postgres cannot record the halt. It writes the halt to a file under <data>/halts,
+// syncs it, and applies the halt in memory at once. It appends the halt once Postgres answers, or at the next start,
+// before the daemon serves a request.
 #pragma once
 
 #include <memory>
@@ -41,12 +41,12 @@ class HaltJournal {
     store::LogPlace place;
   };
 
-  // Latches and appends the halts in the folder; a halt that cannot be appended yet is kept and
-  // retried. Errors: corrupt for a file that cannot be parsed, system_error for the folder.
+  // Applies and appends the halts in the folder. A halt that cannot be appended yet is kept and retried. Errors:
+  // corrupt for a file that cannot be parsed, system_error for the folder.
   static Result<std::unique_ptr<HaltJournal>> open(Options options, store::Appender& appender,
                                                    store::RunDirectory& runs);
 
-  // The halt is durable and latched when this returns. Errors: system_error (the run is latched nevertheless).
+  // On return the halt is durable and applied. Errors: system_error; the run is halted in memory nevertheless.
   Status record(PendingHalt pending);
 
   std::size_t waiting() const;  // halts that are not in the log yet
@@ -56,7 +56,7 @@ class HaltJournal {
   HaltJournal(Options options, store::Appender& appender, store::RunDirectory& runs);
   Status load();
   Result<std::shared_ptr<store::Run>> run_of(const std::string& run_id);
-  // Success: the log contains the halt. On an error the caller retries later.
+  // Returns success once the log contains the halt. On an error the caller retries later.
   Status append(const PendingHalt& pending);
   Status append_once(const PendingHalt& pending, bool ids_checked);
   void bring_back();

@@ -38,16 +38,16 @@ struct Pointer {
   Uuid id;                              // artifact, manifest
   std::optional<ByteSpan> span;         // artifact
   std::int64_t seq = -1;                // snapshot; for ev:// the n of #p<n> and #e<n>
-  std::optional<std::int64_t> passage;  // the n of #e<run_seq>.<n>
+  std::optional<std::int64_t> passage;  // n of #e<run_seq>.<n>
   std::string corpus;                   // evidence
   std::string document;                 // evidence, percent-decoded
   std::string fragment;                 // evidence: p3, b0-10, e17, e17.2
   std::string revision;                 // evidence; empty: absent
 
-  // The name of the target: "r1/0190…", "0190…", "r1/918".
+  // Returns the name of the target: "r1/0190…", "0190…", "r1/918".
   std::string name() const;
-  // The pointer's text without the span. Damage to a file concerns every pointer into it; a passage of a document has a
-  // hash of its own.
+  // Returns the pointer's text without the span. Damage to a file affects every pointer into it, but a passage of a
+  // document has its own hash.
   std::string_view whole() const {
     return kind == PointerKind::evidence ? std::string_view(text) : std::string_view(text).substr(0, text.find('#'));
   }
@@ -56,15 +56,15 @@ struct Pointer {
 // "b10-20" → 10, 20
 std::optional<ByteSpan> parse_span(std::string_view fragment);
 
-// ev://<corpus>/<document>#<fragment>?v=<revision>, percent-encoded for the parser.
+// Returns ev://<corpus>/<document>#<fragment>?v=<revision>, percent-encoded for the parser.
 std::string evidence_pointer(std::string_view corpus, std::string_view document, std::string_view fragment,
                              std::string_view revision);
 
-// The pointer to an event of a run; `document` is <run>#e<run_seq>. `passage`: number of a passage of the event's text;
-// nullopt: the event itself.
+// Returns the pointer to an event of a run; `document` is <run>#e<run_seq>. `passage` is the number of a passage of the
+// event's text; nullopt: the event itself.
 std::string event_pointer(std::string_view document, std::optional<std::int64_t> passage, std::string_view revision);
 
-// Errors: invalid_argument, with the part that does not parse.
+// Parses a pointer. Errors: invalid_argument, with the part that does not parse.
 Result<Pointer> parse_pointer(std::string_view text);
 
 // A citation [ref:POINTER] in a draft.

@@ -11,20 +11,20 @@
 
 namespace muniment::evidence {
 
-// The dependencies that an event adds. `manifest` is the text of the manifest of a
-// manifest.recorded event; empty for other events and for an erased manifest.
+// Returns the dependencies that an event adds. `manifest` is the text of the manifest of a manifest.recorded event;
+// empty for other events and for an erased manifest.
 std::vector<store::PointerRow> pointers_of(const events::Event& event, std::string_view manifest);
 
-// The dependencies that a batch of events adds; reads the manifests of the batch.
+// Returns the dependencies that a batch of events adds. Reads the manifests of the batch.
 Result<std::vector<store::PointerRow>> pointers_of(const std::vector<store::EventPtr>& events, store::Reader& reader);
 
-// The pointers on which a manifest of the run depends, without duplicates.
+// Returns the pointers on which a manifest of the run depends, without duplicates.
 std::vector<std::string> pointers_of_manifest(const json::Value& manifest, const std::string& run_id);
 
-// Dependencies of acknowledged events that the follower has not yet written to the catalogue.
+// Returns dependencies of acknowledged events that the follower has not yet written to the catalogue.
 Result<std::vector<store::PointerRow>> pointers_not_yet_followed(const store::Tail& tail, store::Reader& reader);
 
-// All present dependencies of the run's claims, evidence and manifests, by pointer, with the dependents.
+// Returns all current dependencies of the run's claims, evidence and manifests, by pointer, with the dependents.
 Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const std::string& run_id,
                                                                                  const store::Tail& tail,
                                                                                  store::Reader& reader);

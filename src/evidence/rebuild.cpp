@@ -15,7 +15,7 @@ const std::vector<std::string> all_tables = {
     "run",    "pointer",  "claim", "evidence", "evidence_link", "task_change", "task_evidence", "artifact",
     "corpus", "document", "chunk", "feedback", "report_run",    "report_span", "report_place"};
 
-constexpr int rebuilds_max = 3;  // an erasure during a rebuild requires another one, without the erased data
+constexpr int rebuilds_max = 3;  // an erasure during a rebuild requires a repetition without the erased data
 
 }  // namespace
 

@@ -16,10 +16,10 @@ struct RebuildReport {
   bool equal() const;
 };
 
-// `size`: size of the log. `tables`: run, pointer, claim, evidence, evidence_link, task_change, task_evidence,
-// artifact, corpus, document, chunk, feedback, report_run, report_span, report_place; empty: all of them. `change_of`:
-// returns the change that an event makes to documents (a higher layer knows it). Blocks until the end, at a third of
-// one core.
+// `size` is the size of the log. `tables` are names among run, pointer, claim, evidence, evidence_link, task_change,
+// task_evidence, artifact, corpus, document, chunk, feedback, report_run, report_span, report_place; empty: all of
+// them. `change_of` returns the change that an event makes to documents, which only a higher layer knows. Blocks until
+// the end, at a third of one core.
 Result<RebuildReport> rebuild(const store::LogPlace& place, std::int64_t size, const std::vector<std::string>& tables,
                               const store::CorpusChangeOf& change_of);
 

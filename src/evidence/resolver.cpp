@@ -1,4 +1,4 @@
-// Resolves pointers to artifacts, manifests, snapshots, runs and logs, across the present and the earlier logs.
+// Resolves pointers to artifacts, manifests, snapshots, runs and logs, across the current and the earlier logs.
 #include "evidence/resolver.hpp"
 
 #include <fmt/format.h>
@@ -80,8 +80,8 @@ Result<std::optional<store::ArtifactRow>> Resolver::artifact_row(const Uuid& art
   return reader_->artifact(artifact_id);
 }
 
-// An earlier log may know what the present log does not know. It may also have the state as of a time before the
-// present log began, except that a document revoked or erased since then is withheld for every time.
+// An earlier log may have a target that the current log lacks. It may also have the state as of a time before the
+// current log began, except that a document revoked or erased since then is withheld for every time.
 bool Resolver::goes_on(const Resolution& found) const {
   if (!found.parsed) return false;
   if (!found.recorded) return true;
@@ -108,7 +108,7 @@ Result<bool> Resolver::resolve_earlier(Resolution& found, store::Reader& reader,
   }
   ASSIGN_OR_RETURN(Resolution earlier, resolve_here(found.pointer, depth, with_text));
   found.hidden = found.hidden || earlier.hidden;
-  if (!earlier.recorded) return false;  // also if it belongs to another owner: this is not disclosed
+  if (!earlier.recorded) return false;  // the same reply as for a target of a different owner, which is not disclosed
   const bool is_before = sight_.as_of && *sight_.as_of < 0;
   if (found.current && earlier.ok() && !is_before) {
     earlier.fail(Reason::version_mismatch,
@@ -155,8 +155,9 @@ Result<Resolution> Resolver::resolve_here(std::string_view pointer, Depth depth,
   return out;
 }
 
-// The source of evidence outside of a corpus, which no chunker has cut. The id serves as revision, because the target
-// of an id never changes. A hash in the name would survive an erasure, and short contents could be guessed from it.
+// Sets the source of evidence outside of a corpus, where nothing was chunked. The id serves as revision, because the
+// target of an id never changes. A hash in the name would survive an erasure, and short contents could be guessed from
+// it.
 void Resolver::name_source(Resolution& out) {
   const Pointer& pointer = *out.parsed;
   const bool bytes = pointer.kind == PointerKind::artifact || pointer.kind == PointerKind::manifest ||

@@ -11,13 +11,13 @@
 namespace muniment::evidence {
 namespace {
 
-constexpr std::int64_t hashed_document_bytes_max = 16 << 20;  // of a document from which a byte span is read
+constexpr std::int64_t hashed_document_bytes_max = 16 << 20;  // size of a document from which a byte span is read
 
 store::Citation citation_of(const Pointer& pointer) {
   return {pointer.corpus, pointer.document, pointer.revision, pointer.fragment.starts_with('p') ? pointer.seq : -1};
 }
 
-// Whether the document was current at that seq.
+// Returns whether the document was current at that seq.
 bool was_current(const store::DocumentRow& row, std::int64_t as_of) {
   return row.seq <= as_of && (!row.valid_to || *row.valid_to > as_of);
 }

@@ -23,7 +23,7 @@ struct SampleDocument {
 std::span<const SampleDocument> sample_documents();
 const SampleDocument* find_sample(std::string_view id);  // nullptr: unknown id
 
-// The contents of a file of artifacts/sample when the binary was built; empty: no such file.
+// Returns the contents of a file of artifacts/sample at the time of the build; empty if there is no such file.
 std::string_view embedded_sample(std::string_view file);
 
 }  // namespace muniment::evidence

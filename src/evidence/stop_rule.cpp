@@ -13,7 +13,7 @@ namespace muniment::evidence {
 namespace {
 
 constexpr int attempts_max = 2;
-constexpr std::size_t detail_bytes_max = 1'000;  // of the detail of a failure
+constexpr std::size_t detail_bytes_max = 1'000;  // length of the detail of a failure
 
 void write_hashes(json::Writer& out, const Resolution& found) {
   if (found.expected) out.member("expected", *found.expected);
@@ -103,7 +103,7 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
     item.critical = parsed && is_critical(wanted[i], *parsed);
     ASSIGN_OR_RETURN(item.resolution,
                      resolver_.resolve(wanted[i].pointer, item.critical ? Depth::whole : wanted[i].depth, with_text));
-    // A target of another owner is treated as if nothing depended on it.
+    // A target of a different owner is treated as if nothing depended on it.
     if (item.resolution.hidden) item.critical = wanted[i].critical;
     RETURN_IF_ERROR(check_run_named(wanted[i], item));
     // A halted run is not halted again, and gets no further events.

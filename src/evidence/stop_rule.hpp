@@ -27,7 +27,7 @@ struct Wanted {
   std::string pointer;
   std::shared_ptr<store::Run> run;  // the run in which failures are logged; nullptr: not logged
   bool critical = false;            // set by the caller; the catalogue can also make it critical
-  // `run` belongs to the caller, and can halt. If false, failures are only recorded in it; _log never halts.
+  // `run` belongs to the caller, and can halt. If false, failures are only recorded in it. _log never halts.
   bool may_halt = true;
   Depth depth = Depth::span;  // for a pointer that is not critical
   std::string whose{};        // the run for which the pointer is used, if the failure is recorded in _log
@@ -40,8 +40,8 @@ struct Outcome {
   };
   std::vector<Item> items;               // in the order of the request
   std::vector<store::Addressed> events;  // to be appended as one request; empty: no failures
-  std::vector<PendingHalt> halts;        // for the journal, if the append fails
-  // The first critical pointer that did not resolve; nullptr: all of them resolved.
+  std::vector<PendingHalt> halts;        // halts for the journal, if the append fails
+  // Returns the first critical pointer that did not resolve; nullptr if all of them resolved.
   const Item* damage() const;
 };
 

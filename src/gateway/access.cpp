@@ -45,7 +45,7 @@ Result<std::shared_ptr<store::Run>> load_run(Call& call, std::string_view run_id
 Result<std::shared_ptr<store::Run>> find_run(Call& call, std::string_view run_id) {
   if (run_id != log_run_id) RETURN_IF_ERROR(check_run_id(run_id));
   ASSIGN_OR_RETURN(std::shared_ptr<store::Run> run, load_run(call, run_id));
-  if (!run && !call.reader) return run;  // a commit of unknown outcome may have written it
+  if (!run && !call.reader) return run;  // a commit of unknown outcome may have written the run
   const bool there = run && run->view().status != store::RunStatus::absent;
   if (there) return may_see(call.caller, run->view()) ? Result<std::shared_ptr<store::Run>>(run) : hidden_run(run_id);
   if (!call.reader || run_id == log_run_id) return no_run(run_id);
@@ -64,8 +64,8 @@ Result<std::shared_ptr<store::Run>> find_earlier_run(Call& call, std::string_vie
 
 namespace {
 
-// Returns the run of that name in the present log, or else in the newest log that has it. `log_no` restricts the search
-// to that log.
+// Returns the run of that name in the current log, or else in the newest log that has it. `log_no` restricts the search
+// to one log.
 Result<ReadRun> look_for_run(Call& call, std::string_view run_id, std::optional<std::int64_t> log_no) {
   if (run_id != log_run_id) RETURN_IF_ERROR(check_run_id(run_id));
   std::shared_ptr<store::Run> run;
@@ -195,7 +195,7 @@ events::NewEvent make_event(Call& call, const store::Run& run, std::string_view 
 
 namespace {
 
-// The lengths precede the parts, so that two different names cannot encode to the same bytes.
+// Each length precedes its part, so that two different names cannot encode to the same bytes.
 Uuid named_by(std::initializer_list<std::string_view> parts, std::size_t index) {
   std::string name;
   for (std::string_view part : parts) name.append(std::to_string(part.size())).append(":").append(part);

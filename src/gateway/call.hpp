@@ -39,8 +39,8 @@ struct Caller {
   std::string actor;   // "uid:1000"
   bool admin = false;  // root, or the uid that the daemon runs as: sees every run
   std::uint64_t connection = 0;
-  std::shared_ptr<Unread> unread{};  // the connection's unread replies; nullptr: replies are not counted
-  // The reading of the connection; nullptr: each piece of an artifact counts as a read of its own.
+  std::shared_ptr<Unread> unread{};  // unread replies of the connection; nullptr: replies are not counted
+  // Pieces that the connection has read; nullptr: each piece of an artifact counts as a separate read.
   std::shared_ptr<Reading> reading{};
 };
 
@@ -54,7 +54,7 @@ struct PendingAppend;
 
 // The method would block: the dispatcher runs it again on a worker.
 struct NeedsWorker {
-  bool settled = false;  // run it only after the earlier requests of this connection to the run are answered
+  bool after_earlier = false;  // run it only after the earlier requests of this connection to the run are answered
 };
 
 using Answer = std::variant<Reply, PendingAppend, NeedsWorker>;
@@ -68,11 +68,11 @@ struct PendingAppend {
   // Receives the error of a refused append (never one of unknown outcome), cleans up, and may return a better answer.
   // May be empty. Runs where `finish` runs.
   std::function<Result<Reply>(Services&, Error)> refused;
-  // Makes the answer, on a worker, if the append thread returned the append for retry (store::is_given_back). If it is
+  // Makes the answer, on a worker, if the append thread returned the append for retry (store::is_requeued). If it is
   // empty, `refused` cleans up and the method runs again.
   std::function<Result<Answer>(Call&)> again;
   bool finish_on_worker = false;
-  // Submitted even if the request was already answered, because the method began to write and the answer said so.
+  // Submitted even if the request was already answered, because the method began to write and the reply reported it.
   bool even_if_answered = false;
 };
 
@@ -86,13 +86,13 @@ struct Call {
   // The appender answered maybe_duplicate. On this second run, on a worker, the method looks up the client's ids in
   // Postgres and either answers with the first receipts or sets ids_checked.
   bool check_ids = false;
-  WriteState* write_state = nullptr;  // the request's state; nullptr: it is never answered before its work is done
-  bool without_database = false;      // Postgres did not answer in time: answer from memory
+  WriteState* write_state = nullptr;  // state of the request; nullptr: it is never answered before its work is done
+  bool without_database = false;      // Postgres did not answer in time, so answer from memory
   std::optional<std::int64_t>
-      erasures_seen{};        // set by begin_referring: the append is returned for retry if content was erased since
+      erasures_seen{};        // set by begin_referring; the append is returned for retry after a later erasure
   std::int16_t read_log = 0;  // number of the earlier log that was read, for the reply's log_no; 0: none
 
-  // Call this before the method itself makes a permanent change, one that is not undone if its append is refused. From
+  // Call this before the method itself makes a permanent change, which is not undone if its append is refused. From
   // then on, an early answer of the loop carries `outcome: "unknown"`, and so does an error that is not the caller's
   // mistake. Errors: deadline_exceeded if the request was already answered.
   Status begin_writing() const {
@@ -111,7 +111,7 @@ class BodySink {
   virtual ~BodySink() = default;  // an incomplete body leaves nothing behind, except for a resumable upload
   virtual Status write(std::string_view chunk) = 0;
   virtual Result<Answer> finish(Call& call) = 0;
-  // True if the chunks that arrived before the client disconnected are still to be written.
+  // Returns true if the chunks that arrived before the client disconnected must still be written.
   virtual bool keeps_pieces() const { return false; }
 };
 
@@ -127,11 +127,12 @@ enum class Runs : std::uint8_t {
 
 // The order between a request and the requests of the same connection to the same run (send_order.hpp).
 enum class Order : std::uint8_t {
-  none,      // writes nothing, or only the record of a use
-  reading,   // with a run: begins after the earlier requests are answered, so that a piece finds the pieces before it
-  in_turn,   // prepared in parallel, numbered in the order of sending
-  settled,   // like in_turn, but begins after the earlier requests are answered, because it reads their effects
-  settling,  // like in_turn, but the later requests begin after its answer, because it changes what the run admits
+  none,     // writes nothing, or only the record of a use
+  reading,  // with a run: begins after the earlier requests are answered, so that the read of a piece finds the earlier
+            // pieces
+  in_turn,  // prepared in parallel, numbered in the order of sending
+  after_earlier,  // like in_turn, but begins after the earlier requests are answered, because it reads their effects
+  before_later,   // like in_turn, but the later requests begin after its answer, because it changes what the run admits
 };
 
 struct MethodInfo {

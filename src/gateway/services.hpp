@@ -50,14 +50,15 @@ namespace muniment::gateway {
 
 // Counts since the start, for server.metrics.
 struct Counters {
-  std::atomic<std::int64_t> queries = 0;                                           // queries in evidence.retrieve
-  std::atomic<std::int64_t> pointers = 0;                                          // resolved or validated
-  std::array<std::atomic<std::int64_t>, evidence::reasons.size()> pointers_bad{};  // that did not resolve, by reason
+  std::atomic<std::int64_t> queries = 0;   // number of queries in evidence.retrieve
+  std::atomic<std::int64_t> pointers = 0;  // number of resolved or validated pointers
+  std::array<std::atomic<std::int64_t>, evidence::reasons.size()>
+      pointers_bad{};  // number of pointers that did not resolve, by reason
 };
 
 // The tables' totals as last computed: computing them may take long.
 struct StoreTotals {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the following members
   std::optional<store::Totals> known;
   Monotonic asked{};
   std::chrono::steady_clock::duration took{};
@@ -81,7 +82,7 @@ struct Services {
   std::string socket_path;
   Time started;
   bool index_runs = false;          // default for runs that do not set it
-  std::size_t connections_max = 0;  // given by the limit of open files
+  std::size_t connections_max = 0;  // derived from the limit of open files
   Refusals refusals{};              // updated by the thread that answers
   Counters counters{};              // updated by the thread that answers
   RequestCounts requests{};         // updated by the thread that answers
@@ -90,9 +91,9 @@ struct Services {
   WorkerSlots validator_runs{};     // runs of custom validators of the completion policy
   // Followers of the tables run, report and pointer; no method waits for them.
   std::vector<const store::Follower*> followers{};
-  store::EarlierLogs earlier{};                               // the logs that the present one continues
+  store::EarlierLogs earlier{};                               // logs that the current one continues
   std::map<std::int16_t, audit::ClosedTree*> closed_trees{};  // trees of the earlier logs, by log_no
-  evidence::completion::Policies policies{};                  // for task completion
+  evidence::completion::Policies policies{};                  // policies of task completion
   std::function<std::string()> carrying{};  // describes the documents that are carried over from earlier logs
 };
 

@@ -18,10 +18,10 @@ namespace muniment::http {
 // Allows localhost, 127.0.0.1 and [::1] at the listener's port, and the added names. Letter case is ignored; otherwise
 // names must be spelled identically: no trailing dot, no other form of an IP address.
 struct AllowedHosts {
-  std::uint16_t port = 0;  // the listener's
+  std::uint16_t port = 0;  // port of the listener
   // "memory.example.org" at any port, since a proxy may map it, or "memory.example.org:8443"; "[2001:db8::1]".
   std::vector<std::string> added;
-  std::string setting = "the allowed hosts";  // the setting that adds a name, for messages
+  std::string setting = "the allowed hosts";  // name of the setting that adds a host, for messages
 };
 
 // Requires exactly one Host header with an allowed host and the listener's port or none. Errors: denied.

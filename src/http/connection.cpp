@@ -18,7 +18,7 @@
 namespace muniment::http {
 namespace {
 
-constexpr std::size_t kept_capacity_bytes_max = 64 * 1024;  // for an event stream that has been sent
+constexpr std::size_t kept_capacity_bytes_max = 64 * 1024;  // for a stream whose events have been sent
 constexpr std::size_t block_bytes = 4 * 1024;               // for an event stream to an HTTP/1.0 client
 
 Answer refusal(int status, std::string text) {
@@ -55,8 +55,8 @@ MHD_Response* response_of(std::string body) {
 
 }  // namespace
 
-// MHD detects neither that the client of a suspended connection disconnects, nor an end that arrives together with
-// data.
+// MHD does not detect that the client of a suspended connection disconnects. It also misses a shutdown that arrives
+// together with data.
 Connection::Connection(Engine& engine, MHD_Connection* mhd, int socket)
     : engine_(engine), mhd_(mhd), socket_(socket), watch_(new_poll(engine.loop(), socket, this)) {
   begin_phase(Phase::head);
@@ -69,8 +69,6 @@ Connection::Connection(Engine& engine, MHD_Connection* mhd, int socket)
 }
 
 Connection::~Connection() { set_deadline(0); }
-
-// ---- a request
 
 void Connection::begin(std::string_view target) {
   const std::size_t question = target.find('?');
@@ -110,7 +108,7 @@ bool Connection::take_head(std::string_view method) {
 }
 
 // Most clients read an answer only after sending the whole body. A client that waits for 100 Continue reads it at once;
-// then the connection is closed, as for a body that is too long to read.
+// its connection is closed then, as for a body that is too long to read.
 bool Connection::read_away() const {
   const auto bytes = announced_bytes(request_);
   if (bytes == 0U) return true;
@@ -144,8 +142,6 @@ bool Connection::handle() {
   return answer();
 }
 
-// ---- the answer
-
 bool Connection::queue(const Answer& refusal) {
   kind_ = Kind::reply;
   status_ = refusal.status;
@@ -156,7 +152,7 @@ bool Connection::queue(const Answer& refusal) {
 }
 
 bool Connection::answer() {
-  if (aborted_) return false;  // by the handler
+  if (aborted_) return false;  // the handler aborted it
   if (response_ == nullptr) {
     suspend();
     return true;
@@ -249,8 +245,6 @@ std::int64_t Connection::read_events(char* buffer, std::size_t bytes_max) {
   return static_cast<std::int64_t>(size);
 }
 
-// ---- the end
-
 void Connection::finish(bool complete) {
   detach(complete && (kind_ == Kind::reply || kind_ == Kind::ended_events));
   if (response_ != nullptr) MHD_destroy_response(std::exchange(response_, nullptr));
@@ -298,8 +292,6 @@ void Connection::abort_slow() {
   abort();
 }
 
-// ---- MHD and the loop
-
 void Connection::suspend() {
   suspended_ = true;
   MHD_suspend_connection(mhd_);
@@ -326,7 +318,7 @@ void Connection::set_deadline(std::int64_t new_ms) {
   engine_.move_deadline(*this, std::exchange(deadline_ms_, new_ms), new_ms);
 }
 
-// By the deadline, so many bytes must have been transferred since the phase began.
+// Sets the time by which this number of bytes, counted from the start of the phase, must have been transferred.
 void Connection::set_deadline_for(std::size_t bytes) {
   set_deadline(began_ms_ + engine_.idle_ms() +
                static_cast<std::int64_t>(bytes * 1'000 / limits::http_bytes_per_second_min));

@@ -30,7 +30,6 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
 
-  // ---- for MHD; called for each request in this order
   void begin(std::string_view target);
   // Called with the head (no data), with each piece of the body, at its end (no data), and again after each suspension.
   // Takes every byte of `data`. Returns false if MHD has to close the connection.
@@ -40,19 +39,17 @@ class Connection {
   std::int64_t read_events(char* buffer, std::size_t bytes_max);
   void finish(bool complete);
 
-  // ---- for the exchange
   void reply(Answer answer);
   void begin_events(int status, std::vector<Header> headers);
   bool send(std::string_view bytes);
   void end_events();
   void release();
   std::size_t unread_bytes() const { return unread_.size() - unread_begin_; }
-  // The answer is complete but not written.
+  // The answer is complete but not written yet.
   bool answering() const { return !aborted_ && (kind_ == Kind::reply || kind_ == Kind::ended_events); }
-  // Bytes of an answer that is not written: a reply is held until its end.
+  // Bytes of an answer that is not written yet. A reply is held until its end.
   std::size_t answer_bytes() const { return answer_bytes_; }
 
-  // ---- for the engine; MHD closes the connection in its next run
   void abort();       // sent data is still delivered
   void abort_slow();  // after the deadline: sent data is discarded
 
@@ -86,12 +83,12 @@ class Connection {
   bool left_ = false;  // the client has closed its direction, or both
   bool aborted_ = false;
   int status_ = 0;
-  MHD_Response* response_ = nullptr;  // to be queued
+  MHD_Response* response_ = nullptr;  // response to queue next
   std::size_t response_bytes_ = 0;
   std::size_t answer_bytes_ = 0;   // counted in the engine's total
   std::size_t body_bytes_ = 0;     // received, kept or not
-  std::size_t counted_bytes_ = 0;  // body bytes that are counted in the engine's total
-  std::int64_t began_ms_ = 0;      // start of the phase
+  std::size_t counted_bytes_ = 0;  // body bytes in the engine's total
+  std::int64_t began_ms_ = 0;      // time at which the phase began
   std::int64_t deadline_ms_ = 0;   // 0: none
   std::optional<Answer> refusal_;  // sent after the rest of the body was read
   Request request_;

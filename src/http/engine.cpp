@@ -24,8 +24,6 @@ constexpr const char* tls_versions = "NORMAL:-VERS-TLS-ALL:+VERS-TLS1.3:+VERS-TL
 
 Engine& engine_of(void* data) { return *static_cast<Engine*>(data); }
 
-// ---- callbacks of MHD
-
 void* on_target(void*, const char* target, MHD_Connection* mhd) {
   const MHD_ConnectionInfo* const info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
   auto* const connection = static_cast<Connection*>(info->socket_context);
@@ -67,8 +65,6 @@ Engine::Engine(uv_loop_s* loop, Options options, Server::Handler handler)
     : loop_(loop), options_(std::move(options)), handler_(std::move(handler)) {}
 
 Engine::~Engine() = default;
-
-// ---- start and end
 
 Status Engine::start() {
   if (options_.certificate_file.empty() != options_.key_file.empty()) {
@@ -144,8 +140,6 @@ void Engine::shut() {
   busy_ = false;
 }
 
-// ---- accepting
-
 void Engine::start_accepting() {
   uv_poll_start(connecting_.get(), UV_READABLE, [](uv_poll_t* handle, int, int) { engine_of(handle->data).accept(); });
 }
@@ -198,8 +192,6 @@ Connection* Engine::connected(MHD_Connection* mhd, int socket) {
   connections_.emplace(raw, std::move(connection));
   return raw;
 }
-
-// ---- running
 
 void Engine::run() {
   enter([this] { MHD_run(mhd_); });

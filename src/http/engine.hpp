@@ -1,8 +1,8 @@
 // The engine of a server: drives libmicrohttpd (MHD) without threads from a libuv loop, and owns the listening socket
 // and the deadlines of the connections.
 //
-// MHD must not be entered from its own callbacks, in which the handler runs too: a connection with data to send
-// requests another run (run_soon); on_closed is called, and the server is closed, after MHD has returned.
+// MHD must not be entered from its own callbacks, in which the handler runs too. Therefore a connection with data to
+// send requests another run (run_soon), and on_closed is called, and the server closed, after MHD has returned.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::size_t connections() const { return connections_.size(); }
   bool answering() const;
 
-  // ---- for its connections
   const Options& options() const { return options_; }
   std::int64_t idle_ms() const { return std::chrono::milliseconds(options_.idle).count(); }
   uv_loop_s* loop() const { return loop_; }
@@ -46,7 +45,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void lose(std::shared_ptr<Exchange> exchange);  // calls its on_closed later
   void run_soon();
   void abort(Connection& connection);  // called from the loop, outside of MHD
-  // Aborts the connection at `new_ms`, in terms of now_ms(). 0 stands for no deadline.
+  // Aborts the connection at `new_ms`, a time of now_ms(); 0: no deadline.
   void move_deadline(Connection& connection, std::int64_t old_ms, std::int64_t new_ms);
   static std::int64_t now_ms();
   // Returns false if the requests in progress hold too many bytes already.
@@ -55,10 +54,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Counts the answer bytes that a connection holds. Aborts the largest ones while the sum exceeds its limit.
   void count_answers(std::size_t before, std::size_t after);
 
-  // ---- for MHD's callbacks
   Connection* connected(MHD_Connection* mhd, int socket);
   void disconnected(Connection* connection) { connections_.erase(connection); }
-  std::string said;  // the last message that MHD logged while it started
+  std::string said;  // last message that MHD logged during its start
 
  private:
   Status start_mhd(const std::string& certificate, const std::string& key);
@@ -86,7 +84,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::size_t bodies_bytes_ = 0;
   std::size_t answers_bytes_ = 0;
   bool busy_ = false;      // within MHD or a call of the handler
-  bool closing_ = false;   // to be closed once it is not busy
+  bool closing_ = false;   // close the server once it is not busy
   bool refusing_ = false;  // refusals have been logged
 };
 

@@ -38,14 +38,14 @@ class Exchange {
   // disconnected or has more than Options::unread_bytes_max to read; in that case the server closes the connection and
   // calls on_closed later.
   bool send_event(std::string_view data);
-  void send_comment();  // sends ":" on a stream that is otherwise silent for long
+  void send_comment();  // sends ":" on a stream that is silent otherwise
   void end_events();
 
   // Bytes of events that the socket has not accepted. At most Options::unread_bytes_max and one event.
   std::size_t unread_bytes() const;
 
-  // The client disconnected, was too slow or broke the protocol, or the server was closed, before the answer was
-  // complete. Called once, from the loop or Server::close, never within a call of the exchange. A client that shuts
+  // Called if the client disconnected, was too slow or broke the protocol, or the server was closed, before the answer
+  // was complete. Called once, from the loop or Server::close, never within a call of the exchange. A client that shuts
   // down its own direction before a reply has begun, or during a stream, counts as disconnected.
   std::function<void()> on_closed;
 

@@ -17,8 +17,8 @@ struct Header {
 struct Request {
   std::string method;  // as the client wrote it
   std::string target;  // begins with '/'
-  std::string path;    // the target up to its first '?'
-  std::string query;   // the part after it
+  std::string path;    // target up to its first '?'
+  std::string query;   // target after it
   std::vector<Header> headers;
   std::string body;
   std::string peer;  // "127.0.0.1:40312", "[::1]:40312"

@@ -58,7 +58,7 @@ class Server {
   std::uint16_t port() const;
   std::size_t connections() const;
   void stop_accepting();   // connected clients are still served
-  bool answering() const;  // a reply, or the end of a stream, is not written yet
+  bool answering() const;  // true if a reply, or the end of a stream, is not written yet
   // Closes all connections and calls on_closed of unanswered exchanges: at once or, within a call of the handler or of
   // on_closed, right after it.
   void close();

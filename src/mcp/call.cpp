@@ -124,8 +124,6 @@ void Call::end() {
   session_.finished(*this);
 }
 
-// ---- notifications ------------------------------------------------------------------------------
-
 void Call::notify(std::string_view method, std::string_view params) {
   if (!answered_) send(notification_message(method, params), false);
 }
@@ -153,8 +151,6 @@ void Call::progress(double done, double total, std::string_view text) {
   if (!text.empty()) params.member("message", text);
   notify("notifications/progress", params.end_object().text());
 }
-
-// ---- native requests ----------------------------------------------------------------------------
 
 void Call::native(std::string_view method, std::string params, std::function<void(const NativeReply&)> done) {
   if (ended_) return;

@@ -18,13 +18,13 @@ class Session;
 
 enum class Revision : std::uint8_t { initialized, stateless };  // 2025-11-25 and earlier; 2026-07-28
 
-// How long a client may cache a result (2026-07-28).
+// Time for which a client may cache a result (2026-07-28).
 struct Caching {
   std::int64_t ttl_ms = 0;
   bool anyone = false;  // the result is the same for every client
 };
 
-// For results that are the same for every client as long as the daemon runs.
+// Caching of results that are equal for every client while the daemon runs.
 inline constexpr Caching cached_for_an_hour{.ttl_ms = 3'600'000, .anyone = true};
 
 class Call : public std::enable_shared_from_this<Call> {
@@ -45,11 +45,12 @@ class Call : public std::enable_shared_from_this<Call> {
   // Sends the answer, once; later ones are dropped. `result` is the text of a JSON object.
   void answer(std::string_view result, std::optional<Caching> caching = {});
   void fail(const Failure& failure);
-  // Asks the client for input (2026-07-28): `requests` maps names to requests, `state` comes back with the answers.
+  // Asks the client for input (2026-07-28). `requests` maps names to requests; the client returns `state` with the
+  // answers.
   void require_input(std::string_view requests, std::string_view state);
-  // The host needs no answer: cancels the native requests.
+  // Call this if the host needs no answer: cancels the native requests.
   void cancel();
-  // The session has ended: drops everything that would still be sent.
+  // Call this after the session has ended: drops all messages that are not sent yet.
   void forget();
 
   // Sends a notification that belongs to this request.
@@ -64,7 +65,7 @@ class Call : public std::enable_shared_from_this<Call> {
   // Answers now with `interim`; the final answer is kept under the handle (Server::handles).
   void hand_over(std::string handle, std::string_view interim);
   bool has_handle() const { return !handle_.empty(); }
-  bool may_take_long = false;  // then a slow call is handed over, as for a tool
+  bool may_take_long = false;  // true: a slow call is handed over, as for a tool
   // Called once, after the call was answered, failed or cancelled.
   std::function<void()> on_end;
 

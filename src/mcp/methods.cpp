@@ -86,8 +86,6 @@ std::optional<Failure> check_revision(Session& session, const Message& message, 
   return Failure{unsupported_version, "unsupported protocol version.", supported_versions(version)};
 }
 
-// ---- opening a conversation ---------------------------------------------------------------------
-
 void initialize(const CallPtr& call) {
   Session& session = call->session();
   const std::string wanted = call->params()["protocolVersion"].string_or("");

@@ -1,4 +1,4 @@
-// The MCP methods that are served: one row each, with the revisions that have it.
+// The served MCP methods, one row each, with the revisions that have it.
 #pragma once
 
 #include <optional>

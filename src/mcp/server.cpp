@@ -24,8 +24,6 @@ std::string new_key() {
 
 }  // namespace
 
-// ---- handles ------------------------------------------------------------------------------------
-
 void Handles::expire(Monotonic now) {
   std::erase_if(entries_, [&](const auto& item) {
     const bool old = item.second.opened + handle_kept < now;
@@ -76,8 +74,6 @@ std::optional<Handles::Found> Handles::find(std::string_view handle, std::string
   return Found{found->second.result,
                std::chrono::duration_cast<std::chrono::seconds>(now - found->second.opened).count()};
 }
-
-// ---- the server ---------------------------------------------------------------------------------
 
 Server::Server(Clock& clock, ServerOptions options)
     : clock_(clock), options_(std::move(options)), tools_(offered_tools(options_)), key_(new_key()) {}

@@ -34,7 +34,7 @@ class Handles {
   void finish(std::string_view handle, std::string result);
   struct Found {
     std::optional<std::string> result;  // empty while the call is in progress
-    std::int64_t seconds = 0;           // since it was handed over
+    std::int64_t seconds = 0;           // seconds since the call was handed over
   };
   // Returns nullopt for a handle that is unknown, expired or another owner's.
   std::optional<Found> find(std::string_view handle, std::string_view owner, Monotonic now);
@@ -68,8 +68,8 @@ class Server {
   std::map<const void*, std::function<void(std::string_view list)>> listeners;
   void announce(std::string_view list) const;
 
-  // Returns a string that only this daemon can have made, until it restarts. To open it, `purpose` and `owner` must be
-  // the same.
+  // Returns a string that only this daemon, until its restart, can have made. It can be opened only with the same
+  // `purpose` and `owner`.
   std::string seal(std::string_view purpose, std::string_view owner, std::string_view text) const;
   std::optional<std::string> unseal(std::string_view purpose, std::string_view owner, std::string_view sealed) const;
 

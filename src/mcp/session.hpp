@@ -49,12 +49,13 @@ class Session : public std::enable_shared_from_this<Session> {
   void tick(Monotonic now);
   // The host disconnected: cancels its calls, except those with a handle, and ends its run.
   void close();
-  // The daemon stops: like `close`, but a run with an id from outside stays open for a host that connects again.
+  // Call this when the daemon stops: like `close`, but a run with an id from outside stays open for a host that
+  // reconnects.
   void abandon();
   // True if no work in progress needs `tick`.
-  bool idle() const { return calls_.empty() && run_.settled() && !subscriptions_.pending(); }
+  bool idle() const { return calls_.empty() && run_.idle() && !subscriptions_.pending(); }
 
-  // For the methods.
+  // Functions for the methods.
   Server& server() { return server_; }
   const ToolList& tools() const { return own_tools_ ? *own_tools_ : server_.tools(); }
   Native& native() { return native_; }
@@ -66,7 +67,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // The result of `initialize`.
   struct Opened {
     std::string version;    // version of the protocol; empty: not opened
-    MessagePtr initialize;  // with the client's name and capabilities
+    MessagePtr initialize;  // the request, with the client's name and capabilities
     std::string log_level = "info";
   };
   Opened& opened() { return opened_; }
@@ -85,8 +86,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void cancel_all();
 
   Server& server_;
-  std::optional<ToolList> own_tools_;  // set if the host's side named toolsets
-  std::string bad_settings_;           // the error with which each request is refused
+  std::optional<ToolList> own_tools_;  // set if the transport named toolsets
+  std::string bad_settings_;           // error with which each request is refused; empty: none
   Native& native_;
   SessionOptions options_;
   Send send_;

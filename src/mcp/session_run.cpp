@@ -79,7 +79,7 @@ void SessionRun::start() {
   send("run.start", std::move(params.end_object()).text());
 }
 
-// An ended run is not started again: the session's next run may already be open, or none exists yet.
+// An ended run is not started again, because the session's next run may be open already.
 void SessionRun::follow_ended() {
   was_ended();
   open();
@@ -123,7 +123,7 @@ void SessionRun::was_ended() {
   if (!chosen_id_.empty()) settings_.run_id = fmt::format("{}-{}", chosen_id_, ++parts_);
 }
 
-// The end of a session does not tell whether its goal was reached.
+// At the end of a session it is unknown whether the goal was reached.
 void SessionRun::end() {
   if (!std::exchange(open_, false)) return;
   when_started([this] {

@@ -28,7 +28,7 @@ class SessionRun {
     std::string agent;   // empty: the client's name
     std::string cwd;
     std::string labels;   // a JSON object, or empty
-    bool resume = false;  // an earlier connection had the session: its run exists, unless the model ended it
+    bool resume = false;  // an earlier connection had the session, so its run exists unless the model ended it
   };
   void configure(Settings settings);
 
@@ -38,8 +38,8 @@ class SessionRun {
   // Id of the open run; empty: none.
   const std::string& id() const { return open_ ? settings_.run_id : none_; }
 
-  // Calls `then` once run.start is answered, with or without success, or at once if it is not in progress. Before that,
-  // a method that only reads would not find the run.
+  // Calls `then` once run.start is answered, with or without success, or at once if it is not in progress. Before the
+  // answer, a reading method would not find the run.
   void when_started(std::function<void()> then);
 
   // Starts the run if none is open. `arguments` is JSON text. Returns the call's id for `returned`.
@@ -47,10 +47,10 @@ class SessionRun {
   // `status` is one of tool.returned's.
   void returned(std::string_view call_id, std::string_view status, std::string_view text,
                 std::optional<std::int64_t> duration_us);
-  // The host ended the run itself: the next call starts another one.
+  // Call this after the host ended the run: the next call starts a new run.
   void was_ended();
   void end();
-  // The run's id came from outside: its owner can continue the run in another session.
+  // True if the id came from outside: its owner can continue the run in another session.
   bool named() const { return !chosen_id_.empty(); }
   // Stops recording without ending the run.
   void leave_open() { open_ = false; }
@@ -58,7 +58,7 @@ class SessionRun {
   // Returns the warning for the next result about events that were not recorded: once, or as long as the run is
   // stopped; empty: none.
   std::string take_warning();
-  bool settled() const { return state_->in_flight == 0; }
+  bool idle() const { return state_->in_flight == 0; }
 
  private:
   void open();
@@ -70,11 +70,11 @@ class SessionRun {
   struct State {  // shared with the replies that are still outstanding
     void take(const NativeReply& reply, bool starts);
     std::string problem;       // the first problem; later ones usually follow from it
-    std::string stopped;       // reason for which the run is stopped and refuses events
+    std::string stopped;       // reason why the run is stopped and refuses events
     bool not_started = false;  // run.start failed: the next call sends it again
     std::size_t in_flight = 0;
     bool starting = false;
-    std::vector<std::function<void()>> waiting;  // for the start
+    std::vector<std::function<void()>> waiting;  // functions that wait for run.start
     std::function<void()> run_has_ended;         // called if run.start was refused because the run has ended
   };
 
@@ -84,8 +84,8 @@ class SessionRun {
   const std::string none_;
   std::shared_ptr<State> state_ = std::make_shared<State>();
   std::int64_t calls_ = 0;
-  std::int64_t parts_ = 1;  // number of runs of the session; the id of a later run is the first one's with this number
-  std::string chosen_id_;   // from outside; empty: none
+  std::int64_t parts_ = 1;  // number of runs of the session; the id of a later run ends with it
+  std::string chosen_id_;   // id from outside; empty: none
   bool open_ = false;
   std::string client_;  // JSON: name and version of the agent
 };

@@ -41,7 +41,8 @@ void Subscriptions::follow(const std::string& uri, const std::string& stream, Do
   Followed& followed = followed_[uri];
   auto& streams = followed.streams;
   if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
-  if (params->empty() || followed.native != 0) return done(std::nullopt);  // it never changes, or is followed already
+  if (params->empty() || followed.native != 0)
+    return done(std::nullopt);  // the resource never changes, or is already followed
   followed.waiting.push_back(std::move(done));
   if (!std::exchange(followed.requested, true)) request(uri, *params);
 }
@@ -139,8 +140,6 @@ void Subscriptions::tell(const std::string& uri, Followed& followed, Monotonic n
   }
 }
 
-// ---- methods ------------------------------------------------------------------------------------
-
 void subscribe(const CallPtr& call) {
   const std::string uri = call->params()["uri"].string_or("");
   if (uri.empty()) return call->fail({invalid_params, "uri: expected a resource's URI."});
@@ -155,7 +154,7 @@ void unsubscribe(const CallPtr& call) {
 
 namespace {
 
-// The lists change only in the fixture.
+// Only the fixture has lists that change.
 void acknowledge(const CallPtr& call, const std::vector<std::string>& uris) {
   Session& session = call->session();
   session.subscriptions().release(call->message().id);

@@ -42,10 +42,10 @@ class Subscriptions {
   struct Followed {
     std::int64_t native = 0;           // number of the native subscription; 0: none yet, or none needed
     std::vector<std::string> streams;  // to be notified
-    std::vector<Done> waiting;         // for the reply to the native request
-    bool requested = false;            // in progress
+    std::vector<Done> waiting;         // callbacks that wait for the native reply
+    bool requested = false;            // the native request is in progress
     Monotonic told{};                  // time of the last notification
-    bool changed = false;              // since then
+    bool changed = false;              // changed since the last notification
   };
   void request(const std::string& uri, const std::string& params);
   void requested(const std::string& uri, const NativeReply& reply);
@@ -55,7 +55,7 @@ class Subscriptions {
   void drop(const std::string& uri);
 
   Session& session_;
-  std::map<std::string, Followed> followed_;  // by URI
+  std::map<std::string, Followed> followed_;  // keys: URIs
   std::set<std::string> held_;                // streams
 };
 

@@ -53,15 +53,15 @@ class LiveTicket final : public Ticket {
         retry_at_(retry_at) {}
 
   ~LiveTicket() override {
-    if (!answered_) settle(Outcome::unknown);
+    if (!answered_) conclude(Outcome::unknown);
   }
-  void committed() override { settle(Outcome::committed); }
-  void refused() override { settle(Outcome::refused); }
+  void committed() override { conclude(Outcome::committed); }
+  void refused() override { conclude(Outcome::refused); }
 
  private:
   enum class Outcome { committed, refused, unknown };
 
-  void settle(Outcome outcome) {
+  void conclude(Outcome outcome) {
     answered_ = true;
     {
       const std::lock_guard lock(live_->mutex);
@@ -73,13 +73,13 @@ class LiveTicket final : public Ticket {
         pace.last = taken_;
         pace.newest_row = taken_.seq;
       } else {
-        pace.in_doubt = true;  // the refusal may mean that its row exists already
+        pace.in_doubt = true;  // its row may exist already, which would explain the refusal
         pace.changes += changes_;
         live_->set_due(*run_, retry_at_);
       }
       if (file_ && outcome != Outcome::unknown) live_->files.push_back({*file_, outcome == Outcome::committed});
     }
-    live_->settled.notify_all();
+    live_->snapshot_answered.notify_all();
   }
 
   const std::shared_ptr<LiveRuns> live_;
@@ -97,24 +97,25 @@ class FileTicket final : public Ticket {
       : live_(std::move(live)), run_(std::move(run)), file_(std::move(file)) {}
 
   ~FileTicket() override {
-    if (!answered_) settle(std::nullopt);
+    if (!answered_) conclude(std::nullopt);
   }
-  void committed() override { settle(true); }
-  void refused() override { settle(false); }
+  void committed() override { conclude(true); }
+  void refused() override { conclude(false); }
 
  private:
-  // nullopt: unknown. The next start resolves the file, and the next snapshot of the run reads the rows.
-  void settle(std::optional<bool> in) {
+  // `in` is nullopt if the outcome is unknown. Then the next start resolves the file, and the next snapshot of the run
+  // reads the rows.
+  void conclude(std::optional<bool> in) {
     answered_ = true;
     {
       const std::lock_guard lock(live_->mutex);
       run_->pace.in_flight = false;
       ++run_->pace.answered;
-      run_->pace.in_doubt = true;  // its row may hold the next state already
+      run_->pace.in_doubt = true;  // its row may already hold the next state
       --live_->in_flight;
       if (file_ && in) live_->files.push_back({*file_, *in});
     }
-    live_->settled.notify_all();
+    live_->snapshot_answered.notify_all();
   }
 
   const std::shared_ptr<LiveRuns> live_;

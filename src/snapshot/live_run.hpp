@@ -24,12 +24,12 @@ namespace muniment::snapshot {
 // Schedule of a run's next snapshot, and its last one.
 struct Pace {
   bool known = false;        // `last` and `newest_row` were looked up
-  std::int64_t changes = 0;  // number since the last snapshot
+  std::int64_t changes = 0;  // number of changes since the last snapshot
   std::optional<Monotonic> due;
-  std::optional<TakenSnapshot> last;       // in the log
+  std::optional<TakenSnapshot> last;       // last snapshot in the log
   std::optional<std::int64_t> newest_row;  // seq of the newest row, whether or not its snapshot is valid
-  bool in_flight = false;                  // one was submitted and is unanswered
-  bool in_doubt = false;                   // it is unknown whether the last one is stored: look it up
+  bool in_flight = false;                  // a submitted snapshot is unanswered
+  bool in_doubt = false;                   // unknown whether the last snapshot is stored; look it up
   std::uint64_t answered = 0;              // number of answers
   std::uint64_t used = 0;                  // sequence number of the last use of the state
   std::size_t state_bytes = 0;             // estimated size of the state in memory; 0: none
@@ -45,15 +45,15 @@ struct LiveRun {
   std::mutex mutex;
   std::optional<events::State> state;
   std::int64_t through_seq = -1;  // `state` includes all events of the run up to this one
-  // Events that changed `state` since the follower last counted them. A request may apply events before the follower
-  // does; whichever applies them counts them here, or a busy run would never be due.
+  // Number of events that changed `state` since the follower last counted them. A request may apply events before the
+  // follower does; they are counted here, because otherwise the snapshot of a busy run would never be due.
   std::int64_t uncounted = 0;
 
   Pace pace;  // guarded by LiveRuns::mutex
 };
 
-// A file whose snapshot was answered: its staging name is removed, or both names.
-struct SettledFile {
+// A file whose snapshot was answered. Either its staging name or both names are removed.
+struct AnsweredFile {
   store::StoredFile file;
   bool committed = false;
 };
@@ -61,11 +61,11 @@ struct SettledFile {
 // Shared with the tickets, which may outlive the snapshotter. Hold the mutex only briefly.
 struct LiveRuns {
   std::mutex mutex;
-  std::condition_variable settled;                                  // a snapshot was answered
+  std::condition_variable snapshot_answered;                        // a snapshot was answered
   std::unordered_map<std::int64_t, std::shared_ptr<LiveRun>> runs;  // by run_no
   std::set<std::pair<Monotonic, std::int64_t>> due;                 // the values of pace.due, in order
   std::vector<std::pair<std::int64_t, std::string_view>> urgent;    // run_no and reason
-  std::vector<SettledFile> files;
+  std::vector<AnsweredFile> files;
   std::size_t in_flight = 0;
   std::uint64_t erasures = 0;  // number of erasures in any run; each releases the runs here
   std::uint64_t turn = 0;
@@ -91,11 +91,11 @@ Result<BuiltSnapshot> build_snapshot(const events::State& state, const std::shar
                                      std::string_view reason, std::string_view actor, Clock& clock,
                                      store::ArtifactFiles& files);
 
-// For a snapshot that the pace of its run waits for. If it was not appended, `changes` are restored, and it is due
-// again at `retry_at`.
+// Makes a ticket for a snapshot that the pace of its run waits for. If it was not appended, `changes` are restored, and
+// it is due again at `retry_at`.
 std::shared_ptr<Ticket> make_ticket(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run, BuiltSnapshot built,
                                     std::int64_t changes, Monotonic retry_at);
-// For a snapshot that no pace waits for, but an erasure or the next snapshot does.
+// Makes a ticket for a snapshot that only an erasure or the next snapshot waits for.
 std::shared_ptr<Ticket> make_file_ticket(std::shared_ptr<LiveRuns> live, std::shared_ptr<LiveRun> run,
                                          std::optional<store::StoredFile> file);
 

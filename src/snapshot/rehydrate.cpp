@@ -21,7 +21,7 @@ Status check_event(store::Reader& reader, const store::SnapshotRow& row) {
   if (!event || event->type != "snapshot.taken" || event->run_no != row.run_no) {
     return Error(Errc::corrupt, "event " + std::to_string(row.event_seq) + " is not its snapshot.taken");
   }
-  if (!event->body || !event->salt) return success();  // redacted: the row still holds its hash
+  if (!event->body || !event->salt) return success();  // erased; the row still has the hash
   if (sha256({view_of(*event->salt), *event->body}) != event->body_hash) {
     return Error(Errc::corrupt, "the body of its snapshot.taken does not match its hash");
   }
@@ -132,7 +132,7 @@ Result<std::string> read_spilled_patch(std::string_view run_id, std::string_view
   const std::optional<Uuid> id = parse_uuid(artifact_id);
   if (!id) return failed(Error(Errc::not_found, "its id is not a UUID"));
   auto bytes = read_artifact(reader, files, *id, run_id, static_cast<std::int64_t>(limits::working_state_bytes_max));
-  // The fold refuses a patch that is too large or erased in the same way.
+  // The fold refuses a patch that is too large or erased, for the same reason.
   if (!bytes && (bytes.error().code == Errc::too_large || bytes.error().code == Errc::conflict)) return std::string();
   if (!bytes) return failed(std::move(bytes).error());
   return bytes;

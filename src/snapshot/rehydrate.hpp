@@ -27,10 +27,10 @@ struct Rehydrated {
   std::int64_t through_seq = -1;   // every event of the run up to this one was processed
   std::int64_t snapshot_seq = -1;  // -1: from the run's first event
   std::int64_t events_applied = 0;
-  std::optional<store::SnapshotRow> snapshot;  // the used one, without its bytes
+  std::optional<store::SnapshotRow> snapshot;  // the snapshot that was used, without its bytes
   std::optional<std::int64_t> newest_row;      // seq of the newest snapshot's row, valid or not
   std::vector<Skipped> skipped;
-  std::uint64_t erasures = 0;  // erasures of this daemon before the state was read (Snapshotter::rehydrate)
+  std::uint64_t erasures = 0;  // number of erasures before the state was read (Snapshotter::rehydrate)
 };
 
 // Returns the state after the run's events up to `asof_seq`, inclusive (all events without it). Errors: unavailable;

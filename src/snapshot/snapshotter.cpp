@@ -86,7 +86,7 @@ Status Snapshotter::Impl::bring_up_to_date(LiveRun& run, store::Reader& reader) 
   return success();
 }
 
-// Returns a snapshot of the current state: one in the log, or one to append. nullopt: one is being appended.
+// Returns a snapshot of the current state that is in the log or must be appended; nullopt if one is being appended.
 Result<std::optional<Taking>> Snapshotter::Impl::begin(const std::shared_ptr<LiveRun>& run,
                                                        const std::shared_ptr<store::Run>& target,
                                                        std::string_view reason, std::string_view actor) {
@@ -141,7 +141,7 @@ Result<Taking> Snapshotter::Impl::take(store::Reader& reader, const std::shared_
       if (taking) return *std::move(taking);
     }
     std::unique_lock lock(live_->mutex);
-    if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) continue;
+    if (live_->snapshot_answered.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) continue;
     return still_appending(target->run_id);
   }
 }
@@ -193,7 +193,7 @@ class RunHold final : public Hold {
     run_->state.reset();
     run_->through_seq = -1;
     const std::lock_guard lock(live_->mutex);
-    ++live_->erasures;  // a state that was rehydrated earlier is no longer stored
+    ++live_->erasures;  // a state from an earlier rehydration is no longer stored
     run_->pace.last.reset();
     run_->pace.in_doubt = true;
     live_->set_state_bytes(*run_, 0);
@@ -221,7 +221,7 @@ Result<std::unique_ptr<Hold>> Snapshotter::Impl::hold(std::int64_t run_no, std::
       return std::unique_ptr<Hold>(new RunHold(live_, std::move(run), std::move(held)));
     }
     held.unlock();
-    if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) continue;
+    if (live_->snapshot_answered.wait_until(lock, deadline, [&] { return !run->pace.in_flight; })) continue;
     return still_appending(run_id);
   }
 }
@@ -256,12 +256,12 @@ Result<std::optional<Taking>> Snapshotter::Impl::store(const Rehydrated& had, co
   {
     std::unique_lock lock(live_->mutex);
     if (live_->erasures != had.erasures) return std::optional<Taking>();
-    // A snapshot of this state was taken since it was read; a state has only one.
+    // A snapshot of this state was taken since it was read, and a state has only one snapshot.
     if (run->pace.last && run->pace.last->seq == had.state.seq())
       return std::optional(Taking{*run->pace.last, std::nullopt, nullptr});
     if (run->pace.in_flight) {
       held.unlock();
-      if (live_->settled.wait_until(lock, deadline, [&] { return !run->pace.in_flight; }))
+      if (live_->snapshot_answered.wait_until(lock, deadline, [&] { return !run->pace.in_flight; }))
         return std::optional<Taking>();
       return still_appending(target->run_id);
     }

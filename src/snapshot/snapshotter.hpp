@@ -47,18 +47,18 @@ class Ticket {
   virtual void refused() = 0;
 };
 
-// A snapshot for the caller to append. Without a request it is in the log already.
+// A snapshot to append. Without a request it is already in the log.
 struct Taking {
   TakenSnapshot snapshot;
   std::optional<store::AppendRequest> request;
   std::shared_ptr<Ticket> ticket;
 };
 
-// While it lives, no snapshot of the run is taken and the state in memory is not used.
+// While it exists, no snapshot of the run is taken and the state in memory is not used.
 class Hold {
  public:
   virtual ~Hold() = default;
-  // Discards that state, so that the next one is read from the log.
+  // Discards the state in memory, so that the next one is read from the log.
   virtual void forget() = 0;
 };
 
@@ -77,7 +77,7 @@ class Snapshotter {
   Result<Taking> take(store::Reader& reader, const std::shared_ptr<store::Run>& run, std::string_view reason,
                       std::string_view actor, Deadline deadline);
 
-  // As snapshot::rehydrate, for a state that may be passed to `store`.
+  // Calls snapshot::rehydrate for a state that may be passed to `store`.
   Result<Rehydrated> rehydrate(store::Reader& reader, std::int64_t run_no, std::optional<std::int64_t> asof_seq);
 
   // Stores a rehydrated state, current or past, whose bytes are needed as an artifact: returns the snapshot it came
@@ -92,15 +92,16 @@ class Snapshotter {
   // not apply. Errors: invalid_argument, too_large, conflict, and not_found for a missing spilled patch.
   Status check_patches(store::Reader& reader, const store::Run& run, const std::vector<std::string_view>& bodies);
 
-  // For an erasure. Errors: unavailable if a snapshot of the run is still being appended at `deadline`.
+  // Blocks snapshots of the run for an erasure. Errors: unavailable if a snapshot of the run is still being appended at
+  // `deadline`.
   Result<std::unique_ptr<Hold>> hold(std::int64_t run_no, std::string_view run_id, Deadline deadline);
 
   // Takes the snapshots that are due at a stop and waits until they are stored, for at most `at_most`.
   void flush(std::chrono::milliseconds at_most);
   void stop();
 
-  std::string problem() const;    // why it is blocked; empty: it is not
-  std::int64_t position() const;  // every event below it was followed
+  std::string problem() const;    // reason why it is blocked; empty: it is not
+  std::int64_t position() const;  // events below this seq were followed
 
  private:
   class Impl;

@@ -53,7 +53,7 @@ class Snapshotter::Impl {
   void take_due(bool all, std::string_view reason_for_all);
   void take_all(Monotonic until);
   Status take_now(const std::shared_ptr<LiveRun>& run, std::string_view reason);
-  void settle_files();
+  void finish_files();
   void keep_position(bool now);
   void set_problem(std::string text);
 
@@ -73,13 +73,13 @@ class Snapshotter::Impl {
   store::Reader reader_;  // used only by the thread
 
   const std::shared_ptr<LiveRuns> live_ = std::make_shared<LiveRuns>();
-  std::atomic<std::int64_t> position_{-1};  // events below it were applied to every state in memory
+  std::atomic<std::int64_t> position_{-1};  // events below this seq were applied to every state in memory
   std::int64_t kept_position_ = -1;
   Monotonic kept_at_{};
 
   std::thread thread_;
   std::atomic<bool> called_{false};  // stop or flush was requested
-  mutable std::mutex mutex_;         // guards the following
+  mutable std::mutex mutex_;         // guards the following members
   std::condition_variable changed_;
   bool stopping_ = false;
   std::optional<Monotonic> flush_until_;

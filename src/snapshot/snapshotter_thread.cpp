@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view follower_name = "snapshot";
-// One wake-up for each commit of a busy log would cost more than the fold, so that a batch is collected.
+// One wake-up for each commit of a busy log would cost more than the fold, so the thread collects a batch.
 constexpr auto gathering = 20ms;
 constexpr auto longest_sleep = 60s;
 constexpr auto position_interval = 1s;
@@ -74,7 +74,7 @@ void Snapshotter::Impl::follow() {
     if (flush_until) {
       take_all(*flush_until);
     }
-    settle_files();
+    finish_files();
     keep_position(flush_until.has_value());
     if (flush_until) {
       const std::lock_guard lock(mutex_);
@@ -83,7 +83,7 @@ void Snapshotter::Impl::follow() {
       changed_.notify_all();
     }
   }
-  settle_files();
+  finish_files();
 }
 
 void Snapshotter::Impl::take_all(Monotonic until) {
@@ -91,7 +91,7 @@ void Snapshotter::Impl::take_all(Monotonic until) {
   for (int round = 0; round < 2; ++round) {
     take_due(true, "stopping");
     std::unique_lock lock(live_->mutex);
-    live_->settled.wait_until(lock, until, [&] { return live_->in_flight == 0; });
+    live_->snapshot_answered.wait_until(lock, until, [&] { return live_->in_flight == 0; });
     if (live_->due.empty()) return;
   }
 }
@@ -199,8 +199,8 @@ Status Snapshotter::Impl::follow_run(std::int64_t run_no, const std::vector<cons
   return success();
 }
 
-// Initializes a run that is met for the first time. A run that begins here has its state from now on; for another one,
-// the distance to its last snapshot is read.
+// Initializes a run at its first event here. A run that starts with this event gets its state at once; for an older
+// one, the distance to its last snapshot is read.
 Status Snapshotter::Impl::look_up(LiveRun& run, const events::Event& first) {
   {
     const std::lock_guard lock(live_->mutex);
@@ -258,7 +258,7 @@ Status Snapshotter::Impl::take_now(const std::shared_ptr<LiveRun>& run, std::str
     RETURN_IF_ERROR(bring_up_to_date(*run, reader_));
     ASSIGN_OR_RETURN(taking, begin(run, target, reason, events::daemon_actor));
   }
-  if (!taking) {  // one is in flight: retry after its answer
+  if (!taking) {  // a snapshot is in flight: retry after its answer
     const std::lock_guard lock(live_->mutex);
     live_->set_due(*run, clock_.monotonic() + look_again_after);
     return success();
@@ -279,14 +279,14 @@ Status Snapshotter::Impl::take_now(const std::shared_ptr<LiveRun>& run, std::str
 }
 
 // Removes staging names after the commit, or both names after a refusal; never on the append thread.
-void Snapshotter::Impl::settle_files() {
-  std::vector<SettledFile> files;
+void Snapshotter::Impl::finish_files() {
+  std::vector<AnsweredFile> files;
   {
     const std::lock_guard lock(live_->mutex);
     files.swap(live_->files);
   }
-  for (const SettledFile& settled : files) {
-    settled.committed ? files_.committed(settled.file.artifact_id) : files_.abandon(settled.file);
+  for (const AnsweredFile& answered : files) {
+    answered.committed ? files_.committed(answered.file.artifact_id) : files_.abandon(answered.file);
   }
 }
 

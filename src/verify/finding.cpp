@@ -205,7 +205,7 @@ std::size_t Findings::add_others_than_of(const std::set<std::string>& runs, cons
   const std::size_t before = kept_.size();
   std::ranges::copy_if(others.kept_, std::inserter(kept_, kept_.end()),
                        [&](const Finding& finding) { return !runs.contains(finding.run_id); });
-  // If all kept findings concern these runs, no finding of other runs can be shown, and none is assumed.
+  // If all kept findings concern these runs, no finding of other runs can be shown, and their number counts as 0.
   if (kept_.size() == before) return left_out + taken;
   count_ += taken;
   while (kept_.size() > findings_kept_max) kept_.erase(std::prev(kept_.end()));

@@ -12,7 +12,7 @@
 
 namespace muniment::verify {
 
-// Ordered so that a cause precedes its consequences: of several findings at one seq, the first is reported.
+// Ordered so that a cause precedes its consequences. Of several findings at one seq, the first is reported.
 enum class Check : std::uint8_t {
   partition,
   seq,

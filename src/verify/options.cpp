@@ -37,8 +37,9 @@ Result<std::optional<std::string>> first_line_of(const std::string& path) {
   return line.empty() ? std::optional<std::string>() : std::optional(line);
 }
 
-// Returns the number of the log that the daemon writes; nullopt if the file is absent, which means the first log of the
-// database. Errors: corrupt if the file holds no number, because another log than the intended one could be verified.
+// Returns the number of the log that the daemon writes; nullopt if the file is missing, which means the first log of
+// the database. Errors: corrupt if the file holds no number, because a different log than the intended one could be
+// verified.
 Result<std::optional<std::int64_t>> written_log_no(const std::string& path) {
   auto text = read_named(path, limits::note_bytes_max);
   if (!text && text.error().code == Errc::not_found) return std::optional<std::int64_t>();
@@ -49,7 +50,7 @@ Result<std::optional<std::int64_t>> written_log_no(const std::string& path) {
   return Error(Errc::corrupt, fmt::format("{} does not hold the number of a log", path));
 }
 
-// A restored data folder continues in another log, whose files are in a folder of their own (docs/format.md).
+// A restored data folder continues in a new log, whose files are in a separate folder (docs/format.md).
 Result<std::string> folder_of_log(const std::string& data, std::optional<std::int64_t>& log_no) {
   if (!log_no) {
     ASSIGN_OR_RETURN(log_no, written_log_no(data + "/log_no"));
@@ -57,9 +58,9 @@ Result<std::string> folder_of_log(const std::string& data, std::optional<std::in
   return log_no.value_or(1) == 1 ? data : data + "/log-" + std::to_string(*log_no);
 }
 
-// Fills unset options with the places that the daemon uses. If only a database is named, no data folder is assumed,
-// because the one of another log would contradict it. Errors: not_found if no database is named anywhere; corrupt if
-// the log is ambiguous.
+// Sets unset options to the daemon's locations. If only a database is named, no data folder is assumed, because the
+// folder of a different log would contradict it. Errors: not_found if no database is named; corrupt if the log is
+// ambiguous.
 Status complete(Options& options, std::string data, bool indexes) {
   if (data.empty() && options.uri.empty()) data = default_data();
   std::string own;
@@ -84,7 +85,7 @@ Status complete(Options& options, std::string data, bool indexes) {
   return success();
 }
 
-// Checks an output path before the verify starts, since a verify may take hours.
+// Checks an output path before the verify starts, because a verify may take hours.
 Status check_place(const std::string& option, const std::string& path) {
   if (path.empty()) return success();
   std::error_code failed;
@@ -106,7 +107,7 @@ void declare_options(CLI::App& app, CommandLine& line, std::string& data, bool& 
   app.add_option("--archive", options.archive, "Folder of archived bodies (default: DATA/archive)");
   app.add_option("--tiles", options.notes.tiles, "Tiles folder (default: DATA/tiles)");
   app.add_option("--key", options.notes.keys, "File of trusted verifier keys (default: DATA/keys/log.pub)");
-  app.add_option("--checkpoint", options.notes.checkpoints, "Checkpoint that you kept");
+  app.add_option("--checkpoint", options.notes.checkpoints, "Checkpoint that you stored earlier");
   app.add_option("--witness", options.notes.witnesses, "Checkpoint of a witness, or a folder of them");
   app.add_option("--proof", line.proof.proof, "Verify a proof file instead of a log");
   app.add_option("--bundle", line.bundle.bundle, "Verify the bundle of one run instead of a log");

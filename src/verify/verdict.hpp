@@ -19,9 +19,9 @@ enum class Verdict : std::uint8_t {
 
 std::string_view name_of(Verdict verdict);
 
-// 0: verified. 1: tampered or corrupt. 2: consistent, but unsigned, with an unsigned tail, or signed by none of the
-// given keys; `unsigned_ok` turns the first two into 0. 4: unreadable. 5: incomplete. The command line uses 3 for wrong
-// usage.
+// Returns 0 for verified; 1 for tampered or corrupt; 2 for consistent, but unsigned, with an unsigned tail, or signed
+// by none of the given keys (`unsigned_ok` turns the first two into 0); 4 for unreadable; 5 for incomplete. The command
+// line uses 3 for wrong usage.
 int exit_code_of(Verdict verdict, bool unsigned_ok);
 
 }  // namespace muniment::verify

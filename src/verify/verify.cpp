@@ -28,7 +28,7 @@ class Verification {
   Verification(const Options& options, const FixedEnd& end, KeptFiles kept, SharedSnapshot snapshot, Report& report)
       : options_(options), end_(end), kept_(std::move(kept)), snapshot_(std::move(snapshot)), report_(report) {}
 
-  // Findings so far count even if this returns an error.
+  // Findings count even if this function returns an error.
   Status run(const ArtifactRoot& root) {
     std::vector<std::int64_t> others;
     ASSIGN_OR_RETURN(log_, find_log(snapshot_.holder(), options_.log_no, others));
@@ -177,7 +177,7 @@ class Verification {
     RETURN_IF_ERROR(check_database(history));
     std::set<std::string> erasing;
     Findings outside;  // findings on data read outside the snapshot
-    // Reports findings from elsewhere even if this check fails.
+    // Reports findings of other checks even if this check fails.
     const Status rows = check_erased_rows(snapshot_, log_, history.counts().redacted, history.announced(),
                                           options_.notes.data, findings_, erasing);
     const Status looked = look_outside(history, root, outside);
@@ -216,8 +216,8 @@ class Verification {
     return check_indexes({options_.indexes, snapshot_, log_, outside, report_.not_checked}, report_.indexes.emplace());
   }
 
-  // An erasure during the verify is not damage: findings on its runs are reported as unconfirmed. `erasing`: runs whose
-  // erasure was in progress when the snapshot was taken.
+  // An erasure during the verify is not damage, so findings on its runs are reported as unconfirmed. `erasing` are the
+  // runs whose erasure was in progress when the snapshot was taken.
   Status take_over(const Findings& outside, std::set<std::string> erasing) {
     if (outside.count() == 0) return success();
     auto now = snapshot_.outside();

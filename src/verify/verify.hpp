@@ -1,5 +1,5 @@
 // Verifies one log from its rows and files alone (docs/format.md defines the rules) and returns a verdict. It can run
-// beside a busy daemon: everything is read in one snapshot.
+// beside a busy daemon, because it reads everything in one snapshot.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace muniment::verify {
 
 struct Options {
   std::string uri;
-  LogPlace place;  // the location as the report names it
+  LogPlace place;  // location in the words of the report
   std::string artifacts;
   std::string archive;  // folder of the bodies of archived partitions
   NotePlaces notes;     // places of keys, checkpoints and tiles

@@ -32,8 +32,6 @@ WORDS = ["".join(pair) + end for pair in itertools.product(("ka", "lo", "mi", "r
          for end in ("n", "r", "s", "th", "ld")]
 
 
-# ---- clients -----------------------------------------------------------------------------------------------------------
-
 class Lines:
     """A connection to the socket."""
 
@@ -136,8 +134,6 @@ def http_daemon() -> Iterator[tuple[support.Daemon, Callable[[], Http]]]:
         yield made, lambda: Http(port, token)
 
 
-# ---- calls -------------------------------------------------------------------------------------------------------------
-
 def timed_in_turns(calls: int, variants: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
     """Times in ms. A first turn of each variant is not counted."""
     times: dict[str, list[float]] = {name: [] for name in variants}
@@ -222,8 +218,6 @@ def relay(seconds: int, repeat: int) -> Iterator[Row]:
         direct.close()
         yield mcp_bench.row("mcp: relay of stdio to the socket, status", *(statistics.median(one) for one in times.values()), mcp_bench.RELAY_MS_MAX)
 
-
-# ---- idle connections --------------------------------------------------------------------------------------------------
 
 def resident_mib(made: support.Daemon) -> float:
     assert made.process

@@ -76,8 +76,6 @@ def load(made: support.Daemon, clients: int, secs: float, batch: int = 1) -> dic
     return json.loads(done.stdout.splitlines()[-1])
 
 
-# ---- append, batch: interleaved with the peers -------------------------------------------------------------------------
-
 def run_peers(seconds: int, repeat: int, peers: str, clients: str, also: list[str], batch: str = "64") -> dict[Any, list[dict[str, Any]]]:
     """Every single run by (name, clients), in the order of the repetitions."""
     with tempfile.TemporaryDirectory() as folder:
@@ -142,8 +140,6 @@ def batch(seconds: int, repeat: int) -> Iterator[Row]:
               mine / ceilings[best], 0.8)
 
 
-# ---- what must not slow appends ----------------------------------------------------------------------------------------
-
 def analyst(seconds: int, repeat: int) -> Iterator[Row]:
     """An analyst's transaction stays open for 60 s while 8 clients append; alternating with none, in slices of 10 s."""
     with daemon() as made:
@@ -183,8 +179,6 @@ def rebuild(seconds: int, repeat: int) -> Iterator[Row]:
     mine, other = statistics.median(beside), statistics.median(alone)
     yield Row("append while the followers rebuild", f"{mine:,.0f}/s", f"{other:,.0f}/s alone", mine / other, 0.7)
 
-
-# ---- artifacts ---------------------------------------------------------------------------------------------------------
 
 def timed(work: Callable[[], Any]) -> float:
     start = time.monotonic()
@@ -253,8 +247,6 @@ def slices(seconds: int, repeat: int) -> Iterator[Row]:
         p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[18]
         yield Row("artifact.get of 64 KiB out of 4 GiB, verified, p95", f"{p95:.2f} ms (p50 {p50:.2f})", "5 ms", p95 / 5, 1, at_most=True)
 
-
-# ---- rehydrate, verify, rest -------------------------------------------------------------------------------------------
 
 def grow_run(made: support.Daemon, run_id: str, events: int) -> None:
     with made.client() as client:

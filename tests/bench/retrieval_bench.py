@@ -43,8 +43,6 @@ def note(text: str) -> None:
     print(f"retrieval: {text} (load {os.getloadavg()[0]:.1f})", file=sys.stderr, flush=True)
 
 
-# ---- the peers ---------------------------------------------------------------------------------------------------------
-
 class Peers:
     """Their programs on the first N passages, in a folder of their own."""
 
@@ -89,8 +87,6 @@ def latency(row: str) -> tuple[float, float]:
     found = re.search(r"p50 +([\d.]+) +p95 +([\d.]+) ms", row)
     return float(found[1]), float(found[2])
 
-
-# ---- the daemon --------------------------------------------------------------------------------------------------------
 
 def document(passage: dict[str, Any]) -> dict[str, Any]:
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(passage["ts"]))

@@ -51,8 +51,6 @@ struct Work {
   std::string use_lite_folder;
 };
 
-// ---- lanes
-
 std::unique_ptr<LexicalReader> lexical_reader(const IrSet& set, const Work& work) {
   const std::string folder = work.folder + "/lexical-" + set.name;
   std::filesystem::remove_all(folder);
@@ -151,8 +149,6 @@ std::map<std::string, Lists> all_lanes(const IrSet& set, const Work& work, Lexic
   }
   return lanes;
 }
-
-// ---- methods
 
 struct Measured {
   std::vector<double> ndcg, recall;  // by query

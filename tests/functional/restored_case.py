@@ -15,9 +15,9 @@ from test_existence import METHODS, OWNER, STRANGER, Json, Things, record_of
 READ, READ_IN_PARTS = "read", "read, and every part says of which log it is"
 # `conflict`: the run is in a log that takes nothing more.
 CLOSED = "closed"
-# Of the present log alone, or of none.
+# Of the current log alone, or of none.
 PRESENT = "present"
-# Of documents, which the daemon brings along: as before, from the present log.
+# Of documents, which the daemon brings along: as before, from the current log.
 CARRIED = "carried"
 EXPECTED: dict[str, str] = {
     **{method: READ for method in (
@@ -179,11 +179,11 @@ class Continued(test_existence.Existence):
             for params, before in zip(self.questions(method, self.old), self.before[method]):
                 with self.subTest(method=method, params=params):
                     now = self.ask(owner, method, params)
-                    if method == "run.list":   # the runs of the present log come first
+                    if method == "run.list":   # the runs of the current log come first
                         now["result"]["runs"] = [run for run in now["result"]["runs"] if run.get("log_no") == log_no]
                     if method == "corpus.list":        # what came since is there, too
                         now["result"]["corpora"] = [row for row in now["result"]["corpora"] if row["corpus"] == self.old.corpus]
-                    if method == "evidence.get":       # runs of the present log may use it too
+                    if method == "evidence.get":       # runs of the current log may use it too
                         now["result"]["uses"] = [use for use in now["result"]["uses"] if use.get("log_no") == log_no]
                     if kind == CARRIED or "ev://owner-notes" in json.dumps(params):
                         now, before = self.placeless(now), self.placeless(before)

@@ -305,7 +305,7 @@ class DaemonCase(unittest.TestCase):
         return self.client.call(method, **params)
 
     def followed(self) -> dict[str, Any]:
-        """Returns the status after the followers have read the present log."""
+        """Returns the status after the followers have read the current log."""
         size = self.call("server.status")["log"]["size"]
 
         def caught_up() -> Optional[dict[str, Any]]:

@@ -199,7 +199,7 @@ class Closed(Continued):
         self.assertEqual({line["log_id"] for line in lines}, {closed["log_id"]})
         path = self.daemon.folder / "closed.jsonl"
         self.muniment("export", "--format", "jsonl", "--log", 1, "--output", path)
-        self.assertIn(f"belongs to another export: of log {closed['log_id']}", self.muniment("export", "--format", "jsonl", "--output", path, "--resume", code=1).stderr)
+        self.assertIn(f"belongs to a different export: of log {closed['log_id']}", self.muniment("export", "--format", "jsonl", "--output", path, "--resume", code=1).stderr)
         told = [json.loads(line) for line in self.muniment("export", "--format", "jsonl", "--log", 1, "told").stdout.splitlines()]
         self.assertEqual([(line["run_id"], line["run_seq"]) for line in told], [("told", n) for n in range(len(told))])
         self.assertEqual(told[-1]["seq"], self.told["changed"]["seq"])

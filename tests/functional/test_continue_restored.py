@@ -85,7 +85,7 @@ class OneRestore(Continued):
         self.assertEqual(self.daemon.sql(f"SELECT run_id FROM artifacts WHERE artifact_id = '{self.old.artifact}'"), [["owner.run"]])
 
     def test_the_whole_of_a_closed_log_is_the_operators(self) -> None:
-        """Its own run, all of its events, and its place: `log_no` names it; a seq alone is of the present one."""
+        """Its own run, all of its events, and its place: `log_no` names it; a seq alone is of the current one."""
         first = self.call("event.get", seq=0, log_no=1)
         self.assertEqual((first["log_no"], first["event"]["run_id"]), (1, "_log"))
         self.assertEqual(self.call("event.get", seq=0)["event"]["type"], "log.restored")
@@ -158,7 +158,7 @@ class OneRestore(Continued):
                 self.assertEqual((result["ok"], result["reason"]), (False, "HASH_MISMATCH"))
             self.assertEqual(self.well(owner, "evidence.verify", evidence_id=self.old.evidence, run_id=self.old.run)["reason"], "HASH_MISMATCH")
             self.assertEqual(self.well(owner, "run.get", run_id=self.old.run)["run"]["status"], "open")
-            run = self.own(owner).run   # one of the present log that depends on it stops
+            run = self.own(owner).run   # one of the current log that depends on it stops
             self.assertEqual(self.ask(owner, "claim.record", {"run_id": run, "text": "x", "pointers": [pointer]})["error"]["data"]["code"], "run_halted")
             copy = self.daemon.folder / "good-copy"
             copy.write_bytes(good)

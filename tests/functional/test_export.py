@@ -113,7 +113,7 @@ class Lines(Exporting):
         with self.subTest(words=words):
             said: str = run_muniment(self.daemon, "export", *words, "--output", path, "--resume", code=1).stderr
             self.assertIn("invalid_argument: ", said)
-            self.assertIn("belongs to another export", said)
+            self.assertIn("belongs to a different export", said)
             self.assertEqual(path.read_bytes(), before)
         return said
 

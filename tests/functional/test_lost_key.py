@@ -85,7 +85,7 @@ class Runbook(DaemonCase):
         self.daemon.stop()
         (self.daemon.data / "keys/log.key").rename(self.daemon.folder / "else")
         self.restart()
-        self.assertIn("cannot sign for a new one", self.muniment("audit", "key", "rotate", code=1).stderr)
+        self.assertIn("a new key requires its signature", self.muniment("audit", "key", "rotate", code=1).stderr)
         new = self.daemon.folder / "new.pub"
         made = self.muniment("audit", "key", "init", "-o", new)
         self.assertIn("give auditors the new key too", made.stderr)

@@ -212,7 +212,7 @@ class Tables(DocumentCase):
             sets.update({tool["name"]: name for tool in offered[len(default):]})
             tools += offered[len(default):]
         self.assertEqual(len(default), 12)
-        self.check("| tool | toolset | what it does |",
+        self.check("| tool | toolset | description |",
                    [[f"`{tool['name']}`", f"`{sets[tool['name']]}`" if tool["name"] in sets else "", tool["description"]] for tool in tools])
 
     def restart_with(self, config: str) -> None:
@@ -228,7 +228,7 @@ class Tables(DocumentCase):
     def test_prompts(self) -> None:
         rows = [[f"`{one['name']}`", ", ".join(f"`{argument['name']}`" for argument in one["arguments"]), one["description"]]
                 for one in self.asked("prompts/list")["prompts"]]
-        self.check("| prompt | arguments | what it does |", rows)
+        self.check("| prompt | arguments | description |", rows)
 
 
 class Links(unittest.TestCase):

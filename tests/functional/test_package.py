@@ -103,7 +103,7 @@ class Manual(Installed):
     def helps(self, program: str, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], set[str]]]:
         """Every command and the options that its --help shows."""
         text = self.run_program(program, *path, "--help")
-        text = text.partition("\nOptions, which are muniment-verify's")[0]   # which has a page of its own
+        text = text.partition("\nOptions, passed to muniment-verify")[0]   # which has a page of its own
         options, _, commands = text.partition("Subcommands:")
         yield path, set(re.findall(r"^\s+(?:-\w,)?(--[a-z-]+)", options, re.M))
         for word in re.findall(r"^  ([a-z-]+)  ", commands.split("\n\n")[0], re.M):

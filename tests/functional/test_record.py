@@ -371,7 +371,7 @@ class Away(RecordCase):
     def test_another_call_under_the_same_id_is_told(self) -> None:
         self.hook("PreToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="t1")
         _, error = self.hook("PreToolUse", code=1, tool_name="Bash", tool_input={"command": "rm"}, tool_use_id="t1")
-        self.assertIn("its body is another", error)
+        self.assertIn("its body is different", error)
         self.assertEqual(self.types(), ["run.started", "tool.called"])
 
     def test_recorders_side_by_side_empty_the_spool_once(self) -> None:

@@ -121,7 +121,7 @@ class Report(Reporting):
         self.daemon.sql(f"SET session_replication_role = replica; UPDATE event SET body = replace(body::text, 'find it', 'hide it')::json WHERE seq = {seq}")
         text = self.report(run, "r.md", code=1).replace("\\", "")
         self.assertEqual((self.said["proven"], self.said["events"]), (False, 4))
-        for words in ("4 events, written", "NOT PROVEN", f"does not hold: seq {seq} (run_seq 0): the body does not match its hash", f"seq {seq} to {seq + 3}"):
+        for words in ("4 events, written", "NOT PROVEN", f"is broken: seq {seq} (run_seq 0): the body does not match its hash", f"seq {seq} to {seq + 3}"):
             self.assertIn(words, text)
         for words in ("invalid_argument", "is below 0", "0 events,", "nothing is signed"):
             self.assertNotIn(words, text)

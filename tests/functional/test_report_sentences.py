@@ -39,7 +39,7 @@ class ReportCase(DaemonCase):
 class Sentences(ReportCase):
     def test_a_step_that_has_no_end(self) -> None:
         run = self.new_run("dangling")
-        self.assertIn("No call, command, approval, child run or step began.", self.section(run, "Gaps"))
+        self.assertIn("The run has no call, command, approval, child run or step.", self.section(run, "Gaps"))
         for name in ("one", "two"):
             self.step(run, name, "step.started", name=f"step {name}", kind="task")
         self.step(run, "one", "step.ended", status="ok")
@@ -64,7 +64,7 @@ class Sentences(ReportCase):
             self.call("audit.redact", seq=event["seq"], reason="secret", legal_basis="a request")
         text = self.report(run)
         self.assertNotIn(ALL_ENDED, text)
-        self.assertIn("Everything that began in an event with a body has its end.", text)
+        self.assertIn("Every beginning in an event with a body has its end.", text)
         self.assertIn("2 events that began or ended a call, a command, an approval or a child run and are erased", text)
         self.assertIn("1 result was erased, so the outcome is unknown.", text)
         self.assertIn("(erased)", text)

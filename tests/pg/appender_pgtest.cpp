@@ -21,8 +21,6 @@ using test::AppenderTest;
 using test::ask_sql;
 using test::run_sql;
 
-// ---- a hole in seq ------------------------------------------------------------------------------
-
 TEST_F(AppenderTest, AStopBetweenARefusedBatchAndItsRequestsLeavesNoGap) {
   at_second_pass("x.test.wait", "PERFORM pg_advisory_xact_lock(77);");
   pqxx::connection other(uri);
@@ -74,8 +72,6 @@ TEST_F(AppenderTest, ARequestThatFailsForAPassingReasonIsNotTheCallersFault) {
   EXPECT_TRUE(after) << after.error().message;
   expect_no_gap();
 }
-
-// ---- what the log is owed ------------------------------------------------------------------------
 
 TEST_F(AppenderTest, AnOutageIsRecordedHoweverOftenPostgresRefusesToWriteIt) {
   pqxx::connection other(uri);
@@ -138,8 +134,6 @@ TEST_F(AppenderTest, AnEventOfItsOwnThatPostgresRefusesForItsDataHoldsUpNothing)
   expect_no_gap();
 }
 
-// ---- what a time is answered by ------------------------------------------------------------------
-
 TEST_F(AppenderTest, ATimeHasNotPassedWhileWhatWasNumberedByThenIsInFlight) {
   const auto in = [](std::chrono::milliseconds time) { return std::chrono::steady_clock::now() + time; };
   pqxx::connection other(uri);
@@ -168,11 +162,9 @@ TEST_F(AppenderTest, ATimeHasNotPassedWhileWhatWasNumberedByThenIsInFlight) {
   holding.abort();
   const Answer taken = submit(request("x.test.b")).get();
   ASSERT_TRUE(taken) << taken.error().message;
-  EXPECT_TRUE(tail->settled(taken->front().recorded_at, in(1s)));
+  EXPECT_TRUE(tail->decided(taken->front().recorded_at, in(1s)));
   EXPECT_EQ(*reader->seq_as_of(taken->front().recorded_at), taken->front().seq);
 }
-
-// ---- others who write ---------------------------------------------------------------------------
 
 constexpr const char* foreign_row =
     "INSERT INTO event SELECT 1, (SELECT max(seq) FROM event) + %, 0, (SELECT max(run_seq) FROM event WHERE run_no = 0) + %, now(), NULL, 2, "
@@ -260,8 +252,6 @@ TEST_F(AppenderTest, RowsThatPostgresLeavesOutAreNotAcknowledgedAndLatchTheLog) 
             std::to_string(std::stoi(before) + 1));  // the one before the batch
 }
 
-// ---- the fence ----------------------------------------------------------------------------------
-
 // What an UPDATE of ours leaves that Postgres came to only after we had given it up and raised the epoch again.
 TEST_F(AppenderTest, ALateRaiseOfItsOwnEpochDoesNotFenceTheDaemon) {
   std::atomic<int> lost{0};
@@ -290,8 +280,6 @@ TEST_F(AppenderTest, AnotherWriterFencesTheDaemonAndNothingIsIn) {
   EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event WHERE type = 'x.test.b'"), "0");
   EXPECT_FALSE(submit(request("x.test.c")).get());
 }
-
-// ---- standbys -----------------------------------------------------------------------------------
 
 class StandbyTest : public AppenderTest {
  protected:
@@ -344,8 +332,6 @@ TEST_F(StandbyTest, ALogIsNotTakenOverWithoutThem) {
   cancel();
   EXPECT_FALSE(opening.get());
 }
-
-// ---- partitions ---------------------------------------------------------------------------------
 
 class SmallPartitions : public AppenderTest {
  protected:

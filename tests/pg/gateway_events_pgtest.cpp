@@ -68,7 +68,7 @@ TEST_F(EventAppend, TheSameIdWithAnotherContentIsAConflict) {
   ASSERT_TRUE(log.call("event.append", append_one(id_1, R"({"n":1})")).ok());
   const Outcome body = log.call("event.append", append_one(id_1, R"({"n":2})"));
   EXPECT_EQ(body.code, "conflict");
-  EXPECT_NE(body.text.find("its body is another"), std::string::npos) << body.text;
+  EXPECT_NE(body.text.find("its body is different"), std::string::npos) << body.text;
   const Outcome step = log.call("event.append", append_one(id_1, R"({"n":1})", R"(,"step_id":"s1")"));
   EXPECT_NE(step.text.find("it has no step"), std::string::npos) << step.text;
   std::string other_type = append_one(id_1, R"({"n":1})");

@@ -166,8 +166,6 @@ TEST_F(ReaderTest, APageOfManyEventsComesInOrderAndWhole) {
   EXPECT_EQ(back->back().seq, 2'000);
 }
 
-// ---- times
-
 // Every answer of seq_as_of, held against reading the whole log.
 TEST_F(ReaderTest, APositionAsOfATimeIsExactWhenTheClockStepped) {
   const std::vector<std::int64_t> clock = {10, 20, 20, 30, 25, 26, 40, 50, 15, 16, 60, 35, 70};

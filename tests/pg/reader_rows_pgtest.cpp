@@ -8,8 +8,6 @@
 namespace muniment::store::reader_test {
 namespace {
 
-// ---- runs
-
 TEST_F(TwoRuns, ALoadedRunStandsWhereItsLastEventDoes) {
   auto loaded = reader_.load_run("r2");
   ASSERT_TRUE(loaded) << loaded.error().message;
@@ -135,8 +133,6 @@ TEST_F(ReaderTest, AnotherLogInTheSameDatabaseIsNotSeen) {
   EXPECT_FALSE(*event);
 }
 
-// ---- rows beside the events
-
 TEST_F(ReaderTest, ArtifactsArePagedByIdAndFoundByHash) {
   for (int n = 1; n <= 4; ++n) {
     run("INSERT INTO artifact VALUES ('00000000-0000-7000-8000-00000000000" + std::to_string(n) + "', 'r1', '" +
@@ -224,8 +220,6 @@ TEST_F(ReaderTest, FollowersStartAtZero) {
   EXPECT_EQ(*reader_.follower_position("run"), 17);
   EXPECT_EQ(reader_.follower_positions()->size(), 2u);
 }
-
-// ---- the edge
 
 TEST_F(ReaderTest, ANulByteIsTheCallersErrorAndNotACutName) {
   add(0, 0, "log.started");

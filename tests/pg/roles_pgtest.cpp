@@ -230,8 +230,6 @@ TEST_F(Roles, TheRedactorReadsNothing) {
   refused("redactor", {"SELECT * FROM report.event_log", "SELECT make_event_partition(1::smallint, 1)"});
 }
 
-// ---- erasure -------------------------------------------------------------------------------------
-
 constexpr const char* erase_event_1 = "SELECT erase_copies(1::smallint, 1, '{1}', '{}', NULL)";
 
 // What the log must say first.
@@ -318,8 +316,6 @@ TEST_F(Roles, AConnectionTakesItsRoleOnAndItsLimits) {
   EXPECT_EQ(shown(DatabaseRole::reporter, "SHOW statement_timeout"), "30s");
   EXPECT_EQ(shown(DatabaseRole::reporter, "SHOW default_transaction_read_only"), "on");
 }
-
-// ---- a database of somebody else's server --------------------------------------------------------
 
 // The URI with another user, without a password: the private server trusts its socket.
 std::string as_user(std::string uri, const std::string& user) {

@@ -287,7 +287,7 @@ TEST_F(HaltJournalTest, AHaltThatPostgresCannotTakeStopsTheRunAtOnceAndIsInTheLo
     appender->stop();  // from now on it takes nothing
     ASSERT_TRUE(journal->record(outcome->halts.front()));
     EXPECT_EQ(run->view().status, store::RunStatus::halted);
-    EXPECT_TRUE(run->latched());
+    EXPECT_TRUE(run->fail_stopped());
     EXPECT_TRUE(journal->holds("r1"));
     EXPECT_EQ(journal_files(), 1u);
   }
@@ -300,13 +300,13 @@ TEST_F(HaltJournalTest, AHaltThatPostgresCannotTakeStopsTheRunAtOnceAndIsInTheLo
   ASSERT_NE(run, nullptr);
   EXPECT_EQ(types_of(run),
             (Types{"run.started", "artifact.stored", "pointer.retried", "pointer.unresolved", "run.halted"}));
-  EXPECT_FALSE(run->latched());
+  EXPECT_FALSE(run->fail_stopped());
 }
 
 TEST_F(HaltJournalTest, ALatchedRunTakesNothingButItsHalt) {
   fs::remove(file_of(artifact));
   auto outcome = resolve(pointer_to(artifact), true);
-  run->latch(outcome->halts.front().halt);
+  run->fail_stop(outcome->halts.front().halt);
   const auto refused = append(a_step());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::run_halted);
@@ -314,7 +314,7 @@ TEST_F(HaltJournalTest, ALatchedRunTakesNothingButItsHalt) {
   ASSERT_TRUE(journal->record(outcome->halts.front()));
   wait_for(*journal);
   EXPECT_EQ(types_of(run).back(), "run.halted");
-  EXPECT_FALSE(run->latched());
+  EXPECT_FALSE(run->fail_stopped());
   EXPECT_GE(run->view().halt->seq, 0);
 }
 

@@ -104,8 +104,6 @@ class Epoch:
             client.call("audit.key", action="init")
         self.daemon.stop()
 
-    # ---- a life
-
     def live(self, number: int, name: str) -> None:
         """Runs the daemon under load until the failpoint kills it."""
         at = self.random.randrange(1, 12 if RARE.match(name) else 150)
@@ -163,8 +161,6 @@ class Epoch:
         """Returns how often each failpoint fired, in all lives so far."""
         path = self.daemon.failpoint_log
         return collections.Counter(path.read_text().split() if path.exists() else [])
-
-    # ---- checks
 
     def check(self) -> None:
         """Removes the faults, repeats the operations with unknown outcome, and runs the independent checkers."""

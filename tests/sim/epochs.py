@@ -108,8 +108,6 @@ class Epoch:
         for name, times in more.items():
             self.counts[name] = self.counts.get(name, 0) + times
 
-    # ---- checks
-
     def peace(self, clients: list[Client]) -> None:
         set_clock(self.daemon, 0)
         self.daemon.kill()

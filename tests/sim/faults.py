@@ -81,8 +81,6 @@ class Faults(threading.Thread):
         finally:
             self.record.stops.append((begin, time.monotonic() + 1.0))
 
-    # ---- the processes
-
     def kill_daemon(self) -> None:
         with self.away():
             self.target.kill()
@@ -180,8 +178,6 @@ class Faults(threading.Thread):
         pid = self.target.postgres_pid()
         return [] if pid is None else [pid, *children(pid)]
 
-    # ---- Postgres settings
-
     def cancel(self) -> None:
         self.psql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' "
                   "AND pid <> pg_backend_pid()")
@@ -218,8 +214,6 @@ class Faults(threading.Thread):
         return subprocess.run(["psql", "-X", "-qAt", self.uri, *commands], capture_output=True, text=True, timeout=30,
                               env={**os.environ, "PGCONNECT_TIMEOUT": "3"})
 
-    # ---- the files
-
     def damage(self) -> None:
         """Replaces, for some time, the bytes of a file on which nothing depends; the length is unchanged."""
         known = self.world.pick("artifact", self.random)
@@ -236,12 +230,8 @@ class Faults(threading.Thread):
                 time.sleep(self.random.uniform(0.3, 1.0))
         path.chmod(mode)
 
-    # ---- the clock
-
     def clock_step(self) -> None:
         set_clock(self.target, self.random.choice(CLOCK_STEPS_S))
-
-    # ---- the end
 
     def heal(self) -> None:
         self.stopped.set()

@@ -79,8 +79,6 @@ class Judge:
         yield from self.standbys()
         yield from self.deadlines()
 
-    # ---- writes
-
     def writes(self, operation: Operation) -> Iterator[Finding]:
         there = [len(events) for events in self.placed.get(id(operation), [])]
         home = HOME.get(operation.method)
@@ -111,8 +109,6 @@ class Judge:
             return operation.method == "context.build" or any("run_seq" in attempt.result for attempt in operation.oks())
         return operation.method != "audit.redact" or not operation.about["dry_run"]
 
-    # ---- replies
-
     def reply(self, operation: Operation, attempt: Attempt) -> Iterator[Finding]:
         least, most = self.moments.during(attempt)
         if attempt.outcome == "ok":
@@ -123,8 +119,6 @@ class Judge:
         elif attempt.error is not None and attempt.code not in TRANSIENT and attempt.data.get("outcome") != "unknown":
             for name, text in check_refusal(self, operation, attempt, least, most):
                 yield Finding(name, f"{operation} was refused, {attempt.message}: {text} (the log had {least} to {most} events)")
-
-    # ---- across replies
 
     def order(self) -> Iterator[Finding]:
         """Checks that requests of one connection to one run are in order, if each was sent once."""

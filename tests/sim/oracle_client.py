@@ -147,8 +147,6 @@ class Client(threading.Thread):
             self._wires[number] = Wire(self.socket, self.record.new_connection(), **cuts)
         return self._wires[number]
 
-    # ---- after the faults
-
     def settle(self) -> None:
         """Repeats the operations with unknown outcome on a healthy daemon, which must answer."""
         self.stopped.clear()

@@ -70,8 +70,6 @@ class Pen:
                          about={"events": events})
 
 
-# ---- events
-
 def append_plain(me: Pen) -> Program:
     run_id, count = me.run(), me.random.choice((1, 1, 1, 2, 7, 60))
     tokens = [me.token() for _ in range(count)]
@@ -164,8 +162,6 @@ def remember_events(me: Pen, operation: Operation) -> None:
                                     "seq": receipt["seq"], "run_seq": receipt["run_seq"]})
 
 
-# ---- artifacts
-
 def put_operation(me: Pen, run_id: str, **more: Any) -> Operation:
     token, secret = me.token(), me.token()
     data = f"{secret} {me.text(me.random.choice((10, 3_000, 70_000, 400_000)))}".encode()
@@ -217,8 +213,6 @@ def remember_artifact(me: Pen, operation: Operation) -> None:
         me.world.note(kind, {"artifact_id": attempt.result["artifact_id"], "path": attempt.result["path"], "run_id": operation.run_id,
                              "seq": attempt.result["seq"], "bytes": operation.about["bytes"]})
 
-
-# ---- the ledger and the manifests
 
 def pointers(me: Pen, run_id: str) -> list[str]:
     artifact = me.world.pick("kept artifact", me.random)
@@ -299,8 +293,6 @@ def manifest(me: Pen) -> Program:
         me.world.note("entry", {"seq": attempt.result["seq"], "run_id": run_id})
 
 
-# ---- runs and commands
-
 def start_operation(me: Pen, run_id: str, **more: Any) -> Operation:
     token = me.token()
     return Operation("run.start", {"run_id": run_id, "agent": {"name": "sim"}, "goal": token, **more}, tokens=[token], run_id=run_id,
@@ -371,8 +363,6 @@ def snapshot(me: Pen) -> Program:
     yield [(0, Operation("snapshot.take", {"run_id": run_id}, run_id=run_id, may=STOPS))]
 
 
-# ---- documents
-
 def ingest(me: Pen) -> Program:
     corpus, documents, tokens, words = f"c{me.random.randrange(3)}", [], [], []
     for _ in range(me.random.choice((1, 1, 4))):
@@ -419,8 +409,6 @@ def context(me: Pen) -> Program:
         yield [(0, Operation("context.build", {"query": known["word"], "corpus": known["corpus"], "run_id": run_id, "mode": "lexical", "branch": token,
                                                "budget_tokens": 500}, tokens=[token], run_id=run_id, may=frozenset({"run_halted", "not_found"})))]
 
-
-# ---- actions of the daemon's owner
 
 def redact(me: Pen) -> Program:
     """Erases an event, an artifact or a run; sometimes as a dry run."""

@@ -187,8 +187,6 @@ def server(me: Pen) -> Program:
     return one(me.random.choice(("server.health", "server.status", "server.metrics")), {})
 
 
-# ---- programs that run `muniment`
-
 def execute(me: Pen) -> Program:
     """Executes a command that leaves a mark: if it ran, the log contains its start."""
     token, run_id = me.token(), me.run()

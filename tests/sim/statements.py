@@ -88,8 +88,6 @@ def put(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: 
         yield "other_bytes", "these are not the bytes that were sent"
 
 
-# ---- reads
-
 def shown(judge: Judge, event: Json, fresh: bool = True) -> Wrong:
     """Checks that an event in a reply equals that of the log; its body may have been erased, and never reappears."""
     there = judge.log.events.get(event["seq"])

@@ -126,8 +126,8 @@ class AppenderTest : public LogFixture {
     run_sql(admin_, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = '" + name_ + "' AND " +
                         waits_for_lock);
   }
-  // An outage that ends after one request was rejected, while the log's table is locked. Returns the answer to the
-  // request that was sent when the outage began.
+  // Starts an outage that ends after one request was rejected, while the log's table is locked. Returns the answer to
+  // the request that was sent when the outage began.
   std::future<Answer> outage_of_one(pqxx::work& holding) {
     EXPECT_TRUE(submit(request("x.test.a")).get());
     holding.exec("LOCK TABLE event_1_0 IN SHARE MODE");  // opening a connection does not need this lock

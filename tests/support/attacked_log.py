@@ -105,8 +105,6 @@ class AttackedLog(unittest.TestCase):
                               stdout=subprocess.PIPE, timeout=60, check=False)
         return done.returncode, json.loads(done.stdout)
 
-    # A rewrite by an attacker who knows the format
-
     def rewritten(self, seq: int, change: Callable[[dict[str, Any]], None]) -> SignedLogMaker:
         """Returns the log with the event `seq` changed and all later hashes recomputed; writes nothing."""
         log = copy.deepcopy(self.log)

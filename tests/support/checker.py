@@ -75,8 +75,6 @@ class Checker:
         self.findings.sort(key=lambda f: (f.seq is None, f.seq))
         return self.findings
 
-    # One log
-
     def _check_log(self, log_no, log_id):
         self.log_no, self.log_id = log_no, log_id
         self.runs, self.tree = {}, Tree()
@@ -91,7 +89,7 @@ class Checker:
         expected = 0
         for event in self.snapshot.dicts("event", EVENT_COLUMNS, where, "seq"):
             if event["seq"] != expected:
-                self.found("seq", f"seq {expected} is missing; the next there is {event['seq']}", expected)
+                self.found("seq", f"seq {expected} is missing; the next one is {event['seq']}", expected)
             expected = event["seq"] + 1
             self._check_event(event)
             self._check_point(checkpoints.pop(expected, None))
@@ -100,7 +98,7 @@ class Checker:
         for run in self.runs.values():
             self._check_promise(run, None)
         for seq in self.redacted - self.announced:
-            self.found("redaction", "the body is gone and no event.redacted names it", seq)
+            self.found("redaction", "the body is missing, and no event.redacted names it", seq)
         self.rows.finish(self.runs)
         self._check_files()
         self.counts["runs"] += len(self.runs)
@@ -109,8 +107,8 @@ class Checker:
         if row is None:
             return
         if row["root"] != self.tree.root() or row["edge"] != self.tree.edge() or row["size"] != self.tree.size:
-            self.found("checkpoint_root", f"the checkpoint of {row['size']} events says {row['root'].hex()}, "
-                       f"the events give {self.tree.root().hex()}", row["size"] - 1)
+            self.found("checkpoint_root", f"the checkpoint of {row['size']} events has the root {row['root'].hex()}, "
+                       f"expected {self.tree.root().hex()}", row["size"] - 1)
 
     def _check_event(self, event):
         seq = event["seq"]
@@ -121,7 +119,7 @@ class Checker:
             self.found("run_seq", f"run_seq {event['run_seq']}, expected {run.next_run_seq}", seq, run.run_id)
         entry = encode_entry(self.log_id, run.run_id, event, run.run_hash)
         if run_hash(entry) != event["run_hash"]:
-            self.found("run_chain", f"run_hash is {event['run_hash'].hex()}, the entry gives {run_hash(entry).hex()}",
+            self.found("run_chain", f"run_hash is {event['run_hash'].hex()}, expected {run_hash(entry).hex()}",
                        seq, run.run_id)
         self.tree.add(leaf_hash(entry))
         run.next_run_seq = event["run_seq"] + 1
@@ -140,7 +138,7 @@ class Checker:
         """Returns the parsed body; {} if it is redacted or does not match its hash, so that it causes no further findings."""
         seq, body, salt = event["seq"], event["body"], event["salt"]
         if (body is None) != (salt is None):
-            self.found("body_hash", "only one of salt and body is there", seq)
+            self.found("body_hash", "only one of salt and body is present", seq)
             return {}
         if body is None:
             self.redacted.add(seq)
@@ -151,7 +149,7 @@ class Checker:
         except ValueError:
             parsed = None
         if hashed != event["body_hash"]:
-            self.found("body_hash", f"body_hash is {event['body_hash'].hex()}, salt and body give {hashed.hex()}", seq)
+            self.found("body_hash", f"body_hash is {event['body_hash'].hex()}, expected {hashed.hex()} from salt and body", seq)
         elif not isinstance(parsed, dict):
             self.found("body_hash", "the body is not a JSON object", seq)
         else:
@@ -165,8 +163,6 @@ class Checker:
             run_id = "_log" if run_no == 0 else body.get("run_id") or self.run_ids.get(run_no) or f"?{run_no}"
             self.runs[run_no] = Run(run_id)
         return self.runs[run_no]
-
-    # The life of a run
 
     def _check_promise(self, run, event):
         """Checks that an artifact of a run that is not open is the state that the run's next event, a snapshot, names."""
@@ -199,8 +195,6 @@ class Checker:
         if not legal:
             self.found("transition", f"{kind} in a run that is {before or 'not started'}", event["seq"], run.run_id)
 
-    # State
-
     def _fold(self, run, event):
         if event["type"] == "event.redacted":
             seq = parse(event["body"] or "{}").get("seq")
@@ -217,8 +211,6 @@ class Checker:
             return
         run.fold.apply(event, run.run_id, spilled)
         self.rows.check_snapshot_state(event, run)
-
-    # Files
 
     def _check_files(self):
         known = set()
@@ -241,10 +233,10 @@ class Checker:
             since |= {path + ".pieces" for path in since}
         for path in unknown:
             if path not in since:
-                self.found("unknown_file", f"{path}: no event names it")
+                self.found("unknown_file", f"{path}: not named by an event")
 
     def _is_staged(self, path, staged):
-        """Whether the file has a second name, or contains pieces of an artifact that has one."""
+        """Returns whether the file has a second name, or contains pieces of an artifact that has one."""
         try:
             one, other = (os.lstat(os.path.join(self.artifacts, name)) for name in (path, staged))
         except FileNotFoundError:
@@ -284,14 +276,14 @@ def client_history(history, checker):
         events = checker.receipts.get((acked["run_id"], acked["event_id"]), [])
         if len(events) != 1:
             findings.append(Finding("acked", acked.get("seq"), acked["run_id"],
-                                    f"event {acked['event_id']} was acked and is {len(events)} times in the log"))
+                                    f"event {acked['event_id']} was acknowledged, but is in the log {len(events)} times"))
             continue
         for name, value in events[0].items():
             value = value.hex() if isinstance(value, bytes) else value
             value = format_time(value) if name == "recorded_at" else value
             if acked.get(name) is not None and acked[name] != value:
                 findings.append(Finding("acked", events[0]["seq"], acked["run_id"],
-                                        f"{name} was acked as {acked[name]}, the log has {value}"))
+                                        f"{name} was acknowledged as {acked[name]}, the log has {value}"))
     return findings
 
 

@@ -21,7 +21,7 @@ namespace reports = evidence::reports;
 
 constexpr std::string_view default_actor = "agent-7";
 constexpr std::string_view daemon_name = "munimentd";
-constexpr std::size_t output_tail_max = 16 * 1024;  // of the output of a recorded command in its evidence
+constexpr std::size_t output_tail_max = 16 * 1024;  // bytes of a recorded command's output that its evidence contains
 
 Time before_now(std::int64_t seconds) { return Time{completion_now.micros - seconds * 1'000'000}; }
 
@@ -127,7 +127,7 @@ completion::Piece piece_of(const json::Value& value, const completion::Task& tas
 completion::Policy policy_of(const json::Value& value) {
   completion::Policy policy;
   const std::string base = value.as_string().value_or(value["base"].string_or("seed"));
-  if (base != "seed" && base != "strict") throw std::runtime_error("no policy has the name " + base);
+  if (base != "seed" && base != "strict") throw std::runtime_error("unknown policy " + base);
   policy.strict = base == "strict";
   policy.required_type = value["required_type"].string_or("");
   policy.other_actor = flag(value["other_actor"], false);

@@ -126,8 +126,6 @@ class Fold:
         if rule is not None and not kind.startswith("x."):
             rule()
 
-    # The run itself
-
     def on_run_started(self):
         run, body = self.state["run"], self.body
         run["status"] = "open"
@@ -170,8 +168,6 @@ class Fold:
             self.state["run"]["labels"] = merged
         else:
             self.state["refused"]["labels"] = plus(self.state["refused"]["labels"], 1)
-
-    # Steps and pending calls
 
     def _step(self):
         return self.event["step_id"] if self.event["step_id"] is not None else "main"
@@ -269,8 +265,6 @@ class Fold:
         for item in self.state["pending"]["children"]:
             if item["run_id"] == text(self.body, "run_id"):
                 item["halted"] = True
-
-    # Context, plan, ledger
 
     def on_context_built(self):
         manifest_id = text(self.body, "manifest_id")

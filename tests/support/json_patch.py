@@ -130,7 +130,7 @@ def put(document, tokens, value):
 def take(document, tokens):
     """Removes and returns the value at a path below the root."""
     if not tokens:
-        raise Refused("the whole document cannot be taken out")
+        raise Refused("the whole document cannot be removed")
     value = find(document, tokens)
     parent = find(document, tokens[:-1])
     if isinstance(parent, dict):

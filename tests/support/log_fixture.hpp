@@ -41,7 +41,7 @@ class LogFixture : public ::testing::Test {
   std::vector<events::Event> events_of(const std::shared_ptr<store::Run>& run);
   std::vector<std::string> types_of(const std::shared_ptr<store::Run>& run);
 
-  std::int64_t partition_bits = limits::partition_bits_max;  // to be set in a constructor
+  std::int64_t partition_bits = limits::partition_bits_max;  // a derived fixture may set it in its constructor
   TemporaryFolder folder;
   std::string uri;
   Clock clock;

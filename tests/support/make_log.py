@@ -190,7 +190,7 @@ class LogMaker:
                                         "edge": self.tree.edge(), "recorded_at": self.now})
 
     def follow(self):
-        """Adds the rows of the follower `run` for the present events."""
+        """Adds the rows of the follower `run` for the events added so far."""
         self.rows["run"] = [self._run_row(run_id, run) for run_id, run in self.runs.items() if run_id != "_log"]
         self.rows["follower"] = [{"log_no": self.log_no, "name": "run", "next_seq": self.size}]
 

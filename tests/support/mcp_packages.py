@@ -40,7 +40,7 @@ def cache_folder() -> pathlib.Path:
 
 
 def required() -> bool:
-    """Whether a test fails without the packages instead of being skipped."""
+    """Returns whether a test fails without the packages instead of being skipped."""
     return os.environ.get("CI") == "true"
 
 

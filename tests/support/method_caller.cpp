@@ -131,7 +131,7 @@ Outcome MethodCaller::call(std::string_view method, const std::string& params, s
     auto reply = append(std::get<gateway::PendingAppend>(*std::move(answer)));
     if (reply || reply.error().conflict != AppendConflict::maybe_duplicate) return outcome_of(method, reply);
   }
-  return outcome_of(method, store::give_back(AppendConflict::maybe_duplicate));
+  return outcome_of(method, store::requeue(AppendConflict::maybe_duplicate));
 }
 
 Outcome MethodCaller::outcome_of(std::string_view method, const Result<gateway::Reply>& reply) {

@@ -23,7 +23,7 @@ namespace muniment::test {
 // The outcome of a request: `text` is the result or the error's message.
 struct Outcome {
   std::string text;
-  std::string code;  // of the error; empty for a result
+  std::string code;  // code of the error; empty for a result
   Error error;
   bool ok() const { return code.empty(); }
   json::Value operator[](std::string_view member) const { return (*document)->root()[member]; }

@@ -35,7 +35,7 @@ def samples(text: str) -> list[Sample]:
             continue
         match = SAMPLE.match(line)
         if not match:
-            raise ValueError(f"line {number} is no sample: {line!r}")
+            raise ValueError(f"line {number} is not a sample: {line!r}")
         found.append(Sample(match[1], tuple(LABEL.findall(match[2] or "")), float(match[3].replace("Inf", "inf"))))
     return found
 
@@ -61,19 +61,19 @@ def problems(text: str) -> list[str]:
             if name in kinds:
                 found.append(f"{name}: a second TYPE")
             if name != current:
-                found.append(f"{name}: TYPE is not behind its HELP")
+                found.append(f"{name}: TYPE does not follow its HELP")
             kinds[name] = kind
             found += name_problems(name, kind)
         elif line:
             for sample in samples(line + "\n"):
                 base = family(sample.name, current, kinds)
                 if base != current:
-                    found.append(f"{sample.name}: it stands under {current or 'nothing'}")
+                    found.append(f"{sample.name}: the sample is below {current or 'no TYPE'}")
                 if (sample.name, tuple(sorted(sample.labels))) in seen:
                     found.append(f"{sample.name}{sample.labels}: twice")
                 seen.add((sample.name, tuple(sorted(sample.labels))))
                 if kinds.get(base) == "counter" and sample.value < 0:
-                    found.append(f"{sample.name}: a counter below 0")
+                    found.append(f"{sample.name}: the counter is negative")
     return found + [f"{name}: no TYPE" for name in helped - set(kinds)] + histogram_problems(text, kinds)
 
 
@@ -84,13 +84,13 @@ def name_problems(name: str, kind: str) -> list[str]:
     if kind not in ("counter", "gauge", "histogram"):
         found.append(f"{name}: type {kind}")
     if (kind == "counter") != name.endswith("_total"):
-        found.append(f"{name}: _total is for counters, and for each of them")
+        found.append(f"{name}: counters, and only counters, end in _total")
     if NOT_BASE_UNITS.search(name):
-        found.append(f"{name}: not in base units (seconds, bytes)")
+        found.append(f"{name}: the unit is not a base unit (seconds, bytes)")
     if name.endswith(("_bucket", "_sum", "_count")):
-        found.append(f"{name}: a suffix of histograms")
+        found.append(f"{name}: the suffix is reserved for histograms")
     if re.search(r"_(counter|gauge|histogram)(_|\Z)", name) or re.search("[A-Z]", name) or ":" in name:
-        found.append(f"{name}: a type, a capital or a colon in it")
+        found.append(f"{name}: contains a type, a capital letter or a colon")
     return found
 
 
@@ -115,11 +115,11 @@ def histogram_problems(text: str, kinds: dict[str, str]) -> list[str]:
     for (name, rest), rows in buckets.items():
         bounds, counts = [row[0] for row in rows], [row[1] for row in rows]
         if bounds != sorted(set(bounds)) or counts != sorted(counts):
-            found.append(f"{name}{rest}: buckets are not in order, or not cumulative")
+            found.append(f"{name}{rest}: buckets are unordered or not cumulative")
         if not math.isinf(bounds[-1]):
-            found.append(f"{name}{rest}: no bucket +Inf")
+            found.append(f"{name}{rest}: the bucket +Inf is missing")
         if plain.get((name + "_count", rest)) != counts[-1]:
-            found.append(f"{name}{rest}: _count is not its last bucket")
+            found.append(f"{name}{rest}: _count differs from the last bucket")
         if (name + "_sum", rest) not in plain:
             found.append(f"{name}{rest}: no _sum")
     return found

@@ -59,8 +59,6 @@ def note(origin: str, size: int, root: bytes, keys: Iterable[Key]) -> str:
     return text + "\n" + "".join(key.sign(text) for key in keys)
 
 
-# The tree, by the recursions of RFC 6962
-
 def root_of(leaves: list[bytes]) -> bytes:
     if len(leaves) < 2:
         return leaves[0] if leaves else sha256()
@@ -166,8 +164,6 @@ class PublishedLog:
             path = folder / tile_path(level, start // 256, len(part))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"".join(part))
-
-    # Bundles
 
     def bundle_members(self, run_id: str, size: Optional[int] = None, text: Optional[str] = None) -> dict[str, bytes]:
         """Returns all members except for bundle.json, in order."""

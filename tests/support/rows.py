@@ -35,7 +35,7 @@ PIECES = {"run_id": text_of, "task_id": text_of, "evidence_id": uuid_of, "eviden
 
 
 def same_value(a, b):
-    """Whether JSON values are equal; numbers compare by their decimal value."""
+    """Returns whether JSON values are equal; numbers compare by their decimal value."""
     if isinstance(a, Number) and isinstance(b, Number):
         return decimal_of(a) == decimal_of(b)
     if isinstance(a, Number) or isinstance(b, Number) or type(a) is not type(b):
@@ -84,7 +84,7 @@ def stored_labels(labels):
 
 
 def equal(column, value):
-    """Whether a column's value equals that of a body, whose numbers are tokens."""
+    """Returns whether a column's value equals that of a body, whose numbers are tokens."""
     return str(column) == value if isinstance(value, Number) else column == value
 
 
@@ -129,10 +129,8 @@ class RowChecks:
         with open(os.path.join(self.checker.artifacts, row["path"]), "rb") as file:
             data = file.read()
         if sha256(data).hex() != row["hash"]:
-            raise OSError(f"{row['path']} is not what its row says")
+            raise OSError(f"{row['path']} does not match its row")
         return data
-
-    # Rows written with their event
 
     def see(self, event, body, run):
         kind = event["type"]
@@ -154,7 +152,7 @@ class RowChecks:
             wanted["created_at"] = event["recorded_at"]
         for column, value in wanted.items():
             if not equal(row[column], value):
-                self._found(table, event, run, f"{table}.{column} is {row[column]!r:.200}, the log says {value!r:.200}")
+                self._found(table, event, run, f"{table}.{column} is {row[column]!r:.200}, the log has {value!r:.200}")
 
     def _found(self, table, event, run, detail):
         self.checker.found(CHECK_OF[table], detail, event["seq"], run.run_id)
@@ -215,8 +213,6 @@ class RowChecks:
             if row["evidence_id"] not in body["evidence_ids"] or row["evidence_id"] != self.evidence_ids.get(row["evidence_seq"]):
                 self.checker.found("task_evidence", f"evidence_id is {row['evidence_id']}", event["seq"], run.run_id)
 
-    # Snapshots against the fold
-
     def _state_bytes(self, row):
         if row["state"] is not None:
             return row["state"].encode("utf-8")
@@ -231,10 +227,8 @@ class RowChecks:
         row = self.states.get((event["run_no"], event["seq"]))
         state = self._state_bytes(row) if row is not None else None
         if state is not None and run.fold.document().encode("utf-8") != state:
-            self.checker.found("snapshot_fold", "the events fold to another state than the snapshot holds",
+            self.checker.found("snapshot_fold", "the state folded from the events differs from the snapshot",
                                row["event_seq"], run.run_id)
-
-    # The table `run`
 
     def see_run(self, event, body, run):
         """Call after the fold: computes the run's expected row after the follower has read this event."""
@@ -257,29 +251,29 @@ class RowChecks:
             row = rows.pop(run_no, None)
             if run.row is None or not run.foldable:
                 if row is not None and run.foldable:
-                    self.checker.found("run_table", "a row of a run that the log has not started", None, run.run_id)
+                    self.checker.found("run_table", "a row of run without run.started", None, run.run_id)
                 continue
             if row is None:
                 self.checker.found("run_table", "no row of run for this run", run.row["first_seq"], run.run_id)
                 continue
             for column, value in run.row.items():
                 if row[column] != value:
-                    self.checker.found("run_table", f"run.{column} is {row[column]!r:.200}, the log says {value!r:.200}",
+                    self.checker.found("run_table", f"run.{column} is {row[column]!r:.200}, the log has {value!r:.200}",
                                        run.row["first_seq"], run.run_id)
             for column, value in run.row_json.items():
                 if not same_value(parse(row[column] or "null"), value):
-                    self.checker.found("run_table", f"run.{column} is {row[column]!r:.200}, the log says "
+                    self.checker.found("run_table", f"run.{column} is {row[column]!r:.200}, the log has "
                                        f"{canonical(value):.200}", run.row["first_seq"], run.run_id)
         for row in rows.values():
-            self.checker.found("run_table", "a row of run that no event tells of", row["first_seq"], row["run_id"])
+            self.checker.found("run_table", "a row of run without an event", row["first_seq"], row["run_id"])
 
     def finish(self, runs):
         self._check_runs(runs)
         for table, rows in self.rows.items():
             for seq, row in rows.items():
-                self.checker.found(CHECK_OF[table], f"a row of {table} that no event tells of", seq, row.get("run_id"))
+                self.checker.found(CHECK_OF[table], f"a row of {table} without an event", seq, row.get("run_id"))
         for seq, pieces in self.pieces.items():
-            self.checker.found("task_evidence", "a row of task_evidence that no event tells of", seq, pieces[0]["run_id"])
+            self.checker.found("task_evidence", "a row of task_evidence without an event", seq, pieces[0]["run_id"])
         for event, run, row in self.claims:
             status = self.decided.get(row["claim_id"], "open")
             if row["status"] != status:

@@ -58,7 +58,7 @@ class SignedLogMaker(LogMaker):
         newest = self.notes[max(self.notes)]
         (data / "keys" / "log.pub").write_text("# keys of the log\n" + "".join(s.vkey + "\n" for s in self.signers))
         (data / "keys" / "last_signed").write_text(newest)
-        for size in (max(self.notes), self.size):      # the signed size, and the present one
+        for size in (max(self.notes), self.size):      # the signed size, and the current one
             tiles.write_tiles(data / "tiles", self.entries[:size])
         (data / "tiles" / "checkpoint").write_text(newest)
 

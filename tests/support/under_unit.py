@@ -86,7 +86,7 @@ def call_filter(words: list[str]) -> Filter:
     allowed: set[str] = set()
     for word in words:
         if word.startswith("~"):
-            raise ValueError("only lists of what is allowed are understood here")
+            raise ValueError("only lists of allowed values are supported")
         allowed |= calls_of(word) if word.startswith("@") else {word}
     filter = Filter(refuse(errno.EPERM))
     for call in sorted(allowed):

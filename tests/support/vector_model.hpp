@@ -170,8 +170,6 @@ class QuickFolder {
   std::string path_;
 };
 
-// ---- the shard, where a test expects no error
-
 inline std::unique_ptr<VectorShard> opened(const std::string& folder) {
   auto shard = VectorShard::open(folder);
   if (!shard) throw std::runtime_error(shard.error().message);
@@ -206,7 +204,7 @@ inline void write(VectorShard& shard, const VectorBatch& batch) {
   if (const Status written = shard.write(batch); !written) throw std::runtime_error(written.error().message);
 }
 
-// Builders of filters and facts by the property under test.
+// Builders of filters and facts, named after the property under test.
 inline Filter as_of(std::optional<std::int64_t> seq) {
   Filter filter;
   filter.as_of = seq;

@@ -173,10 +173,10 @@ TEST(Hints, AMethodThatIsAdvisedIsTheCommandThatDoesTheSame) {
       "it can be read, but not appended to. Start a run of another name with muniment run start NAME --agent AGENT --continues THIS");
   EXPECT_EQ(with_commands("Shorten it, or artifact.put the text and name the artifact."),
             "Shorten it, or muniment artifact put the text and name the artifact.");
-  EXPECT_EQ(with_commands("cursor: not one that artifact.list answered."),
-            "cursor: not one that muniment artifact list answered.");
-  EXPECT_EQ(with_commands("no document comes from the source s. document.list names the sources."),
-            "no document comes from the source s. muniment document list names the sources.");
+  EXPECT_EQ(with_commands("cursor: expected a cursor that artifact.list returned."),
+            "cursor: expected a cursor that muniment artifact list returned.");
+  EXPECT_EQ(with_commands("no document comes from the source s. List the sources: document.list"),
+            "no document comes from the source s. muniment List the sources: document.list");
   EXPECT_EQ(with_commands("no event 2. See: event.list with a run_id"),
             "no event 2. See: muniment event list --run RUN");
   EXPECT_EQ(with_commands("only root and the daemon's own user may read the whole log. Give a run_id."),

@@ -193,8 +193,6 @@ TEST(ClaudeCode, HostileLinesBecomeEventsAllTheSame) {
   check(actions_of(text, true));
 }
 
-// The real traces --------------------------------------------------------------------------------------
-
 void collect(const json::Value& value, std::string& out, std::set<std::string>* strings) {
   if (const auto text = value.as_string()) {
     out += *text;
@@ -313,8 +311,6 @@ TEST(ImportFormats, WhatIsNestedDeeplyIsKeptAsText) {
   EXPECT_NE(run->events[0].body.find(R"("deep":"[[[[)"), std::string::npos) << run->events[0].body;
 }
 
-// Bodies that no request can carry ---------------------------------------------------------------------
-
 class KeepingSink : public ImportSink {
  public:
   Result<bool> start(const std::string&) override { return true; }
@@ -360,8 +356,6 @@ TEST(ShrinkBody, WhatIsTooLargeEvenSoIsRefused) {
   ASSERT_FALSE(body.ok());
   EXPECT_EQ(body.error().code, Errc::too_large);
 }
-
-// Files, record by record ------------------------------------------------------------------------------
 
 std::vector<std::string> records_of(const std::string& text, std::string* error = nullptr) {
   test::TemporaryFolder folder;

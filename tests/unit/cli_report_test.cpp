@@ -234,7 +234,7 @@ TEST(Report, OfALongRunShowsItsEndsAndSaysWhatItLeavesOut) {
   data.timeline_last.push_back({{"1000006", "", "", "", "x.test.noted", "", "the last"}, Mark::none});
   const std::string report = report_markdown(report_document(data));
   EXPECT_NE(report.find("1,000,003 events are not shown here"), std::string::npos);
-  EXPECT_NE(report.find("7 more are not shown here"), std::string::npos);
+  EXPECT_NE(report.find("7 more are omitted here"), std::string::npos);
   EXPECT_NE(report.find("the last"), std::string::npos);
 }
 

@@ -10,8 +10,6 @@ using test::http_get;
 using test::http_post;
 using test::HttpClient;
 
-// ---- slow and silent clients
-
 TEST_F(HttpServer, ARefusedBodyIsReadForTheIdleTimeHoweverFastItComes) {
   Options options;
   options.idle = std::chrono::seconds(1);
@@ -87,8 +85,6 @@ TEST_F(HttpServer, AClientThatDoesNotReadItsReplyIsClosed) {
   loop_.until([&] { return closed_ == 1; });
   loop_.until([&] { return server_->connections() == 0; });
 }
-
-// ---- clients that leave
 
 TEST_F(HttpServer, TheHandlerHearsThatItsClientLeft) {
   keep();

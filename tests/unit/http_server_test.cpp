@@ -108,8 +108,6 @@ TEST_F(HttpServer, ALargeReplyArrivesWhole) {
   EXPECT_TRUE(client.read_reply().second == large);
 }
 
-// ---- limits
-
 TEST_F(HttpServer, ABodyOfTheLimitIsTakenAndOneMoreByteIsNot) {
   Options options;
   options.body_bytes_max = 100'000;
@@ -267,8 +265,6 @@ TEST_F(HttpServer, ClientsWaitWhileThereAreNoDescriptors) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(client.read_reply().second, "waits");
 }
-
-// ---- starting and closing
 
 TEST_F(HttpServer, TwoServersShareALoop) {
   serve();

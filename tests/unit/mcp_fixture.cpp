@@ -18,8 +18,6 @@ Json::Json(std::string text) {
   held_ = std::move(held);
 }
 
-// ---- the native side ----------------------------------------------------------------------------
-
 std::int64_t FakeNative::request(std::string_view method, std::string params, Done done) {
   const auto number = static_cast<std::int64_t>(requests.size()) + 1;
   requests.push_back({number, std::string(method), Json(std::move(params)), std::move(done)});
@@ -91,8 +89,6 @@ Json FakeNative::params(std::string_view method) const {
   EXPECT_FALSE(all.empty()) << "no request of " << method;
   return all.empty() ? Json() : all.back();
 }
-
-// ---- the host -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -202,8 +198,6 @@ void Host::take(Outgoing message) {
   sent.push_back(json);
   outgoing.push_back(std::move(message));
 }
-
-// ---- results ------------------------------------------------------------------------------------
 
 std::string text_of(const Json& answer) {
   EXPECT_TRUE(answer["result"]["content"].size() > 0) << answer.text();

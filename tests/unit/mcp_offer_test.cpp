@@ -22,8 +22,6 @@ std::string prompt_text(const Json& answer) {
   return messages.size() == 0 ? "" : (*messages.begin())["content"]["text"].string_or("");
 }
 
-// ---- prompts ------------------------------------------------------------------------------------
-
 TEST(McpPrompts, TheyAreListedWithTheirArguments) {
   for_both([](Host& host, bool) {
     const Json list = host.ask("prompts/list");
@@ -74,8 +72,6 @@ TEST(McpPrompts, AnUnknownPromptIsRefused) {
     EXPECT_EQ(error_code(host.ask("prompts/get")), invalid_params);
   });
 }
-
-// ---- completion ---------------------------------------------------------------------------------
 
 std::string completing(std::string_view argument, std::string_view begun) {
   return fmt::format(R"({{"ref":{{"type":"ref/prompt","name":"audit_run"}},"argument":{{"name":"{}","value":"{}"}}}})",
@@ -132,8 +128,6 @@ TEST(McpCompletion, AnErrorIsNotAnEmptyList) {
   EXPECT_EQ(error_code(host.answer(host.last_id())), internal_error);
   EXPECT_EQ(error_text(host.answer(host.last_id())), "the database is down.");
 }
-
-// ---- resources ----------------------------------------------------------------------------------
 
 TEST(McpResources, TheFixedOnesAreListedBeforeTheRuns) {
   for_both([](Host& host, bool) {

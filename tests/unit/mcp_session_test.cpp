@@ -14,8 +14,6 @@ using namespace std::chrono_literals;
 constexpr std::string_view version_member = R"("io.modelcontextprotocol/protocolVersion":)";
 constexpr std::string_view capabilities_member = R"("io.modelcontextprotocol/clientCapabilities":)";
 
-// ---- initialize ---------------------------------------------------------------------------------
-
 TEST(McpSession, EveryVersionWithInitializeIsNegotiated) {
   for (const char* version : {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}) {
     Host host;
@@ -59,8 +57,6 @@ TEST(McpSession, BeforeInitializeOnlyPingIsServed) {
   EXPECT_NE(error_text(refused).find("initialize"), std::string::npos);
   EXPECT_TRUE(host.native.requests.empty());
 }
-
-// ---- stateless requests -------------------------------------------------------------------------
 
 TEST(McpSession, AStatelessRequestNeedsNoInitialize) {
   Host host({.stateless = true});
@@ -132,8 +128,6 @@ TEST(McpSession, ALogLevelIsOneOfEight) {
   EXPECT_EQ(error_code(host.ask("logging/setLevel", R"({"level":"loud"})")), invalid_params);
   EXPECT_EQ(host.session->opened().log_level, "emergency");
 }
-
-// ---- ids and what belongs to no request ---------------------------------------------------------
 
 TEST(McpSession, ASecondRequestWithAnIdInProgressIsRefusedAndTheFirstIsServed) {
   Host host;
@@ -219,8 +213,6 @@ TEST(McpSession, ABadLineIsAnsweredAndDisablesNothing) {
   host.native.answer("server.status", "{}");
   EXPECT_TRUE(host.answer(host.last_id())["result"].present());
 }
-
-// ---- cancelling ---------------------------------------------------------------------------------
 
 TEST(McpSession, ACancelledRequestGetsNoReplyAndItsNativeRequestIsCancelled) {
   for (const bool stateless : {false, true}) {

@@ -36,8 +36,6 @@ struct Listening : Host {
   }
 };
 
-// ---- 2025-11-25 ---------------------------------------------------------------------------------
-
 TEST(McpSubscribe, AChangeOfTheResourceIsTold) {
   Following host;
   EXPECT_TRUE(host.answer(host.last_id())["result"].present());
@@ -168,8 +166,6 @@ TEST(McpSubscribe, ClosingTheSessionEndsTheNativeSubscriptions) {
   happen(host, 7);
   EXPECT_TRUE(host.notified(updated).empty());
 }
-
-// ---- 2026-07-28 ---------------------------------------------------------------------------------
 
 TEST(McpListen, TheAcknowledgmentIsFirstAndNamesWhatIsFollowed) {
   Listening host;

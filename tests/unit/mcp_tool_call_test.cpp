@@ -27,8 +27,6 @@ struct WithRun : Host {
   }
 };
 
-// ---- parameters ---------------------------------------------------------------------------------
-
 TEST(McpToolCall, TheSessionsRunIsFilledInWhereTheMethodTakesARun) {
   const std::pair<const char*, const char*> tools[] = {{"retrieve_evidence", "evidence.retrieve"},
                                                        {"render_with_pointers", "pointer.render"},
@@ -155,8 +153,6 @@ TEST(McpToolCall, ArgumentsOfAnyOtherShapeReachTheNativeMethodWhichRefusesThem) 
   }
 }
 
-// ---- results ------------------------------------------------------------------------------------
-
 TEST(McpToolCall, AResultIsAShortTextAndTheResultItself) {
   for (const bool stateless : {false, true}) {
     Host host({.stateless = stateless});
@@ -259,8 +255,6 @@ TEST(McpToolCall, AHaltedRunIsSaidInTheText) {
   EXPECT_NE(text.find("Run r is stopped with SYSTEM_ERROR: gone."), std::string::npos);
   EXPECT_NE(text.find("muniment recover r"), std::string::npos);
 }
-
-// ---- calls that take long -----------------------------------------------------------------------
 
 TEST(McpToolCall, ProgressIsToldToAHostThatAskedForIt) {
   for (const char* token : {"\"t\"", "7"}) {

@@ -65,8 +65,6 @@ TEST(Identity, ItsTextIsNameVersionDimensionAndHash) {
   EXPECT_EQ((EmbedderIdentity{"lsa", "1", 128, "0123456789abcdef0123"}).text(), "lsa/1/128/0123456789abcdef");
 }
 
-// ---- what every embedder promises
-
 class Promises : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -132,8 +130,6 @@ TEST(Goldens, VectorsAndModelsAreWhatTheyWere) {
             "9eb25022cdaa86ff");
 }
 
-// ---- hash
-
 TEST(HashEmbedder, ATypoStaysNear) {
   const auto hash = make_hash_embedder();
   EXPECT_GT(similarity(*hash, "configuration", "confguration"), 0.4);
@@ -158,8 +154,6 @@ TEST(HashEmbedder, ScriptsWithoutSpacesHaveVectors) {
   EXPECT_GT(similarity(*hash, "東京都の天気", "東京の天気"), 0.5);
   EXPECT_LT(similarity(*hash, "東京都の天気", "量子力学入門"), 0.2);
 }
-
-// ---- lsa
 
 TEST(Lsa, TheSameTextsGiveTheSameBytes) {
   const LsaModel model = trained(corpus());
@@ -206,8 +200,6 @@ TEST(Lsa, WordsThatTheModelDoesNotKnowAreTheZeroVector) {
   const auto lsa = opened(trained(corpus()).bytes);
   EXPECT_EQ(embedded(*lsa, {"xylophone"})[0], std::vector<float>(lsa->identity().dimension));
 }
-
-// ---- bytes that are no model
 
 // With a checksum that is right: what else is wrong must be noticed.
 std::string resealed(std::string bytes) {

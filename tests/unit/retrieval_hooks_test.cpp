@@ -43,8 +43,6 @@ std::chrono::milliseconds time_of(const HookCommand& command, std::string* answe
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
 }
 
-// ---- running
-
 TEST(HookProcess, ItsAnswerIsWhatItWrites) {
   EXPECT_EQ(answer_of(shell("cat"), R"({"query":"ports"})"), R"({"query":"ports"})");
   const std::string large(limits::hook_answer_bytes_max, 'x');
@@ -113,8 +111,6 @@ TEST(HookProcess, WhatItLeavesRunningIsKilled) {
   EXPECT_FALSE(running());
 }
 
-// ---- expansions
-
 ExpansionRequest request_of(std::string_view query) {
   ExpansionRequest request;
   request.query = query;
@@ -174,8 +170,6 @@ TEST(ExpansionMessages, WarningsAreFewAndShort) {
   for (const std::string& warning : answer->warnings) EXPECT_LE(warning.size(), limits::hook_warning_bytes_max);
 }
 
-// ---- scores
-
 const std::vector<RerankCandidate>& candidates() {
   static const std::vector<RerankCandidate> all = {{"7", "ev://n/a#p0?v=1", "one"}, {"9", "ev://n/b#p0?v=1", "two"}};
   return all;
@@ -228,8 +222,6 @@ TEST(RerankMessages, ScoresComeIntoTheUnitRangeInTheirOrder) {
   EXPECT_LE(*logits[5], 1);
 }
 
-// ---- all together
-
 HookOptions with_hooks(const std::string& expansion, const std::string& rerank) {
   HookOptions options;
   options.expansion = {"/bin/sh", "-c", expansion};
@@ -264,7 +256,7 @@ TEST(Hooks, OnlySoManyRunAtOnce) {
   std::ofstream(folder.path() + "/go").put('x');
   for (std::thread& thread : asking) thread.join();
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "expansion hook: 4 are at work already");
+  EXPECT_EQ(refused.error().message, "expansion hook: 4 are already running");
   EXPECT_EQ(good, 4);
   EXPECT_TRUE(hooks.expand(request_of("ports"), no_deadline));
 }

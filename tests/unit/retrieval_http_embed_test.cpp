@@ -85,8 +85,6 @@ void expect_vector(const std::vector<float>& found, const std::string& text) {
   EXPECT_NEAR(static_cast<double>(found[2]), z / length, 1e-6);
 }
 
-// ---- what is asked, and of whom
-
 TEST(HttpEmbedder, EachApiIsAskedInItsWay) {
   const CannedServer server(answer_well);
   const struct {
@@ -201,8 +199,6 @@ TEST(HttpEmbedder, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_EQ(refused([&](auto& o) { o.key_file = folder.path() + "/none"; }), "not_found");
 }
 
-// ---- a server that is wrong
-
 struct Wrong {
   const char* name;
   std::string answer;  // all that is sent
@@ -309,8 +305,6 @@ TEST(HttpEmbedder, AServerThatFailsOnceIsAskedAgain) {
   EXPECT_TRUE(embed(*opened(options_for(server.url())), {"one"}));
   EXPECT_EQ(asked, 2);
 }
-
-// ---- reranking
 
 TEST(HttpReranker, ScoresComeInTheOrderOfTheTexts) {
   const CannedServer server([](const SeenRequest& request, int socket) {

@@ -70,8 +70,6 @@ TEST(LexicalProperty, ARebuildAnswersExactlyTheSameHoweverItIsBatched) {
   }
 }
 
-// ---- damage
-
 // What a process that opens and uses the index comes to: it may answer or say what is wrong. Xapian may also
 // crash on some damage, which is why the engine lives in a child; what it must not do is hang or fill the memory.
 enum class Outcome { answered, error, crashed, hung };

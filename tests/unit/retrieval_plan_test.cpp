@@ -19,8 +19,6 @@ using Strings = std::vector<std::string>;
 
 const Profile& profile(std::string_view name) { return **find_profile(name); }
 
-// ---- markup
-
 Markup parsed(std::string_view query) {
   auto markup = parse_markup(query);
   EXPECT_TRUE(markup.ok()) << markup.error().message;
@@ -80,8 +78,6 @@ TEST(Markup, WhatIsWrongIsSaid) {
   EXPECT_EQ(refusal(many), "a query has at most 64 filters");
 }
 
-// ---- profiles and lanes
-
 std::string spelled(const std::vector<LaneWeight>& lanes) {
   std::string text;
   for (const LaneWeight& lane : lanes)
@@ -135,8 +131,6 @@ TEST(Expansions, AQuestionIsAlsoAskedWithoutItsFunctionWords) {
   EXPECT_EQ(heuristic_expansions("to be or not to be").lexical, Strings{});
   EXPECT_EQ(heuristic_expansions("").lexical, Strings{});
 }
-
-// ---- fusion
 
 using Hits = std::vector<Hit>;
 
@@ -286,8 +280,6 @@ TEST(FusionProperty, TheScoreOfTheBestIsAtMostTheSumOfTheWeights) {
     }
   }));
 }
-
-// ---- blending
 
 std::vector<Blended> blended(std::string_view name, const std::vector<double>& rerank) {
   std::vector<Reranked> candidates;

@@ -37,8 +37,6 @@ Result<Vectors> embed_texts(Embedder& embedder, const std::vector<std::string>& 
 
 Errc code_of(const Result<Vectors>& vectors) { return vectors ? Errc::system_error : vectors.error().code; }
 
-// ---- the child's end; the daemon's is the test
-
 class RemoteEmbedderTest : public ::testing::Test {
  protected:
   void open(std::chrono::milliseconds patience = 5s, std::chrono::milliseconds pause = 0ms) {
@@ -195,8 +193,6 @@ TEST(FirstCharacters, ACutLeavesNoHalfCharacter) {
   EXPECT_EQ("a\xc3\xa9", first_characters("a\xc3\xa9", 3));
   EXPECT_EQ("", first_characters("\xf0\x9f\x98\x80", 3));
 }
-
-// ---- the daemon's end
 
 // An embedder that a test can make fail; it refuses what has more than `bytes_max`.
 struct Fake {

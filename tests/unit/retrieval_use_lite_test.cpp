@@ -13,8 +13,6 @@
 namespace muniment::retrieval {
 namespace {
 
-// ---- pieces, with a vocabulary of our own: six reserved ones first
-
 UnigramPieces pieces_of(const std::string& entries) {
   auto pieces = UnigramPieces::read(R"([["?",0],["<s>",0],["</s>",0],["x1",0],["x2",0],["x3",0],)" + entries + "]");
   EXPECT_TRUE(pieces) << pieces.error().message;
@@ -63,8 +61,6 @@ TEST(UnigramPieces, WhatIsNoVocabularyIsCorrupt) {
     EXPECT_EQ(pieces.error().code, Errc::corrupt);
   }
 }
-
-// ---- the model
 
 class UseLite : public testing::Test {
  protected:

@@ -125,8 +125,6 @@ TEST(VectorShard, SlotsAreUsedAgainAndMemoryDoesNotGrow) {
   EXPECT_LE(status.bytes_in_memory, before * 3 / 2);
 }
 
-// ---- a model, and any sequence of operations
-
 struct Sequence {
   explicit Sequence(std::uint32_t seed) : random(seed), points(24, 6, seed) {}
 
@@ -219,8 +217,6 @@ TEST(VectorShard, TheSameBatchesGiveTheSameAnswersAlsoAfterARestart) {
     ASSERT_EQ(listed(found(*first, "s", query, {}, narrow)), listed(found(*second, "s", query, {}, narrow)));
   }
 }
-
-// ---- time, filters, spaces
 
 TEST(VectorShard, AsOfFindsWhatWasValidThen) {
   TemporaryFolder folder;
@@ -354,8 +350,6 @@ TEST(VectorShard, AVectorWithoutDirectionIsKeptButNeverFound) {
   EXPECT_EQ(found(*shard, "s", {1, 1, 1}, {}, exactly).at(0).chunk, 3u);
 }
 
-// ---- the disk
-
 std::string all_bytes(const std::string& folder) {
   std::string all;
   for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
@@ -404,8 +398,6 @@ TEST(VectorShard, TwoMayNotHaveItOpen) {
   const auto shard = opened(folder.path());
   EXPECT_EQ(VectorShard::open(folder.path()).error().code, Errc::conflict);
 }
-
-// ---- threads
 
 TEST(VectorShard, SearchesSeeAWholeBatchOrNoneOfItWhileOneWrites) {
   TemporaryFolder folder;

@@ -157,9 +157,9 @@ TEST_F(Append, AReceiptHoldsTheHashesOfTheEntry) {
   EXPECT_EQ(log_.edge.size(), 2);
 }
 
-TEST_F(Append, WhatIsSentBehindARequestThatIsGivenBackIsGivenBackToo) {
+TEST_F(Append, ARequestBehindARequeuedOneIsRequeuedToo) {
   const RunPtr run = run_in(RunStatus::open);
-  const auto order = std::make_shared<GivenBack>();
+  const auto order = std::make_shared<Requeued>();
   const auto send = [&](events::NewEvent event) {
     AppendRequest request = request_of(run, {});
     request.order = order;
@@ -222,7 +222,7 @@ TEST_F(Append, WhatWasMadeBeforeAnEventAboutTheSameNameCameIsMadeAgain) {
   const auto answer = commit(std::move(two));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().conflict, moved_on);
-  EXPECT_TRUE(is_given_back(answer.error()));
+  EXPECT_TRUE(is_requeued(answer.error()));
 }
 
 TEST_F(Append, ARequestThatReliesOnANameIsMadeAgainForEventsAboutItAlone) {

@@ -79,7 +79,7 @@ class AsyncRun:
     def step(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
 
     def step(self, key: str, function: Optional[Callable[..., Any]] = None, /, *args: Any, **kwargs: Any) -> Any:
-        """As `Run.step`: `await run.step("charge", charge, order)`, `async with run.step("charge") as step`, and a decorator. The function
+        """Like `Run.step`: `await run.step("charge", charge, order)`, `async with run.step("charge") as step`, and a decorator. The function
         is a coroutine function, or a plain one that does not block the loop."""
         if function is None:
             return AsyncStepBlock(self.run, key, **kwargs)

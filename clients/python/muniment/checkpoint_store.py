@@ -40,8 +40,6 @@ class Store:
     def __init__(self, client: Client, threads: Threads):
         self._client, self.threads = client, threads
 
-    # ---- checkpoints
-
     def held(self, thread: str, entry: Entry) -> Held:
         """A checkpoint's values."""
         found, _ = self._state(run_of(thread), entry.ns, asof=entry.seq)
@@ -97,8 +95,6 @@ class Store:
     def _catalogue(self, thread: str) -> Catalogue:
         return self.threads.catalogue(thread) or Catalogue()
 
-    # ---- pending writes
-
     def put_writes(self, thread: str, ns: str, id: str, writes_of: Callable[[str], Sequence[Write]]) -> None:
         """Stores the writes of one task. `writes_of` packs them for the run."""
 
@@ -134,8 +130,6 @@ class Store:
                 if place < 0 or (body["task_id"], place) not in own:
                     own[body["task_id"], place] = Write(body["task_id"], body["task_path"], place, channel, value)
         return {name: sorted(own.values(), key=lambda write: write.order) for name, own in kept.items()}
-
-    # ---- whole threads
 
     def delete(self, thread: str, entries: Optional[Iterable[Entry]] = None) -> None:
         """Deletes some or all checkpoints with their writes. The events remain in the log."""

@@ -103,8 +103,6 @@ class Threads:
         self._opened: set[str] = set()
         self._catalogues: collections.OrderedDict[str, Catalogue] = collections.OrderedDict()
 
-    # ---- reading
-
     def catalogue(self, thread: str, *, anew: bool = False) -> Optional[Catalogue]:
         """Returns the current catalogue; None if the thread does not exist. `anew` reads it again from the start, after an erasure."""
         run_id = run_of(thread)
@@ -150,8 +148,6 @@ class Threads:
             if not page.get("cursor"):
                 return
             cursor = {"cursor": page["cursor"]}
-
-    # ---- writing
 
     def open(self, thread: str) -> str:
         """Returns the run of the thread; starts it if it is missing."""

@@ -8,7 +8,7 @@ from typing import Any, Mapping, Optional, Protocol, Sequence
 from . import Client
 
 INLINE_BYTES_MAX = 8 * 1024         # per value in an event or a state; a longer value becomes an artifact
-CHANNELS_BYTES_MAX = 128 * 1024     # all inline values of a checkpoint; above it, shorter values become artifacts, too
+CHANNELS_BYTES_MAX = 128 * 1024  # all inline values of a checkpoint; above it, shorter values also become artifacts
 SHORTER_BYTES_MAX = (INLINE_BYTES_MAX, 1024, 256, 0)
 
 Packed = Sequence[str]

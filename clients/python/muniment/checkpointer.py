@@ -80,8 +80,6 @@ class MunimentSaver(_Base):  # type: ignore[misc]
         count = int(current.split(".")[0]) if current else 0
         return f"{count + 1:032}.{random.random():016}"
 
-    # ---- writing
-
     def put(self, config: Json, checkpoint: Json, metadata: Json, new_versions: Json) -> Json:
         """Stores a checkpoint, replacing one with the same id, and returns the config that names it."""
         thread, ns, parent = _place(config)
@@ -160,8 +158,6 @@ class MunimentSaver(_Base):  # type: ignore[misc]
                 entry = catalogue.find(ns, entry.parent) if entry.parent else None
         return needed
 
-    # ---- reading
-
     def get_tuple(self, config: Json) -> Any:
         """Returns the checkpoint that the config names, or the newest; None if there is none."""
         thread, ns, checkpoint_id = _place(config)
@@ -222,8 +218,6 @@ class MunimentSaver(_Base):  # type: ignore[misc]
 
     def _values(self) -> Values:
         return Values(self.client, self.serde)
-
-    # ---- the same for asyncio, run in threads
 
     async def aget_tuple(self, config: Json) -> Any:
         return await asyncio.to_thread(self.get_tuple, config)

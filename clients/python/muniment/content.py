@@ -1,7 +1,7 @@
 """Converts Python values for events: any value becomes strict JSON, and no text is lost.
 
-A body is strict I-JSON of at most 60 KiB (docs/format.md). A tool may return anything: bytes, megabytes, text with NULs or
-with bytes that are not UTF-8. Such a text becomes an artifact, byte for byte, and the event refers to it.
+A body is strict I-JSON of at most 60 KiB (docs/format.md). A tool may return bytes, megabytes, or text with NULs or
+invalid UTF-8. Text of this kind becomes an artifact, byte for byte, and the event refers to it.
 """
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from .recording import blocking_run
 
 def remember(subject: str, text: str, *, source: Union[str, Sequence[str], None] = None, corpus: str = MEMORY,
              data: Optional[Path] = None, **more: Any) -> Json:
-    """As `Client.remember`. `data`: a socket or a data folder, as in `connect`, instead of the run's."""
+    """Like `Client.remember`. `data`: a socket or a data folder, as in `connect`, instead of the run's."""
     now = blocking_run() if data is None else None
     if now is not None:
         return now.remember(subject, text, source=source, corpus=corpus, **more)
@@ -26,7 +26,7 @@ def remember(subject: str, text: str, *, source: Union[str, Sequence[str], None]
 
 
 def recall(question: str, *, budget: Optional[int] = None, corpus: Optional[str] = None, data: Optional[Path] = None, **more: Any) -> Json:
-    """As `Client.recall`. `data`: a socket or a data folder, as in `connect`, instead of the run's."""
+    """Like `Client.recall`. `data`: a socket or a data folder, as in `connect`, instead of the run's."""
     now = blocking_run() if data is None else None
     if now is not None:
         return now.recall(question, budget=budget, corpus=corpus, **more)

@@ -28,7 +28,7 @@ log = logging.getLogger("muniment")
 
 
 class Place(NamedTuple):
-    """The socket of a daemon. `data`: the named data folder; `startable`: whether the daemon for it can be started."""
+    """The socket of a daemon. `data`: the named data folder; `startable`: true if the daemon for it can be started."""
 
     socket: str
     data: Optional[str] = None

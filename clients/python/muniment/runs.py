@@ -77,11 +77,11 @@ class Run:
                                                           _meta=key))
 
     def remember(self, subject: str, text: str, *, source: Union[str, Sequence[str], None] = None, **more: Any) -> Json:
-        """As `Client.remember`; a corpus does not belong to a run."""
+        """Like `Client.remember`; a corpus does not belong to a run."""
         return self.client.remember(subject, text, source=source, **more)
 
     def recall(self, question: str, *, budget: Optional[int] = None, corpus: Optional[str] = None, **more: Any) -> Json:
-        """As `Client.recall`, recorded in this run and the current step."""
+        """Like `Client.recall`, but recorded in this run and the current step."""
         return self.client.recall(question, budget=budget, corpus=corpus, run_id=self.run_id, **_in_step(more))
 
     def tool(self, name: str, arguments: Any = None, *, kind: str = "function", call_id: Optional[str] = None) -> Call:

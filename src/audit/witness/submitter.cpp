@@ -168,7 +168,7 @@ void Submitter::serve(Line& line) {
       continue;
     }
     if (line.status.problem != given.error().message) {
-      log_warning("cannot store a checkpoint outside",
+      log_warning("cannot send a checkpoint to its keeper",
                   {{"keeper", line.status.name}, {"error", given.error().message}});
     }
     line.status.problem = given.error().message;
@@ -195,7 +195,7 @@ Status Submitter::put_file(const Line& line, const Published& published) const {
     if (note && note->text == published.checkpoint.text()) return success();
     return Error(
         Errc::conflict,
-        path + " holds another checkpoint of this size: this log has two histories. Run muniment-verify --witness");
+        path + " holds a different checkpoint of this size: this log has two histories. Run muniment-verify --witness");
   }
   return write_file_durably(path, published.note, 0444);
 }
@@ -263,7 +263,7 @@ Status Submitter::cosign(Line& line, const Published& published) {
     line.cosigned = note.signed_text();
     return success();
   }
-  return Error(Errc::conflict, "another log of this name is being witnessed at the same time");
+  return Error(Errc::conflict, "a second log of this name submits checkpoints at the same time");
 }
 
 }  // namespace muniment::audit

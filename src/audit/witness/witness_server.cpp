@@ -93,7 +93,7 @@ Result<Fd> open_listener(const std::string& listen) {
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
     ::unlink(path.c_str());
     ASSIGN_OR_RETURN(Fd socket, listen_on(address, AF_UNIX, listen));
-    // The daemon has another account; its requests are authenticated by signatures, not by its identity.
+    // The daemon runs under a different account. Its requests are authenticated by signatures, not by its identity.
     if (::chmod(path.c_str(), 0666) != 0) return file_error("opening to others", path, errno);
     return socket;
   }

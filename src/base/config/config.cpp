@@ -210,13 +210,13 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   }
   if (is_table_of_prices(key.key)) RETURN_IF_ERROR(parse_prices(value));
   if (key.key == "log_format" && value != "text" && value != "json") return bad_value(key, value, "give text or json");
-  // The daemon starts in another folder than the file's author.
+  // A relative path would refer to the daemon's working folder, which the author of the file does not know.
   if (key.key == "completion_policy" && !value.empty() && !value.starts_with('/'))
     return bad_value(key, value, "give an absolute path; ~ is not expanded");
   if (key.key == "embed_api" && !value.empty() && value != "openai" && value != "ollama" && value != "tei") {
     return bad_value(key, value, "give openai, ollama or tei, or nothing");
   }
-  // Messages show the URL.
+  // Messages show the URL, so it must not contain a password.
   if ((key.key == "embed_url" || key.key == "rerank_url") && value.find('@') != std::string_view::npos) {
     const std::string_view name = key.key.substr(0, key.key.find('_'));
     return Error(
@@ -332,14 +332,14 @@ class Loader {
     return (value != nullptr && *value != '\0') || std::ranges::any_of(inputs_.flags, named);
   }
 
-  // A user who cannot read the machine's file uses an own instance.
+  // A user who cannot read the machine's file uses a separate instance.
   std::string file_to_read() const {
     if (!inputs_.file.empty()) return inputs_.file;
     std::error_code ignored, failed;
     std::string beside = loaded_.values.data + "/muniment.toml";
     if (std::filesystem::exists(beside, failed)) return beside;
     if (failed == std::errc::permission_denied && names_place("data"))
-      return beside;  // the folder is closed: whether the file exists is unknown
+      return beside;  // the folder is unreadable, so the file may exist
     const bool own = loaded_.values.data != root_data && std::filesystem::exists(loaded_.values.data, ignored);
     const std::string system = inputs_.system_file.value_or(machine_file);
     const bool placed = names_place("data") || names_place("socket") || names_place("database");

@@ -23,9 +23,9 @@ struct Config {
   std::string data;
   std::string database;  // empty: the private Postgres
   std::string socket;
-  std::string origin;  // of the signed checkpoints
+  std::string origin;  // origin line of the signed checkpoints
   std::int64_t checkpoint_ms = 0;
-  std::string witnesses;  // storing the signed checkpoints
+  std::string witnesses;  // keepers of the signed checkpoints
   std::int64_t artifact_bytes_max = 0;
   std::int64_t disk_reserve_bytes = 0;
   std::int64_t disk_reserve_percent = 0;
@@ -55,16 +55,16 @@ struct Config {
   std::string rerank_url;
   std::string rerank_key_file;
   std::int64_t rerank_ms = 0;
-  bool index_runs = false;  // for runs that do not specify it
+  bool index_runs = false;  // default for runs that do not specify it
   std::string http_listen;  // address of MCP over HTTP; empty: none
   std::string http_token_file;
   std::string http_certificate_file;
   std::string http_key_file;
   std::vector<std::string> http_hosts;  // permitted host names
   std::vector<std::string> mcp_toolsets;
-  bool mcp_session_runs = false;  // for sessions that do not specify it
+  bool mcp_session_runs = false;  // default for sessions that do not specify it
   std::string completion_policy;  // a TOML file; empty: the default policy for all tasks
-  std::string prices;             // of models, as JSON (prices.hpp); empty: none is known
+  std::string prices;             // prices of models as JSON (prices.hpp); empty: none
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::int64_t required_standbys = 0;
@@ -83,7 +83,7 @@ struct ConfigKey {
   ConfigField field;
   std::string_view fallback;  // as text; empty if it depends on the location
   std::string_view unit;      // bytes, seconds, …, or empty
-  std::int64_t min = 0;       // of a number, inclusive
+  std::int64_t min = 0;       // bounds of a number, inclusive
   std::int64_t max = 0;
   std::string_view text;  // one sentence
 };
@@ -111,7 +111,7 @@ struct LoadedConfig {
 struct ConfigInputs {
   std::vector<std::pair<std::string, std::string>> flags;  // key, value as text
   std::string file;                                        // --config; empty: <data>/muniment.toml
-  std::optional<std::string> system_file;                  // of the machine; empty: /etc/muniment/muniment.toml
+  std::optional<std::string> system_file;                  // the machine's file; empty: /etc/muniment/muniment.toml
   std::function<const char*(const char*)> environment;     // empty: getenv
   std::optional<bool> is_root;                             // empty: the effective uid decides
   // Set by the command line: ignores a default file that its user may not read. The daemon must not ignore its file,
@@ -130,10 +130,10 @@ std::string shown_value(const Config& config, const ConfigKey& key);
 // Returns a database URI or connection string with its password hidden.
 std::string without_password(std::string uri);
 
-// Whether the key is a list of texts, which is written as a JSON array wherever values are texts: ["/bin/cat","-u"].
+// Returns whether the key is a list of texts, written as a JSON array if values are texts: ["/bin/cat","-u"].
 bool is_list_of_texts(std::string_view key);
 
-// Whether the key is a table of tables, which is written as a JSON object wherever values are texts.
+// Returns whether the key is a table of tables, written as a JSON object if values are texts.
 bool is_table_of_prices(std::string_view key);
 
 // Splits the text of a TOML file into keys and values as text, and calls `take` for each. Errors: invalid_argument,

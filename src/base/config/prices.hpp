@@ -12,20 +12,21 @@
 
 namespace muniment {
 
-// USD per million tokens.
+// Prices in USD per million tokens.
 struct Price {
   double input = 0;
   double output = 0;
-  std::optional<double> cached_input;  // absent: those tokens cost as much as others
+  std::optional<double> cached_input;  // absent: equal to the price of other input tokens
 };
 
-// By the model's name.
+// Prices by the name of the model.
 using Prices = std::map<std::string, Price, std::less<>>;
 
-// {"gpt-4o": {"input": 2.5, "output": 10, "cached_input": 1.25}}; empty text: no prices. Errors: invalid_argument.
+// Parses {"gpt-4o": {"input": 2.5, "output": 10, "cached_input": 1.25}}. An empty text means no prices. Errors:
+// invalid_argument.
 Result<Prices> parse_prices(std::string_view json);
 
-// USD for so many tokens. `cached_tokens` are part of `input_tokens`.
+// Returns a cost in USD. `cached_tokens` are part of `input_tokens`.
 double cost_of(const Price& price, std::int64_t input_tokens, std::int64_t cached_tokens, std::int64_t output_tokens);
 
 }  // namespace muniment

@@ -20,7 +20,7 @@ enum class KeyType : std::uint8_t {
   cosignature = 0x04,  // for witnesses: signs a time and the text
 };
 
-// A verifier key ("vkey"): name+id+base64(type ‖ public key).
+// A verifier key ("vkey") has the form name+id+base64(type ‖ public key).
 struct VerifierKey {
   std::string name;  // not empty; without spaces and '+'
   std::uint32_t id = 0;
@@ -57,7 +57,7 @@ struct Note {
   static Result<std::vector<NoteSignature>> parse_signatures(std::string_view lines);
 };
 
-// A private key with its name: "PRIVATE+KEY+name+id+base64(type ‖ seed)".
+// A private key with its name, in the form "PRIVATE+KEY+name+id+base64(type ‖ seed)".
 class NoteSigner {
  public:
   NoteSigner(std::string name, KeyType type, SigningKey key);

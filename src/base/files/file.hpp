@@ -54,7 +54,7 @@ Status check_beneath(std::string_view path);
 
 // Opens a path below `root` and follows no link in any component (openat2). Does not block on a FIFO.
 Result<Fd> open_beneath(const Fd& root, std::string_view path, int flags);
-// As above, for reading. Errors: also corrupt if it is not a regular file.
+// Opens a regular file below `root` for reading. Errors: also corrupt if it is not a regular file.
 Result<RegularFile> open_regular_beneath(const Fd& root, std::string_view path);
 // Opens a regular file at a path that its owner chose: follows links.
 Result<RegularFile> open_regular(const std::string& path);

@@ -155,8 +155,8 @@ class Validation {
     return quiet_ ? fail(place, [] { return std::string(); }) : explain_one_of(rule, value, place);
   }
 
-  // Reports the error of the alternative that was probably meant: not one that a constant excludes, and the one whose
-  // check got farthest.
+  // Reports the error of the most likely alternative: of those that no constant excludes, the one whose check got
+  // farthest.
   bool explain_one_of(const SchemaRule& rule, const Value& value, const Place& place) {
     Error best(Errc::invalid_argument, "");
     std::size_t best_depth = 0;
@@ -320,7 +320,7 @@ class Validation {
   bool quiet_ = false;
   Error problem_{Errc::invalid_argument, ""};
   std::size_t depth_of_problem_ = 0;
-  bool failed_on_allowed_ = false;  // by a constant: another alternative was meant
+  bool failed_on_allowed_ = false;  // a constant excludes this alternative
 };
 
 }  // namespace

@@ -83,7 +83,7 @@ Status allow(int ruleset, const std::string& path, std::uint64_t rights, bool mu
     return file_error("the sandbox opens", path, errno);
   }
   struct stat about {};
-  if (::fstat(place.get(), &about) != 0) return file_error("the sandbox looks at", path, errno);
+  if (::fstat(place.get(), &about) != 0) return file_error("the sandbox examines", path, errno);
   PathRule rule;
   rule.allowed = S_ISDIR(about.st_mode) ? rights : rights & landlock::rights_of_a_file;
   rule.folder = place.get();

@@ -16,7 +16,7 @@ enum ArchivedColumn : std::size_t { archived_seq, archived_salt, archived_hash }
 
 std::string archive_below(std::int16_t log_no) { return store::log_folder(".", log_no).substr(1) + "/archive"; }
 
-// Returns the problem if the file itself is at fault; empty for errors of the disk or of permissions.
+// Returns whether the file itself is at fault, unlike for errors of the disk or of permissions.
 bool is_damage(Errc code) { return code == Errc::not_found || code == Errc::corrupt || code == Errc::too_large; }
 
 std::string problem_of(const Error& error, const std::string& path) {

@@ -28,7 +28,7 @@ constexpr std::chrono::seconds erasure_pause{2};  // typical duration of an eras
 constexpr std::size_t uri_bytes_max = 8'192;
 constexpr mode_t file_mode = 0600;
 
-// A name such as "20261122T214011Z", which sorts by time.
+// Returns a name such as "20261122T214011Z", which sorts by time.
 std::string generation_name(Time now) {
   std::string name;
   for (const char c : format_time(now).substr(0, 19)) {
@@ -101,7 +101,7 @@ class Making {
     sums_.clear();
     manifest().name = generation_name(now);
     for (int more = 2; fs::exists(fmt::format("{}/generations/{}", set_.folder(), manifest().name)); ++more) {
-      manifest().name = fmt::format("{}-{}", generation_name(now), more);  // another backup of the same second
+      manifest().name = fmt::format("{}-{}", generation_name(now), more);  // a backup of the same second exists
     }
     manifest().made_at = format_time(now);
     manifest().version = MUNIMENT_VERSION;
@@ -284,7 +284,7 @@ class Making {
   Fd data_;
   std::string uri_, programs_;
   std::int16_t log_no_ = 1;
-  std::unordered_map<std::string, std::string> former_;  // hash → path in the previous backup
+  std::unordered_map<std::string, std::string> former_;  // key: hash; value: path in the previous backup
   FileSums sums_;
   BackupReport report_;
 };

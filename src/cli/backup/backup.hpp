@@ -24,7 +24,8 @@ struct BackupReport {
   std::size_t archive_files = 0;         // files of archived bodies, checked against their rows; without damaged ones
   std::int64_t bytes = 0, new_bytes = 0;
   std::int64_t dump_bytes = 0,
-               dump_bytes_shared = 0;  // bytes of the dump and the archived bodies shared with the previous backup
+               dump_bytes_shared =
+                   0;  // size of the part of the dump and the archived bodies that is shared with the previous backup
 };
 
 // Errors: those of the database and of the files. Damage in the data folder is listed in the manifest and is not an

@@ -105,7 +105,8 @@ class Restoring {
     const auto checkpoint = Checkpoint::parse(note->text);
     if (!checkpoint) return Error(checkpoint.error()).within(request_.known);
     if (!checkpoint->origin.ends_with("/" + manifest().log()->log_id.text())) {
-      return Error(Errc::conflict, fmt::format("{} belongs to another log: {}", request_.known, checkpoint->origin));
+      return Error(Errc::conflict,
+                   fmt::format("{} belongs to a different log: {}", request_.known, checkpoint->origin));
     }
     report_.known_size = checkpoint->size;
     if (!request_.complete || checkpoint->size <= manifest().log()->size) return success();
@@ -121,7 +122,7 @@ class Restoring {
     if (request_.key.empty()) return success();
     ASSIGN_OR_RETURN(const std::vector<VerifierKey> keys, trusted_keys(request_.key));
     const std::string name_end = "/" + manifest().log()->log_id.text();
-    const VerifierKey* first = nullptr;  // a witness key belongs to no log
+    const VerifierKey* first = nullptr;  // a witness key does not belong to a log
     for (const VerifierKey& key : keys) {
       if (key.type != KeyType::ed25519) continue;
       if (key.name.ends_with(name_end)) return success();
@@ -129,8 +130,8 @@ class Restoring {
     }
     if (first == nullptr || request_.despite_findings) return success();
     return Error(Errc::conflict,
-                 fmt::format("{} contains no key of the log {}; its first key belongs to another log: {}", request_.key,
-                             manifest().log()->log_id.text(), first->name));
+                 fmt::format("{} contains no key of the log {}; its first key belongs to a different log: {}",
+                             request_.key, manifest().log()->log_id.text(), first->name));
   }
 
   Status take_empty_folder() {
@@ -179,7 +180,7 @@ class Restoring {
     return success();
   }
 
-  // A configuration that names a database would make the daemon use that one instead of the restored one.
+  // A configuration that names a database would make the daemon use that database instead of the restored one.
   Status set_config_aside() {
     const std::string file = data_ + "/muniment.toml";
     std::error_code failed;

@@ -18,7 +18,7 @@ struct RestoreRequest {
   std::string generation;  // empty: the newest
   std::string key;         // file of keys that the verification trusts
   std::string known;       // file with a checkpoint that was kept elsewhere
-  bool complete = false;   // nothing was appended after this backup: the same log continues
+  bool complete = false;   // no event was appended after this backup, so the same log continues
   bool despite_findings = false;
 };
 
@@ -29,8 +29,8 @@ struct RestoreReport {
   std::int64_t known_size = 0;   // size of the log in the known checkpoint; 0: none was given
   bool continues_known = false;  // the log is consistent with that checkpoint
   int verify_exit_code = -1;
-  std::string verify_report;  // its JSON
-  std::string set_aside;      // new path of a configuration that names another database; empty: none
+  std::string verify_report;  // report of the verification as JSON
+  std::string set_aside;      // new path of a configuration that names a different database; empty: none
 };
 
 // Errors: conflict if the folder or the database is not empty; corrupt if the backup has changed since it was made or

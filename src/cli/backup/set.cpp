@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view mark_name = "MUNIMENT-BACKUP";
 constexpr std::string_view mark_text = "muniment backup 1\n";
-constexpr std::size_t manifest_bytes_max = std::size_t{1} << 30;  // it lists every damaged file
+constexpr std::size_t manifest_bytes_max = std::size_t{1} << 30;  // the manifest lists every damaged file
 constexpr std::size_t sums_bytes_max = std::size_t{4} << 30;      // about thirty million files
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 constexpr std::int64_t format = 1;

@@ -29,7 +29,7 @@ namespace muniment::cli {
 
 inline constexpr mode_t artifact_mode = 0400;  // artifacts never change
 
-// A file that does not match its row and could not be backed up.
+// A file that does not match its row and was not backed up.
 struct DamagedFile {
   std::string path;  // relative to the artifact root; for archived bodies, relative to the data folder
   std::string problem;
@@ -41,9 +41,9 @@ struct DamagedFiles {
   std::size_t artifacts = 0, archived = 0;
 };
 DamagedFiles count_damaged(const std::vector<DamagedFile>& files);
-// "2 artifacts and 1 file of archived bodies are not in the backup"
+// returns "2 artifacts and 1 file of archived bodies are not in the backup"
 std::string lacking_words(const DamagedFiles& files);
-void write_damaged(json::Writer& out, const std::vector<DamagedFile>& files);  // a JSON array
+void write_damaged(json::Writer& out, const std::vector<DamagedFile>& files);  // writes a JSON array
 
 struct BackupManifest {
   std::string name;  // name of the generation

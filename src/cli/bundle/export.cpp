@@ -33,24 +33,24 @@ constexpr std::size_t nodes_per_request = 4'096;
 constexpr std::string_view readme_text =
     R"(# The run {0}
 
-What one run of an AI agent recorded, with the files that belong to it and the proof that nothing of it was changed since.
+The record of one run of an AI agent, with its files and a proof that the record was not changed afterwards.
 
 - Log: {1}
 - Checkpoint: {2} events, {4}
 - Events of this run: {3}
 
-`report.html` tells what happened, for people. It was written by the exporter, is not covered by the signature, and may speak of
-events after the checkpoint. What is proven are `events.jsonl` and, through them, the other `.jsonl` files and `artifacts/`.
+`report.html` is a summary for readers. The exporter wrote it; the signature does not cover it, and it may include events after the
+checkpoint. The proof covers `events.jsonl` and, through it, the other `.jsonl` files and `artifacts/`.
 
 {5}:
 
     muniment-verify --bundle FILE.muniment.tar.zst {6}
 
-`muniment_verify.py --bundle FILE.muniment.tar.zst{7}` needs nothing of Muniment, and Muniment's docs/format.md (Run
-bundles) says how to write another verifier.
+`muniment_verify.py --bundle FILE.muniment.tar.zst{7}` verifies it without Muniment. docs/format.md of Muniment (Run bundles)
+specifies the format, for independent verifiers.
 
-Exit status 0: the run is whole, unchanged and signed by that key. 1: something was changed. 2: nothing is wrong, but it is signed by
-nobody, or by another key than yours; the message names both. 4: the file is no bundle.
+Exit status 0: the run is complete, unchanged and signed by that key. 1: a part was changed. 2: no part was changed, but no key or a
+key other than yours signed it; the message names both. 4: the file is not a bundle.
 )";
 constexpr std::string_view signed_text =
     "To verify it, obtain the log's verifier key from a trusted source (the member `keys` is only the exporter's claim)";
@@ -116,7 +116,7 @@ class NewFile {
   }
   bool open() const { return file_.open(); }
   int descriptor() const { return file_.get(); }
-  // Returns the temporary name in a form that no program takes for an option.
+  // Returns the temporary name in a form that no program mistakes for an option.
   std::string draft() const { return draft_.starts_with('-') ? "./" + draft_ : draft_; }
 
   Result<std::int64_t> keep() {
@@ -159,8 +159,6 @@ class BundleExport {
   }
 
  private:
-  // The note, the keys and the run's number --------------------------------------------------------
-
   Status read_checkpoint() {
     const std::string run = fmt::format("{{\"run_id\":{}}}", json::quote(order_.run_id));
     ASSIGN_OR_RETURN(const Message known, client_.call("run.get", run));
@@ -223,8 +221,6 @@ class BundleExport {
     return std::ranges::any_of(
         *signers, [&](const Signed& one) { return one.key->type == KeyType::ed25519 && one.key->name == origin; });
   }
-
-  // The rows ----------------------------------------------------------------------------------------
 
   template <typename Take>
   Status read_part(std::string_view part, LineSpool& spool, Take take) {
@@ -298,8 +294,6 @@ class BundleExport {
     return success();
   }
 
-  // The proof ---------------------------------------------------------------------------------------
-
   Status read_nodes() {
     ASSIGN_OR_RETURN(LineSpool spool, LineSpool::open("nodes"));
     const std::vector<events::TreePlace> places = events::run_proof_places(leaves_, result_.size);
@@ -327,8 +321,6 @@ class BundleExport {
     return success();
   }
 
-  // README and report -------------------------------------------------------------------------------
-
   Status keep_text(std::string_view name, std::string_view text) {
     ASSIGN_OR_RETURN(LineSpool spool, LineSpool::open(std::string(name)));
     RETURN_IF_ERROR(spool.add(text));
@@ -347,8 +339,6 @@ class BundleExport {
     return keep_text("report.html", report_html(report_document(data)));
   }
 
-  // The archive -------------------------------------------------------------------------------------
-
   struct Artifact {
     std::string id;
     std::string sha256;
@@ -360,7 +350,7 @@ class BundleExport {
     spools_.push_back(std::move(spool));
   }
 
-  // Only existing artifacts; an erased artifact has only its row.
+  // Names existing artifacts only; an erased artifact has only its row.
   Status name_artifacts() {
     result_.erased = static_cast<std::int64_t>(
         std::erase_if(artifacts_, [this](const Artifact& artifact) { return erased_.contains(artifact.id); }));
@@ -435,7 +425,7 @@ class BundleExport {
   std::int64_t last_seq_ = 0;
   events::LeafSpans leaves_;
   std::set<std::string> erased_;
-  std::set<std::int64_t> announced_, without_body_;  // seqs with an announced erasure, and seqs without a body
+  std::set<std::int64_t> announced_, without_body_;  // seqs whose erasure is announced, and seqs without a body
   std::vector<Artifact> artifacts_;
   std::vector<LineSpool> spools_;
   std::vector<Member> members_;  // spools first, then artifacts

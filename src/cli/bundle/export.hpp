@@ -1,5 +1,5 @@
 // Writes a run bundle (docs/format.md, Run bundles) from replies of the daemon. Memory grows only with the number of
-// number of erased artifacts: rows pass through temporary files, artifacts from the socket directly to the archive.
+// erased artifacts: rows pass through temporary files, artifacts from the socket directly to the archive.
 // muniment-verify checks the bundle before it gets its name; a bundle that fails verification is not exported.
 #pragma once
 

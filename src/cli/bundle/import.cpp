@@ -23,10 +23,10 @@ constexpr std::string_view bundle_importer = "muniment " MUNIMENT_VERSION;
 constexpr std::string_view state_mime_type = "application/vnd.muniment.state+json";
 constexpr std::size_t header_bytes_max = 64 << 20;
 constexpr std::size_t run_id_hash_digits = 8;
-constexpr std::size_t batch_events_max = 128;  // so that the references to their originals fit one body
+constexpr std::size_t batch_events_max = 128;  // limit at which the references to the originals fit one body
 constexpr std::size_t batch_bytes_max = limits::request_line_bytes_max / 2;
 
-// How an event of the bundle was imported.
+// The way in which an event of the bundle was imported.
 enum class Way : std::uint8_t { as_it_was, rewritten, by_method, only_in_bundle };
 
 std::string_view name_of(Way way) {
@@ -63,7 +63,7 @@ class BundleImport {
       if (!line) break;
       RETURN_IF_ERROR(take(*line));
     }
-    RETURN_IF_ERROR(settle_end(true));
+    RETURN_IF_ERROR(record_end(true));
     RETURN_IF_ERROR(flush());
     RETURN_IF_ERROR(end());
     result_.added = true;
@@ -71,14 +71,12 @@ class BundleImport {
   }
 
  private:
-  // The run -----------------------------------------------------------------------------------------
-
   void name_run() {
     result_.run_id = source_.run_id;
     if (!result_.run_id.empty()) return;
     const std::string suffix = "-" + source_.sha256.substr(0, run_id_hash_digits);
     result_.run_id = header_["run_id"].string_or("").substr(0, limits::run_id_bytes_max - suffix.size()) + suffix;
-    if (result_.run_id.starts_with('_')) result_.run_id.insert(0, "run");  // the bundle of a run _log
+    if (result_.run_id.starts_with('_')) result_.run_id.insert(0, "run");  // the bundle holds a run _log
   }
 
   // Returns false if this bundle is already imported.
@@ -149,8 +147,6 @@ class BundleImport {
     return success();
   }
 
-  // An event ----------------------------------------------------------------------------------------
-
   Status take(const std::string& line) {
     ASSIGN_OR_RETURN(const json::Document document, json::parse(line));
     const json::Value event = document.root();
@@ -158,7 +154,7 @@ class BundleImport {
     if (type == "run.ended" || type == "run.halted") ended_at_ = when_of(event);
     if (type == "run.resumed") {
       ended_at_.clear();
-      RETURN_IF_ERROR(settle_end(false));
+      RETURN_IF_ERROR(record_end(false));
     }
     if (!event["body"].is(json::Kind::string)) {  // erased
       if (type == "run.ended") ending_ = {std::string(unknown_end), "how the run ended was erased"};
@@ -181,13 +177,13 @@ class BundleImport {
 
   // The new run ends once, with the last end in the bundle. Earlier ends were followed by a resume.
   Status remember_end(const std::string& line, const json::Value& body) {
-    RETURN_IF_ERROR(settle_end(false));
+    RETURN_IF_ERROR(record_end(false));
     ending_ = {body["outcome"].string_or(""), body["summary"].string_or(""), std::string(body["usage"].source())};
     end_line_ = line;
     return success();
   }
 
-  Status settle_end(bool is_last) {
+  Status record_end(bool is_last) {
     if (end_line_.empty()) return success();
     const std::string line = std::exchange(end_line_, {});
     ASSIGN_OR_RETURN(const json::Document document, json::parse(line));
@@ -218,8 +214,6 @@ class BundleImport {
     if (!is_same) ++result_.rewritten;
     return note_original(event, is_same ? Way::as_it_was : Way::rewritten);
   }
-
-  // What only the daemon writes ---------------------------------------------------------------------
 
   Result<Way> record_anew(const json::Value& event, const std::string& type, const json::Value& body) {
     if (type == "artifact.stored") return put_artifact(event, body);
@@ -256,7 +250,7 @@ class BundleImport {
     return Way::by_method;
   }
 
-  // The rows of manifests are in the order of their events, too.
+  // The rows of manifests are in the order of their events too.
   Result<Way> put_manifest(const json::Value& event, const json::Value& body) {
     const std::string id = body["manifest_id"].string_or("");
     for (;;) {
@@ -270,15 +264,13 @@ class BundleImport {
     }
   }
 
-  // Origins of the events ---------------------------------------------------------------------------
-
   Status note_original(const json::Value& event, Way way) {
     json::Writer out;
     out.begin_object();
     copy_known(out, event, {"seq", "run_seq", "recorded_at", "origin", "actor", "event_id", "run_hash"});
     out.member("came", name_of(way)).end_object();
     if (end_line_.empty()) return keep_note(std::move(out).text());
-    behind_end_.push_back(std::move(out).text());  // the notes follow the order of the events
+    behind_end_.push_back(std::move(out).text());  // the notes keep the order of the events
     return success();
   }
 
@@ -322,8 +314,8 @@ class BundleImport {
   std::optional<EventReplay> replay_;
   RunEnd ending_;
   std::string ended_at_;                 // empty: the run had not ended
-  std::string end_line_;                 // an end, until it is known whether it is the last one …
-  std::vector<std::string> behind_end_;  // … and the notes since then
+  std::string end_line_;                 // an end that may not be the last one …
+  std::vector<std::string> behind_end_;  // … and the notes after it
   ImportedBundle result_;
   std::vector<std::string> batch_;  // events to append
   std::vector<std::string> noted_;  // origins of these and other events

@@ -22,11 +22,11 @@ struct BundleSource {
 struct ImportedBundle {
   std::string run_id;
   bool added = false;  // false: already imported
-  // Each event of the bundle is counted in one of these.
+  // Each event of the bundle is counted in one of these members.
   std::int64_t events = 0;     // appended
-  std::int64_t rewritten = 0;  // of these, events with replaced artifact ids; the others are unchanged
+  std::int64_t rewritten = 0;  // events with replaced artifact ids, included in `events`
   std::int64_t by_method = 0;  // recreated: the start, the end, artifacts, manifests, claims, evidence, commands
-  std::map<std::string, std::int64_t> only_in_bundle;  // by type
+  std::map<std::string, std::int64_t> only_in_bundle;  // number by type
 
   std::int64_t total() const;
 };

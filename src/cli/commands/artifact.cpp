@@ -36,7 +36,7 @@ void declare_put(CLI::App& command, PutOptions& options) {
   command.add_option("--metadata", options.metadata, "Metadata, a JSON object");
 }
 
-// Returns the metadata with the file's name added if it has none. A name that is not UTF-8 is left out.
+// Returns the metadata with the file's name added if it has none. A name that is not UTF-8 is omitted.
 Result<std::string> metadata_with_name(const PutOptions& options) {
   const std::string file = options.file == "-" ? std::string() : options.file.substr(options.file.rfind('/') + 1);
   const std::string& name = options.name.empty() ? file : options.name;

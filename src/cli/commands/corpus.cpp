@@ -89,7 +89,7 @@ std::string params_of(const DocumentOptions& options) {
 Status print_pages(Session& session, const std::string& method, std::string params, std::string_view list,
                    const char* next, Table& table,
                    const std::function<std::vector<std::string>(const json::Value&)>& row) {
-  params.pop_back();  // its closing brace
+  params.pop_back();  // removes the closing brace
   std::string more;
   do {
     ASSIGN_OR_RETURN(const Message page, session.call(method, params + more + "}"));
@@ -107,8 +107,8 @@ Status print_pages(Session& session, const std::string& method, std::string para
   return success();
 }
 
-// Returns "retracted at 44" or the like. An erased revision may have been retracted before; its row does not name the
-// event of the erasure.
+// Returns a text such as "retracted at 44". An erased revision may have been retracted before; its row does not name
+// the event of the erasure.
 std::string end_text(const json::Value& row) {
   const std::string ended = row["ended_by"].string_or("");
   if (ended != "erased") return fmt::format("{} at {}", ended, count_of(row, "valid_to"));
@@ -235,7 +235,7 @@ Status revoke_source(Session& session, const RevokeOptions& options) {
   json::Writer params;
   params.begin_object().member("source", options.source).member("reason", options.reason).end_object();
   Result<Message> answered = session.call("source.revoke", params.text());
-  // Replaces the daemon's advice, which names `document list`: that command does not print sources.
+  // Replaces the daemon's advice, because `document list` does not print sources.
   if (!answered && answered.error().message.find("no document comes from") != std::string::npos) {
     return Error(
         Errc::not_found,

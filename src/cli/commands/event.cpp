@@ -208,7 +208,7 @@ Result<std::int64_t> print_last(Session& session, const TailOptions& options) {
   list.types = options.types;
   list.newest_first = true;
   const auto count = static_cast<std::size_t>(
-      std::max<std::int64_t>(options.count, 1));  // the newest event gives the seq to continue from
+      std::max<std::int64_t>(options.count, 1));  // the newest event yields the seq to continue from
   ASSIGN_OR_RETURN(const std::string params, list_params(session, list, count, ""));
   ASSIGN_OR_RETURN(const Message page, session.call("event.list", params));
   std::vector<json::Value> events;
@@ -229,7 +229,7 @@ Result<std::string> subscribe_params(Session& session, const TailOptions& option
   return std::move(params).text();
 }
 
-// Prints events from one connection until it ends; sets `next` to the seq from which another connection continues.
+// Prints events from one connection until it ends. Sets `next` to the seq from which a new connection continues.
 Status follow(Session& session, Client& client, const std::string& params, std::int64_t& next) {
   RETURN_IF_ERROR(client.call("event.subscribe", params));
   while (!session.out().failed()) {

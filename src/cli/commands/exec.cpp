@@ -78,7 +78,7 @@ class Recording {
   }
 
   // Records the end of the command, its evidence, and the end of a run created for it. All three are idempotent, so
-  // they are retried if the daemon was restarted. `passed`: the result of the evidence.
+  // they are retried if the daemon was restarted. Sets `passed` to the result of the evidence.
   Status end(const CommandOutcome& outcome, bool& passed) {
     Status status = record_all(outcome, passed);
     for (int attempt = 1; attempt < end_attempts && !status && is_transient(status.error().code); ++attempt) {
@@ -89,7 +89,7 @@ class Recording {
     return status;
   }
 
-  // Name of the part that `end` is recording; after a failure, the part that is missing.
+  // Returns the name of the part that `end` is recording; after a failure, of the missing part.
   std::string_view recording() const { return recording_; }
 
   // Returns whether the command counts as passed; true if no evidence is requested. A run created for the command may

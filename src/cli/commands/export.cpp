@@ -81,7 +81,7 @@ class EventExport {
     if (archived_ > 0) {
       fmt::print(stderr, "muniment: the export lacks the bodies of {} archived events: {}\n", grouped(archived_),
                  escape_for_terminal(no_archive_));
-      session_.exit_code = exit_refused;  // the rest is written, but a script must not treat the export as complete
+      session_.exit_code = exit_refused;  // the rest is written, but a script must treat the export as incomplete
     }
     return success();
   }
@@ -231,7 +231,7 @@ class EventExport {
                  fmt::format("run {} is in the closed log {}; export it with --log {}", id, *other, *other));
   }
 
-  // Finds another closed log that contains the run.
+  // Finds a different closed log that contains the run.
   Result<std::optional<std::int64_t>> log_with(ExportConnection& connection, const std::string& run_id) {
     ASSIGN_OR_RETURN(const std::string id, connection.quoted(run_id));
     RETURN_IF_ERROR(connection.start(
@@ -278,20 +278,21 @@ class EventExport {
       ASSIGN_OR_RETURN(more, connection.next(fields));
     }
     if (file.last.log_id != log_id_) {
-      return Error(Errc::invalid_argument,
-                   fmt::format("{} belongs to another export: of log {}, but this is log {}. The file was not changed",
-                               options_.output, file.last.log_id, log_id_));
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("{} belongs to a different export: of log {}, but this is log {}. The file was not changed",
+                      options_.output, file.last.log_id, log_id_));
     }
     if (events == file.events && static_cast<std::uint64_t>(seqs) == file.seq_cubes % modulus) return success();
     return Error(
         Errc::invalid_argument,
         fmt::format(
-            "{} belongs to another export: up to seq {} it has {} events, but these runs and filters select {}{}. The file was not changed. "
+            "{} belongs to a different export: up to seq {} it has {} events, but these runs and filters select {}{}. The file was not changed. "
             "Repeat the original options or name another file",
             options_.output, file.last.seq, file.events, events, events == file.events ? " different ones" : ""));
   }
 
-  // Reads the current archive, whereas the rows come from one database snapshot.
+  // Reads the current archive, because the rows come from an older database snapshot.
   Result<bool> is_erased(std::int64_t seq) {
     ASSIGN_OR_RETURN(Client* const client, session_.running_client());
     const std::string log = size_ ? fmt::format(",\"log_no\":{}", log_no_) : std::string();
@@ -333,8 +334,6 @@ class EventExport {
         options_.output.empty() ? fmt::format("; continue with --from-seq {}", next) : "; continue with --resume";
     return error;
   }
-
-  // Artifacts and manifests --------------------------------------------------------------------------
 
   Status open_folders() {
     ASSIGN_OR_RETURN(root_, open_folder(data_ + "/artifacts"));
@@ -399,7 +398,7 @@ class EventExport {
   std::string data_;  // data folder of the daemon that answered
   std::string log_id_;
   std::int64_t log_no_ = 0;
-  std::optional<std::int64_t> size_;  // number of events of a closed log
+  std::optional<std::int64_t> size_;  // number of events in a closed log
   struct ClosedLog {
     std::string log_id;
     std::int64_t size = 0;

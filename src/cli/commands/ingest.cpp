@@ -170,7 +170,7 @@ class IngestCommand {
     if (id.size() > limits::document_id_bytes_max)
       return fmt::format("the path is longer than {} bytes", limits::document_id_bytes_max);
     if (roots_.size() > 1 && !seen_.insert(to_hex(sha256(id)).substr(0, 32)).second)
-      return "another file in this call has the same id";
+      return "an earlier file in this call has the same id";
     return {};
   }
 
@@ -305,7 +305,7 @@ class IngestCommand {
   KnownDocuments known_;
   WalkOptions walk_;
   std::vector<Root> roots_;
-  std::set<std::string> seen_;  // ids, which several paths may share
+  std::set<std::string> seen_;  // ids of the visited files, which several paths may share
   Progress* progress_ = nullptr;
   std::uint64_t done_ = 0;
 };

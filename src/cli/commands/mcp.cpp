@@ -1,4 +1,4 @@
-// Implements the command mcp: the stdio server that a host starts, and the recording proxy in front of another server
+// Implements the command mcp: the stdio server that a host starts, and the recording proxy in front of an MCP server
 // (docs/recording.md). Standard output carries only protocol messages; all other output goes to standard error.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -112,7 +112,7 @@ void print_wrapped(const Output& out, const std::string& text, const std::string
   flush();
 }
 
-// Explains why there are no cards and what to do.
+// Explains why there are no cards, and names the next step.
 std::string why_empty(const json::Value& result, const QueryOptions& options) {
   const std::string reason = result["reason"].string_or("");
   const std::string count = grouped(static_cast<std::uint64_t>(result["count"].as_int().value_or(0)));

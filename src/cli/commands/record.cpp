@@ -90,7 +90,7 @@ Status keep_late(const Spool& spool, Delivery delivery, Time now) {
   return spool.keep(delivery, now);
 }
 
-// Answers the agent for a halted run, according to --on-halt.
+// Answers the agent if the run is halted, according to --on-halt.
 int answer_halted(Session& session, const RecordOptions& options, bool asked, const Error& error) {
   complain(session.advised(error.message));
   if (!asked || options.on_halt == "allow") return exit_refused;
@@ -237,7 +237,7 @@ void add_record_command(CLI::App& app, Session& session, FollowFile follow) {
 
 void make_record_command(CLI::App& app, Session& session) {
   session.commands = {"record", "recover", "run", "status",
-                      "up"};  // commands of the full program that messages may advise
+                      "up"};  // commands of the full program that messages may suggest
   auto options = std::make_shared<RecordOptions>();
   declare_record(app, *options);
   app.callback([&session, options] { session.finish(record(session, *options)); });

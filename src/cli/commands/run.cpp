@@ -123,7 +123,8 @@ void declare_show(CLI::App& command, ShowOptions& options) {
 }
 
 Status show_tree(Session& session, const std::string& run_id, std::size_t depth) {
-  constexpr std::size_t depth_max = 32;  // of the display; cycles are impossible, since a parent always started earlier
+  constexpr std::size_t depth_max =
+      32;  // depth of the display; cycles are impossible, because a parent starts before its children
   const std::string quoted = json::quote(run_id);
   ASSIGN_OR_RETURN(const Message answer, session.call("run.get", fmt::format("{{\"run_id\":{}}}", quoted)));
   const json::Value run = answer.result()["run"];
@@ -363,7 +364,7 @@ Status recover(Session& session, const RecoverOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("run.recover", params.text()));
   const json::Value result = answer.result();
   const bool halted = result["status"].string_or("") == "halted";
-  if (result["damage"].size() > 0) session.exit_code = exit_refused;  // a failed check, regardless of the run's status
+  if (result["damage"].size() > 0) session.exit_code = exit_refused;  // a check failed, whatever the run's status
   if (halted && !options.look) session.exit_code = exit_halted;
   if (session.printed_json(answer)) return success();
   print_damage(out, result);

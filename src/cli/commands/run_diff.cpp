@@ -15,8 +15,8 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t state_differences_max = 50;  // shown
-constexpr std::size_t calls_max = 100'000;         // per run, held in memory
+constexpr std::size_t state_differences_max = 50;  // number of differences that are shown
+constexpr std::size_t calls_max = 100'000;         // calls per run that are held in memory
 
 struct DiffOptions {
   std::string first;
@@ -33,8 +33,8 @@ void declare_diff(CLI::App& command, DiffOptions& options) {
 struct DiffedRun {
   std::string run_id;
   std::vector<DiffCall> calls;
-  std::map<std::string, std::string> files;   // path → the change and the hash, if known
-  Result<std::string> state = std::string();  // as JSON
+  std::map<std::string, std::string> files;   // key: path; value: the change, and the hash if known
+  Result<std::string> state = std::string();  // state as JSON
 };
 
 DiffCall call_of_event(const json::Value& event) {

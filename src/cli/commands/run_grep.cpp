@@ -30,7 +30,7 @@ constexpr std::size_t grep_piece_bytes = 1 << 20;     // bytes of an artifact pe
 constexpr std::size_t grep_line_bytes_max = 1 << 20;  // a longer line is searched in pieces
 constexpr std::int64_t artifact_bytes_grep_max = 256 << 20;
 constexpr std::size_t binary_look_bytes = 8192;  // a NUL byte within these marks a binary file
-constexpr std::size_t context_bytes = 60;        // shown before a match in a long line
+constexpr std::size_t context_bytes = 60;        // bytes shown before a match in a long line
 constexpr std::size_t shown_bytes_max = 240;
 
 struct GrepOptions {
@@ -72,11 +72,11 @@ void declare_artifact_grep(CLI::App& command, GrepOptions& options) {
 // Location of a line.
 struct GrepPlace {
   std::string run_id;
-  std::string seq;         // of the event; or of the artifact's event
+  std::string seq;         // seq of the event, or of the artifact's event
   std::string what;        // the event's type, or "artifact"
   std::string path;        // JSON path in the body, or the artifact's id
   std::string name;        // name of the artifact, if any
-  std::uint64_t line = 0;  // from 1
+  std::uint64_t line = 0;  // number of the line, from 1
 };
 
 class Grep {
@@ -138,8 +138,8 @@ class Grep {
     return each_item(session_, "artifact.list", params, "artifacts", [&](const json::Value& artifact) -> Result<bool> {
       const bool left_out = is_erased_artifact(artifact) || !fits_name(artifact, options_.name);
       const Status status = left_out ? success() : look_in_artifact(run_id, artifact);
-      // A damaged artifact is reported and the search continues. A listed artifact that is not found has been erased
-      // since.
+      // A damaged artifact is reported and the search continues. A listed artifact that is not found was erased after
+      // the listing.
       if (!status && is_transient(status.error().code)) return status.error();
       if (!status && status.error().code != Errc::not_found)
         complain(artifact["artifact_id"].string_or("") + ": " + status.error().message);
@@ -261,8 +261,8 @@ Status grep_runs(Session& session, const GrepOptions& options) {
     RETURN_IF_ERROR(look_in_all(session, grep));
   } else {
     ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.words.size() == 2 ? options.words.front() : ""));
-    RETURN_IF_ERROR(session.call(
-        "run.get", "{\"run_id\":" + json::quote(run_id) + "}"));  // otherwise an unknown run would only have no match
+    RETURN_IF_ERROR(session.call("run.get", "{\"run_id\":" + json::quote(run_id) +
+                                                "}"));  // reports an unknown run, which otherwise would have no match
     RETURN_IF_ERROR(grep.look_in_run(run_id));
   }
   if (grep.finished())

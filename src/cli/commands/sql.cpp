@@ -103,7 +103,7 @@ class Sql {
     const auto client = session_.running_client();
     ASSIGN_OR_RETURN(const Config config, session_.config());
     const bool is_its_own =
-        !session_.names_only_socket();  // otherwise the configuration may belong to another instance
+        !session_.names_only_socket();  // otherwise the configuration may belong to a different instance
     if (is_its_own && !config.database.empty())
       return config.database;  // includes the password, which the daemon does not report
     if (!client) return client.error();
@@ -137,7 +137,7 @@ class Sql {
             std::strerror(errno)));
   }
 
-  // The views follow the log: waits until they include the newest events, or warns how many are missing.
+  // The views follow the log. Waits until they include the newest events, or warns about the number of missing events.
   static Status wait_for_views(SqlConnection& connection) {
     ASSIGN_OR_RETURN(const auto behind, connection.wait());
     if (!behind) {

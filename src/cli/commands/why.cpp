@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t why_depth_max = 16;
 constexpr std::size_t links_max = 500;
 constexpr std::size_t looked_at_max = 20'000;   // events searched per link
-constexpr std::size_t window_entries_max = 20;  // entries shown of a manifest
+constexpr std::size_t window_entries_max = 20;  // entries of a manifest that are shown
 
 struct WhyOptions {
   std::string what;
@@ -43,7 +43,7 @@ void declare_why(CLI::App& command, WhyOptions& options) {
 
 std::string text_member(const json::Value& body, std::string_view name) { return body[name].string_or(""); }
 
-// Number of the log that holds an event: each log has its own seq, and after a restore a link may lead into a closed
+// Number of the log that holds an event. Each log has its own seq, and after a restore a link may lead into a closed
 // log. Empty for the current log.
 using LogNo = std::optional<std::int64_t>;
 
@@ -58,7 +58,7 @@ std::string run_seq_params(const std::string& run_id, std::int64_t run_seq, LogN
   return std::move(params).text();
 }
 
-// Position of a found event, which is read again later.
+// Position of an event that was found and is read again later.
 struct Place {
   std::string seq;  // empty: not found
   LogNo log;
@@ -70,7 +70,7 @@ class Why {
  public:
   explicit Why(Session& session) : session_(session) {}
 
-  // `relation`: relation of the event to its parent in the output.
+  // `relation` is the relation of the event to its parent in the output.
   Status explain(const json::Value& event, LogNo log, std::string_view relation, std::size_t depth) {
     const std::string seq(event["seq"].source());
     const bool again = !seen_.insert({log, seq}).second;
@@ -209,7 +209,7 @@ class Why {
     return newest.empty() ? success() : explain_params(Place{newest, log}.params(), "called after", depth + 1);
   }
 
-  // The event after a spilled artifact names it; no other event names the remaining artifacts.
+  // The event after a spilled artifact names it. No event names the other artifacts.
   Status explain_artifact(const json::Value& stored, LogNo log, std::size_t depth) {
     constexpr int near = 64;
     const std::string id = text_member(stored["body"], "artifact_id");
@@ -403,7 +403,8 @@ Status why_id(Session& session, Why& why, const std::string& run, const std::str
 Status explain_why(Session& session, const WhyOptions& options) {
   Why why(session);
   const std::string& what = options.what;
-  if (what.empty() != options.seq.has_value()) return Error(Errc::invalid_argument, "name one thing: WHAT, or --seq N");
+  if (what.empty() != options.seq.has_value())
+    return Error(Errc::invalid_argument, "name one object: WHAT, or --seq N");
   if (options.seq) return why.explain_params(Place{std::to_string(*options.seq), options.log_no}.params(), "", 0);
   if (parse_decimal(what) && options.run.empty()) {  // with --run, a number is the name of a file
     if (!options.log_no)

@@ -25,7 +25,7 @@ namespace {
 // The first start creates the Postgres cluster, possibly on a slow disk.
 constexpr std::chrono::seconds start_patience{120};
 constexpr std::chrono::milliseconds start_poll{20};
-// Two commands may start a daemon at the same time: the second daemon exits and the first answers soon.
+// Two commands may start a daemon at the same time. The second daemon then exits, and the first one answers soon.
 constexpr std::chrono::seconds other_patience{3};
 
 Error os_error(std::string_view what) {
@@ -156,7 +156,7 @@ Status stop_daemon(std::int32_t pid, std::chrono::milliseconds patience) {
   // Uses a descriptor of the process, so that a reused pid is never signalled.
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (process < 0) return errno == ESRCH ? success() : Status(os_error("cannot watch munimentd"));
-  // Does not signal another process that holds the socket, or one that cannot be inspected.
+  // Does not signal a foreign process that holds the socket, or one that cannot be inspected.
   std::string name;
   std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), name);
   Status outcome = success();

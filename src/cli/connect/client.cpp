@@ -166,7 +166,8 @@ Result<Message> Client::next_notification(std::chrono::milliseconds at_most) {
   return first;
 }
 
-// Opens a new connection, since one made before socket activation reports the process that listened at that time.
+// Opens a new connection, because a connection made before socket activation reports the process that listened at that
+// time.
 std::int32_t Client::daemon_pid() const {
   sockaddr_un address{};
   socklen_t length = sizeof address;

@@ -27,7 +27,7 @@ class Message {
   std::string raw;
 
  private:
-  std::unique_ptr<const std::string> line_;  // the document refers to its bytes
+  std::unique_ptr<const std::string> line_;  // bytes of the line, to which the document refers
   json::Document document_;
 };
 
@@ -47,8 +47,8 @@ class Client {
   // code and message; unavailable if the connection ends; deadline_exceeded if no reply arrives.
   Result<Message> call(std::string_view method, std::string_view params);
 
-  // The same with raw bytes after the line; `params` must contain their number as body_bytes. An early refusal stops
-  // the transfer.
+  // Sends a request with raw bytes after the line; `params` must contain their number as body_bytes. An early refusal
+  // stops the transfer.
   Result<Message> call(std::string_view method, std::string_view params, const BodySource& body);
   Result<Message> call(std::string_view method, std::string_view params, std::string_view body);
 
@@ -78,7 +78,7 @@ class Client {
   std::chrono::milliseconds patience_{limits::deadline_ms_default + 10'000};
   std::int64_t next_id_ = 1;
   std::string buffer_;     // received bytes
-  std::size_t taken_ = 0;  // consumed bytes of buffer_
+  std::size_t taken_ = 0;  // number of consumed bytes in buffer_
   std::deque<Message> notifications_;
 };
 

@@ -46,7 +46,7 @@ std::optional<Time> recorded_at(Client& client, std::int64_t seq) {
 std::vector<LateFollower> late_followers(Client& client, const json::Value& status, Time now) {
   const std::int64_t size = status["log"]["size"].as_int().value_or(0);
   std::vector<LateFollower> late;
-  std::map<std::int64_t, std::optional<Time>> times;  // by seq, since many followers wait at the same event
+  std::map<std::int64_t, std::optional<Time>> times;  // times by seq, because many followers wait at the same event
   for (const auto& [name, next] : positions_in(status)) {
     if (next >= size) continue;
     if (!times.contains(next)) times[next] = recorded_at(client, next);

@@ -19,14 +19,14 @@ struct LateFollower {
   std::optional<Time> since;  // time of the oldest unread event; absent if unknown
 };
 
-// Returns the followers with an unread event older than five seconds, the largest lag first. `status`: the result of
+// Returns the followers with an unread event older than five seconds, the largest lag first. `status` is the result of
 // server.status.
 std::vector<LateFollower> late_followers(Client& client, const json::Value& status, Time now);
 
-// Returns what is outdated while this follower lags: "run list and run show".
+// Returns the effects of this follower's lag: "run list and its statuses are outdated".
 std::string_view effect_of(std::string_view follower);
 
-// "search is 1,204 events behind since 2026-11-27T01:02:03Z (12 min 3 s): …" with the next step.
+// Returns "search is 1,204 events behind since 2026-11-27T01:02:03Z (12 min 3 s): …" with the next step.
 std::string explained(const LateFollower& late, Time now);
 
 }  // namespace muniment::cli

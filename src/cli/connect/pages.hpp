@@ -15,8 +15,8 @@ inline std::string with_cursor(std::string_view params, std::string_view cursor)
   return text + (text == "{" ? "" : ",") + "\"cursor\":" + json::quote(cursor) + "}";
 }
 
-// Calls `show` with each item of the result's `list`, page by page, until it returns false or an error. `params`: a
-// JSON object without a cursor. `caller`: a Session or a Client.
+// Calls `show` with each item of the result's `list`, page by page, until it returns false or an error. `params` is a
+// JSON object without a cursor; `caller` is a Session or a Client.
 template <typename Caller, typename Show>
 Status each_item(Caller& caller, std::string_view method, const std::string& params, std::string_view list, Show show) {
   std::string cursor;

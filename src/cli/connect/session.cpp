@@ -26,7 +26,7 @@ std::string error_json(const Error& error) {
   return std::move(writer).text();
 }
 
-// Adds the next step to a connection error. `unread`: a configuration file that this user may not read.
+// Adds the next step to a connection error. `unread` is a configuration file that this user may not read.
 Error not_connected(Error error, const std::string& unread) {
   if (error.code == Errc::unavailable && unread.empty()) error.message += ". Start it: muniment up";
   if (error.code == Errc::unavailable && !unread.empty()) {
@@ -152,7 +152,7 @@ Result<std::string> Session::numbered_run(std::string_view number) {
   const auto run_no = parse_decimal(number);
   if (!run_no)
     return Error(Errc::invalid_argument, fmt::format("@{} is neither @last nor the number of a run", number));
-  // Each log numbers its runs from 1, and a restored log may continue in another log.
+  // Each log numbers its runs from 1, and a new log may continue a restored one.
   ASSIGN_OR_RETURN(const Message status, call("server.status", "{}"));
   const std::size_t logs = 1 + status.result()["earlier_logs"].size();
   std::vector<std::pair<std::string, std::string>> found;  // id and log
@@ -201,7 +201,7 @@ Advice Session::advice() const {
   const bool only_socket =
       !options.socket.empty() && options.data.empty() && options.config.empty() && (data == nullptr || *data == '\0');
   if (only_socket)
-    to_start = "--data DIR " + place;  // the socket may belong to an instance other than that of the default folder
+    to_start = "--data DIR " + place;  // the socket may belong to a different instance than the default folder
   if (!options.database.empty()) {
     const bool secret = without_password(options.database) != options.database;
     to_start +=

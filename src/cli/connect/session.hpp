@@ -67,7 +67,7 @@ class Session {
   // Returns the id of the run named by an id, "@last", "@last~1", "@17" or a label "k=v" that exactly one run has.
   // Empty: MUNIMENT_RUN.
   Result<std::string> run_id(std::string_view name);
-  // The same for an optional run. Empty: none.
+  // Returns the id of an optional run. Empty: none.
   Result<std::string> run_id_if_any(std::string_view name);
 
   const Output& out();
@@ -78,8 +78,8 @@ class Session {
 
   // Reports the result of a command and sets the exit code.
   void finish(const Status& status);
-  // The same on standard error only, without setting the exit code, for commands whose standard output belongs to
-  // another program.
+  // Reports the result on standard error only, without setting the exit code, for commands whose standard output
+  // belongs to another program.
   void finish_quietly(std::string_view what, const Status& status) const;
   // With --json, prints the result unchanged and returns true: the command is done.
   bool printed_json(const Message& message);

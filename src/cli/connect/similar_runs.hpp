@@ -13,8 +13,8 @@ namespace muniment::cli {
 // distance of a third of its length, nearest first.
 std::vector<std::string> similar_ids(std::string_view word, const std::vector<std::string>& ids);
 
-// "no run buld-1. …" → "no run buld-1. Did you mean build-1? …". Requests the newest runs from the daemon; the error is
-// unchanged if it concerns something else or no run is similar.
+// Adds similar ids to an error: "no run buld-1. …" becomes "no run buld-1. Did you mean build-1? …". Requests the
+// newest runs from the daemon. An error about anything else, or without similar runs, is unchanged.
 Error with_similar_runs(Client& client, Error error);
 
 }  // namespace muniment::cli

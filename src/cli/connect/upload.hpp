@@ -16,14 +16,14 @@ struct Upload {
   std::string step_id;        // empty: main
   std::string mime_type;      // empty: application/octet-stream
   std::string metadata;       // JSON object text, or empty
-  std::string occurred_at{};  // for an imported run: the time in its source; otherwise empty
+  std::string occurred_at{};  // time in the source, for an imported run; otherwise empty
 };
 
-// All three return the result of artifact.put: {artifact_id, path, hash, size_bytes, seq}.
+// Both overloads return the result of artifact.put: {artifact_id, path, hash, size_bytes, seq}.
 Result<Message> put_bytes(Client& client, const Upload& upload, std::string_view bytes);
-// Uses constant memory. Errors: invalid_argument if the file cannot be read or shrinks during the upload.
+// Sends a file in constant memory. Errors: invalid_argument if the file cannot be read or shrinks during the upload.
 Result<Message> put_file(Client& client, const Upload& upload, const std::string& path);
-// Copies a pipe to a temporary file first, since its length is unknown before its end.
+// Sends a pipe. Copies it to a temporary file first, because its length is unknown before its end.
 Result<Message> put_descriptor(Client& client, const Upload& upload, int descriptor);
 // Sends an open file from its start to its current size.
 Result<Message> put_open_file(Client& client, const Upload& upload, int descriptor);

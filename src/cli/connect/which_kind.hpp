@@ -12,7 +12,8 @@ namespace muniment::cli {
 // Returns whether a run with this id exists that this user may read.
 Result<bool> is_run(Session& session, const std::string& id);
 
-// Errors: conflict if the digits are also the id of a run; the message lists `ways` ("--seq 3 or --run 3").
+// Checks that the digits are not also the id of a run. Errors: conflict; the message lists `ways` ("--seq 3 or --run
+// 3").
 Status check_is_only_seq(Session& session, const std::string& digits, std::string_view ways);
 
 }  // namespace muniment::cli

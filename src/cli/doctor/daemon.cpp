@@ -92,7 +92,7 @@ void look_at_status(Findings& findings, const json::Value& status) {
     const std::string said = escape_for_terminal(preview(text.string_or(""), 400));
     if (said.starts_with("checkpoints outside")) {
       findings.warn("witness", said, "muniment status", runbook("witnesses"));
-    } else if (text.string_or("").find("--continue-restored") != std::string::npos) {  // text of the daemon
+    } else if (text.string_or("").find("--continue-restored") != std::string::npos) {  // message of the daemon
       findings.broken("health", said, std::string(go_on_restored), runbook("backup"));
     } else {
       findings.broken("health", said, "muniment status", runbook("health"));

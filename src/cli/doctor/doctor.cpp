@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A data folder of another user that this user may not read.
+// Returns whether the data folder belongs to another user and this user may not read it.
 bool is_strangers(const Config& config) {
   struct stat status {};
   return ::geteuid() != 0 && ::stat(config.data.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
@@ -37,7 +37,7 @@ void look_at_config(Findings& findings, const LoadedConfig& loaded) {
         fmt::format("{} is not readable by you (uid {}): the following checks use defaults, environment and flags",
                     loaded.unread, ::geteuid());
     const std::string mend = "ls -l " + shell_word(loaded.unread);
-    // For a folder of one's own this is an error, since a daemon started there fails.
+    // In a user's own folder this is an error, because a daemon started there fails.
     return is_strangers(loaded.values) ? findings.note("config", text, mend, runbook("configuration"))
                                        : findings.broken("config", text, mend, runbook("configuration"));
   }
@@ -51,7 +51,7 @@ void look_at_policy(Findings& findings, const Config& config) {
   const auto policies = evidence::completion::Policies::read(config.completion_policy);
   if (policies) return findings.well("policy", config.completion_policy);
   const std::string mend = "muniment config check";
-  // The daemon of another user may read what this one may not.
+  // The daemon of another user may read a file that this user may not read.
   return policies.error().code == Errc::denied && is_strangers(config)
              ? findings.note("policy", policies.error().message, mend, runbook("configuration"))
              : findings.broken("policy", policies.error().message, mend, runbook("configuration"));

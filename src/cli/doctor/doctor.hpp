@@ -52,8 +52,6 @@ class Findings {
 std::vector<Finding> examine(const LoadedConfig& loaded);
 std::string findings_json(const std::vector<Finding>& findings);
 
-// ---- parts ----------------------------------------------------------------------------------------
-
 // disk.cpp: space, inodes and kernel features.
 void look_at_disk(Findings& findings, const Config& config);
 void look_at_sandbox(Findings& findings);
@@ -61,7 +59,7 @@ void look_at_sandbox(Findings& findings);
 void look_at_secrets(Findings& findings, const Config& config, const std::string& config_file);
 bool look_at_unfinished_restore(
     Findings& findings,
-    const Config& config);  // true: a failed restore, so that no other check of the folder applies
+    const Config& config);  // returns true after a failed restore, for which no other check of the folder applies
 void look_at_leftovers(Findings& findings, const Config& config, bool daemon_runs);
 void look_at_spool(Findings& findings, const Config& config);
 void look_at_backup(Findings& findings, const Config& config);
@@ -74,7 +72,7 @@ bool look_at_daemon(Findings& findings, const Config& config);
 // Returns the size of the newest signed checkpoint if the private key is missing from `own`, the folder of the log's
 // files; nullopt if the key exists or nothing was signed.
 std::optional<std::int64_t> signed_without_key(const std::string& own);
-// Message about such a log: "12 events; nothing newer: the private key is missing. Restore …"
+// Returns the message about such a log: "12 events; nothing newer: the private key is missing. Restore …"
 std::string signed_before_words(std::int64_t size, const std::string& own);
 
 // Contents of <data>/last_backup, written by `muniment backup`: time and path of the backup.

@@ -244,7 +244,7 @@ void look_at_log_no(Findings& findings, const Config& config) {
                     runbook("backup"));
 }
 
-// A read-only log, which does not accept a new key either.
+// Returns whether the log is read-only. Such a log does not accept a new key either.
 bool is_restored(const Config& config) {
   const auto restored = store::read_restored(config.data);
   const auto log_no = store::read_log_no(config.data);

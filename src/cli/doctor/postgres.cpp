@@ -124,8 +124,8 @@ void look_at_facts(Findings& findings, const store::DatabaseFacts& facts) {
   look_at_clock(findings, facts);
 }
 
-// Files under artifacts/runs: paths relative to the artifact root, the number that an upload in progress may still
-// name, and whether the listing is complete.
+// The files under artifacts/runs: paths relative to the artifact root, the number of files that an upload in progress
+// may still name, and whether the listing is complete.
 struct Walked {
   std::vector<std::string> paths;
   std::set<std::string> young;

@@ -28,10 +28,10 @@ namespace muniment::cli {
 namespace {
 
 // Time to wait for more output after the command has ended. Processes that it left behind may hold its pipes open
-// for ever.
+// forever.
 constexpr int drain_ms = 200;
 
-// Time in which a stop of the whole job is followed by its continuation, when the shell has resumed us already.
+// Time in which the whole job is continued after a stop, if the shell has already resumed this process.
 constexpr int resumed_ms = 20;
 
 constexpr int handed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -187,7 +187,7 @@ class Runner {
     return success();
   }
 
-  // In the child, between fork and exec.
+  // Runs in the child, between fork and exec.
   [[noreturn]] void become_command(char* const* arguments) {
     if (pty_) {
       if (!enter_session(pty_slave_, reports_write_)) exit_unstarted();
@@ -210,7 +210,7 @@ class Runner {
     ::_exit(127);
   }
 
-  // exec closes the pipe; otherwise the pipe carries the reason for which exec failed.
+  // Returns the reason why exec failed, which the pipe carries; exec closes the pipe otherwise.
   std::optional<int> start_failure() {
     int failure = 0;
     ssize_t got = 0;
@@ -223,7 +223,7 @@ class Runner {
   CommandOutcome unstarted(int failure) {
     ::waitpid(pid_, &status_, 0);
     const std::string& name = arguments_.front();
-    const bool named = name.find('/') == std::string::npos;  // to be looked up in PATH
+    const bool named = name.find('/') == std::string::npos;  // the name is looked up in PATH
     // execvp also fails with EACCES for an unreadable folder of PATH.
     if (failure == EACCES && named && !is_in_path(name)) failure = ENOENT;
     fmt::print(stderr, "muniment: {}: {}\n", name,
@@ -234,7 +234,7 @@ class Runner {
     return outcome;
   }
 
-  // Hands the keys of the terminal to the command. Only the foreground job may do that.
+  // Passes the keys of the terminal to the command, which only the foreground job may do.
   void enter_raw() {
     termios settings{};
     forward_input_ = false;
@@ -282,7 +282,7 @@ class Runner {
       output_lost_ = true;
       fmt::print(stderr, "muniment: the rest of the output cannot be recorded: {}\n", std::strerror(errno));
     }
-    // The reader has closed the pipe: the command gets the same signal as without this process.
+    // The reader has closed the pipe, so the command gets the signal that it would get without this process.
     if (!write_fully(stream.target, piece, size)) {
       if (pty_) ::kill(target(), SIGHUP);
       end_of(stream);
@@ -318,7 +318,8 @@ class Runner {
       } else if (!ended_ && (pty_ || info.ssi_code != SI_KERNEL)) {
         // The kernel sends a key's signal to every process of the terminal, also to a command that shares it.
         ::kill(target(), number);
-        if (stopped_ && number != SIGUSR1 && number != SIGUSR2) ::kill(target(), SIGCONT);  // else it stays pending
+        if (stopped_ && number != SIGUSR1 && number != SIGUSR2)
+          ::kill(target(), SIGCONT);  // otherwise the signal stays pending
       }
     }
   }
@@ -360,8 +361,8 @@ class Runner {
     }
   }
 
-  // The command has stopped: this process stops as well, so that the shell takes the terminal back and can continue
-  // both. Where no shell can, the kernel ignores the signal: a key then stops nothing.
+  // The command has stopped. This process stops too, so that the shell takes the terminal back and can continue both.
+  // Without such a shell the kernel ignores the signal, and a key stops nothing.
   void stop_too(int number) {
     stopped_ = true;
     if (!pty_ && is_resumed()) return;

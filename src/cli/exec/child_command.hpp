@@ -14,8 +14,8 @@
 
 namespace muniment::cli {
 
-// Blocks the signals that would end this process and discards them on destruction: after the command has ended, they
-// would only interrupt the recording of its end.
+// Blocks the signals that would end this process, and discards them on destruction, because after the end of the
+// command they would only interrupt the recording of that end.
 class HeldSignals {
  public:
   HeldSignals() = default;
@@ -31,13 +31,13 @@ class HeldSignals {
 };
 
 struct CommandOutcome {
-  int exit_code = 0;  // when `signal` is 0
+  int exit_code = 0;  // valid if `signal` is 0
   int signal = 0;
-  bool not_found = false;        // could not be started: exit_code is 127 or 126, as in a shell
-  std::int64_t duration_us = 0;  // from its start to its end
-  bool output_lost = false;      // the disk was full: the copy is shorter than the output
+  bool not_found = false;        // the command could not be started; exit_code is 127 or 126, as in a shell
+  std::int64_t duration_us = 0;  // time from its start to its end
+  bool output_lost = false;      // the disk was full, so the copy is shorter than the output
   Fd stdout_file;                // an unnamed file
-  Fd stderr_file;                // not open on a terminal, where both share standard output
+  Fd stderr_file;                // not open on a terminal, on which both streams share standard output
   HeldSignals held;
 };
 

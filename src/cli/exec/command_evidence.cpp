@@ -46,7 +46,7 @@ Result<std::string> run_of_task(Session& session, const std::string& task_id) {
       each_item(session, "run.list", R"({"status":"open"})", "runs", [&](const json::Value& run) -> Result<bool> {
         if (++asked > open_runs_max)
           return Error(Errc::conflict,
-                       fmt::format("more than {} runs are open. Name the task's: --run RUN", open_runs_max));
+                       fmt::format("more than {} runs are open. Name the run of the task: --run RUN", open_runs_max));
         std::string id = run["run_id"].string_or("");
         ASSIGN_OR_RETURN(const bool has, has_open_task(session, id, task_id));
         if (has) runs.push_back(std::move(id));

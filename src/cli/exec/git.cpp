@@ -26,7 +26,7 @@ bool contains_any(std::string_view name, std::initializer_list<std::string_view>
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Files that configure more than tests; a change counts only if a changed line mentions tests.
+// Files that configure more than tests. A change counts only if a changed line mentions tests.
 bool may_configure_tests(std::string_view path) {
   constexpr std::array<std::string_view, 6> names = {"pyproject.toml", "setup.cfg", "package.json",
                                                      "Cargo.toml",     "Makefile",  "CMakeLists.txt"};

@@ -80,8 +80,8 @@ bool is_secret_option(std::string_view text) {
   return text.starts_with("--") && text.find('=') == std::string_view::npos && names_a_secret(text);
 }
 
-// "password:", "api_key:" before a value, as programs print them. "KeyError:", "monkey:" and "max_tokens:" do not
-// announce a secret, but plurals of the other words do.
+// Recognises "password:" and "api_key:" before a value, as programs print them. "KeyError:", "monkey:" and
+// "max_tokens:" do not announce a secret, but plurals of the other words do.
 bool announces_secret(std::string_view word) {
   if (is_secret_option(word)) return true;
   if (!word.ends_with(':')) return false;
@@ -102,8 +102,8 @@ bool has_one(std::string_view word, int (*kind)(int)) {
   return std::any_of(word.begin(), word.end(), [kind](unsigned char c) { return kind(c) != 0; });
 }
 
-// After "Authorization: Bearer", or if the line begins with "Bearer", any value is a secret. Elsewhere only a value
-// that is not an ordinary word, unlike in "basic usage" or "bearer tokens".
+// After "Authorization: Bearer", or if the line begins with "Bearer", any value is a secret. Elsewhere a value is a
+// secret only if it is not an ordinary word, as in "basic usage" or "bearer tokens".
 bool is_credential(std::string_view word, std::string_view scheme, std::string_view before_scheme, bool last) {
   if (before_scheme.ends_with("uthorization:")) return true;
   const bool bearer = scheme.ends_with("earer");
@@ -123,8 +123,8 @@ bool scrub_login(std::string& word, std::string_view option) {
 
 bool is_curl(std::string_view word) { return word == "curl" || word.ends_with("/curl"); }
 
-// Replaces the bodies of private keys (PEM). `inside`: on entry, whether the text begins inside a key; on return,
-// whether it ends inside one.
+// Replaces the bodies of private keys (PEM). `inside` tells on entry whether the text begins inside a key, and on
+// return whether it ends inside one.
 std::size_t scrub_private_keys(std::string& text, bool& inside) {
   constexpr std::string_view begins = "-----BEGIN ";
   constexpr std::string_view dashes = "-----";
@@ -159,7 +159,7 @@ bool names_a_secret(std::string_view name) {
 }
 
 bool is_secret_member(std::string_view name) {
-  std::string spaced;  // accessKey as access_Key
+  std::string spaced;  // writes accessKey as access_Key
   for (const char c : name) {
     const bool begins_word = std::isupper(static_cast<unsigned char>(c)) != 0;
     if (begins_word && !spaced.empty() && std::islower(static_cast<unsigned char>(spaced.back())) != 0) spaced += '_';

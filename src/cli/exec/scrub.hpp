@@ -20,10 +20,10 @@ inline constexpr std::string_view scrubbed_text = "[scrubbed]";
 // number of replacements.
 std::size_t scrub_arguments(std::vector<std::string>& arguments);
 
-// The same in a line of output, word by word. Returns the number of replacements.
+// Does the same in a line of output, word by word. Returns the number of replacements.
 std::size_t scrub_line(std::string& line);
 
-// The same in a text of several lines.
+// Does the same in a text of several lines.
 std::size_t scrub_text(std::string& text);
 
 // Copies `source` to `copy` line by line; a line longer than 1 MiB is processed in pieces. Returns the number of

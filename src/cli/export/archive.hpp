@@ -12,7 +12,7 @@ namespace muniment::cli {
 
 class ExportArchive {
  public:
-  // `folder`: <data>/archive of the exported log.
+  // `folder` is <data>/archive of the exported log.
   explicit ExportArchive(std::string folder) : folder_(std::move(folder)) {}
 
   // Returns the salt and body of the event, valid until the next call; nullptr if erased. Each file is read once if

@@ -18,7 +18,7 @@ using PgResult = std::unique_ptr<PGresult, PgClear>;
 constexpr std::string_view copy_signature("PGCOPY\n\377\r\n\0", 11);
 constexpr std::size_t copy_header_bytes = copy_signature.size() + 8;  // flags and the length of an (absent) extension
 
-// The index returns rows in order of seq; a sort would read everything before the first row is sent.
+// The index returns rows in order of seq. A sort would read all rows before the first one is sent.
 constexpr const char* export_settings =
     "SET search_path = pg_catalog, public, pg_temp;"
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
@@ -131,7 +131,7 @@ Result<bool> ExportConnection::next(ExportFields& fields) {
     }
     const std::string_view message(impl_->message, static_cast<std::size_t>(size));
     ASSIGN_OR_RETURN(const bool is_row, parse_export_row(message, std::exchange(impl_->at_start, false), fields));
-    if (is_row) return true;  // the end follows the trailer
+    if (is_row) return true;  // after the trailer, the COPY ends
   }
 }
 

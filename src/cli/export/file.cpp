@@ -12,7 +12,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t written_piece_bytes = 1 << 20;
-// A body of 60 KiB with every byte doubled, plus the other fields.
+// Size of a body of 60 KiB with every byte doubled, plus the other fields.
 constexpr std::size_t export_line_bytes_max = 1 << 20;
 
 }  // namespace
@@ -32,11 +32,12 @@ Result<ExportFile> ExportFile::open(const std::string& path, bool resume, Export
 }
 
 Error ExportFile::is_of_another(std::string_view why) const {
-  return {Errc::invalid_argument,
-          fmt::format("{} belongs to another export or is not an export: {}. The file was not changed", path_, why)};
+  return {
+      Errc::invalid_argument,
+      fmt::format("{} belongs to a different export or is not an export: {}. The file was not changed", path_, why)};
 }
 
-// Lines end with a line feed and contain none, so text after the last one is an incomplete line.
+// Lines end with a line feed and contain none, so text after the last line feed is an incomplete line.
 Status ExportFile::take_up(ExportForm form) {
   const std::string_view beginning = export_beginning(form);
   std::string line, piece(written_piece_bytes, '\0');

@@ -33,7 +33,7 @@ class ExportFile {
   std::string& line() { return buffer_; }  // append a line to it, then call `took`
   Status took(std::int64_t seq);
   Status flush();
-  Status close();                                                   // flushes and, for a file, syncs
+  Status close();                                                   // flushes, and syncs a file
   std::optional<std::int64_t> written() const { return written_; }  // seq up to which all events are written
 
  private:
@@ -47,7 +47,7 @@ class ExportFile {
   Fd fd_;
   std::string buffer_;
   std::optional<ExportedSoFar> so_far_;
-  std::int64_t whole_bytes_ = 0;  // bytes of the complete lines
+  std::int64_t whole_bytes_ = 0;  // total size of the complete lines
   std::optional<std::int64_t> gathered_, written_;
   bool empty_ = true;
 };

@@ -102,7 +102,7 @@ Status fill_archived(ExportFields& fields, ExportArchive& archive,
   if (fields.size() != column_count || !fields[Column::salt] || fields[Column::body]) return success();
   const std::int64_t number = export_integer(fields[Column::seq].value_or(""));
   ASSIGN_OR_RETURN(const ArchivedBody* const found, archive.find(number));
-  if (found == nullptr) {  // erased since the row was read, or removed by another party
+  if (found == nullptr) {  // erased after the row was read, or removed by a third party
     ASSIGN_OR_RETURN(const bool erased, is_erased(number));
     if (!erased)
       return Error(

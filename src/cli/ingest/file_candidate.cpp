@@ -89,7 +89,7 @@ FileCandidate read_candidate(int folder, const std::string& name, bool follow) {
     if (::fstat(candidate.fd.get(), &candidate.status) != 0) return without(Fate::failed, std::strerror(errno));
     if (!S_ISREG(candidate.status.st_mode)) return without(Fate::skipped, "neither file nor folder");
     if (candidate.size() > limits::document_bytes_max) {
-      return without(Fate::failed, fmt::format("over {}; ingest it in parts",
+      return without(Fate::failed, fmt::format("larger than {}; ingest it in parts",
                                                human_size(static_cast<std::uint64_t>(limits::document_bytes_max))));
     }
     const auto still = read_once(candidate, name);

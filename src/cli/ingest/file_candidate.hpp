@@ -21,15 +21,14 @@ struct FileCandidate {
   Fd fd;
   struct stat status {};  // status during the read
   Hash hash{};            // hash of its bytes
-  std::string text;  // the whole text if it is UTF-8 and fits a request; otherwise empty, and the bytes are uploaded as
-                     // an artifact
+  std::string text;  // the whole text if it is UTF-8 and fits a request; otherwise empty, and the bytes are uploaded
   bool inlined = false;
 
   std::int64_t size() const { return status.st_size; }
   Time modified() const;
 };
 
-// Reads the file `name` in `folder`; a link is followed only if the caller named it. A file that changes during the
+// Reads the file `name` in `folder`. A link is followed only if the caller named it. A file that changes during the
 // read is read once more; after a second change it fails.
 FileCandidate read_candidate(int folder, const std::string& name, bool follow);
 

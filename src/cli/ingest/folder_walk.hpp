@@ -1,6 +1,6 @@
 // Visits the files of a folder, filtered by .gitignore files, hidden names and the caller's patterns. Links are never
-// followed, which avoids loops and reads outside the folder. Entries are visited in directory order, so that memory
-// does not grow with the size of a folder.
+// followed, which avoids loops and reads outside the folder. Entries are visited in directory order, so memory does not
+// grow with the size of a folder.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,9 @@ struct FoundFile {
 };
 
 struct WalkVisitor {
-  std::function<Status(const FoundFile&)> file;                              // an error ends the walk
-  std::function<void(std::string_view path, std::string_view why)> skipped;  // a link, a device, an unreadable folder
+  std::function<Status(const FoundFile&)> file;  // an error ends the walk
+  std::function<void(std::string_view path, std::string_view why)>
+      skipped;                    // called for a link, a device or an unreadable folder
   std::function<void()> ignored;  // called per path ignored by a rule; a folder counts once
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 unsigned byte_of(char c) { return static_cast<unsigned char>(c); }
 
-// [:alpha:] and other classes, in the C locale.
+// Compares with [:alpha:] and other classes, in the C locale.
 bool is_of_class(std::string_view name, int c) {
   constexpr std::pair<std::string_view, int (*)(int)> classes[] = {
       {"alnum", std::isalnum}, {"alpha", std::isalpha}, {"blank", std::isblank}, {"cntrl", std::iscntrl},
@@ -97,8 +97,8 @@ std::size_t Glob::add_set(std::string_view pattern, std::size_t at) {
   return 0;
 }
 
-// Follows empty transitions. Each token has two states: 2i before it and 2i + 1 within it ("**/" in the middle of a
-// name).
+// Follows empty transitions. Each token has two states: 2i before it, and 2i + 1 within it (for "**/" in the middle of
+// a name).
 void Glob::close(std::vector<char>& states) const {
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     if (states[2 * i] != 0 && (tokens_[i].kind == Kind::star || tokens_[i].kind == Kind::folders))

@@ -30,7 +30,7 @@ std::string text_of(const IngestTarget& target, const std::string& id, const std
   return std::move(out).text();
 }
 
-// Whether one document may be the reason of a refused request.
+// Returns whether one document may be the reason of a refused request.
 bool may_be_of_a_document(const Error& error) {
   return error.code == Errc::invalid_argument || error.code == Errc::too_large;
 }
@@ -51,7 +51,7 @@ Status for_each_document(Client& client, const std::string& corpus,
         RETURN_IF_ERROR(visit(row));
         return true;
       });
-  // A corpus that does not exist yet has no documents.
+  // A corpus that does not exist yet is treated as empty.
   return !visited && visited.error().code == Errc::not_found ? success() : visited;
 }
 
@@ -152,8 +152,8 @@ Status IngestSender::send(bool wait) {
   return success();
 }
 
-// Sends the documents of a refused request one by one, so that the one at fault is named and the others are ingested.
-// If each of the first documents is refused for the same reason, the fault is the call's, and the refusal is returned.
+// Sends the documents of a refused request one by one, so that the faulty one is named and the others are ingested. If
+// each of the first documents is refused for the same reason, the call itself is at fault, and the refusal is returned.
 Status IngestSender::send_each(bool wait, const Error& refused) {
   const bool first = report_.added + report_.changed + report_.unchanged == 0;
   std::vector<std::pair<std::string, std::string>> failed;

@@ -22,10 +22,10 @@ struct IngestTarget {
   std::string trust = "untrusted";
 };
 
-// Number of files of a kind and the first of them; a folder may contain millions.
+// The number of files of a kind and the first of them, because a folder may contain millions.
 struct Notes {
   std::uint64_t count = 0;
-  std::vector<std::pair<std::string, std::string>> first;  // path, why
+  std::vector<std::pair<std::string, std::string>> first;  // path and reason
   void add(std::string_view path, std::string_view why);
 };
 
@@ -48,7 +48,7 @@ class KnownDocuments {
   Status load(Client& client, const IngestTarget& target);
 
   enum class Standing : std::uint8_t { absent, other, same };
-  // `source`: the source that the document of the file would get.
+  // `source` is the source that the document of the file would get.
   Standing of(std::string_view id, const Hash& bytes_hash, std::string_view source) const;
 
  private:
@@ -75,8 +75,8 @@ class IngestSender {
  public:
   IngestSender(Client& client, IngestTarget target, IngestReport& report);
 
-  // Errors end the ingest: transient ones and refusals of the whole request. A problem of this file alone is reported
-  // as a note.
+  // Adds a file. Errors end the ingest: transient ones and refusals of the whole request. A problem of this file alone
+  // is reported as a note.
   Status add(const std::string& id, const std::string& source, FileCandidate& file, bool is_new);
   // Sends the remaining documents; with `wait`, waits until they are indexed. Ends the run of the artifacts.
   Status finish(bool wait);
@@ -98,7 +98,7 @@ class IngestSender {
   IngestTarget target_;
   IngestReport& report_;
   std::vector<Queued> batch_;
-  std::size_t batch_bytes_ = 0;      // bytes of the batch's texts
+  std::size_t batch_bytes_ = 0;      // size of the batch's texts
   std::int64_t artifact_bytes_ = 0;  // artifact bytes in the batch, which the daemon reads at once
 };
 

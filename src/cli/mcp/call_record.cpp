@@ -19,8 +19,8 @@
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t inline_bytes_max = 64 * 1024;       // per value; the daemon spills values over 8 KiB
-constexpr std::size_t inline_all_bytes_max = 256 * 1024;  // per event, so that its request fits a line
+constexpr std::size_t inline_bytes_max = 64 * 1024;       // limit per value; the daemon spills values over 8 KiB
+constexpr std::size_t inline_all_bytes_max = 256 * 1024;  // limit per event, so that its request fits a line
 constexpr std::size_t recorded_parts_max = 900;           // below the limit of 1,000 parts per content
 constexpr std::size_t name_bytes_max = 256;
 constexpr std::size_t error_bytes_max = 8 * 1024;
@@ -35,7 +35,7 @@ bool log_accepts(std::string_view value) {
   if (!document) return false;
   json::Value level = document->root();
   for (int i = 0; i < 6; ++i) {
-    if (level.size() != 1) return false;  // no value or several
+    if (level.size() != 1) return false;  // no value, or several
     level = *level.begin();
   }
   return true;
@@ -49,7 +49,7 @@ std::string shown(std::string_view bytes, std::size_t bytes_max) {
   return text;
 }
 
-// An unknown type, possibly from a hostile server, is not repeated.
+// Returns whether the text is a MIME type. Other text, possibly from a hostile server, is not repeated.
 bool is_mime_type(std::string_view text) {
   const auto plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || (c != 0 && std::strchr("/+-._;= ", c) != nullptr);

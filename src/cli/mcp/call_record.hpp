@@ -48,7 +48,7 @@ struct ToolCall {
 };
 
 DraftEvent draft_called(const CallRules& rules, const ToolCall& call, std::string_view params);
-// `result` and `error` are the members of the reply; one of them is empty.
+// Returns the event for a reply. `result` and `error` are the members of the reply; one of them is empty.
 DraftEvent draft_returned(const CallRules& rules, const ToolCall& call, std::string_view result, std::string_view error,
                           std::int64_t duration_us);
 // Returns the event for a call without a recordable reply.

@@ -43,8 +43,8 @@ class DaemonLink {
   // Returns whether the daemon refused the last connection because of its user or too many connections.
   bool refused() const { return refused_; }
 
-  // Called when the daemon is needed: from now on a failed attempt may start one. If it is unreachable, makes another
-  // attempt.
+  // Call this when the daemon is needed: from now on a failed attempt may start a daemon. If it is unreachable, makes a
+  // further attempt.
   void want();
   // Makes one attempt without starting a daemon if it is unreachable.
   void probe();
@@ -58,7 +58,7 @@ class DaemonLink {
   // Returns the next received line without its line feed. A line over 64 MiB breaks the connection.
   std::optional<std::string> next_line();
 
-  // Adds the descriptors to poll; `reading`: the owner accepts lines now. Returns the longest wait in ms, -1:
+  // Adds the descriptors to poll; `reading` is set if the owner accepts lines now. Returns the longest wait in ms; -1:
   // unlimited.
   int wait(std::vector<pollfd>& polled, bool reading) const;
 
@@ -80,7 +80,7 @@ class DaemonLink {
   bool only_once_ = true;  // stop after the first failed attempt
   Time until_{};           // end of the time limit for retries
   Time next_attempt_{};
-  Time not_before_{};                       // earliest next attempt, as requested by the daemon in a refusal
+  Time not_before_{};                       // earliest next attempt, which the daemon requested in a refusal
   std::chrono::milliseconds last_pause_{};  // pause between attempts; grows with each failure
   bool heard_ = false;                      // a line was received on this connection
   bool refused_ = false;

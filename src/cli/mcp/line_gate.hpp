@@ -14,7 +14,7 @@ namespace muniment::cli {
 
 class LineGate {
  public:
-  // `holds`: number of `release` calls that the line waits for. Returns the number of the line.
+  // Adds a line. `holds` is the number of `release` calls that the line waits for. Returns the number of the line.
   std::uint64_t add(std::string bytes, std::size_t holds) {
     bytes_ += bytes.size();
     lines_.push_back({std::move(bytes), holds});

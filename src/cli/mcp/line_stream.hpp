@@ -36,7 +36,7 @@ class LineReader {
   int descriptor_;
   std::size_t line_bytes_max_;
   std::string buffer_;
-  std::size_t taken_ = 0;     // of buffer_
+  std::size_t taken_ = 0;     // consumed bytes of buffer_
   std::size_t searched_ = 0;  // buffer_ has no line feed before this offset
   bool inside_line_ = false;  // the previous piece did not end its line
   bool ended_ = false;
@@ -47,7 +47,7 @@ class ByteWriter {
   explicit ByteWriter(int descriptor) : descriptor_(descriptor) {}
 
   void add(std::string_view bytes) { buffer_ += bytes; }
-  // Writes as much as the other side accepts now. Afterwards `broken` may be true.
+  // Writes as much as the other side accepts. Afterwards `broken` may be true.
   void flush();
   std::size_t waiting() const { return buffer_.size() - written_; }
   // Returns true after the other side has closed; added lines are discarded.
@@ -59,7 +59,7 @@ class ByteWriter {
 
   int descriptor_;
   std::string buffer_;
-  std::size_t written_ = 0;  // of buffer_
+  std::size_t written_ = 0;  // written bytes of buffer_
   bool is_socket_ = true;    // false after send() fails with ENOTSOCK
   bool broken_ = false;
 };

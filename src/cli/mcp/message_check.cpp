@@ -16,7 +16,8 @@ constexpr std::string_view envelope_members[] = {"jsonrpc", "id", "method", "par
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Each of the following parses a part of the JSON grammar (RFC 8259) at `at` and returns false if it does not match.
+// Each of the following functions parses a part of the JSON grammar (RFC 8259) at `at` and returns false if it does not
+// match.
 bool take_string(std::string_view text, std::size_t& at) {
   if (at >= text.size() || text[at] != '"') return false;
   for (++at; at < text.size(); ++at) {

@@ -1,6 +1,6 @@
-// Finds the parts of a JSON-RPC message in its bytes, without the limits of the log's JSON, since a proxy must forward
-// and answer messages that the log would refuse. The grammar is not checked. Every result is an unchanged part of the
-// input; of duplicate members the last one counts, as in most parsers.
+// Finds the parts of a JSON-RPC message in its bytes, without the limits of the log's JSON, because a proxy must
+// forward and answer messages that the log would refuse. The grammar is not checked. Every result is an unchanged part
+// of the input. Of duplicate members the last one counts, as in most parsers.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace muniment::cli {
 std::size_t skip_value(std::string_view text, std::size_t at);
 std::size_t skip_blanks(std::string_view text, std::size_t at);
 
-// Calls `each` with every member of an object: the quoted key and the value. A truncated value is left out.
+// Calls `each` with every member of an object: the quoted key and the value. A truncated value is omitted.
 void each_member(std::string_view object,
                  const std::function<void(std::string_view key, std::string_view value)>& each);
 // Returns the value of a member; empty if absent.

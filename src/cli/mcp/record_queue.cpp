@@ -60,15 +60,15 @@ void RecordQueue::step() {
   expire();
 }
 
-std::optional<SettledRequest> RecordQueue::next_settled() {
-  if (settled_.empty()) return std::nullopt;
-  SettledRequest first = std::move(settled_.front());
-  settled_.pop_front();
+std::optional<CompletedRequest> RecordQueue::next_completed() {
+  if (completed_.empty()) return std::nullopt;
+  CompletedRequest first = std::move(completed_.front());
+  completed_.pop_front();
   return first;
 }
 
 int RecordQueue::wait_ms() const {
-  if (!settled_.empty()) return 0;
+  if (!completed_.empty()) return 0;
   if (entries_.empty()) return -1;
   if (!entries_.back().sent && std::chrono::steady_clock::now() < entries_.back().due) return 1;
   const auto left =
@@ -116,9 +116,9 @@ void RecordQueue::take_reply(const std::string& line) {
       std::find_if(entries_.begin(), entries_.end(), [serial](const Entry& one) { return one.serial == serial; });
   if (entry == entries_.end()) return take_late_reply(serial, slash == std::string::npos && !reply["error"]);
   if (const json::Value error = reply["error"]) {
-    settle(entry, Error(code_of(error["data"]["code"].string_or("")), error["message"].string_or("refused")));
+    complete(entry, Error(code_of(error["data"]["code"].string_or("")), error["message"].string_or("refused")));
   } else if (slash == std::string::npos) {
-    settle(entry, success());
+    complete(entry, success());
   } else {
     take_stored(*entry, std::strtoull(id.c_str() + slash + 1, nullptr, 10), reply["result"]);
   }
@@ -128,12 +128,12 @@ void RecordQueue::take_late_reply(std::uint64_t serial, bool done) {
   auto given_up = given_up_.extract(serial);
   if (!given_up) return;
   Status outcome = done ? success() : Error(Errc::invalid_argument, "it was refused");
-  settled_.push_back({std::move(given_up.mapped()), std::move(outcome), false, true});
+  completed_.push_back({std::move(given_up.mapped()), std::move(outcome), false, true});
 }
 
 void RecordQueue::abandon_given_up() {
   for (auto& [serial, request] : std::exchange(given_up_, {}))
-    settled_.push_back({std::move(request), Error(Errc::unavailable, link_.problem()), true, true});
+    completed_.push_back({std::move(request), Error(Errc::unavailable, link_.problem()), true, true});
 }
 
 void RecordQueue::take_stored(Entry& entry, std::size_t index, const json::Value& result) {
@@ -145,11 +145,11 @@ void RecordQueue::take_stored(Entry& entry, std::size_t index, const json::Value
   ++entry.stored;
 }
 
-void RecordQueue::settle(std::deque<Entry>::iterator entry, Status outcome) {
+void RecordQueue::complete(std::deque<Entry>::iterator entry, Status outcome) {
   RecordRequest request = std::move(entry->request);
   request.params = filled_in(request.params, entry->references);
   entries_.erase(entry);
-  settled_.push_back({std::move(request), std::move(outcome)});
+  completed_.push_back({std::move(request), std::move(outcome)});
 }
 
 // All entries have the same time limit, so the first expires first.
@@ -161,11 +161,11 @@ void RecordQueue::expire() {
     const Entry& first = entries_.front();
     const bool in_doubt = first.sent;
     if (in_doubt) given_up_[first.serial] = {first.request.method, {}, {}, {}, first.request.token, false};
-    settle(entries_.begin(),
-           Error(silent ? Errc::deadline_exceeded : Errc::unavailable,
-                 silent ? fmt::format("the daemon has not answered within {} s", proxy::record_patience.count())
-                        : link_.problem()));
-    settled_.back().in_doubt = in_doubt;
+    complete(entries_.begin(),
+             Error(silent ? Errc::deadline_exceeded : Errc::unavailable,
+                   silent ? fmt::format("the daemon has not answered within {} s", proxy::record_patience.count())
+                          : link_.problem()));
+    completed_.back().in_doubt = in_doubt;
   }
 }
 

@@ -1,4 +1,4 @@
-// Queues the requests of a recorder: sends each in order and sends it again after a reconnect. A request is settled
+// Queues the requests of a recorder: sends each in order and sends it again after a reconnect. A request is complete
 // when the daemon acknowledges or refuses it, or after 10 s without a reply.
 //
 // A request may refer to artifacts, which are stored first; later requests do not overtake it. A repeated request is
@@ -29,11 +29,12 @@ struct RecordRequest {
   bool may_wait = false;
 };
 
-struct SettledRequest {
+struct CompletedRequest {
   RecordRequest request;
   Status outcome = success();
-  bool in_doubt = false;  // sent without a reply in time: the daemon may still execute it; settled again with `late`
-  bool late = false;      // settled again: executed after all, or an error if the outcome remains unknown
+  bool in_doubt =
+      false;  // sent without a reply in time, so the daemon may still execute it; it is returned again with `late`
+  bool late = false;  // returned again: it was executed after all, or has an error if the outcome remains unknown
 };
 
 class RecordQueue {
@@ -43,8 +44,8 @@ class RecordQueue {
   void add(RecordRequest request);
   // Sends requests, reads replies and checks time limits. Call it after every poll().
   void step();
-  std::optional<SettledRequest> next_settled();
-  bool empty() const { return entries_.empty() && settled_.empty() && given_up_.empty(); }
+  std::optional<CompletedRequest> next_completed();
+  bool empty() const { return entries_.empty() && completed_.empty() && given_up_.empty(); }
   // Returns the time until the next `step` in ms; -1: unlimited.
   int wait_ms() const;
 
@@ -67,7 +68,7 @@ class RecordQueue {
   void take_late_reply(std::uint64_t serial, bool done);
   void abandon_given_up();
   void take_stored(Entry& entry, std::size_t index, const json::Value& result);
-  void settle(std::deque<Entry>::iterator entry, Status outcome);
+  void complete(std::deque<Entry>::iterator entry, Status outcome);
   void expire();
 
   DaemonLink& link_;
@@ -75,7 +76,7 @@ class RecordQueue {
   std::uint64_t serial_ = 0;
   std::deque<Entry> entries_;
   std::map<std::uint64_t, RecordRequest> given_up_;  // by serial: sent on this connection without a reply in time
-  std::deque<SettledRequest> settled_;
+  std::deque<CompletedRequest> completed_;
 };
 
 }  // namespace muniment::cli

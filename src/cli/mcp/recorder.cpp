@@ -155,10 +155,10 @@ void Recorder::end(std::string_view outcome, std::string_view why) {
 void Recorder::step() {
   note_lines(false);
   bool more = true;
-  while (more) {  // settled requests may produce further requests
+  while (more) {  // completed requests may produce further requests
     queue_.step();
     more = false;
-    for (; auto settled = queue_.next_settled(); more = true) take_settled(*settled);
+    for (; auto completed = queue_.next_completed(); more = true) take_completed(*completed);
   }
   const auto now = std::chrono::steady_clock::now();
   if (outage_ && link_.state() == DaemonLink::State::unreachable && now >= next_probe_) {
@@ -167,56 +167,56 @@ void Recorder::step() {
   }
 }
 
-std::optional<Recorded> Recorder::next_settled() {
-  if (settled_.empty()) return std::nullopt;
-  Recorded first = std::move(settled_.front());
-  settled_.pop_front();
+std::optional<Recorded> Recorder::next_completed() {
+  if (completed_.empty()) return std::nullopt;
+  Recorded first = std::move(completed_.front());
+  completed_.pop_front();
   return first;
 }
 
-void Recorder::take_settled(SettledRequest& settled) {
-  if (settled.late) return take_late(settled);
-  const std::uint64_t token = settled.request.token;
-  const std::string why = settled.outcome ? "" : session_.advised(settled.outcome.error().message);
+void Recorder::take_completed(CompletedRequest& completed) {
+  if (completed.late) return take_late(completed);
+  const std::uint64_t token = completed.request.token;
+  const std::string why = completed.outcome ? "" : session_.advised(completed.outcome.error().message);
   if (token >= own_tokens) {
-    if (token == gap_token_ && settled.outcome) noted_calls_ = noted_returns_ = 0;
-    if (token == run_token_) run_ = settled.outcome ? RunState::open : RunState::none;
-    if (!settled.outcome && !outage_) say(fmt::format("{} is not recorded: {}", settled.request.method, why));
-    if (!settled.outcome && lost_why_.empty()) lost_why_ = why;
+    if (token == gap_token_ && completed.outcome) noted_calls_ = noted_returns_ = 0;
+    if (token == run_token_) run_ = completed.outcome ? RunState::open : RunState::none;
+    if (!completed.outcome && !outage_) say(fmt::format("{} is not recorded: {}", completed.request.method, why));
+    if (!completed.outcome && lost_why_.empty()) lost_why_ = why;
     return;
   }
-  if (!settled.outcome && retry_reduced(settled)) return;
+  if (!completed.outcome && retry_reduced(completed)) return;
   const auto found =
       std::find_if(pending_.begin(), pending_.end(), [token](const Pending& one) { return one.token == token; });
   if (found == pending_.end()) return;
   const DraftEvent event = std::move(found->event);
   pending_.erase(found);
-  if (settled.in_doubt) in_doubt_[token] = event.type == "tool.called";
-  if (!settled.outcome) return lost(event, token, why);
-  settled_.push_back({token, "", false});
+  if (completed.in_doubt) in_doubt_[token] = event.type == "tool.called";
+  if (!completed.outcome) return lost(event, token, why);
+  completed_.push_back({token, "", false});
   recovered();
 }
 
-void Recorder::take_late(const SettledRequest& settled) {
-  const auto found = in_doubt_.extract(settled.request.token);
+void Recorder::take_late(const CompletedRequest& completed) {
+  const auto found = in_doubt_.extract(completed.request.token);
   if (!found) return;
-  if (settled.outcome) --(found.mapped() ? lost_calls_ : lost_returns_);
-  if (settled.in_doubt) ++undecided_;
-  settled_.push_back({found.key(), settled.outcome ? "" : settled.outcome.error().message, true});
-  if (settled.outcome) recovered();
+  if (completed.outcome) --(found.mapped() ? lost_calls_ : lost_returns_);
+  if (completed.in_doubt) ++undecided_;
+  completed_.push_back({found.key(), completed.outcome ? "" : completed.outcome.error().message, true});
+  if (completed.outcome) recovered();
 }
 
 // Returns true if the log refused the body itself and the event is sent again without it.
-bool Recorder::retry_reduced(SettledRequest& settled) {
-  const Errc code = settled.outcome.error().code;
+bool Recorder::retry_reduced(CompletedRequest& completed) {
+  const Errc code = completed.outcome.error().code;
   if (code != Errc::invalid_argument && code != Errc::too_large) return false;
-  const std::uint64_t token = settled.request.token;
+  const std::uint64_t token = completed.request.token;
   const auto found =
       std::find_if(pending_.begin(), pending_.end(), [token](const Pending& one) { return one.token == token; });
   if (found == pending_.end() || found->reduced) return false;
-  const auto params = json::parse(std::string_view(settled.request.params));
+  const auto params = json::parse(std::string_view(completed.request.params));
   std::string body = params ? std::string(params->root()["body"].source()) : found->event.body();
-  DraftEvent smaller = reduced(found->event, std::move(body), settled.outcome.error().message);
+  DraftEvent smaller = reduced(found->event, std::move(body), completed.outcome.error().message);
   pending_.erase(found);
   submit_event(std::move(smaller), token);
   pending_.back().reduced = true;
@@ -230,7 +230,7 @@ void Recorder::lost(const DraftEvent& event, std::uint64_t token, const std::str
     say(fmt::format("tool calls are not recorded: {}", lost_why_));
   }
   ++(event.type == "tool.called" ? lost_calls_ : lost_returns_);
-  settled_.push_back({token, why.empty() ? "the daemon is unavailable" : why, false});
+  completed_.push_back({token, why.empty() ? "the daemon is unavailable" : why, false});
 }
 
 // Replies arrive in the order of requests, so unknown outcomes are resolved first.
@@ -275,7 +275,7 @@ std::string Recorder::unrecorded() const {
 
 int Recorder::wait(std::vector<pollfd>& polled) const {
   std::vector<int> waits = {link_.wait(polled, true), queue_.wait_ms()};
-  if (!settled_.empty()) waits.push_back(0);
+  if (!completed_.empty()) waits.push_back(0);
   if (outage_ && link_.state() == DaemonLink::State::unreachable) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_probe_ - std::chrono::steady_clock::now());
     waits.push_back(static_cast<int>(std::max<std::int64_t>(left.count(), 0)));

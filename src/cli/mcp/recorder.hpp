@@ -1,9 +1,9 @@
 // Records the tool calls of one MCP session in a run: starts the run, appends events, ends it, and annotates it with
 // the number of calls that could not be recorded.
 //
-// Every `record_` function takes a token. `next_settled` returns it after the event is durable or has failed, which is
-// immediate while the daemon is unavailable. An event without a timely acknowledgement may still be recorded: its token
-// is returned a second time when the outcome is known.
+// Every `record_` function takes a token. `next_completed` returns it after the event is durable or has failed, which
+// is immediate while the daemon is unavailable. An event without a timely acknowledgement may still be recorded: its
+// token is returned a second time when the outcome is known.
 #pragma once
 
 #include <chrono>
@@ -62,8 +62,8 @@ class Recorder {
   std::string unrecorded() const;
 
   void step();
-  std::optional<Recorded> next_settled();
-  bool idle() const { return queue_.empty() && settled_.empty() && in_doubt_.empty(); }
+  std::optional<Recorded> next_completed();
+  bool idle() const { return queue_.empty() && completed_.empty() && in_doubt_.empty(); }
   int wait(std::vector<pollfd>& polled) const;
   const CallRules& rules() const { return options_.rules; }
 
@@ -74,10 +74,10 @@ class Recorder {
   void record_event(DraftEvent event, std::uint64_t token);
   void submit_event(DraftEvent event, std::uint64_t token);
   std::uint64_t submit_note(const std::string& text);  // returns its token
-  void take_settled(SettledRequest& settled);
-  void take_late(const SettledRequest& settled);
+  void take_completed(CompletedRequest& completed);
+  void take_late(const CompletedRequest& completed);
   void note_lines(bool all);
-  bool retry_reduced(SettledRequest& settled);
+  bool retry_reduced(CompletedRequest& completed);
   void lost(const DraftEvent& event, std::uint64_t token, const std::string& why);
   void recovered();
   std::string gap() const;
@@ -96,7 +96,7 @@ class Recorder {
   DaemonLink link_;
   RecordQueue queue_;
   std::deque<Pending> pending_;
-  std::deque<Recorded> settled_;
+  std::deque<Recorded> completed_;
   RunState run_ = RunState::none;
   bool own_run_ = false;
   bool began_ = false;

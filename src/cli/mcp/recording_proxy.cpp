@@ -65,7 +65,7 @@ int RecordingProxy::run() {
     take_lines(server_out_, Direction::to_host);
     pass_on();  // passes on lines that are not held
     recorder_.step();
-    settle();
+    complete();
     pass_on();
     follow_end();
     const bool silent = server_out_.ended() || std::chrono::steady_clock::now() - exit_at_ >= output_patience;
@@ -76,8 +76,6 @@ int RecordingProxy::run() {
   ::signal(SIGPIPE, pipe_before);
   return exit_code;
 }
-
-// ---- messages
 
 void RecordingProxy::take_lines(LineReader& reader, Direction direction) {
   bool& left = lines_left_[static_cast<int>(direction)];
@@ -249,7 +247,7 @@ void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) 
     if (required_) {
       constexpr std::string_view doubt = "it is over 64 MiB";
       recorder_.note_line(from_host, doubt);
-      // A message with only the id and the kind implied by the direction.
+      // Passes a message with only the id and the kind implied by the direction.
       withhold(fmt::format(R"({{"id":{},"{}":""}})", id.empty() ? "null" : id, from_host ? "method" : "result"),
                direction, doubt);
     } else if (from_host && is_call && !id.empty()) {
@@ -268,8 +266,6 @@ void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) 
   if (!required_) hold(direction, piece.bytes, std::move(line));
 }
 
-// ---- lines that wait for their record
-
 void RecordingProxy::hold(Direction direction, std::string bytes, LineFacts line) {
   const bool waits = direction == Direction::to_host || required_;
   const std::uint64_t number = gate(direction).add(std::move(bytes), waits ? line.tokens.size() : 0);
@@ -278,14 +274,14 @@ void RecordingProxy::hold(Direction direction, std::string bytes, LineFacts line
   lines_[{direction, number}] = std::move(line);
 }
 
-void RecordingProxy::settle() {
+void RecordingProxy::complete() {
   const std::uint64_t before = tokens_;
-  while (const auto recorded = recorder_.next_settled()) settle_one(*recorded);
-  if (tokens_ != before) recorder_.step();  // refusals are recorded, too
+  while (const auto recorded = recorder_.next_completed()) complete_one(*recorded);
+  if (tokens_ != before) recorder_.step();  // refusals are recorded too
 }
 
-void RecordingProxy::settle_one(const Recorded& recorded) {
-  if (recorded.late) return settle_late(recorded);
+void RecordingProxy::complete_one(const Recorded& recorded) {
+  if (recorded.late) return complete_late(recorded);
   if (!recorded.problem.empty()) {
     for (auto& [key, open] : open_) open.lost = open.lost || open.token == recorded.token;
   }
@@ -302,7 +298,7 @@ void RecordingProxy::settle_one(const Recorded& recorded) {
 }
 
 // Handles the late outcome of a lost tool.called.
-void RecordingProxy::settle_late(const Recorded& recorded) {
+void RecordingProxy::complete_late(const Recorded& recorded) {
   auto end = ends_of_lost_.extract(recorded.token);
   if (!recorded.problem.empty()) return;
   for (auto& [key, open] : open_) open.lost = open.lost && open.token != recorded.token;
@@ -344,8 +340,6 @@ void RecordingProxy::pass_on() {
   host_out_.flush();
 }
 
-// ---- the loop and its end
-
 bool RecordingProxy::full(Direction direction) const {
   return direction == Direction::to_server ? to_server_.bytes() + server_in_.waiting() >= proxy::waiting_bytes_max
                                            : to_host_.bytes() + host_out_.waiting() >= proxy::waiting_bytes_max;
@@ -384,7 +378,8 @@ void RecordingProxy::poll_once() {
   if ((polled[3].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) host_ended_ = true;
 }
 
-// Closes the server's input, then sends SIGTERM and SIGKILL at intervals of 5 s. `first_signal`: sends SIGTERM at once.
+// Closes the server's input, then sends SIGTERM and SIGKILL at intervals of 5 s. If `first_signal` is set, sends it at
+// once.
 void RecordingProxy::stop_server(int first_signal) {
   server_.close_input();
   stopping_ = true;
@@ -431,7 +426,7 @@ void RecordingProxy::drain(Time until) {
   for (;;) {
     take_lines(server_out_, Direction::to_host);
     recorder_.step();
-    settle();
+    complete();
     pass_on();
     const bool done =
         !lines_left_[1] && recorder_.idle() && to_host_.empty() && (host_out_.waiting() == 0 || host_out_.broken());

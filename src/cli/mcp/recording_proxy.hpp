@@ -55,7 +55,7 @@ class RecordingProxy {
   // A line in transit and the data for an error in its place with `required`.
   struct LineFacts {
     std::vector<std::uint64_t> tokens;  // tokens of the events that it waits for
-    std::vector<std::string> ids;       // ids of the requests to the server or responses to the host
+    std::vector<std::string> ids;       // ids of the requests to the server or of the responses to the host
     std::string problem;
   };
   // Beginning and end of a line too long for memory.
@@ -80,9 +80,9 @@ class RecordingProxy {
   void identify(const Envelope& envelope);
   void cancel(const Envelope& envelope);
   void hold(Direction direction, std::string bytes, LineFacts line);
-  void settle();
-  void settle_one(const Recorded& recorded);
-  void settle_late(const Recorded& recorded);
+  void complete();
+  void complete_one(const Recorded& recorded);
+  void complete_late(const Recorded& recorded);
   void refuse(const Hold& hold, const LineFacts& line);
   void pass_on();
 
@@ -113,7 +113,7 @@ class RecordingProxy {
   std::map<std::string, OpenCall> open_;  // key: id_key of the request
   std::set<std::string> asked_;           // id_keys of other requests of the host in flight
   std::map<std::string, std::string>
-      handshakes_;  // id_key of a request whose result names the server → protocol version
+      handshakes_;  // key: id_key of a request whose result names the server; value: protocol version
   bool began_ = false;
   std::map<std::uint64_t, Hold> holds_;  // key: token
   std::map<Hold, LineFacts> lines_;
@@ -122,7 +122,7 @@ class RecordingProxy {
   std::uint64_t tokens_ = 0;
 
   bool lines_left_[2] = {false,
-                         false};  // by direction: lines were read but not processed, since too much data was queued
+                         false};  // by direction: lines were read but not processed, because too much data was queued
   bool host_ended_ = false;       // the host closed its output or a signal requested the end
   bool stopping_ = false;
   bool died_ = false;  // the server ended before the host

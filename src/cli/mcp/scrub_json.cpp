@@ -11,7 +11,7 @@ namespace {
 
 bool begins_number(char c) { return c == '-' || (c >= '0' && c <= '9'); }
 
-// Scrubs a string literal; `whole`: the whole string is a secret.
+// Scrubs a string literal. If `whole` is set, the whole string is a secret.
 std::size_t scrub_literal(std::string& literal, bool whole) {
   if (whole) {
     literal = json::quote(scrubbed_text);

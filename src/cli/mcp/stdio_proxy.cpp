@@ -273,7 +273,7 @@ void StdioProxy::note_request(const Envelope& request, std::string_view message)
                                     subscribes ? std::string(request.params) : std::string()};
 }
 
-// The daemon is unreachable: answers every queued request with an error; the next request tries again.
+// Called while the daemon is unreachable: answers every queued request with an error. The next request tries again.
 void StdioProxy::refuse_waiting() {
   if (waiting_.empty()) return;
   const std::string why = session_.advised(fmt::format(

@@ -27,7 +27,7 @@ namespace muniment::cli {
 // Description of the session, sent to the daemon before the host's first line.
 struct McpSession {
   bool record = true;
-  std::string run_id;  // the same on every connection
+  std::string run_id;  // id of the run, the same on every connection
   std::string agent;   // empty: the daemon uses the host's name
   std::string labels;  // a JSON object
   std::string folder;
@@ -78,7 +78,7 @@ class StdioProxy {
   ByteWriter out_;
   bool host_gone_ = false;          // the host has stopped reading
   bool host_lines_left_ = false;    // lines were read but not processed, since too much data was queued
-  bool daemon_lines_left_ = false;  // the same
+  bool daemon_lines_left_ = false;  // the same for lines of the daemon
   Time drain_until_{};              // set after the end of the host's input
 
   std::int64_t connection_ = 0;  // current connection; 0: none
@@ -91,10 +91,11 @@ class StdioProxy {
   std::set<std::string> asked_by_daemon_;      // ids of the daemon's requests on this connection
 
   // Messages that are repeated on the next connection.
-  std::string initialize_;                            // request of the host, after it was answered
-  std::string initializing_;                          // the same while it is in flight
-  std::string initialized_;                           // the notification
-  std::map<std::string, std::string> subscriptions_;  // accepted by the daemon: uri → params of resources/subscribe
+  std::string initialize_;    // request of the host, after it was answered
+  std::string initializing_;  // the same while it is in flight
+  std::string initialized_;   // the notification
+  std::map<std::string, std::string>
+      subscriptions_;  // subscriptions that the daemon accepted: uri → params of resources/subscribe
   std::string replay_id_;
   std::set<std::string> own_ids_;  // ids of internal requests
   std::int64_t own_requests_ = 0;

@@ -85,7 +85,7 @@ bool names_known_events(const Status& status) {
   return !status && status.error().code == Errc::conflict && !status.error().event_ids.empty();
 }
 
-// A hook that is configured twice is delivered twice, and one delivery may have been spooled: its ids are then recorded
+// A hook that is configured twice is delivered twice, and one delivery may have been spooled. Its ids are then recorded
 // with a body that differs only in the mark for late events. Any other difference is reported as a conflict.
 Status append_once(Client& client, const Delivery& delivery) {
   const Status sent = append_events(client, delivery);

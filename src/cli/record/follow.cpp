@@ -200,7 +200,7 @@ class SessionRuns {
       RETURN_IF_ERROR(send(child, {events.begin(), middle}, facts));
       return send(child, {middle, events.end()}, facts);
     }
-    // The run was ended in the meantime. The run of a subagent remains ended, since it has all of its events.
+    // The run was ended meanwhile. The run of a subagent remains ended, because it has all of its events.
     if (!child.empty()) {
       ended_[child] = true;
       return success();
@@ -330,7 +330,7 @@ class SessionFollower {
     runs_.start_again();
   }
 
-  // Records all available lines in batches of request size. Returns whether there were any.
+  // Records all available lines in batches that fit a request. Returns whether there were any.
   Result<bool> read_all() {
     constexpr std::size_t actions_max = 256;
     bool came = false;

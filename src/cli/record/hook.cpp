@@ -27,7 +27,7 @@ std::string short_word(const json::Value& value, std::string_view fallback) {
   return text.empty() ? std::string(fallback) : text;
 }
 
-// "PreToolUse" → "pre_tool_use", the last part of a custom event type.
+// Converts "PreToolUse" to "pre_tool_use", the last part of a custom event type.
 std::string snake_case(std::string_view name) {
   constexpr std::size_t bytes_max = 60;
   std::string out;
@@ -133,7 +133,8 @@ class Translation {
     delivery_.start = std::move(child).text();
   }
 
-  // `own` distinguishes the event from all others of the session: an id of the agent, if there is one.
+  // Returns the id of an event. `own` distinguishes it from all others of the session: an id of the agent, if there is
+  // one.
   std::string id_of(std::string_view own) const {
     std::string where(own);
     if (own.empty() || own == "raw") {
@@ -261,7 +262,7 @@ class Translation {
   Delivery delivery_;
 };
 
-constexpr std::string_view late_first = "{\"late\":true";  // no body of ours begins so before it is spooled
+constexpr std::string_view late_first = "{\"late\":true";  // no other body of this program begins with it
 
 std::string late_body(const std::string& body) {
   return std::string(late_first) + (body == "{}" ? "}" : "," + body.substr(1));

@@ -29,10 +29,10 @@ struct Delivery {
   std::vector<RecordedEvent> events;
   std::string end;        // params of run.end, or empty
   bool begins = false;    // start the run even without an event
-  bool in_doubt = false;  // it was sent before and the outcome is unknown
+  bool in_doubt = false;  // the delivery was sent before and its outcome is unknown
 };
 
-// Time of the hook and length of the session file at that time: two recorders of one hook see the same length, while a
+// Time of the hook and length of the session file at that time. Two recorders of one hook see the same length, while a
 // repeated prompt sees a longer file. Absent if there is no file; then equal hooks are different events.
 struct HookPlace {
   Time now;
@@ -45,7 +45,7 @@ Result<Delivery> delivery_of_hook(const json::Value& hook, const HookPlace& plac
 // Returns whether the answer to the hook can block the agent's next action.
 bool asks_leave(const json::Value& hook);
 
-// A delivery as a spooled file holds it, and back. `late` marks the events as sent afterwards.
+// Converts a delivery to the text of a spooled file. `late` marks the events as sent afterwards.
 std::string delivery_json(const Delivery& delivery, bool late);
 Result<Delivery> delivery_of_json(const json::Value& json);
 // Returns the delivery with the mark for late events toggled.

@@ -20,7 +20,7 @@ struct Spooled {
   std::size_t sent = 0;
   std::size_t refused = 0;  // permanently refused by the daemon and kept as *.refused
   std::size_t left = 0;
-  std::string why;  // the last refusal or the reason for stopping
+  std::string why;  // last refusal, or reason for stopping
 };
 
 class Spool {

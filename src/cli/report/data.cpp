@@ -22,7 +22,7 @@ std::string shown(const json::Value& value) {
                  report_text_bytes_max);
 }
 
-// {"name":"x","version":"2"} as "name x, version 2".
+// Formats {"name":"x","version":"2"} as "name x, version 2".
 std::string spelled(const json::Value& value) {
   if (!value.is(json::Kind::object)) return shown(value);
   std::string text;
@@ -88,8 +88,6 @@ class Collector {
     data_.chain.emplace(parse_uuid(data_.log_id).value_or(Uuid{}), run_no);
     return success();
   }
-
-  // The events --------------------------------------------------------------------------------------
 
   Status read_events() {
     return each("event.list", "events", "", [this](const json::Value& event) { take(event); });
@@ -212,7 +210,7 @@ class Collector {
     data_.models[is_erased(event) ? "(erased)" : body["model"].string_or("")].add(one);
   }
 
-  // Counts what began and what failed.
+  // Counts beginnings and failures.
   void note_spans(const json::Value& event, const std::string& type) {
     constexpr std::string_view beginnings[] = {"model.called",       "tool.called",   "command.started",
                                                "approval.requested", "child.started", "step.started"};
@@ -278,8 +276,6 @@ class Collector {
         {place(event), recorded(event), what, shown(body["reason"]), shown(body["legal_basis"]), shown(body["by"])});
   }
 
-  // The proof ---------------------------------------------------------------------------------------
-
   Status read_custody() {
     ReportCustody& custody = data_.custody;
     const std::int64_t seq = data_.chain->last_seq();
@@ -322,14 +318,12 @@ class Collector {
     const auto signers = note ? signers_of(*note, keys) : Result<std::vector<Signed>>(note.error());
     if (!checkpoint || !signers || signers->empty() || checkpoint->origin != custody.origin_line ||
         checkpoint->size != custody.size || checkpoint->root != root) {
-      custody.unproven = "the signed checkpoint belongs to another log, or its signature does not verify";
+      custody.unproven = "the signed checkpoint belongs to a different log, or its signature does not verify";
       return success();
     }
     for (const Signed& one : *signers) custody.signed_by.push_back(one.key->text());
     return success();
   }
-
-  // The ledger, open calls and the clock ---------------------------------------------------------------
 
   Status read_ledger() {
     RETURN_IF_ERROR(each("claim.list", "claims", "", [this](const json::Value& claim) {
@@ -401,7 +395,7 @@ class Collector {
   std::string log_no_;  // ",\"log_no\":N" for a run of a closed log
   InterruptedSteps interrupted_steps_;
   std::map<std::string, std::string> open_tools_;
-  std::map<std::string, std::pair<std::string, std::string>> open_steps_;  // by step_id: start and name
+  std::map<std::string, std::pair<std::string, std::string>> open_steps_;  // key: step_id; value: start and name
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ struct ModelUse {
   std::int64_t cached = 0;  // part of the input tokens
   std::int64_t output = 0;
   std::int64_t reasoning = 0;          // part of the output tokens
-  std::map<std::string, double> cost;  // by currency
+  std::map<std::string, double> cost;  // cost by currency
 
   void add(const ModelUse& other);
 };
@@ -68,14 +68,14 @@ struct ReportData {
   std::string written_at;
   std::string run_id;
   std::string log_id;
-  std::map<std::string, std::string> run;      // run.get, as text
+  std::map<std::string, std::string> run;      // result of run.get, as text
   std::map<std::string, std::string> started;  // members of run.started: client, cwd, vcs, import …
   std::vector<std::pair<std::string, std::string>> labels;
   std::optional<ChainCheck> chain;
   ReportCustody custody;
 
   std::map<std::string, std::int64_t> origins, actors, types;
-  std::int64_t events = 0;  // in the log, also if the chain is broken
+  std::int64_t events = 0;  // number in the log, even if the chain is broken
   std::int64_t first_seq = -1;
   std::int64_t last_seq = -1;
   std::vector<ReportRow> timeline_first;
@@ -91,7 +91,7 @@ struct ReportData {
   std::int64_t begun = 0;           // calls, commands, approvals, children and steps
   std::int64_t failed_calls = 0;    // answers, results, commands and steps that failed
   std::int64_t erased_spans = 0;    // events without a body that begin or end a call, a command, an approval or a child
-  std::int64_t erased_results = 0;  // the erased ones that held a status
+  std::int64_t erased_results = 0;  // number of erased events that held a status
 
   Time recorded_first, recorded_last;
   std::optional<Time> occurred_first, occurred_last;

@@ -21,7 +21,7 @@ struct ReportText {
   std::string text;
   Mark mark = Mark::none;
 };
-// Name and value.
+// A list of names and values.
 struct ReportFacts {
   std::vector<std::pair<std::string, std::string>> facts;
 };
@@ -50,7 +50,7 @@ struct ReportCommands {
 using ReportBlock = std::variant<ReportText, ReportFacts, ReportTable, ReportList, ReportCommands>;
 
 struct ReportSection {
-  std::string id;  // constant of this program, unique in the report
+  std::string id;  // a constant of this program, unique in the report
   std::string title;
   std::vector<ReportBlock> blocks;
 };

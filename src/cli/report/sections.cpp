@@ -35,7 +35,7 @@ void add_table(ReportSection& section, std::vector<ReportColumn> heading, const 
   }
   section.blocks.emplace_back(ReportTable{std::move(heading), rows.rows});
   if (rows.total > rows.rows.size()) {
-    section.blocks.emplace_back(ReportText{fmt::format("{} more are not shown here; the log and the bundle have them.",
+    section.blocks.emplace_back(ReportText{fmt::format("{} more are omitted here; the log and the bundle contain them.",
                                                        grouped(rows.total - rows.rows.size())),
                                            Mark::warning});
   }
@@ -53,7 +53,7 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-// The event that the proof covers: the last one, or the last one before the chain breaks.
+// Returns the event that the proof covers: the last one, or the last one before the chain breaks.
 std::string last_event(const ReportData& data) {
   return data.chain->broken() ? fmt::format("The last event before the break (seq {})", data.chain->last_seq())
                               : "The last event";
@@ -70,9 +70,9 @@ ReportSection custody_section(const ReportData& data) {
   ReportSection section{"custody", "Custody", {}};
   const ReportCustody& custody = data.custody;
   if (data.chain->broken()) {
-    section.blocks.emplace_back(ReportText{"The run's chain does not hold: " + *data.chain->broken() +
-                                               ". No event from there on is proven. Run muniment-verify.",
-                                           Mark::bad});
+    section.blocks.emplace_back(ReportText{
+        "The run's chain is broken: " + *data.chain->broken() + ". Later events are not proven. Run muniment-verify.",
+        Mark::bad});
   } else {
     section.blocks.emplace_back(ReportText{
         fmt::format(
@@ -85,8 +85,7 @@ ReportSection custody_section(const ReportData& data) {
   } else if (!custody.is_signed) {
     section.blocks.emplace_back(ReportText{
         fmt::format(
-            "{} is in the log's tree, but {}. An owner of the database could have made all of this up.",
-            last_event(data),
+            "{} is in the log's tree, but {}. An owner of the database could have forged all of it.", last_event(data),
             custody.keys.empty() ? "the log has no key: nothing is signed" : "the newest checkpoint is not signed"),
         Mark::warning});
   } else {
@@ -179,7 +178,7 @@ ReportSection actions_section(const ReportData& data) {
              {"failed", Cell::number},
              {"unknown", Cell::number},
              {"no result", Cell::number}},
-            tools, "The run called no tool.");
+            tools, "The run did not call a tool.");
   add_table(section, {{"run_seq", Cell::number}, "command", {"call", Cell::name}, "result"}, data.commands,
             "muniment exec recorded no command.");
   add_table(section,
@@ -188,11 +187,11 @@ ReportSection actions_section(const ReportData& data) {
              "path",
              {"before (SHA-256)", Cell::hash},
              {"after (SHA-256)", Cell::hash}},
-            data.files, "The run reported no change of a file.");
+            data.files, "The run did not report a change of a file.");
   add_table(
       section,
       {{"run_seq", Cell::number}, "artifact", {"type", Cell::name}, {"bytes", Cell::number}, {"SHA-256", Cell::hash}},
-      data.artifacts, "The run stored no artifact.");
+      data.artifacts, "The run did not store an artifact.");
   return section;
 }
 
@@ -204,7 +203,7 @@ ReportSection approvals_section(const ReportData& data) {
              "question or reason",
              {"actor", Cell::name},
              {"by (claimed)", Cell::name}},
-            data.approvals, "The run asked for no approval.");
+            data.approvals, "The run did not request an approval.");
   if (data.approvals.total > 0) {
     section.blocks.emplace_back(ReportText{
         "\"by\" is the writer's statement; the actor is the account that wrote the event. A person's decision is proven only if the account is that person's own.",
@@ -216,7 +215,7 @@ ReportSection approvals_section(const ReportData& data) {
 ReportSection ledger_section(const ReportData& data) {
   ReportSection section{"ledger", "Claims and evidence", {}};
   add_table(section, {{"seq", Cell::number}, {"status", Cell::name}, "claim", "pointers"}, data.claims,
-            "The run recorded no claim.");
+            "The run did not record a claim.");
   add_table(section,
             {{"seq", Cell::number},
              {"type", Cell::name},
@@ -224,7 +223,7 @@ ReportSection ledger_section(const ReportData& data) {
              {"SHA-256", Cell::hash},
              {"validator (claimed)", Cell::name},
              {"actor", Cell::name}},
-            data.evidence, "The run recorded no evidence.");
+            data.evidence, "The run did not record evidence.");
   return section;
 }
 
@@ -254,7 +253,7 @@ ReportSection erasure_section(const ReportData& data) {
              "reason",
              "legal basis",
              {"by", Cell::name}},
-            data.redactions, data.erased.empty() ? "Nothing of this run was erased." : "");
+            data.redactions, data.erased.empty() ? "No event of this run was erased." : "");
   if (!data.erased.empty()) {
     std::string list;
     std::size_t count = 0;
@@ -276,11 +275,11 @@ ReportSection gaps_section(const ReportData& data) {
     section.blocks.emplace_back(ReportText{"The run is open: later events are not in this report.", Mark::warning});
   const bool all_ended = data.pending_known && data.pending_dropped == 0;
   const std::string ended = data.erased_spans > 0
-                                ? "Everything that began in an event with a body has its end."
+                                ? "Every beginning in an event with a body has its end."
                                 : "Every call, command, approval, child run and step that began has its end.";
   add_table(section, {{"run_seq", Cell::number}, "without an end", "name"}, data.pending,
             !all_ended        ? ""
-            : data.begun == 0 ? "No call, command, approval, child run or step began."
+            : data.begun == 0 ? "The run has no call, command, approval, child run or step."
                               : ended);
   if (data.erased_spans > 0) {
     section.blocks.emplace_back(ReportText{
@@ -357,7 +356,7 @@ ReportSection limits_section(const ReportData& data) {
   }
   if (count("imported") > 0) {
     list.items.push_back(
-        fmt::format("Anything about the time before the import. {} came from a file; the daemon did not witness them.",
+        fmt::format("Any fact about the time before the import. {} came from a file; the daemon did not witness them.",
                     many(count("imported"), "event", "events")));
   }
   list.items.emplace_back("That the agent reported everything it did.");
@@ -371,7 +370,8 @@ ReportSection limits_section(const ReportData& data) {
   if (data.custody.is_signed)
     list.items.emplace_back(
         "That the key above is the right one. Compare it with a copy that you received in another way. Only a witness detects a log that was rewritten with its own key.");
-  list.items.emplace_back("The artifacts' bytes. This report has their hashes; verifying the bundle checks the bytes.");
+  list.items.emplace_back(
+      "The artifacts' bytes. This report contains their hashes; verifying the bundle checks the bytes.");
   list.items.emplace_back("This file itself. It is not signed; repeat it with the commands below.");
   section.blocks.emplace_back(std::move(list));
   return section;

@@ -113,10 +113,10 @@ ReportSection models_section(const ReportData& data) {
              {"of them cached", Cell::number},
              {"output tokens", Cell::number},
              {"cost", Cell::number}},
-            rows, "The run recorded no answer of a model.");
+            rows, "The run did not record an answer of a model.");
   if (rows.total > 0)
-    section.blocks.emplace_back(ReportText{
-        "The numbers are those that the writers reported. A cost appears only if it was reported.", Mark::quiet});
+    section.blocks.emplace_back(
+        ReportText{"The writers reported the numbers. A cost is shown only if it was reported.", Mark::quiet});
   return section;
 }
 

@@ -6,8 +6,8 @@
 namespace muniment::cli {
 namespace {
 
-// Longer phrases first, since parameters of a request become options. A phrase with a capital letter replaces a whole
-// sentence, because the command needs more words than the method name.
+// Longer phrases precede shorter ones, because parameters of a request become options. A phrase with a capital letter
+// replaces a whole sentence, because the command needs more words than the method name.
 constexpr std::pair<std::string_view, std::string_view> commands[] = {
     {"Export the evidence again: evidence.export", "Export the evidence again: muniment evidence export EVIDENCE"},
     {"Open it first: task.open", "Open it first: muniment task open CONTENT --task TASK --run RUN"},
@@ -60,6 +60,7 @@ struct Place {
 };
 constexpr Place places[] = {
     {"List it: "},
+    {"List the sources: "},
     {"` or ", ", and pass its id."},
     {"Check it with ", "."},
     {"Put it first: "},
@@ -71,9 +72,8 @@ constexpr Place places[] = {
     {". Send large content with "},
     {", or ", " and "},
     {", or ", " the "},
-    {", or ", " what "},
-    {". ", " names "},
-    {"cursor: not one that ", " answered."},
+    {"large parts with ", "."},
+    {"cursor: expected a cursor that ", " returned."},
     {"(", " takes many events)."},
     {"the next ", " or start: "},
 };

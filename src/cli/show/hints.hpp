@@ -9,21 +9,21 @@
 
 namespace muniment::cli {
 
-// "… List them: artifact.list" → "… List them: muniment artifact list". Methods without a command are unchanged, and so
-// are names sent by the caller and repeated in the message.
+// Replaces methods by commands: "… List them: artifact.list" becomes "… List them: muniment artifact list". Methods
+// without a command are unchanged, and so are names that the caller sent and the message repeats.
 std::string with_commands(std::string_view message);
 
-// The options that name the instance, as typed, which every suggested command needs, since it would otherwise act on
+// The options that name the instance, as typed. Every suggested command needs them, because it would otherwise act on
 // the default instance.
 class Advice {
  public:
   Advice() = default;  // the default instance
-  // `to_start`: the options for commands that start a daemon, which also need the data folder.
+  // `to_start` has the options for commands that start a daemon, which also need the data folder.
   Advice(std::string place, std::string to_start, std::vector<std::string> commands)
       : place_(std::move(place)), to_start_(std::move(to_start)), commands_(std::move(commands)) {}
 
-  // "… Start it: muniment up" → "… Start it: muniment --data /srv/m up". Commands that already name an instance and
-  // other uses of the word ("the system user muniment is missing") are unchanged.
+  // Adds the options: "… Start it: muniment up" becomes "… Start it: muniment --data /srv/m up". Commands that already
+  // name an instance and other uses of the word ("the system user muniment is missing") are unchanged.
   std::string with_place(std::string_view text) const;
 
  private:

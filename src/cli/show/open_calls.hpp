@@ -29,7 +29,7 @@ class OpenCalls {
  public:
   explicit OpenCalls(Prices prices) : prices_(std::move(prices)) {}
 
-  // `at`: time of the event, if known.
+  // Follows the beginning of a call. `at` is the time of the event, if known.
   void begin(const json::Value& event, std::optional<Time> at);
   CallResult end(const json::Value& event, std::optional<Time> at);
 

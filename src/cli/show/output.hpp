@@ -27,7 +27,7 @@ class Output {
   std::string tone(Tone tone, std::string_view text) const;
   // Escapes external text but keeps line feeds and tabs.
   std::string safe(std::string_view text) const;
-  // The same on one line, with white space collapsed to single blanks.
+  // Escapes the text and puts it on one line, with white space collapsed to single blanks.
   std::string one_line(std::string_view text) const;
 
   // Adds the options that name the instance to the commands in a message.
@@ -53,7 +53,7 @@ class Output {
 // see only rows. Cells are printed unchanged.
 class Table {
  public:
-  // `cut`: the columns to shorten on a narrow terminal, in this order. Each is truncated to eight columns, then
+  // `cut` lists the columns to shorten on a narrow terminal, in this order. Each is truncated to eight columns, then
   // omitted; the last one is only truncated.
   explicit Table(std::vector<std::string> heading, std::vector<std::size_t> cut = {})
       : rows_{std::move(heading)}, cut_(std::move(cut)) {}

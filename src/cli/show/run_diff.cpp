@@ -7,7 +7,8 @@ namespace {
 
 bool same_call(const DiffCall& a, const DiffCall& b) { return a.name == b.name && a.arguments == b.arguments; }
 
-// Furthest-reaching paths: v[k] is the furthest index in the first list on diagonal k = x - y after d differences.
+// Stores furthest-reaching paths: v[k] is the furthest index in the first list on diagonal k = x - y after d
+// differences.
 class Myers {
  public:
   Myers(const std::vector<DiffCall>& a, const std::vector<DiffCall>& b, std::size_t differences_max)
@@ -21,7 +22,7 @@ class Myers {
   std::vector<DiffStep> steps() {
     for (int d = 0; d <= bound_; ++d) {
       trace_.push_back(std::vector<int>(v_.begin() + (centre() - d),
-                                        v_.begin() + (centre() + d + 1)));  // the part that step d may read
+                                        v_.begin() + (centre() + d + 1)));  // part that step d may read
       for (int k = -d; k <= d; k += 2) {
         const int x = slide(from_above(k, d) ? at(k + 1) : at(k - 1) + 1, k);
         at(k) = x;
@@ -53,7 +54,7 @@ class Myers {
   std::vector<DiffStep> walk_back(int d, int x, int y) const {
     std::vector<DiffStep> out;
     for (; d >= 0; --d) {
-      const std::vector<int>& before = trace_[static_cast<std::size_t>(d)];  // for the diagonals -d … d
+      const std::vector<int>& before = trace_[static_cast<std::size_t>(d)];  // paths for the diagonals -d … d
       const auto past = [&before, d](int k) { return before[static_cast<std::size_t>(k + d)]; };
       const int k = x - y;
       const bool above = k == -d || (k != d && past(k - 1) < past(k + 1));

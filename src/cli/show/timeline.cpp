@@ -21,7 +21,7 @@ std::string plain(const json::Value& value) {
 
 std::optional<Time> time_of(const json::Value& value) { return parse_time(value.string_or("")); }
 
-// "ended: success", red when halted.
+// Returns a text such as "ended: success", red if the run is halted.
 std::string status_text(const Output& out, const json::Value& run) {
   const std::string status = plain(run["status"]);
   const std::string outcome = plain(run["outcome"]);
@@ -31,7 +31,7 @@ std::string status_text(const Output& out, const json::Value& run) {
                   outcome.empty() || outcome == "unknown" ? status : outcome);
 }
 
-// Events are counted by their positions in the run, since a state does not count events that do not change it, such as
+// Counts events by their positions in the run, because a state does not count events that do not change it, such as
 // snapshots.
 std::string counts_text(const json::Value& run, const json::Value& state, std::int64_t erased) {
   std::int64_t counted = 0;
@@ -100,7 +100,7 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   const auto started = time_of(run["started_at"]);
   const auto ended = time_of(run["ended_at"]);
   std::string times = plain(run["started_at"]);
-  // The daemon's clock may have been set back in the meantime.
+  // The daemon's clock may have been set back meanwhile.
   if (started && ended)
     times += *ended < *started ? ", ended " + plain(run["ended_at"]) + " by a clock that was set back"
                                : ", took " + human_duration(ended->micros - started->micros);

@@ -1,5 +1,5 @@
-// Prints a run for reading: a heading, then one line per event. Memory is constant, since events are processed page by
-// page.
+// Prints a run for reading: a heading, then one line per event. Memory is constant, because events are processed page
+// by page.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
 
 class Timeline {
  public:
-  // `prices`: prices of models, used if no cost was recorded.
+  // `prices` are the prices of models, used if no cost was recorded.
   Timeline(const Output& out, const json::Value& run, TimelineOptions options, Prices prices = {});
   void add(const json::Value& event);
   // Prints the last line, the number of hidden quiet events, and the cost of model answers by the prices.

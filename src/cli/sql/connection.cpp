@@ -28,7 +28,7 @@ constexpr std::string_view private_uri = "postgresql://muniment@/";
 constexpr std::string_view reporter_login = "reporter";
 constexpr std::string_view undefined_function = "42883";  // returned by a database of an older daemon
 
-// pg_type.dat
+// Maps the types of Postgres' pg_type.dat.
 SqlKind kind_of(Oid type) {
   switch (type) {
     case 16: return SqlKind::boolean;

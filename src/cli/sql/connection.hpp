@@ -33,7 +33,7 @@ class SqlConnection {
   ~SqlConnection();
 
   // Waits until the views include the current log, at most 2 s, in a separate statement. Returns the remaining lag in
-  // events; nullopt if the database cannot tell.
+  // events; nullopt if the database does not report it.
   Result<std::optional<std::int64_t>> wait();
   // Starts one statement. Errors: invalid_argument and denied, with the position in the query; deadline_exceeded, with
   // the limit; over_budget for a query that needs more temporary disk space than reporters have.

@@ -16,8 +16,7 @@
 namespace muniment::daemon {
 namespace {
 
-// Clients run as the daemon's own user, since only that user can read the token, but do not get an administrator's
-// rights.
+// Clients run as the daemon's user, because only that user can read the token, but without an administrator's rights.
 gateway::Caller caller_with_token() {
   gateway::Caller caller;
   caller.uid = ::geteuid();
@@ -34,7 +33,7 @@ Status make_token(const std::string& path) {
   return write_file_durably(path, to_hex(bytes) + "\n");
 }
 
-// `others` are the mode bits that the file must not have.
+// `others` are the forbidden mode bits of the file.
 Status check_private(std::string_view key, const std::string& path, mode_t others, std::string_view remedy) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0 || (about.st_mode & others) == 0) return success();

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view version_key = "io.modelcontextprotocol/protocolVersion";
 
-// In 2025-11-25, an error has the status of any answer.
+// In 2025-11-25, an error has the HTTP status of a success.
 int status_of(const mcp::Outgoing& message, bool stateless) {
   if (!stateless) return 200;
   switch (message.error) {
@@ -52,7 +52,7 @@ HttpStream::HttpStream(std::shared_ptr<http::Exchange> exchange, std::vector<htt
   };
 }
 
-// The exchange may report a lost client later, when the stream no longer exists.
+// The exchange may report a disconnected client after the stream was destroyed.
 HttpStream::~HttpStream() { exchange_->on_closed = nullptr; }
 
 void HttpStream::begin() {

@@ -21,12 +21,12 @@ class HttpStream {
 
   void send(const mcp::Outgoing& message);
   void leave_out_headers() { headers_.clear(); }
-  void begin();  // for the stream of a GET: starts at once
+  void begin();  // starts the stream of a GET at once
   void keep_alive();
   void end();
   std::size_t unread_bytes() const { return exchange_->unread_bytes(); }
   bool closed() const { return closed_; }
-  std::function<void()> on_closed;  // called when the client left before the answer
+  std::function<void()> on_closed;  // called if the client disconnects before the answer
 
  private:
   const std::shared_ptr<http::Exchange> exchange_;

@@ -126,8 +126,6 @@ void McpHttp::post(const std::shared_ptr<http::Exchange>& exchange) {
   if (const ConversationPtr conversation = find(exchange)) converse(conversation, exchange, parsed);
 }
 
-// ---- 2026-07-28 ---------------------------------------------------------------------------------
-
 void McpHttp::serve_stateless(const std::shared_ptr<http::Exchange>& exchange, const mcp::Parsed& parsed) {
   if (parsed.message->kind != mcp::MessageKind::request) return exchange->reply(202, {}, "");
   auto failure = mcp::check_meta(*parsed.message);
@@ -151,8 +149,6 @@ void McpHttp::serve_stateless(const std::shared_ptr<http::Exchange>& exchange, c
   stream->on_closed = leave;  // closing the stream cancels its request
   peer->session().receive(parsed);
 }
-
-// ---- 2025-11-25 ---------------------------------------------------------------------------------
 
 McpHttp::ConversationPtr McpHttp::find(const std::shared_ptr<http::Exchange>& exchange) {
   const auto refuse = [&](int status, std::string text) {
@@ -266,7 +262,7 @@ void McpHttp::end_conversation(const std::shared_ptr<http::Exchange>& exchange) 
   exchange->reply(204, {}, "");
 }
 
-// Answers each call in progress first.
+// Answers all calls in progress before the session ends.
 void McpHttp::end(ConversationPtr conversation, std::string_view why) {
   conversations_.erase(conversation->id);
   for (const auto& [id, stream] : std::exchange(conversation->answers, {})) stream->send(unanswered(id, why));

@@ -18,9 +18,9 @@ namespace muniment::daemon {
 
 struct McpHttpOptions {
   http::Options server;
-  std::string token;               // required from clients; empty: not required (the conformance suite)
+  std::string token;               // bearer token of the clients; empty: not required (the conformance suite)
   std::vector<std::string> hosts;  // allowed hosts beside the loopback names
-  gateway::Caller caller;          // the caller for a client with the token
+  gateway::Caller caller;          // caller of requests with the token
 };
 
 class McpHttp {
@@ -44,7 +44,7 @@ class McpHttp {
   struct Conversation {
     std::string id;
     std::shared_ptr<McpPeer> peer;
-    std::map<std::string, std::shared_ptr<HttpStream>> answers;  // by the JSON text of the request's id
+    std::map<std::string, std::shared_ptr<HttpStream>> answers;  // key: the JSON text of the request's id
     std::vector<std::shared_ptr<HttpStream>> listeners;          // streams of GET
     Monotonic used{};
     bool in_use() const { return !answers.empty() || !listeners.empty(); }

@@ -96,8 +96,6 @@ void McpPeer::leave_when_idle() {
   if (self_ && pending_.empty()) host_.dispatcher().post_to_loop([self = std::exchange(self_, nullptr)] {});
 }
 
-// ---- all sessions -------------------------------------------------------------------------------
-
 McpHost::McpHost(Clock& clock, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions,
                  mcp::ServerOptions options, bool record)
     : dispatcher_(dispatcher), subscriptions_(subscriptions), server_(clock, std::move(options)), record_(record) {}

@@ -28,7 +28,8 @@ class McpPeer : public Subscriber, public mcp::Native, public std::enable_shared
   McpPeer(McpHost& host, gateway::Caller caller, Link link);
 
   mcp::Session& session() { return *session_; }
-  // The host disconnected: the loop's next turn cancels the requests in progress, except for calls with a handle.
+  // Call this when the host has disconnected. The loop's next turn cancels the requests in progress, except for calls
+  // with a handle.
   void close();
 
   std::int64_t request(std::string_view method, std::string params, Done done) override;
@@ -68,8 +69,7 @@ class McpHost {
   std::shared_ptr<McpPeer> open(gateway::Caller caller, McpPeer::Link link);
   // Called about once a second while a host waits. Returns false if none waits.
   bool tick();
-  // Ends every session when the daemon stops. A run whose id came from outside stays open for a host that connects
-  // again.
+  // Ends every session when the daemon stops. A run with an id from outside stays open for a host that reconnects.
   void stop();
   std::function<void()> on_waiting;  // called when a request is in progress
 

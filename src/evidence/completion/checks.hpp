@@ -101,12 +101,12 @@ struct CodeRow {
 std::span<const CodeRow> code_rows();
 const CodeRow& row_of(Code code);
 
-// The outcome that numbers and booleans in the evidence's JSON state.
+// Outcome that the numbers and booleans in the evidence's JSON state.
 struct StatedOutcome {
   bool failed = false;     // "approved": false, "failures": 2, "exit_code": 1
   bool no_tests = false;   // "total": 0
   bool disagrees = false;  // "total": 60, "passed": 6, "failed": 0, "skipped": 0
-  bool poses = false;      // contains members that only the daemon sets: command_id, nonce, tree_digest
+  bool poses = false;      // has members that only the daemon sets: command_id, nonce, tree_digest
   std::string member;      // the first member that states a failure
   std::size_t half_facts = 0;
 };
@@ -122,7 +122,7 @@ struct Exhibit {
   std::optional<reports::Report> report;
   StatedOutcome outcome;
   std::optional<CommandKind> command;
-  bool tells_subject = false;  // set by injection: the task is about a tell in the text
+  bool tells_subject = false;  // set by injection: the task is about attacks like those in the text
   bool strong = false;         // set by structure
 
   bool recorded() const { return piece->command.has_value(); }
@@ -179,10 +179,10 @@ std::string exec_line(const Task& task, std::string_view type = "TYPE");
 
 // structure.cpp: whether the task mentions tests or names a runner.
 bool asks_for_tests(const Case& c);
-// Whether the task asks for tests, and the policy requires no other type of evidence. The type that the task requires
-// comes from the client, and cannot loosen the policy.
+// Returns whether the task asks for tests, and the policy requires no other type of evidence. The type that the task
+// requires comes from the client, and cannot loosen the policy.
 bool needs_test_run(const Case& c);
-// Whether the piece is a recorded test run in a script with commands besides the runner.
+// Returns whether the piece is a recorded test run in a script with commands besides the runner.
 bool is_indirect_run(const Case& c, const Exhibit& exhibit);
 std::string indirect_text(const Exhibit& exhibit);
 

@@ -15,7 +15,7 @@ namespace {
 
 using V = Verdict;
 
-// In the order of Code.
+// The rows are in the order of Code.
 constexpr std::array rows{
     CodeRow{Code::no_evidence, "existence", "no_evidence", V::fail, true, ""},
     CodeRow{Code::unknown, "existence", "unknown", V::fail, true, ""},
@@ -92,7 +92,7 @@ constexpr bool in_order = [] {
 }();
 static_assert(in_order);
 
-// In order of precedence: the first blocking finding gives the reason.
+// The checks in order of precedence: the first blocking finding gives the reason.
 constexpr std::array checks{check_existence, check_integrity, check_type,   check_substance, check_injection,
                             check_freshness, check_relevance, check_timing, check_structure};
 

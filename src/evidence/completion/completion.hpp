@@ -24,8 +24,8 @@ struct Task {
   std::string required_type;  // required type of evidence; empty: the policy's, or any
   bool requires_evidence = true;
   std::string actor;              // the actor that opened the task; empty: not opened
-  std::optional<Time> opened_at;  // by the daemon's clock
-  std::string tree_digest;        // of the working tree at completion; empty: unknown
+  std::optional<Time> opened_at;  // time by the daemon's clock
+  std::string tree_digest;        // digest of the working tree at completion; empty: unknown
   bool files_changed = false;     // file.changed events in the task's run after the newest evidence
   std::string run_id;             // empty: the task has no run
 };
@@ -38,10 +38,10 @@ struct Command {
   std::string signal;
   bool interrupted = false;  // the recorder stopped before the command
   bool output_lost = false;
-  Time started_at{}, ended_at{};           // by the daemon's clock
+  Time started_at{}, ended_at{};           // times by the daemon's clock
   std::string tree_before, tree_after;     // digests; empty: unknown
-  std::optional<reports::Report> report;   // from the command's output or its report file
-  std::optional<Time> report_modified_at;  // of the report file
+  std::optional<reports::Report> report;   // report in the command's output or its report file
+  std::optional<Time> report_modified_at;  // modification time of the report file
   std::vector<std::string> tests_changed;  // paths of tests and their configuration that changed since the task began
   std::string tests_changed_reason;
   std::optional<reports::Counts> earlier;  // counts of the last accepted report of the same command
@@ -58,7 +58,7 @@ struct Piece {
   std::string content;       // JSON object; empty for a pointer
   std::string actor;         // the authenticated actor that recorded it
   std::string validator_id;  // stated by the client
-  Time recorded_at{};        // by the daemon's clock
+  Time recorded_at{};        // time by the daemon's clock
   std::optional<Time> stated_at;  // the timestamp of an imported record; used if it is earlier
   bool imported = false;
   std::string spent_on;  // the task that was completed with this piece, or with the same content; empty: none
@@ -80,7 +80,7 @@ struct Finding {
   bool blocks = true;            // false: the finding is only noted
   std::string_view violation{};  // kind of the violation.detected event; empty: none
   std::string evidence_id{};
-  std::string text{};  // for the user: the fault, the expectation, the remedy
+  std::string text{};  // text for the user: fault, expected value, remedy
 };
 
 struct PieceStatus {
@@ -89,20 +89,21 @@ struct PieceStatus {
   bool valid = false;   // no finding blocks
   bool strong = false;  // made by the daemon from a recorded command that passed
   std::string type, actor;
-  std::string reason;  // of its first blocking finding; empty if valid
+  std::string reason;  // code of its first blocking finding; empty if valid
   std::string_view code;
 };
 
 struct Judgement {
   bool can_complete = false;
   Verdict verdict = Verdict::fail;
-  std::string reason;  // of the first blocking finding, in the table's order; otherwise the reason for acceptance
+  std::string reason;  // text of the first blocking finding, in the table's order; otherwise the reason for acceptance
   std::vector<PieceStatus> evidence_status;  // in the order given, without duplicates
   std::vector<Finding> findings;
 };
 
-// Hash of the text without its numbers, so that a copy with new numbers has the same shape. Empty if the text has fewer
-// than shape_words_min words, too few to identify it, or is the output of tests, which honest runs repeat.
+// Returns the hash of the text without its numbers, so that a copy with new numbers has the same shape. Returns an
+// empty text if there are fewer than shape_words_min words, which are too few to identify it, or if the text is the
+// output of tests, which repeats in honest runs.
 inline constexpr std::size_t shape_words_min = 8;
 std::string shape_of(std::string_view text);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int content_depth_max = 16;
 constexpr std::size_t flat_bytes_max = 256 * 1024;
-constexpr std::size_t parent_bytes_max = 256;  // of a parent's name, which is copied for each member
+constexpr std::size_t parent_bytes_max = 256;  // a parent's name, which is copied for each member
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& list, std::string_view name) {

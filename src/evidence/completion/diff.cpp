@@ -13,8 +13,8 @@ constexpr std::size_t changed_line_bytes_max = 400;
 
 bool has(std::string_view line, std::string_view part) { return line.find(part) != std::string_view::npos; }
 
-// Whether the line has a mark that prevents a test from running: @pytest.mark.skip, #[ignore], t.Skip(, it.skip(, xit(,
-// @Disabled, DISABLED_.
+// Returns whether the line has a mark that prevents a test from running: @pytest.mark.skip, #[ignore], t.Skip(,
+// it.skip(, xit(, @Disabled, DISABLED_.
 bool skips(std::string_view line) {
   for (const std::string_view mark :
        {"mark.skip", "mark.xfail", "unittest.skip", "@skip", "#[ignore", "t.Skip(", "t.SkipNow(", ".skip(", "xit(",
@@ -24,7 +24,7 @@ bool skips(std::string_view line) {
   return false;
 }
 
-// Whether the line defines a test.
+// Returns whether the line defines a test.
 bool defines_test(std::string_view line) {
   for (const std::string_view mark : {"def test_", "func Test", "#[test]", "@Test", "TEST(", "TEST_F(", "TEST_P(",
                                       "it('", "it(\"", "test('", "test(\""}) {
@@ -40,7 +40,7 @@ bool asserts(std::string_view line) {
   return false;
 }
 
-// Whether the line is an assertion of a constant: assert True, assert!(true), expect(true).toBe(true),
+// Returns whether the line is an assertion of a constant: assert True, assert!(true), expect(true).toBe(true),
 // EXPECT_TRUE(true).
 bool asserts_nothing(std::string_view line) {
   bool constant = false, other = false;

@@ -10,7 +10,8 @@
 namespace muniment::evidence::completion {
 namespace {
 
-// Test runs and build logs quote source code: in a text with so many lines of tests, a quoted tell is test data.
+// Test runs and build logs quote source code. In a text with at least this many lines of tests, a quoted tell is test
+// data.
 constexpr std::size_t test_lines_of_log = 3;
 constexpr std::size_t lines_of_long_log = 200;
 
@@ -45,7 +46,7 @@ constexpr std::array<TellRow, tells_count> tell_rows{{
      " ansi terminal tty escape escapes cursor console ncurses "},
 }};
 
-// Whether the task has a form of the word: "escaped" for "escape".
+// Returns whether the task has a form of the word: "escaped" for "escape".
 bool is_named(const TaskTerms& task, std::string_view word) {
   if (task.has(word)) return true;
   const std::uint64_t concept_hash = hash_of(concept_of(stem_of(word)));

@@ -22,8 +22,8 @@ struct Policy {
   std::vector<std::string> runners;     // additional programs that run tests, such as `scripts/test`
   std::vector<std::string> validators;  // names of custom validators, in order
 
-  // True if a rule examines the evidence of a task. A task under such a policy requires evidence, regardless of its
-  // request: without a piece to examine, the rule would have no effect.
+  // Returns whether a rule examines the evidence of a task. A task under such a policy requires evidence, whatever its
+  // request states, because the rule would otherwise have no effect.
   bool demands_evidence() const;
 };
 

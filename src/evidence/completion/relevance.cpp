@@ -11,15 +11,15 @@
 namespace muniment::evidence::completion {
 namespace {
 
-// A long run prints so many words that those of a task occur by chance; in such a run the names of tests and files
-// count. The unit is that of a term's weight.
+// In a long run, the words of a task occur by chance, so the names of tests and files count. The unit is that of a
+// term's weight.
 constexpr int enough_in_report = 4;
 constexpr std::size_t subjects_of_long_run = 24;
 constexpr std::size_t half_facts_of_answer = 6;
 constexpr std::size_t files_of_whole_suite = 3;
 constexpr std::size_t words_of_long_text = 10;      // distinct words in no class and not in the task
-constexpr std::size_t words_of_other_subject = 4;   // such words, in sentences
-constexpr std::size_t words_per_stop_word_max = 6;  // in sentences; the output of tools has fewer stop words
+constexpr std::size_t words_of_other_subject = 4;   // specific words in sentences
+constexpr std::size_t words_per_stop_word_max = 6;  // ratio in sentences; the output of tools has fewer stop words
 constexpr std::size_t names_of_other_subject = 2;
 constexpr std::size_t words_of_other_log = 12;
 constexpr std::size_t missing_terms_named_max = 5;
@@ -33,7 +33,7 @@ bool shows_tests(const Exhibit& exhibit) {
   return exhibit.report || (summary.test_lines > 0 && !exhibit.structured) || summary.passed || summary.ran;
 }
 
-// For a task without a subject of its own, such as "Get code reviewed": whether the kind of evidence fits.
+// For a task without a specific subject, such as "Get code reviewed": returns whether the kind of evidence fits.
 bool kind_fits(const Case& c, const Exhibit& exhibit) {
   const std::uint32_t shown = exhibit.profile.classes;
   constexpr std::uint32_t kinds = review_word | deploy_word | document_word;
@@ -43,14 +43,14 @@ bool kind_fits(const Case& c, const Exhibit& exhibit) {
   return wanted == 0;
 }
 
-// Whether the evidence is a review, a design or an analysis, for a task that asks for one.
+// Returns whether the evidence is a review, a design or an analysis, for a task that asks for one.
 bool is_answer(const Case& c, const Exhibit& exhibit) {
   std::uint32_t shown = exhibit.profile.classes;
   each_word(exhibit.piece->type, [&](std::string_view word) { shown |= classes_of(word); });
   return (c.terms.classes & shown & (review_word | design_word)) != 0;
 }
 
-// Whether a member of the JSON names the subject of the figures beside it.
+// Returns whether a member of the JSON names the subject of the figures beside it.
 bool names_subject(std::string_view flat) {
   constexpr std::array<std::string_view, 22> names{
       "module",   "suite",    "file",    "path",     "target",  "component",  "service", "page",
@@ -95,8 +95,9 @@ std::size_t files_of_tests(std::string_view text) {
   return files.size();
 }
 
-// Whether evidence without a term of the task names another subject: in the names of tests, in identifiers, in members
-// of JSON, or in sentences. The few words of a tool ("12 passed in 0.3s", "Finished in 0.7s", "INSERT 0 31") name none.
+// Returns whether evidence without a term of the task names a different subject: in the names of tests, in identifiers,
+// in members of JSON, or in sentences. The few words of a tool ("12 passed in 0.3s", "Finished in 0.7s", "INSERT 0 31")
+// name none.
 bool names_other_subject(const Case& c, const Exhibit& exhibit) {
   const Profile& profile = exhibit.profile;
   const bool of_tests = shows_tests(exhibit) || (profile.classes & test_word) != 0;
@@ -137,7 +138,7 @@ bool is_relevant(const Case& c, const Exhibit& exhibit) {
     return own_words || profile.covered_specific * 5 > terms.specific * 2;
   }
   if (report) return files_of_tests(exhibit.text) >= files_of_whole_suite;
-  // Figures and verdicts without a subject do not name another one.
+  // Figures and verdicts without a subject do not name a different one.
   if (exhibit.structured ? !names_subject(exhibit.flat) : profile.subject_words == 0) return kind_fits(c, exhibit);
   if (names_number_of(exhibit.text, c.task.content, terms, profile)) return true;
   // The answer to a question names its findings, and need not repeat the question.
@@ -164,7 +165,8 @@ std::string sibling_of(const Case& c, const Exhibit& exhibit) {
   return sibling_or_kin_in(c, exhibit, exhibit.flat + std::string(exhibit.text));
 }
 
-// Whether the word selects a target: "tests/test_slug.py", "ring::", "TestRetry". A plain word may be a subcommand.
+// Returns whether the word selects a target: "tests/test_slug.py", "ring::", "TestRetry". A plain word may be a
+// subcommand.
 bool is_selection(std::string_view word) {
   return word.find_first_of("/._:") != std::string_view::npos || is_identifier(core_of(word));
 }

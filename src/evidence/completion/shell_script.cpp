@@ -110,7 +110,7 @@ class ScriptReader {
   char quote_ = 0;
 };
 
-// Whether the command writes nothing and runs nothing.
+// Returns whether the command writes nothing and runs nothing.
 bool only_prepares(const std::vector<std::string>& words) {
   if (words[0] == "cd" || words[0] == "set") return true;
   const bool exports = words[0] == "export";

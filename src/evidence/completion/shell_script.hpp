@@ -28,7 +28,7 @@ ShellScript read_script(std::string_view script);
 // `export` and assignments precede it. Returns false if the text alone does not determine this.
 bool is_one_command(const ShellScript& script);
 
-// Whether the word is NAME=value.
+// Returns whether the word is NAME=value.
 bool is_assignment(std::string_view word);
 
 }  // namespace muniment::evidence::completion

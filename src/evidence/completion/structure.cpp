@@ -28,7 +28,8 @@ bool is_excuse(std::string_view word) {
   return false;
 }
 
-// Whether the text is a reason: it names something specific, unlike "needed", "flaky tests" and "updated the tests".
+// Returns whether the text is a reason: it names something specific, unlike "needed", "flaky tests" and "updated the
+// tests".
 bool is_reason(std::string_view text) {
   if (blank_kind(text) != Blank::no) return false;
   constexpr std::uint32_t names_nothing = stop_word | work_verb | praise | test_word | preposition | blank |
@@ -339,7 +340,7 @@ class Structure {
     }
   }
 
-  // Whether the last lines of a runner without a known report count passed tests and no failed ones.
+  // Returns whether the last lines of a runner without a known report count passed tests and no failed ones.
   bool summary_shows_run() const {
     const Summary& summary = exhibit_.summary;
     return summary.passed.value_or(0) > 0 && summary.failed.value_or(0) == 0 && !summary.says_failed && !summary.cut;

@@ -70,7 +70,7 @@ std::pair<Code, std::string> thin(const Profile& profile, const Task& task) {
       "what."};
 }
 
-// Whether the evidence is that of a linter, which prints at most one line if it finds nothing.
+// Returns whether the evidence is that of a linter, which prints at most one line if it finds nothing.
 bool is_of_lint(const Exhibit& exhibit) {
   const std::string type = lowered(exhibit.piece->type);
   for (const std::string_view kind : {"lint", "format", "static", "typecheck", "type_check", "scan"}) {
@@ -79,7 +79,7 @@ bool is_of_lint(const Exhibit& exhibit) {
   return false;
 }
 
-// Whether the text is a review, in which "should" states a demand and not an uncertain outcome.
+// Returns whether the text is a review, in which "should" states a demand and not an uncertain outcome.
 bool is_review(const Exhibit& exhibit) {
   std::uint32_t classes = 0;
   each_word(exhibit.piece->type, [&](std::string_view word) { classes |= classes_of(word); });

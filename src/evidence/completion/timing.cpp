@@ -63,7 +63,7 @@ void check_actor(const Case& c, const Exhibit& exhibit, Findings& findings) {
         "command "
         "belongs to it. Record the command with `muniment exec`.");
   }
-  // If an actor is unknown, the evidence does not count as that of another actor.
+  // If an actor is unknown, the evidence does not count as that of a different actor.
   const bool other = !piece.actor.empty() && !c.task.actor.empty() && piece.actor != c.task.actor;
   if (c.policy.other_actor && !other) {
     findings.add(

@@ -52,7 +52,7 @@ class GoEvents {
   std::int64_t closed_ = 0;
 };
 
-// Identifies an event by the members that Go writes first; other JSON is output of the build.
+// Identifies an event by the members that Go writes first. Other JSON is output of the build.
 bool is_event(std::string_view line) {
   return line.starts_with("{\"Time\":\"") || line.starts_with("{\"Action\":\"") ||
          line.starts_with("{\"ImportPath\":\"");

@@ -23,7 +23,7 @@ void read_gtest_case(const json::Value& test, std::string_view suite, Report& re
   count_test(report.counts, ran ? Outcome::passed : Outcome::skipped);
 }
 
-// A stated count; any value except an integer from 0 to count_max is a problem of the report.
+// Returns a stated count. Any value except an integer from 0 to count_max is a problem of the report.
 std::int64_t stated(const json::Value& object, std::string_view key, Report& report) {
   const json::Value value = object[key];
   if (!value) return 0;

@@ -124,7 +124,7 @@ class SuitesReader {
     const bool states_failed = root[failures] || root[errors], states_skipped = root[skipped] || root[disabled];
     const std::int64_t failed = states_failed ? root[failures].value_or(0) + root[errors].value_or(0) : listed.failed;
     std::int64_t left_out = states_skipped ? root[skipped].value_or(0) + root[disabled].value_or(0) : listed.skipped;
-    // In some writers `skipped` includes the disabled tests, in others it does not.
+    // `skipped` includes the disabled tests in some writers and excludes them in others.
     if (root[skipped] && root[disabled] && *root[skipped] == listed.skipped) left_out = listed.skipped;
     report_.summary = Counts{
         .total = *root[tests], .passed = *root[tests] - failed - left_out, .failed = failed, .skipped = left_out};

@@ -13,7 +13,7 @@ constexpr char escape = '\x1b';
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Position after the terminal sequence that begins at `at` with ESC.
+// Returns the position after the terminal sequence that begins at `at` with ESC.
 std::size_t end_of_sequence(std::string_view text, std::size_t at) {
   std::size_t i = at + 1;
   if (i >= text.size()) return i;

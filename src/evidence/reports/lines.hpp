@@ -13,11 +13,11 @@ namespace muniment::evidence::reports {
 // A larger count is invalid: no report of report_bytes_max lists so many tests.
 inline constexpr std::int64_t count_max = 1'000'000'000;
 
-// Whether the text contains terminal sequences or carriage returns, which plain_text removes.
+// Returns whether the text contains terminal sequences or carriage returns, which plain_text removes.
 bool needs_plain_text(std::string_view text);
 
-// The text without terminal sequences (colours, titles). A carriage return ends a line, like a line feed: each state of
-// a progress line becomes a line of its own.
+// Returns the text without terminal sequences (colours, titles). A carriage return ends a line, like a line feed, so
+// each state of a progress line becomes a separate line.
 std::string plain_text(std::string_view text);
 
 // The lines of a text, without their line feeds; the last line may lack one.
@@ -30,7 +30,7 @@ class Lines {
   std::string_view rest_;
 };
 
-// Whether a non-empty line matches.
+// Returns whether a non-empty line matches.
 template <typename Predicate>
 bool any_line(std::string_view text, Predicate matches) {
   for (;;) {
@@ -42,8 +42,8 @@ bool any_line(std::string_view text, Predicate matches) {
   }
 }
 
-std::string_view trimmed(std::string_view text);                     // without spaces and tabs at both ends
-std::string_view first_word(std::string_view text);                  // up to the first space or tab
+std::string_view trimmed(std::string_view text);                     // removes spaces and tabs at both ends
+std::string_view first_word(std::string_view text);                  // returns the text up to the first space or tab
 bool is_all_of(std::string_view text, std::string_view characters);  // false if empty
 
 // Removes the prefix; returns false and leaves the text unchanged if it does not begin with the prefix.
@@ -53,7 +53,7 @@ bool take(std::string_view& text, std::string_view prefix);
 // saturates one beyond ±count_max, which check_counts rejects.
 std::optional<std::int64_t> take_count(std::string_view& text);
 
-// As take_count, for a text that is nothing but the number.
+// Parses a text that consists of a number, like take_count.
 std::optional<std::int64_t> count_of(std::string_view text);
 
 }  // namespace muniment::evidence::reports

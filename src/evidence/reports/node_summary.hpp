@@ -13,7 +13,7 @@ namespace muniment::evidence::reports {
 
 class NodeSummary {
  public:
-  // `line` is without its mark ("ℹ " or "# "); false: the line is not part of a summary.
+  // Reads a line without its mark ("ℹ " or "# "). Returns false if it is not part of a summary.
   bool read(std::string_view line);
 
   bool complete() const { return ended_; }

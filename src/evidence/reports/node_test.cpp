@@ -1,6 +1,6 @@
 // Reads the output of node's test runner: its spec reporter and its TAP reporter. Tests and subtests count, suites do
-// not. The spec reporter marks both in the same way, so that its counts come from the summary, and the marks only show
-// whether the report lists as many tests and suites.
+// not. The spec reporter marks both in the same way. Therefore the counts come from the summary, and the marks only
+// show whether the report lists as many tests and suites.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -16,8 +16,6 @@
 namespace muniment::evidence::reports {
 namespace {
 
-// ---- one line
-
 // "=== TEXT ===" with this character; nullopt: another line.
 std::optional<std::string_view> framed(std::string_view line, char frame) {
   line = trimmed(line);
@@ -86,8 +84,6 @@ std::string_view without_progress(std::string_view line) {
   return trimmed(line.substr(0, open));
 }
 
-// ---- a session
-
 enum class PytestPlace : std::uint8_t { head, progress, sections, names };
 
 struct PytestSession {
@@ -95,9 +91,9 @@ struct PytestSession {
   bool framed = false;  // begun by "test session starts"; false: begun by the progress line of -q
   PytestPlace place = PytestPlace::head;
   bool clean = true;     // each progress line was parsed
-  bool stopped = false;  // by -x, or interrupted
+  bool stopped = false;  // stopped by -x, or interrupted
   bool distributed = false;
-  bool other_items = false;  // results of subtests or reruns, by which the summary exceeds the collected tests
+  bool other_items = false;  // has results of subtests or reruns, so the summary exceeds the collected tests
   std::optional<std::int64_t> collected;
   std::int64_t collect_errors = 0, collect_skipped = 0;
   Counts listed;
@@ -126,7 +122,7 @@ bool list_characters(PytestSession& session, std::string_view characters) {
   return true;
 }
 
-// The text after "…] ".
+// Returns the text after "…] ".
 std::string_view behind_bracket(std::string_view text) {
   return trimmed(text.substr(std::min(text.find(']'), text.size() - 1) + 1));
 }
@@ -185,8 +181,6 @@ bool read_collected(PytestSession& session, std::string_view line) {
   session.distributed = true;
   return session.collected.has_value();
 }
-
-// ---- all sessions
 
 class PytestReader {
  public:

@@ -33,10 +33,10 @@ struct Counts {
 struct Report {
   std::string format;             // name of the row: "junit", "tap", …
   bool analysis = false;          // SARIF: `failed` counts findings of level error, and a report without tests is valid
-  Counts counts;                  // from the listed tests; from the summary if the format lists none
+  Counts counts;                  // counts of the listed tests; of the summary if the format lists none
   std::optional<Counts> summary;  // the report's own summary; nullopt: it has none
   bool listed = false;            // `counts` come from listed tests
-  bool complete = false;          // the end of the report was read: closing tag, plan, summary line
+  bool complete = false;          // the end of the report was read: a closing tag, a plan or a summary line
   std::vector<std::string> failures;  // the first failures_kept_max names of failed tests, cut at test_name_bytes_max
   std::string problem;                // one sentence if the report contradicts itself or is damaged; otherwise empty
   bool unreadable = false;            // the parser stopped before the end of the text, for the reason in `problem`
@@ -51,8 +51,8 @@ struct Format {
 
 std::span<const Format> formats();
 
-// The report in `text`, parsed by the first format that recognises it; nullopt: no format does. If that format cannot
-// parse the text, the Report has `complete` false and a `problem`.
+// Returns the report in `text`, parsed by the first format that recognises it; nullopt if no format does. If that
+// format cannot parse the text, the Report has `complete` false and a `problem`.
 std::optional<Report> read_report(std::string_view text);
 
 }  // namespace muniment::evidence::reports

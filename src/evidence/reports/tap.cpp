@@ -25,7 +25,7 @@ struct TapResult {
   bool skip = false, todo = false;
 };
 
-// The text of a directive, without the leading "#"; empty: none. "\#" does not begin a directive.
+// Returns the text of a directive, without the leading "#"; empty if there is none. "\#" does not begin a directive.
 std::string_view directive_of(std::string_view text) {
   for (std::size_t at = text.rfind('#'); at != std::string_view::npos; at = text.substr(0, at).rfind('#')) {
     if (at > 0 && text[at - 1] == '\\') {
@@ -121,7 +121,7 @@ class TapReader {
     std::string name;
   };
 
-  // The YAML block after a result, from "---" to "...", in which node marks the results of suites.
+  // Follows the YAML block after a result, from "---" to "...", in which node marks the results of suites.
   bool in_block(std::string_view text, std::size_t spaces) {
     if (block_) {
       if (text == "type: 'suite'" && spaces == block_spaces_) pending_.reset();
@@ -142,7 +142,7 @@ class TapReader {
       node_summary_ = {};
       return true;
     }
-    // The summary of tape and similar tools.
+    // The line belongs to the summary of tape and similar tools.
     count_pending();
     std::string_view rest = text;
     const bool failures = take(rest, "fail ");

@@ -51,7 +51,7 @@ void XMLCALL on_doctype(void* data, const XML_Char*, const XML_Char*, const XML_
   refuse(*static_cast<XmlState*>(data), "document type declarations are not accepted");
 }
 
-// Whether the text ended within an element, a tag or a character.
+// Returns whether the text ended within an element, a tag or a character.
 bool is_cut(const XmlState& state) {
   const XML_Error code = XML_GetErrorCode(state.parser);
   return state.refusal == nullptr && (code == XML_ERROR_NO_ELEMENTS || code == XML_ERROR_UNCLOSED_TOKEN ||

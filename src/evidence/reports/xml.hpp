@@ -32,11 +32,12 @@ struct XmlReader {
   std::function<void(std::string_view name, std::size_t depth)> close;
 };
 
-// Errors: invalid_argument with line and reason; the reader has already received the elements before the error.
+// Parses the text. Errors: invalid_argument with line and reason; the reader has already received the elements before
+// the error.
 Status read_xml(std::string_view text, const XmlReader& reader);
 
-// The first tag of the text without its brackets ("testsuites tests="1" …"), after the declaration and comments; empty
-// if there is none.
+// Returns the first tag of the text without its brackets ("testsuites tests="1" …"), after the declaration and
+// comments; empty if there is none.
 std::string_view root_tag(std::string_view text);
 
 }  // namespace muniment::evidence::reports

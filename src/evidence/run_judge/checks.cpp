@@ -14,7 +14,7 @@
 namespace muniment::evidence::run_judge {
 namespace {
 
-constexpr std::size_t command_bytes_max = 120;  // of a command as it is shown
+constexpr std::size_t command_bytes_max = 120;  // length of a displayed command
 constexpr std::size_t files_max = 32;           // files that one command changes
 constexpr std::size_t nested_shells_max = 3;    // bash -c "bash -c …"
 
@@ -70,7 +70,7 @@ const Programs& programs() {
   return table;
 }
 
-// The files and filters to which a test command is limited.
+// Returns the files and filters to which a test command is limited.
 std::vector<std::string> targets_of(const std::vector<std::string>& words) {
   static const Pattern filter(R"(^(?:-k|-run|-R|-t|--filter|--grep|-g|--test|--tests|--testNamePattern|-m)(?:=(.*))?$)",
                               false);
@@ -143,7 +143,7 @@ void add_file_effects(CommandEffects& effects, const std::vector<std::string>& w
   }
 }
 
-// Whether the status and the output of the whole line are those of a command.
+// Tells whether the status and the output of the whole line come from one command.
 struct Speaks {
   bool status = true;
   bool output = true;
@@ -153,13 +153,14 @@ bool is_one_of(std::string_view program, std::initializer_list<std::string_view>
   return std::find(names.begin(), names.end(), program) != names.end();
 }
 
-// Whether the command, in a pipe, passes on whole lines of its input unchanged: some of them or all.
+// Returns whether the command, in a pipe, passes on whole lines of its input unchanged: some of them or all.
 bool keeps_lines(const SimpleCommand& command) {
   return !command.output_away && !command.words.empty() &&
          is_one_of(command.words.front(), {"tail", "head", "tee", "cat", "less", "more"});
 }
 
-// Whether the command can print a test summary that no runner wrote. `written`: the files that the runner wrote.
+// Returns whether the command can print a test summary that no runner wrote. `written`: the files that the runner
+// wrote.
 bool can_print_results(const std::vector<std::string>& words, const std::vector<std::string>& written) {
   static const Pattern results(R"(pass|\bok\b|\bran\b)");
   const std::string_view program = words.front();
@@ -178,8 +179,8 @@ bool can_print_results(const std::vector<std::string>& words, const std::vector<
              : false;
 }
 
-// Whether a test summary in the line's output is that of command `at`: its output reaches the line's, at most cut to
-// its first or last lines, and no later command can print a summary.
+// Returns whether a test summary in the line's output comes from command `at`: its output reaches the line's output, at
+// most cut to its first or last lines, and no later command can print a summary.
 bool output_speaks(const std::vector<SimpleCommand>& commands, std::size_t at) {
   const std::vector<std::string>& written = commands[at].written;
   bool shown = !commands[at].output_away;

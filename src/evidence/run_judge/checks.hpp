@@ -16,8 +16,8 @@ struct CheckRun {
   Check check = Check::run;
   std::string command;               // the command line, for display
   std::vector<std::string> targets;  // files and test names to which the run is limited; empty: all
-  bool status_speaks = false;        // the exit status of the whole line is that of this command
-  bool output_speaks = true;         // a test summary in the output of the whole line is that of this command
+  bool status_speaks = false;        // the exit status of the whole line is the exit status of this command
+  bool output_speaks = true;         // a test summary in the output of the whole line comes from this command
 };
 
 struct FileEffect {
@@ -35,10 +35,10 @@ struct CommandEffects {
 CommandEffects effects_of_line(std::string_view line);
 CommandEffects effects_of_argv(const std::vector<std::string>& argv);
 
-// The effects of a notebook cell in Python: create_file("x.py"), edit_file_by_replace("x.py", …).
+// Returns the effects of a notebook cell in Python: create_file("x.py"), edit_file_by_replace("x.py", …).
 CommandEffects effects_of_python(std::string_view code);
 
-// Whether the file is outside of the working tree: /tmp, /dev.
+// Returns whether the file is outside of the working tree: /tmp, /dev.
 bool is_scratch(std::string_view path);
 
 }  // namespace muniment::evidence::run_judge

@@ -34,13 +34,13 @@ std::string_view clean(std::string_view path) {
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Whether one path is a suffix of the other that begins at a folder boundary.
+// Returns whether one path is a suffix of the other that begins at a folder boundary.
 bool same_file(std::string_view a, std::string_view b) {
   if (a.size() < b.size()) std::swap(a, b);
   return a.ends_with(b) && (a.size() == b.size() || b.front() == '/' || a[a.size() - b.size() - 1] == '/');
 }
 
-// Whether a test run is limited to targets without the test that a claim names.
+// Returns whether a test run is limited to targets without the test that a claim names.
 bool misses(const CheckRun& run, std::string_view subject) {
   if (subject.empty() || run.targets.empty()) return false;
   return std::none_of(run.targets.begin(), run.targets.end(), [&](const std::string& target) {

@@ -55,8 +55,8 @@ class History {
 
  private:
   struct Checks {
-    std::vector<CheckFact> current;   // since the last edit, oldest first
-    std::optional<CheckFact> before;  // the newest before the last edit
+    std::vector<CheckFact> current;   // checks since the last edit, oldest first
+    std::optional<CheckFact> before;  // newest check before the last edit
   };
 
   Ruling judge_check(const Said& said, Check check, bool failure) const;
@@ -69,7 +69,7 @@ class History {
 
   std::array<Checks, checks> checks_;
   std::optional<std::int64_t> last_edit_;
-  std::map<std::string, std::vector<FileFact>, std::less<>> files_;  // by base name
+  std::map<std::string, std::vector<FileFact>, std::less<>> files_;  // keys: base names
   std::size_t files_count_ = 0;
   std::uint64_t facts_ = 0;
   std::optional<FileFact> newest_written_, newest_created_, newest_deleted_;

@@ -202,7 +202,7 @@ const Subjects& subjects() {
   return patterns;
 }
 
-// Whether the name is not a file: "/server_info" is a route, "e.g" an abbreviation.
+// Returns whether the name is not a file: "/server_info" is a route, "e.g" an abbreviation.
 bool is_route(std::string_view name) {
   const bool rooted = name.starts_with('/') && name.find('/', 1) == std::string_view::npos;
   return (rooted && name.find('.') == std::string_view::npos) || name == "e.g" || name == "i.e";
@@ -293,7 +293,7 @@ void add_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sen
   claims.push_back(std::move(said));
 }
 
-// Whether the count covers only a part of the tests: "3 of 5 tests pass", "2/7 passed".
+// Returns whether the count covers only a part of the tests: "3 of 5 tests pass", "2/7 passed".
 bool is_part(const Sentence& sentence, const Match& match) {
   static const Pattern fraction(R"((\d+\s*(?:/|of|out of)\s*(?:the\s+)?\d+))");
   const auto found = fraction.find(whole_match(sentence, match));

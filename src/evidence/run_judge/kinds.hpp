@@ -43,10 +43,11 @@ inline constexpr std::size_t subjects_max = 8;  // subjects of one sentence, eac
 
 std::vector<Said> claims_in(const Sentence& sentence);
 
-// The claim of a completed plan item, which is an order: that it was carried out. nullopt: events cannot show it.
+// Returns the claim of a completed plan item, which is an order: that it was carried out. Returns nullopt if events
+// cannot show it.
 std::optional<Said> claim_of_item(std::string_view item);
 
-// The paths in a text, in order, at most subjects_max.
+// Returns the paths in a text, in order, at most subjects_max.
 std::vector<std::string> paths_in(std::string_view text);
 
 }  // namespace muniment::evidence::run_judge

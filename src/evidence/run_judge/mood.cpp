@@ -54,13 +54,13 @@ const Moods& moods() {
   return patterns;
 }
 
-// The text after the last boundary.
+// Returns the text after the last boundary.
 std::string_view after_last(std::string_view text, const Pattern& boundary) {
   const auto last = boundary.find_last(text);
   return last ? text.substr(last->end) : text;
 }
 
-// Whether the scope of a pattern reaches the end of the text: no comma follows its match.
+// Returns whether the scope of a pattern reaches the end of the text: no comma follows its match.
 bool governs_end(std::string_view text, const Pattern& pattern) {
   const auto last = pattern.find_last(text);
   return last && text.find(',', last->end) == std::string_view::npos;
@@ -71,7 +71,7 @@ bool is_conditional(const Moods& known, std::string_view before, std::string_vie
          governs_end(after_last(before, known.new_clause), known.when_clause);
 }
 
-// The text after "I can see that", unless that phrase is part of a condition.
+// Returns the text after "I can see that", unless that phrase is part of a condition.
 std::string_view after_witness(const Moods& known, std::string_view before) {
   const auto witness = known.witness.find_last(before);
   if (!witness || before.find_first_of(",;", witness->end) != std::string_view::npos) return before;

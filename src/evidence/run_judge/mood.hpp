@@ -14,8 +14,8 @@ enum class Mood : std::uint8_t {
   open,    // question, condition, future, wish, guess, quotation, earlier state, or a part of the subject
 };
 
-// The mood of the words [begin, end) of a sentence's masked text. `own_negation`: a negation among these words belongs
-// to the claim, as in "no lint errors".
+// Returns the mood of the words [begin, end) of a sentence's masked text. If `own_negation` is set, a negation among
+// these words belongs to the claim, as in "no lint errors".
 Mood mood_of(const Sentence& sentence, std::size_t begin, std::size_t end, bool own_negation);
 
 }  // namespace muniment::evidence::run_judge

@@ -10,9 +10,9 @@
 namespace muniment::evidence::run_judge {
 namespace {
 
-constexpr std::size_t exit_code_bytes = 400;     // of each end of an output that is searched for an exit code
-constexpr std::size_t error_bytes = 4'000;       // of the end of an output that is searched for an uncaught error
-constexpr std::size_t summary_bytes = 64 << 10;  // of the end of an output that is searched for a summary
+constexpr std::size_t exit_code_bytes = 400;  // length of each end of an output that is searched for an exit code
+constexpr std::size_t error_bytes = 4'000;    // length of the end of an output that is searched for an uncaught error
+constexpr std::size_t summary_bytes = 64 << 10;  // length of the end of an output that is searched for a summary
 
 std::string_view tail_of(std::string_view text, std::size_t bytes) {
   return text.substr(text.size() - std::min(text.size(), bytes));
@@ -141,7 +141,7 @@ std::optional<reports::Counts> go_in(std::string_view tail) {
   return counts;
 }
 
-// The outcome without an exit status, from the success messages of tools or an uncaught error.
+// Returns the outcome without an exit status, from the success messages of tools or an uncaught error.
 Outcome outcome_shown(Check check, std::string_view output) {
   static const Pattern committed(R"((?m)^\[[\w/. ()-]+ [0-9a-f]{7,}\]|^ ?\d+ files? changed)", false);
   static const Pattern installed(R"((?m)^(?:Successfully installed|Requirement already satisfied|added \d+ packages?))",
@@ -202,7 +202,7 @@ CheckEnd end_of(const CheckRun& run, const Ending& ending) {
       end.outcome = Outcome::unknown;  // the report and the status contradict each other
     } else {
       end.outcome = counts.passed > 0 ? Outcome::passed : Outcome::no_tests;
-      // Another command of the line may have printed or filtered the counts.
+      // A different command of the line may have printed or filtered the counts.
       if (end.outcome == Outcome::passed && !run.output_speaks && !exit_good) end.outcome = Outcome::unknown;
     }
     return end;

@@ -29,13 +29,13 @@ struct Ending {
   std::string_view output;
 };
 
-// The exit code that agent runtimes write at the beginning or at the end of an output.
+// Returns the exit code that agent runtimes write at the beginning or at the end of an output.
 std::optional<std::int64_t> exit_code_in(std::string_view output);
 
-// The counts of a test report in an output; nullopt: no report.
+// Returns the counts of a test report in an output; nullopt if it has no report.
 std::optional<reports::Counts> test_counts_in(std::string_view output);
 
-// Whether an output ends in an uncaught error: a traceback, a panic, "command not found".
+// Returns whether an output ends in an uncaught error: a traceback, a panic, "command not found".
 bool shows_error(std::string_view output);
 
 CheckEnd end_of(const CheckRun& run, const Ending& ending);

@@ -54,7 +54,8 @@ void append_ref(std::string& text, const json::Value& ref, const Spilled* spille
 
 bool is_ref(const json::Value& part) { return part["artifact_id"].present(); }
 
-// The text parts of a content. Reasoning contains no claims; the type of a spilled part shows whether it was reasoning.
+// Returns the text parts of a content. Reasoning contains no claims; the type of a spilled part shows whether it was
+// reasoning.
 std::string content_text(const json::Value& content, const Spilled* spilled) {
   std::string text;
   for (const json::Value part : content) {
@@ -105,10 +106,10 @@ struct RunJudge::State {
   std::deque<std::size_t> texts;  // hashes of the newest texts
   std::set<std::string, std::less<>> done_items;
   std::set<std::string, std::less<>> said_since;  // claims since the newest fact
-  std::uint64_t facts_said = 0;                   // the history's number of facts at that time
+  std::uint64_t facts_said = 0;                   // number of the history's facts at that time
 };
 
-// Whether the same claim was made since the newest fact, as by an answer that also passes its text to a tool.
+// Returns whether the same claim was made since the newest fact, as by an answer that also passes its text to a tool.
 bool RunJudge::State::is_repeated(std::string_view quote, const Said& said) {
   if (history.facts() != facts_said) said_since.clear();
   facts_said = history.facts();
@@ -305,8 +306,8 @@ void RunJudge::State::add(const Event& event) {
   if (type == "command.ended") end_command(event);
   if (type == "file.changed") add_changed_file(event);
   if (type == "evidence.recorded") add_evidence(event);
-  // After an edit, later events show nothing about the earlier state. Only a claim about an announced file stays open:
-  // this edit may write it.
+  // After an edit, later events show nothing about the earlier state. Only a claim about an announced file stays open,
+  // because this edit may write it.
   if (history.last_edit() != edit) {
     std::erase_if(open, [](const Open& one) {
       return one.said.kind != Kind::file_written && one.said.kind != Kind::file_deleted;

@@ -21,15 +21,16 @@ namespace muniment::evidence::run_judge {
 
 inline constexpr std::size_t quote_bytes_max = 200;
 inline constexpr std::size_t claims_max = 10'000;         // claims of a run; later ones are counted, not kept
-inline constexpr std::size_t text_bytes_max = 256 << 10;  // of a message; the rest is ignored
-inline constexpr std::size_t output_bytes_max = 1 << 20;  // of a tool's or command's output: its beginning and its end
+inline constexpr std::size_t text_bytes_max = 256 << 10;  // bytes of a message; the rest is ignored
+inline constexpr std::size_t output_bytes_max =
+    1 << 20;  // bytes of a tool's or command's output: its beginning and its end
 
 enum class Verdict : std::uint8_t { supported, unsupported, contradicted, inconclusive };
 inline constexpr std::size_t verdicts = 4;
 std::string_view name_of(Verdict verdict);
 
 struct Claim {
-  std::int64_t seq = 0;   // of the event that contains the claim
+  std::int64_t seq = 0;   // seq of the event that contains the claim
   std::string quote;      // the sentence, cut at quote_bytes_max
   std::string_view kind;  // "tests_pass"; the table of kinds is in kinds.cpp
   std::string subject;    // a path or the name of a test; empty: the claim names none
@@ -52,14 +53,14 @@ struct Event {
 
 struct Judgement {
   std::vector<Claim> claims;                    // in the order of the log
-  std::array<std::int64_t, verdicts> counts{};  // by verdict, of all claims
+  std::array<std::int64_t, verdicts> counts{};  // numbers of all claims, by verdict
   std::int64_t left_out = 0;                    // claims beyond claims_max, in no count
 };
 
-// Whether events of the type are judged; others have no effect.
+// Returns whether events of the type are judged; others have no effect.
 bool is_judged(std::string_view type);
 
-// The artifacts whose text `add` reads for an event of this type.
+// Returns the artifacts whose text `add` reads for an event of this type.
 std::vector<Uuid> spilled_artifacts(std::string_view type, const json::Value& body);
 
 class RunJudge {

@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-// Length of a mark that begins a new paragraph: "- ", "* ", "3. ", "# ", "| " at the beginning of a line.
+// Returns the length of a mark that begins a new paragraph: "- ", "* ", "3. ", "# ", "| " at the beginning of a line.
 std::size_t marker_bytes(std::string_view line) {
   std::size_t digits = 0;
   while (digits < line.size() && is_digit(line[digits])) ++digits;
@@ -39,7 +39,7 @@ bool is_left_out(std::string_view line, std::string_view indented) {
   return line.starts_with(">") || line.starts_with("$ ") || indented.starts_with("    ") || indented.starts_with("\t");
 }
 
-// Position of the closing mark of the quotation that begins at `at`; npos: no quotation begins there.
+// Returns the position of the closing mark of the quotation that begins at `at`; npos if no quotation begins there.
 std::size_t closing_of(std::string_view text, std::size_t at) {
   const std::string_view rest = text.substr(at);
   if (rest.starts_with("“")) return text.find("”", at);

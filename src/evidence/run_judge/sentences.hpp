@@ -10,11 +10,11 @@
 namespace muniment::evidence::run_judge {
 
 inline constexpr std::size_t sentence_bytes_max = 1'000;  // a longer sentence is cut into pieces
-inline constexpr std::size_t sentences_max = 2'000;       // of a message
+inline constexpr std::size_t sentences_max = 2'000;       // sentences of a message
 
 struct Sentence {
   std::string text;    // the original text, on one line
-  std::string masked;  // same length; quotations and code are replaced by q, or by test… for names of tests
+  std::string masked;  // text of the same length; quotations and code are replaced by q, or by test… for names of tests
   bool question = false;
 };
 

@@ -16,7 +16,8 @@ class ShellReader {
   std::vector<SimpleCommand> read() && {
     while (at_ < text_.size() && commands_.size() < simple_commands_max) step();
     end_command("\n");
-    // From the end: the line's status is that of its last command, or of an earlier command joined to it by &&.
+    // Evaluated from the end: the line's status is that of its last command, or of an earlier command joined to it by
+    // &&.
     bool speaks = true;
     for (std::size_t i = commands_.size(); i-- > 0;) {
       speaks = speaks && (i + 1 == commands_.size() ? last_ends_well_ : separators_[i] == "&&");

@@ -23,7 +23,7 @@ struct SimpleCommand {
 
 std::vector<SimpleCommand> simple_commands(std::string_view line);
 
-// The words of the program that finally runs: without variables, sudo, timeout 10, poetry run, python -m …
+// Returns the words of the program that finally runs: without variables, sudo, timeout 10, poetry run, python -m …
 std::vector<std::string> bare_words(const std::vector<std::string>& words);
 
 }  // namespace muniment::evidence::run_judge

@@ -81,8 +81,8 @@ bool add_command(CallEffects& call, const json::Value& arguments, bool is_python
   return false;
 }
 
-// Adds the edit of an editor, recognised by its name or its command: {"command": "str_replace", "path": …}. False: the
-// tool is not an editor.
+// Adds the edit of an editor, recognised by its name or its command: {"command": "str_replace", "path": …}. Returns
+// false if the tool is not an editor.
 bool add_edit(CallEffects& call, std::string_view name, const json::Value& arguments, std::string_view text) {
   const ToolNames& known = tool_names();
   const std::optional<std::string> path = first_string(arguments, path_members);

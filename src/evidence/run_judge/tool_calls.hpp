@@ -18,11 +18,11 @@ struct CallEffects {
   std::string said;    // the agent's final text, passed to a tool that ends the work
 };
 
-// `kind`: as in tool.called. `text`: the arguments if they were spilled.
+// `kind` is the kind in tool.called. `text` is the text of the arguments if they were spilled.
 CallEffects effects_of_call(std::string_view name, std::string_view kind, const json::Value& arguments,
                             std::string_view text);
 
-// Whether an editor's answer states that it changed nothing.
+// Returns whether an editor's answer states that it changed nothing.
 bool is_refused_edit(std::string_view output);
 
 }  // namespace muniment::evidence::run_judge

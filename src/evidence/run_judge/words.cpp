@@ -8,7 +8,7 @@
 namespace muniment::evidence::run_judge {
 namespace {
 
-constexpr std::int64_t words_memory_bytes_max = 32 << 20;  // of a compiled pattern and its automaton
+constexpr std::int64_t words_memory_bytes_max = 32 << 20;  // memory of a compiled pattern and its automaton
 
 re2::RE2::Options options_of(bool ignore_case) {
   re2::RE2::Options options;

@@ -1,4 +1,4 @@
-// Case-insensitive patterns over English sentences. Patterns are constants of the program, so that they always compile.
+// Case-insensitive patterns over English sentences. Patterns are constants of the program, so they always compile.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ class RE2;
 
 namespace muniment::evidence::run_judge {
 
-// A match: the whole text of it, and the first group if the pattern has one.
+// A match: its whole text, and the first group if the pattern has one.
 struct Match {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -27,7 +27,7 @@ class Pattern {
 
   std::optional<Match> find(std::string_view text, std::size_t from = 0) const;
   bool in(std::string_view text) const { return find(text).has_value(); }
-  // The match that ends last.
+  // Returns the match that ends last.
   std::optional<Match> find_last(std::string_view text) const;
 
  private:

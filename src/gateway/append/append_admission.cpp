@@ -70,7 +70,7 @@ class Admission {
   const Time now_;
 };
 
-// The same id twice within one request is a mistake of the client.
+// A repeated id within one request is a mistake of the client.
 Status check_ids_differ(const std::vector<AdmittedEvent>& events) {
   std::vector<std::pair<Uuid, std::size_t>> ids;
   for (std::size_t i = 0; i < events.size(); ++i) {

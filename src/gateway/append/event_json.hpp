@@ -20,8 +20,8 @@ inline constexpr EventFields all_event_fields = ~EventFields{0};
 // Returns the members that `names`, an array of strings, lists; all members if it is absent. Errors: invalid_argument.
 Result<EventFields> event_fields(const json::Value& names);
 
-// Appends {"seq":…, "run_id":…, …}, with the body as it was sent. For an erased event, body and salt are null and
-// `redacted` is true.
+// Appends {"seq":…, "run_id":…, …}, with the body as sent. For an erased event, body and salt are null and `redacted`
+// is true.
 void append_event_json(std::string& out, const events::Event& event, EventFields fields = all_event_fields);
 std::string event_json(const events::Event& event, EventFields fields = all_event_fields);
 

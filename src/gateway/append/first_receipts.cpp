@@ -19,7 +19,7 @@ Error known_otherwise(const events::Event& known, std::string_view what) {
   return error;
 }
 
-// Returns ok if both events are the same; otherwise a conflict that names the difference.
+// Returns success if both events are equal; otherwise a conflict that names the difference.
 Status same(const events::Event& known, const events::NewEvent& fresh) {
   if (known.type != fresh.type) return known_otherwise(known, "its type is " + known.type);
   if (known.schema_version != fresh.schema_version) {
@@ -30,7 +30,7 @@ Status same(const events::Event& known, const events::NewEvent& fresh) {
   }
   if (!known.salt) return known_otherwise(known, "it is redacted, so it cannot be compared");
   if (sha256({view(*known.salt), fresh.body}) != known.body_hash) {
-    return known_otherwise(known, "its body is another");
+    return known_otherwise(known, "its body is different");
   }
   return success();
 }
@@ -95,7 +95,7 @@ Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::spa
                                      const KnownEvents& known) {
   std::vector<events::Receipt> receipts;
   Receipts first(call);
-  std::size_t unknown = events.size();  // the first that is not in the log
+  std::size_t unknown = events.size();  // first event that is not in the log
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (!known[i]) {
       unknown = std::min(unknown, i);
@@ -109,7 +109,7 @@ Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::spa
   if (unknown < events.size()) {
     Error error(Errc::conflict, std::to_string(receipts.size()) + " of these " + std::to_string(events.size()) +
                                     " events are in run " + run.run_id + " already, events[" + std::to_string(unknown) +
-                                    "] is not. Repeat the request as it was, or send the new ones.");
+                                    "] is not. Repeat the request unchanged, or send only the new events.");
     error.run_id = run.run_id;
     return error;
   }
@@ -133,7 +133,7 @@ Error used_key(const events::Event& known, bool erased) {
   Error error(Errc::conflict,
               "this idempotency_key was used at seq " + std::to_string(known.seq) + " of run " + known.run_id +
                   " for " +
-                  (!erased ? "something else. Repeat the request as it was, or send it with a new key."
+                  (!erased ? "a different request. Repeat that request unchanged, or send this one with a new key."
                            : "content that was erased since and cannot be compared. Send the request with a new key."));
   error.run_id = known.run_id;
   error.event_ids.push_back(known.event_id.text());

@@ -25,14 +25,14 @@ Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::spa
 Result<FirstReceipts> first_receipts(Call& call, const store::Run& run, std::span<const events::NewEvent> events,
                                      const KnownEvents& known);
 
-// Finds the event with that id in the run _log of the present log, or of the newest earlier log that has it: the
+// Finds the event with that id in the run _log of the current log, or of the newest earlier log that has it: the
 // request may have been sent before that log was restored. Runs on a worker.
 Result<FoundRow<events::Event>> find_in_log_runs(Call& call, const Uuid& event_id);
 
-// Returns a conflict: the idempotency key was used for another request, or for one that has since been erased and
-// cannot be compared. `known` is the logged event.
+// Returns a conflict: the idempotency key was used for a different request, or for one that was erased and cannot be
+// compared. `known` is the logged event.
 Error used_key(const events::Event& known);
-// Like the above, for content that is stored outside the event and may have been erased between two reads.
+// Like used_key above, for content that is stored outside the event and may have been erased between two reads.
 Error used_key(const events::Event& known, bool erased);
 
 }  // namespace muniment::gateway

@@ -14,7 +14,7 @@
 namespace muniment::gateway {
 namespace {
 
-// Size limits that are tried in turn until the body fits.
+// Size limits, tried in this order until the body fits.
 constexpr std::array<std::size_t, 3> string_bytes_max = {limits::spill_part_bytes_max, 2'048, 640};
 
 // Returns the beginning of the text, cut between characters.
@@ -69,7 +69,7 @@ class Spiller {
         spilled_(spilled),
         core_(events::find_type(type) != nullptr) {}
 
-  // `anywhere`: also spills long strings outside of content parts.
+  // If `anywhere` is set, also spills long strings outside of content parts.
   std::string rewrite(const json::Value& body, std::size_t bytes_max, bool anywhere) {
     bytes_max_ = bytes_max;
     anywhere_ = anywhere;
@@ -273,7 +273,7 @@ Status refer_as_recorded(Call& call, const store::Run& run, std::vector<events::
     if (!ids) continue;
     bool same = true;
     for (std::size_t k = 0; same && k < parts.size(); ++k) {
-      // The recorded body contains the content's hash.
+      // A recorded body that refers to the content contains its hash.
       if (body.find(to_hex(parts[k]->hash)) != std::string::npos) continue;
       ASSIGN_OR_RETURN(const auto row, call.reader->artifact((*ids)[k]));
       same = row && row->run_id == run.run_id && row->hash == parts[k]->hash;

@@ -54,13 +54,13 @@ bool may_spill(const json::Value& body);
 Result<std::string> spill_body(const store::Run& run, std::string_view step_id, std::string_view type,
                                const json::Value& body, std::size_t event, Time now, Spilled& spilled);
 
-// For events that were recorded before (`known`) from the same bytes, makes the body refer to the recorded artifacts,
-// so that it compares equal. Runs on a worker.
+// Makes the bodies of events that were recorded before (`known`) from the same bytes refer to the recorded artifacts,
+// so that they compare equal. Runs on a worker.
 Status refer_as_recorded(Call& call, const store::Run& run, std::vector<events::NewEvent>& events, KnownEvents& known,
                          Spilled& spilled);
 
-// Stores the contents that their steps do not hold yet; bodies refer to existing artifacts for the others. Runs on a
-// worker. Errors: those of a run that is not open, and of storing files; then no file remains.
+// Stores the contents that their steps do not hold yet. For the others, the bodies refer to the existing artifacts.
+// Runs on a worker. Errors: those of a run that is not open, and of storing files; then no file remains.
 Status store_contents(Call& call, const store::Run& run, std::vector<events::NewEvent>& events, Spilled& spilled);
 
 // Returns `,"spilled":[…]` for the receipt of an event; empty if none of it was spilled.

@@ -46,7 +46,7 @@ Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, st
                                           std::string_view mime_type) {
   const bool plain = retrieval::looks_plain(bytes, name, mime_type);
   if (plain) return retrieval::read_document(bytes, name, mime_type);
-  // A document that takes too long is that document's error, not the request's, which ends with its own deadline.
+  // A document that takes too long fails alone; the request ends with its own deadline.
   const Deadline own = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits::document_reading_ms_max);
   auto document = retrieval::read_document_apart(bytes, name, mime_type, std::min(own, call.deadline));
   const bool too_long = !document && document.error().code == Errc::deadline_exceeded && own < call.deadline;

@@ -27,7 +27,7 @@ std::string question_of(std::string_view method, const json::Value& params) {
     if (std::find(page_members.begin(), page_members.end(), name) != page_members.end()) continue;
     members.push_back("\n" + name + "=" + json::canonical(member));
   }
-  std::sort(members.begin(), members.end());  // parameters in another order form the same question
+  std::sort(members.begin(), members.end());  // the order of parameters is irrelevant
   std::string question(method);
   for (const std::string& member : members) question += member;
   return question;
@@ -46,7 +46,7 @@ Result<std::int64_t> read_cursor(std::string_view cursor, std::string_view quest
   if (!bytes || bytes->size() != position_bytes + question_bytes ||
       bytes->substr(position_bytes) != question_mark(question)) {
     return Error(Errc::invalid_argument,
-                 "cursor is not from this list. Send the parameters of the page before unchanged, "
+                 "cursor does not belong to this list. Send it with the unchanged parameters of the previous page, "
                  "or start again without a cursor.");
   }
   std::uint64_t position = 0;

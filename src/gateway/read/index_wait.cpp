@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds look_every{100};
 
-// `gone` returns true once the client no longer waits for the answer.
+// `gone` returns true once the client has stopped waiting.
 Status wait_for(Services& services, std::int64_t seq, Deadline deadline, const std::function<bool()>& gone) {
   retrieval::Retriever& retriever = services.retrieval.retriever();
   if (retriever.wait_for(seq, Deadline())) return success();
@@ -33,7 +33,7 @@ Status wait_for_min_seq(Call& call) {
   const auto min_seq = call.params["min_seq"].as_int();
   if (!min_seq) return success();
   std::int64_t size = call.services.tail.next_seq();
-  // The caller may have read a commit that the append thread does not know yet.
+  // The caller may have read a commit of which the append thread is not informed yet.
   if (*min_seq >= size) {
     ASSIGN_OR_RETURN(size, call.reader->log_size());
   }

@@ -38,8 +38,8 @@ Result<PageAsked> page_asked(Call& call, const LogSource& source, std::optional<
   const store::EarlierLog* const closed = earlier_log(call.services, found.run->closed_log);
   if (closed == nullptr) return asked;
   asked.newest = closed->size - 1;
-  // A negative as_of is a time before the first event of the present log, and may be within this closed one. Any other
-  // position is past the closed log's end.
+  // A negative as_of is a time before the first event of the current log, which may be within this closed log. Any
+  // other position is after the closed log's end.
   if (!as_of || *as_of >= 0) return asked;
   ASSIGN_OR_RETURN(const auto as_of_there, asof_seq(call, *found.reader));
   if (as_of_there) asked.newest = std::min(asked.newest, *as_of_there);

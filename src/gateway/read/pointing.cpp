@@ -32,7 +32,7 @@ evidence::Sight sight_of(Call& call) {
 
 namespace {
 
-// Returns the run that records what is found of a pointer, and whether that run may stop for it.
+// Returns the run that records the outcome of a pointer, and whether that run may stop for it.
 Result<evidence::Wanted> wanted_by(Call& call, const std::string& pointer, const Using& use) {
   evidence::Wanted item{.pointer = pointer, .run = use.run, .critical = use.critical, .depth = use.depth};
   std::string closed_run;
@@ -103,8 +103,8 @@ Result<evidence::Outcome> look_at_pointers(Call& call, const std::vector<std::st
 
 namespace {
 
-// Refuses a pointer that is intact but cannot be depended on. In that case no run stops for the other pointers of the
-// request.
+// Refuses a pointer that is intact but unusable as a dependency. In that case no run stops for the other pointers of
+// the request.
 Status check_usable(const evidence::Resolution& found) {
   if (!found.parsed) return Error(Errc::invalid_argument, "PARSE_ERROR: " + found.detail);
   const std::string words = found.pointer + ": " + std::string(name_of(found.reason)) + ", " + found.detail;
@@ -157,7 +157,7 @@ PendingAppend append_outcome(const evidence::Outcome& outcome, std::function<Res
   append.request.events = outcome.events;
   append.finish = [reply](Services&, const std::vector<events::Receipt>&) { return reply(); };
   append.refused = [reply, halts = outcome.halts](Services& services, Error error) -> Result<Reply> {
-    // Another request halted the run meanwhile; the answer is the same.
+    // A concurrent request halted the run; the answer is the same.
     if (error.code == Errc::run_halted) return reply();
     if (error.code != Errc::unavailable || halts.empty()) return error;
     for (const evidence::PendingHalt& halt : halts) RETURN_IF_ERROR(services.halts.record(halt));
@@ -177,7 +177,7 @@ void log_unwaited(Services& services, const evidence::Outcome& outcome) {
 
 namespace {
 
-// Returns the one of several damaged pointers that stops a run.
+// Returns that of several damaged pointers which stops a run.
 const evidence::Resolution& stopped_for(const evidence::Outcome& outcome, const evidence::Outcome::Item& damage) {
   if (outcome.halts.empty()) return damage.resolution;
   const auto item = std::ranges::find(outcome.items, outcome.halts.front().halt.pointer,

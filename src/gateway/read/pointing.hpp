@@ -15,9 +15,9 @@ namespace muniment::gateway {
 // Returns the view of the caller; pointers outside of it look as if they did not exist. Must not outlive `call`.
 evidence::Sight sight_of(Call& call);
 
-// The use that pointers are resolved for.
+// The use for which pointers are resolved.
 struct Using {
-  std::shared_ptr<store::Run> run{};  // the run that uses them; nullptr: the run that each pointer names
+  std::shared_ptr<store::Run> run{};  // run that uses them; nullptr: the run of each pointer
   bool critical = false;              // overrides the catalogue
   bool with_text = false;
   bool run_needed = false;  // a critical pointer needs a run that can stop
@@ -34,8 +34,8 @@ Result<evidence::Outcome> resolve_pointers(Call& call, const std::vector<std::st
 // run.
 Result<evidence::Outcome> look_at_pointers(Call& call, const std::vector<std::string>& pointers, const Using& use);
 
-// Call this before a method reads what its record will refer to: none of that is erased before the record is in the
-// log. Errors: unavailable if an erasure lasts until the deadline.
+// Call this before a method reads the targets of its record's references: no target is erased before the record is in
+// the log. Errors: unavailable if an erasure lasts until the deadline.
 Status begin_referring(Call& call);
 
 // Resolves the pointers that a record will depend on; if the outcome has damage, `stop` makes the answer. Errors:
@@ -44,18 +44,18 @@ Status begin_referring(Call& call);
 Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::string>& pointers,
                                          const std::shared_ptr<store::Run>& run, bool with_text = false);
 
-// Refuses unusable pointers like `resolve_needed`, but stops no run for damage, since these pointers are only
+// Refuses unusable pointers like `resolve_needed`, but stops no run for damage, because these pointers are only
 // mentioned.
 Status check_usable(Call& call, const std::vector<std::string>& pointers);
 
 // Inserts the events of the outcome before the request's own, and adjusts the event_index of the request's rows.
 void log_outcome(const evidence::Outcome& outcome, store::AppendRequest& request);
 
-// Returns an append of the outcome's events alone. `reply` makes the reply once it is decided. If Postgres cannot take
-// it, the halts are written to the journal and the run still stops.
+// Returns an append of the outcome's events alone. `reply` makes the reply once the outcome is decided. If Postgres
+// does not accept it, the halts are written to the journal and the run still stops.
 PendingAppend append_outcome(const evidence::Outcome& outcome, std::function<Result<Reply>()> reply);
 
-// Appends the events of an outcome without halts and does not wait for the commit, for a method that has its own
+// Appends the events of an outcome without halts, and does not wait for the commit. For a method that makes its own
 // answer.
 void log_unwaited(Services& services, const evidence::Outcome& outcome);
 
@@ -67,14 +67,14 @@ Error damage_error(const evidence::Outcome& outcome, const evidence::Outcome::It
 // Stops the run because critical pointers did not resolve, and returns the reason to the caller.
 Result<Answer> stop(const evidence::Outcome& outcome, const std::shared_ptr<store::Run>& run);
 
-// A read failed with `error` because the target of `pointer` is damaged: applies the stop rule and returns its answer.
-// nullopt: a second check found no damage; read again.
+// Call this after a read failed with `error` because the target of `pointer` is damaged: applies the stop rule and
+// returns its answer. Returns nullopt if a second check found no damage; then read again.
 Result<std::optional<Answer>> answer_damage(Call& call, const std::string& pointer, Using use, const Error& error);
 
 // Writes "halted": the runs that the outcome stops.
 void write_halted(json::Writer& out, const evidence::Outcome& outcome);
 
-// Writes {"pointer":…, "ok":…, …}. `cursor` is that of the page after its text; empty: omitted.
+// Writes {"pointer":…, "ok":…, …}. `cursor` is the cursor of the page after its text; if it is empty, it is omitted.
 void write_resolution(json::Writer& out, const evidence::Resolution& resolution, bool critical,
                       std::string_view cursor = {});
 

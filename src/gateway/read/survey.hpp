@@ -1,4 +1,4 @@
-// Finds what a run depends on and which of these dependencies are damaged, before the run is recovered or resumed.
+// Finds the dependencies of a run and which of them are damaged, before the run is recovered or resumed.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Survey {
   std::vector<Damage> damage;
 };
 
-// Resolves everything that the run's claims, evidence and manifests depend on, and the pointer that stopped it. Needs a
+// Resolves all dependencies of the run's claims, evidence and manifests, and the pointer that stopped it. Needs a
 // reader.
 Result<Survey> survey(Call& call, const store::Run& run);
 

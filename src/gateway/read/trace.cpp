@@ -47,7 +47,7 @@ void submit_to_log(Services& services, store::AppendRequest request) {
   if (!services.appender.submit(std::move(request))) note_unrecorded();
 }
 
-// Called before the reply with the run_seq of the recorded event, or nullopt for one in _log.
+// Called before the reply with the run_seq of the recorded event, or nullopt for an event in _log.
 using Recorded = std::function<void(std::optional<std::int64_t> run_seq)>;
 
 store::AppendRequest request_to_log(Call& call, const Use& use, std::string_view type, std::string_view members) {
@@ -65,7 +65,7 @@ Result<Use> use_of(Call& call) {
   Use use;
   if (const auto run_id = call.params["run_id"].as_string()) {
     ASSIGN_OR_RETURN(ReadRun found, find_run_to_read(call, *run_id));
-    call.read_log = 0;  // the answer does not come from that log; only its run uses it
+    call.read_log = 0;  // the answer does not come from that log, which has only the run
     use.run = std::move(found.run);
   }
   use.step_id = call.params["step_id"].string_or("");
@@ -83,7 +83,7 @@ Answer leave(Call& call, const Use& use, std::string_view type, std::string_view
     if (outcome.events.empty()) return reply;
     return append_outcome(outcome, [reply] { return Result<Reply>(reply); });
   }
-  const auto held = std::make_shared<const Reply>(std::move(reply));  // with up to a MiB of raw bytes
+  const auto held = std::make_shared<const Reply>(std::move(reply));  // holds up to a MiB of raw bytes
   PendingAppend append = append_outcome(outcome, [held] { return Result<Reply>(*held); });
   append.request.actor = call.caller.actor;
   append.request.events.insert(
@@ -92,7 +92,7 @@ Answer leave(Call& call, const Use& use, std::string_view type, std::string_view
                        .event = make_event(call, *use.run, type, body_of(use, true, members), use.step_id),
                        .if_open = true});
   append.leading_events = append.request.events.size();  // the client sent no ids to retry with; it repeats the request
-  // The run accepts no more events: it ended or stopped while the answer was computed.
+  // Used if the run accepts no more events, because it ended or stopped while the answer was computed.
   auto instead = std::make_shared<store::AppendRequest>(request_to_log(call, use, type, members));
   const auto left_in_log = [held, instead, recorded](Services& services) {
     submit_to_log(services, std::move(*instead));

@@ -1,4 +1,4 @@
-// Records every use of stored content: in the open run that it is for, otherwise in _log.
+// Records every use of stored content: in the open run that uses it, otherwise in _log.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ Result<Use> use_of(Call& call);
 Answer leave_trace(Call& call, const Use& use, std::string_view type, std::string_view members, Reply reply,
                    const evidence::Outcome& outcome = {});
 
-// Returns the members of pointer.resolved, pointer.validated and pointer.rendered: the pointers and their results. As
-// many pointers are named as fit in a body; all are counted. Hashes are omitted, because they would let a reader guess
-// erased content.
+// Returns the members of pointer.resolved, pointer.validated and pointer.rendered: the pointers and their results. The
+// body names as many pointers as fit and counts all of them. Hashes are omitted, because a reader could guess erased
+// content from them.
 std::string looked_at(const evidence::Outcome& outcome, std::optional<std::int64_t> as_of, std::int64_t duration_us);
 
 // Records artifact.read for one piece; `members` as for leave_trace. The pieces of one artifact that a connection reads

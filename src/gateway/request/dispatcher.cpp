@@ -35,7 +35,8 @@ Error late(const Exchange& exchange, bool may_land) {
   return error;
 }
 
-// Each attempt met another request with the same ids. The client's retry finds out whether they were recorded.
+// Each attempt collided with a concurrent request that has the same ids. A retry by the client shows whether they were
+// recorded.
 Error raced(const Exchange& exchange) {
   Error error(Errc::unavailable,
               "other requests with the same ids are being recorded; the outcome is unknown. Retry with the same ids.");
@@ -44,7 +45,7 @@ Error raced(const Exchange& exchange) {
   return error;
 }
 
-// For a method that writes outside of its append: these errors refuse the request before it writes anything.
+// Returns whether the error, of a method that writes outside of its append, means that nothing was written.
 bool says_nothing_done(Errc code) {
   return code == Errc::invalid_argument || code == Errc::not_found || code == Errc::conflict ||
          code == Errc::too_large || code == Errc::run_halted;
@@ -81,8 +82,6 @@ Dispatcher::Dispatcher(Services& services, WorkerPool& workers, const SchemaSet&
       wake_loop_(std::move(wake_loop)),
       send_order_([this](const ExchangePtr& exchange) { begin(exchange); },
                   [this](const ExchangePtr& exchange) { submit(exchange); }) {}
-
-// ---- admission ----------------------------------------------------------------------------------
 
 Dispatcher::Admitted Dispatcher::admit(std::string line, const Caller& caller, std::function<void(std::string)> reply) {
   RequestHead head;
@@ -144,8 +143,6 @@ Status Dispatcher::hold(Exchange& exchange, std::int64_t body_bytes) {
   return success();
 }
 
-// ---- running ------------------------------------------------------------------------------------
-
 Call Dispatcher::call_for(Exchange& exchange, store::Reader* reader) {
   return Call{
       exchange.caller,      exchange.params,      services_, reader, exchange.deadline, exchange.idempotency_key,
@@ -171,7 +168,7 @@ void Dispatcher::begin(const ExchangePtr& exchange) {
   Result<Answer> answer = exchange->method->function(call);
   const auto* needs = answer ? std::get_if<NeedsWorker>(&*answer) : nullptr;
   if (needs == nullptr) return proceed(exchange, std::move(answer));
-  if (!needs->settled || send_order_.settle(exchange)) run_on_worker(exchange);
+  if (!needs->after_earlier || send_order_.wait_for_earlier(exchange)) run_on_worker(exchange);
 }
 
 // Skips a request that was answered meanwhile.
@@ -196,7 +193,7 @@ void Dispatcher::run_on_worker(const ExchangePtr& exchange) {
   if (!posted) answer(exchange, std::move(posted).error());
 }
 
-// The client does not read its replies: the request waits without a worker, and its deadline still applies.
+// Called if the client does not read its replies: the request waits without a worker, and its deadline still applies.
 void Dispatcher::pause(const ExchangePtr& exchange) {
   exchange->caller.unread->paused.push_back(exchange);
   resume(*exchange->caller.unread);  // the client may have read them meanwhile
@@ -217,7 +214,7 @@ void Dispatcher::proceed(const ExchangePtr& exchange, Result<Answer> answered) {
   auto* append = std::get_if<PendingAppend>(&*answered);
   if (append == nullptr) return answer(exchange, Error(Errc::system_error, "the method requested a second worker"));
   exchange->prepared = std::make_unique<PendingAppend>(std::move(*append));
-  // The client was told that nothing is written, so nothing is submitted.
+  // The client has got a reply that nothing is written, so nothing is submitted.
   const bool submits = !exchange->answered || exchange->prepared->even_if_answered;
   submits ? send_order_.prepared(exchange) : withdraw(exchange);
 }
@@ -237,7 +234,7 @@ void Dispatcher::submit(const ExchangePtr& exchange) {
   for (std::size_t i = pending->leading_events; i < request.events.size(); ++i)
     exchange->event_ids.push_back(request.events[i].event.event_id);
   exchange->write_state.begin_writing();
-  if (exchange->place.queue != nullptr) request.order = exchange->place.queue->given_back;
+  if (exchange->place.queue != nullptr) request.order = exchange->place.queue->requeued;
   request.done = [this, exchange, pending](Result<std::vector<events::Receipt>> result) {
     complete(Committed{exchange, pending, std::move(result)});
   };
@@ -249,8 +246,8 @@ void Dispatcher::submit(const ExchangePtr& exchange) {
 void Dispatcher::finish(Committed committed) {
   const ExchangePtr exchange = committed.exchange;
   send_order_.returned(exchange);
-  if (!committed.result && store::is_given_back(committed.result.error())) {
-    // Returns caused by other requests' progress or by batch mates do not count against the limit of retries.
+  if (!committed.result && store::is_requeued(committed.result.error())) {
+    // A return caused by concurrent requests or by batch mates does not count against the limit of retries.
     const bool repeated = committed.result.error().conflict != AppendConflict::out_of_turn &&
                           committed.result.error().conflict != AppendConflict::moved_on;
     const bool again = !repeated || ++exchange->repeats <= repeats_max;
@@ -344,8 +341,6 @@ void Dispatcher::tell(const ExchangePtr& exchange, const Result<Reply>& result) 
   line.append(result->raw);
   reply(std::move(line));
 }
-
-// ---- raw bytes ----------------------------------------------------------------------------------
 
 bool Dispatcher::body_full(const Exchange& exchange) {
   Body& body = *exchange.body;
@@ -449,8 +444,6 @@ bool Dispatcher::end_body(const ExchangePtr& exchange) {
   body.drop();
   return true;
 }
-
-// ---- completions and deadlines ------------------------------------------------------------------
 
 void Dispatcher::complete(Completion completion) {
   std::lock_guard lock(completions_mutex_);

@@ -27,8 +27,8 @@ class Dispatcher {
 
   // The outcome of a line.
   struct Admitted {
-    ExchangePtr exchange;         // its method runs, or waits for its body
-    bool subscription = false;    // event.subscribe, event.unsubscribe: the session serves it
+    ExchangePtr exchange;         // its method runs, or waits for the body
+    bool subscription = false;    // event.subscribe or event.unsubscribe, which the session serves
     std::int64_t body_bytes = 0;  // raw bytes that follow, also after a refused line
     bool close = false;           // the stream is out of step and has to be closed
   };
@@ -104,7 +104,7 @@ class Dispatcher {
   std::vector<Completion> completions_;
 };
 
-// The reply lines, with their newline.
+// Return the reply lines, with their newline.
 std::string result_line(std::string_view id, std::string_view result);
 std::string error_line(std::string_view id, const Error& error);
 // Adds `log_no` to the reply, now or after its append. 0: adds nothing.

@@ -24,13 +24,13 @@ namespace muniment::gateway {
 // them at a time, and none while no bytes are queued.
 struct Body {
   std::int64_t expected = 0;       // bytes that follow the line
-  std::mutex mutex;                // guards what follows
-  std::deque<std::string> chunks;  // arrived, not yet written
+  std::mutex mutex;                // guards the following members
+  std::deque<std::string> chunks;  // bytes that arrived and are not written yet
   std::size_t buffered = 0;
   std::int64_t received = 0;
   bool served = false;             // a worker task serves it, or is queued
   bool given_up = false;           // the client disconnected, or the request was refused
-  std::unique_ptr<BodySink> sink;  // the worker's
+  std::unique_ptr<BodySink> sink;  // used by the worker
 
   // Discards the queued bytes and accepts no more. Called by the task that serves the body, or while no task does.
   void drop() {
@@ -73,17 +73,17 @@ struct Exchange {
   json::Value params;
   std::string_view idempotency_key;
   std::string key_storage;
-  Monotonic began{};  // when its line was read
+  Monotonic began{};  // time at which its line was read
   Deadline deadline{};
   Caller caller;
   HeldBytes held;
   std::unique_ptr<Body> body;
   WriteState write_state;
   SendPlace place;                          // loop thread only
-  std::unique_ptr<PendingAppend> prepared;  // loop thread only: the append until its turn
+  std::unique_ptr<PendingAppend> prepared;  // loop thread only: the append that waits for its turn
   std::vector<Uuid> event_ids;              // ids submitted to the append thread, for an unknown outcome
-  bool checked_ids = false;                 // the second run, after maybe_duplicate
-  int repeats = 0;                          // how often the append thread returned it for a duplicate id
+  bool checked_ids = false;                 // true on the second run, after maybe_duplicate
+  int repeats = 0;                          // number of times that the append thread returned it for a duplicate id
   bool answered = false;                    // loop thread only: later answers are dropped
   std::list<std::shared_ptr<Exchange>>::iterator listed_at;  // in the dispatcher's list, until answered
   bool listed = false;

@@ -46,7 +46,7 @@ std::vector<std::string> Refusals::take(Time now, bool all) {
   const std::int64_t minute = now.micros / minute_us;
   for (auto entry = counts_.begin(); entry != counts_.end();) {
     const auto& [of, actor, reason, run_id] = entry->first;
-    // A clock that was set back must not keep a count for ever.
+    // A clock that was set back must not keep a count forever.
     if (!all && of == minute) {
       ++entry;
       continue;

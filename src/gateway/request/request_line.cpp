@@ -29,7 +29,7 @@ std::optional<std::string> id_of(const json::Value& id) {
   return std::string(id.source());
 }
 
-// Returns the reason for which the id was refused.
+// Returns the error that refuses the id.
 Error no_id(const json::Value& id) {
   if (!id)
     return {Errc::invalid_argument, "notifications are refused: give the request an id, so that it can be answered."};
@@ -41,8 +41,8 @@ Error no_id(const json::Value& id) {
   return error;
 }
 
-// Returns whether raw bytes may follow a malformed line: they must never be read as requests. The line may not be JSON,
-// so the escapes that could spell the name are decoded here.
+// Returns whether raw bytes may follow a malformed line, because these must never be read as requests. The line may not
+// be JSON, so the escapes that could spell the name are decoded here.
 bool may_have_bytes(std::string_view line) {
   constexpr std::string_view escape = "\\u00";
   std::string plain;
@@ -56,7 +56,7 @@ bool may_have_bytes(std::string_view line) {
   return plain.find("body_bytes") != std::string::npos;
 }
 
-// Returns whether the line can carry the number of raw bytes in its one valid place, present or not.
+// Returns whether the line has its number of raw bytes, if any, in the only valid place.
 bool can_say_bytes(const json::Value& root) {
   const json::Value params = root["params"];
   return root.is(json::Kind::object) && !root["body_bytes"] && (!params || params.is(json::Kind::object));

@@ -12,15 +12,15 @@
 
 namespace muniment::gateway {
 
-// The parts of a line that are known even if it is refused.
+// The parts of a line that are known even if the line is refused.
 struct RequestHead {
   std::string id = "null";      // JSON text of the id
   std::int64_t body_bytes = 0;  // raw bytes that follow
   bool close = false;           // the stream is out of step and has to be closed
 };
 
-// Reads `exchange.line` into the exchange and returns the time that its sender waits. Errors: invalid_argument, and
-// those of Schema::validate.
+// Reads `exchange.line` into the exchange and returns the time for which its sender waits. Errors: invalid_argument,
+// and those of Schema::validate.
 Result<std::chrono::milliseconds> read_request_line(Exchange& exchange, const SchemaSet& schemas, RequestHead& head);
 
 }  // namespace muniment::gateway

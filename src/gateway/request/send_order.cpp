@@ -11,14 +11,14 @@ using Stage = SendPlace::Stage;
 
 bool is_held(Stage stage) { return stage == Stage::waiting || stage == Stage::prepared; }
 
-// The queue's key: the connection and the run whose numbering the order decides, or the log itself.
+// Returns the queue's key: the connection and the run whose numbering the order decides, or the log itself.
 std::string key_of(const Exchange& exchange) {
   std::string key = std::to_string(exchange.caller.connection);
   return key.append("/").append(exchange.params["run_id"].string_or(std::string(log_run_id)));
 }
 
 // Appends that were submitted after a returned one are returned too: wait for all of them.
-bool may_submit(const SendQueue& queue) { return queue.submitted == 0 || !queue.given_back->any; }
+bool may_submit(const SendQueue& queue) { return queue.submitted == 0 || !queue.requeued->any; }
 
 }  // namespace
 
@@ -52,26 +52,26 @@ SendQueue& SendOrder::queue_of(const Exchange& exchange) {
 
 bool SendOrder::join(const ExchangePtr& exchange) {
   const Order order = exchange->method->order;
-  // A run whose id is yet to be made has no other requests.
-  const bool new_run = order == Order::settling && !exchange->params["run_id"];
+  // No other request can name a run whose id does not exist yet.
+  const bool new_run = order == Order::before_later && !exchange->params["run_id"];
   const bool of_no_run = order == Order::reading && !exchange->params["run_id"];
   if (order == Order::none || new_run || of_no_run) return true;
   SendQueue& queue = queue_of(*exchange);
   SendPlace& place = exchange->place;
-  const bool settled = order == Order::settled || order == Order::reading;
-  const bool waits = queue.settling > 0 || (settled && !queue.places.empty());
+  const bool after_earlier = order == Order::after_earlier || order == Order::reading;
+  const bool waits = queue.before_later > 0 || (after_earlier && !queue.places.empty());
   place.queue = &queue;
-  place.settled = settled;
+  place.after_earlier = after_earlier;
   place.at = queue.places.insert(queue.places.end(), exchange);
-  if (order == Order::settling) ++queue.settling;
+  if (order == Order::before_later) ++queue.before_later;
   if (waits) set_stage(*exchange, Stage::waiting);
   return !waits;
 }
 
-bool SendOrder::settle(const ExchangePtr& exchange) {
+bool SendOrder::wait_for_earlier(const ExchangePtr& exchange) {
   SendPlace& place = exchange->place;
   if (place.queue == nullptr || place.queue->places.front() == exchange) return true;
-  place.settled = true;
+  place.after_earlier = true;
   set_stage(*exchange, Stage::waiting);
   return false;
 }
@@ -87,7 +87,7 @@ void SendOrder::prepared(const ExchangePtr& exchange) {
 
 void SendOrder::hand_over(const ExchangePtr& exchange) {
   SendQueue& queue = *exchange->place.queue;
-  if (queue.submitted == 0) queue.given_back->any = false;
+  if (queue.submitted == 0) queue.requeued->any = false;
   set_stage(*exchange, Stage::submitted);
   submit_(exchange);
 }
@@ -99,7 +99,7 @@ void SendOrder::leave(const ExchangePtr& exchange) {
   if (place.queue == nullptr) return;
   SendQueue& queue = *place.queue;
   set_stage(*exchange, Stage::preparing);
-  if (exchange->method->order == Order::settling) --queue.settling;
+  if (exchange->method->order == Order::before_later) --queue.before_later;
   place.queue = nullptr;
   queue.places.erase(place.at);
   if (queue.places.empty()) {
@@ -109,17 +109,17 @@ void SendOrder::leave(const ExchangePtr& exchange) {
   }
 }
 
-// The first exchange that can proceed: a waiting one begins, a prepared one is submitted.
+// Returns the first exchange that can proceed: a waiting one begins, a prepared one is submitted.
 ExchangePtr SendOrder::next_of(const SendQueue& queue) {
   bool all_submitted = true;
-  bool settling = false;
+  bool before_later = false;
   for (const ExchangePtr& exchange : queue.places) {
     const SendPlace& place = exchange->place;
     const bool first = exchange == queue.places.front();
-    if (place.stage == Stage::waiting && (place.settled ? first : !settling)) return exchange;
+    if (place.stage == Stage::waiting && (place.after_earlier ? first : !before_later)) return exchange;
     if (place.stage == Stage::prepared && all_submitted && may_submit(queue)) return exchange;
     all_submitted = all_submitted && place.stage == Stage::submitted;
-    settling = settling || exchange->method->order == Order::settling;
+    before_later = before_later || exchange->method->order == Order::before_later;
   }
   return nullptr;
 }

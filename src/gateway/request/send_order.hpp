@@ -21,10 +21,10 @@ using ExchangePtr = std::shared_ptr<Exchange>;
 struct SendQueue {
   std::string key;
   std::list<ExchangePtr> places;
-  std::size_t held = 0;       // waiting, or prepared and not submitted
-  std::size_t submitted = 0;  // with the append thread
-  std::size_t settling = 0;   // requests whose answer the later ones wait for
-  std::shared_ptr<store::GivenBack> given_back = std::make_shared<store::GivenBack>();
+  std::size_t held = 0;          // waiting, or prepared and not submitted
+  std::size_t submitted = 0;     // submitted to the append thread
+  std::size_t before_later = 0;  // requests whose answer later ones wait for
+  std::shared_ptr<store::Requeued> requeued = std::make_shared<store::Requeued>();
 };
 
 // The place of a request in its queue.
@@ -33,7 +33,7 @@ struct SendPlace {
   SendQueue* queue = nullptr;  // nullptr: not queued
   std::list<ExchangePtr>::iterator at;
   Stage stage = Stage::preparing;
-  bool settled = false;  // begins only after every earlier request is answered
+  bool after_earlier = false;  // begins only after every earlier request is answered
 };
 
 class SendOrder {
@@ -45,7 +45,7 @@ class SendOrder {
   // Queues a new exchange. Returns false if it has to wait; then `begin` starts it in its turn.
   bool join(const ExchangePtr& exchange);
   // Requires every earlier request to be answered first. Returns false if the exchange has to wait.
-  bool settle(const ExchangePtr& exchange);
+  bool wait_for_earlier(const ExchangePtr& exchange);
   // The append of the exchange is ready: it is submitted now or in its turn.
   void prepared(const ExchangePtr& exchange);
   // The append thread has answered: the exchange leaves, or is prepared again.

@@ -43,7 +43,7 @@ class WorkerPool {
     bool busy = false;
     bool interrupted = false;
     Deadline deadline{};
-    Task task;  // given to it while it was idle
+    Task task;  // task that it was given while it was idle
     std::condition_variable wake;
     std::thread thread;
   };
@@ -54,7 +54,7 @@ class WorkerPool {
   const std::size_t tasks_max_;
   mutable std::mutex mutex_;
   std::deque<std::pair<Deadline, Task>> tasks_;  // not empty only while no worker is idle
-  std::vector<Worker*> idle_;                    // the back worked last
+  std::vector<Worker*> idle_;                    // the last element was busy most recently
   std::vector<std::unique_ptr<Worker>> workers_;
   bool stopping_ = false;
 };

@@ -22,7 +22,8 @@ class WorkerSlot {
   WorkerSlot(const WorkerSlot&) = delete;
   WorkerSlot& operator=(const WorkerSlot&) = delete;
 
-  // over_budget if all slots were taken. `busy` follows their number: "requests already wait for the search indexes".
+  // Returns over_budget if all slots were taken. `busy` is the text after their number: "requests already wait for the
+  // search indexes".
   Status admitted(const std::string& busy) const {
     if (admitted_) return success();
     Error error(Errc::over_budget, std::to_string(slots_.max) + " " + busy + ", which is the limit. Retry in 100 ms.");

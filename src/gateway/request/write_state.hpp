@@ -17,16 +17,16 @@ class WriteState {
   // written.
   bool begin_writing_itself() { return begin(writing | itself); }
   bool wrote_itself() const { return (bits_.load(std::memory_order_acquire) & itself) != 0; }
-  // The change is permanent: from now on no error means that nothing was written.
+  // Marks the change as permanent: from now on no error means that nothing was written.
   void has_written() { bits_.fetch_or(done, std::memory_order_acq_rel); }
   bool is_written() const { return (bits_.load(std::memory_order_acquire) & done) != 0; }
 
   // Marks the request as answered. Returns true if its writes may still take effect. Loop thread only.
   bool answer() { return (bits_.fetch_or(answered, std::memory_order_acq_rel) & writing) != 0; }
 
-  // Answered as a request that wrote nothing.
+  // Returns true if the request was answered as one that wrote nothing.
   bool over() const { return bits_.load(std::memory_order_acquire) == answered; }
-  // Answered; the client ignores any further work.
+  // Returns true if the request was answered, so that the client ignores further work.
   bool is_answered() const { return (bits_.load(std::memory_order_acquire) & answered) != 0; }
 
  private:

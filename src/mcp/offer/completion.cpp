@@ -8,7 +8,7 @@
 namespace muniment::mcp {
 namespace {
 
-constexpr std::size_t values_max = 100;  // MCP's own limit
+constexpr std::size_t values_max = 100;  // limit of the MCP specification
 
 // Source of the values of an argument.
 struct Source {

@@ -15,8 +15,6 @@ constexpr std::string_view png =
 constexpr std::string_view wav = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 constexpr std::string_view no_arguments = R"({"type":"object","properties":{}})";
 
-// ---- content ------------------------------------------------------------------------------------
-
 std::string text_part(std::string_view text) {
   return json::Writer().begin_object().member("type", "text").member("text", text).end_object().text();
 }
@@ -46,8 +44,6 @@ void answer_text(const CallPtr& call, std::string_view text, bool error = false)
   answer_parts(call, {text_part(text)}, error);
 }
 
-// ---- tools of both revisions ----------------------------------------------------------------------
-
 void simple_text(const CallPtr& call) { answer_text(call, "This is a simple text response for testing."); }
 void image(const CallPtr& call) { answer_parts(call, {data_part("image", png, "image/png")}); }
 void audio(const CallPtr& call) { answer_parts(call, {data_part("audio", wav, "audio/wav")}); }
@@ -71,8 +67,6 @@ void progress(const CallPtr& call) {
   answer_text(call, "Tool with progress executed successfully");
 }
 void ok(const CallPtr& call) { answer_text(call, "ok"); }
-
-// ---- requests to the host (2025-11-25) -----------------------------------------------------------
 
 bool has(const CallPtr& call, std::string_view capability) { return call->client_capabilities()[capability].present(); }
 
@@ -135,8 +129,6 @@ void elicitation_enums(const CallPtr& call) {
          "Elicitation completed");
 }
 
-// ---- input requests (2026-07-28) -----------------------------------------------------------------
-
 std::string ask_for(std::string_view message, std::string_view property, std::string_view type) {
   json::Writer request;
   request.begin_object().member("method", "elicitation/create").key("params").begin_object().member("message", message);
@@ -170,7 +162,7 @@ std::string questions(const std::vector<Question>& asked) {
   return std::move(requests.end_object()).text();
 }
 
-// The state that the client returned, if this call's first round made it. A forged state is answered with an error.
+// State of this call's first round. A state that the client forged is answered with an error.
 enum class State : std::uint8_t { none, good, forged };
 State take_state(const CallPtr& call, std::string& text) {
   const json::Value given = call->params()["requestState"];
@@ -186,7 +178,7 @@ State take_state(const CallPtr& call, std::string& text) {
   return State::good;
 }
 
-// Asks until all answers have arrived, with a state that the client must return; then `done` gets it.
+// Asks until all answers have arrived, with a state that the client must return, and then calls `done` with it.
 void rounds(const CallPtr& call, const std::vector<Question>& asked, std::string_view state,
             const std::function<void()>& done) {
   std::string text;
@@ -314,8 +306,6 @@ constexpr TestTool test_tools[] = {
     {"test_x_mcp_header", header_tool,
      R"({"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}})"},
 };
-
-// ---- prompts and resources ------------------------------------------------------------------------
 
 void answer_messages(const CallPtr& call, std::initializer_list<std::string> contents) {
   json::Writer result;

@@ -19,7 +19,7 @@ constexpr std::int64_t page_runs = 50;
 enum class Changes : std::uint8_t { never, with_log, as_run };
 
 struct Template {
-  std::string_view uri;  // RFC 6570; without a variable it is a resource itself
+  std::string_view uri;  // RFC 6570; a URI without a variable is a resource itself
   std::string_view name;
   std::string_view description;
   std::string_view mime_type;
@@ -30,15 +30,15 @@ constexpr Template template_table[] = {
     {"log://validation", "validation", "Pointers that were validated, rendered and resolved", "application/jsonl",
      Changes::with_log},
     {"log://metrics", "metrics", "Counters of the daemon", "text/plain", Changes::with_log},
-    {"log://runs/{run}/events", "run events", "Events of a run, one JSON object a line", "application/jsonl",
+    {"log://runs/{run}/events", "run events", "Events of a run, one JSON object per line", "application/jsonl",
      Changes::with_log},
     {"run://{run}", "run", "A run: its agent, status and counts", "application/json", Changes::as_run},
-    {"ev://{corpus}/{+document}", "evidence", "A passage of a document, as a card names it", "text/plain",
-     Changes::never},
+    {"ev://{corpus}/{+document}", "evidence", "A passage of a document, as in a card", "text/plain", Changes::never},
     {"artifact://{run}/{artifact}", "artifact", "Stored bytes; #b<start>-<end> for a slice", "text/plain",
      Changes::never},
     {"snap://{run}/{seq}", "snapshot", "A run's state at a position", "application/json", Changes::never},
-    {"manifest://{manifest}", "manifest", "What was in a context window, and why", "application/json", Changes::never},
+    {"manifest://{manifest}", "manifest", "Contents of a context window, and the reasons", "application/json",
+     Changes::never},
 };
 
 bool is_template(const Template& row) { return row.uri.find('{') != std::string_view::npos; }

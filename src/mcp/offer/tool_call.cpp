@@ -82,7 +82,7 @@ void finish(const Running& running, std::string text, std::string_view structure
   running.call->answer(tool_result(text, structured, error));
 }
 
-// Records the end of a call that the host cancels or abandons.
+// Records the end of a call that the host cancelled or abandoned.
 void record_cancelling(const Running& running) {
   running.call->on_end = [weak = running.call->session().weak_from_this(), call_id = running.call_id] {
     if (const auto session = weak.lock()) session->run().returned(call_id, "cancelled", "The host cancelled it.", {});

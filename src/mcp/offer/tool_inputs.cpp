@@ -42,8 +42,6 @@ void copy_members(json::Writer& out, const json::Value& object) {
   }
 }
 
-// ---- content ------------------------------------------------------------------------------------
-
 void write_text_part(json::Writer& out, const json::Value& text) {
   out.begin_object().member("type", "text").raw_member("content", text.source()).end_object();
 }

@@ -35,7 +35,7 @@ struct Tool {
   Hints hints{};
   Say say;
   Adapt adapt = nullptr;             // nullptr: the arguments are the parameters
-  std::string (*input)() = nullptr;  // the input schema, if it is not the method's
+  std::string (*input)() = nullptr;  // input schema if it differs from the method's
   bool output = true;                // its results match the method's schema
 };
 

@@ -15,7 +15,7 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t chunk_rows_bytes_max = 64 << 20;  // some 40,000 rows
+constexpr std::size_t chunk_rows_bytes_max = 64 << 20;  // size of some 40,000 rows
 
 using store::ChunkRow;
 using store::DocumentRow;
@@ -29,7 +29,7 @@ std::vector<std::string> followed_types() {
   return types;
 }
 
-// Parses [[start, end, sha256, heading?], …].
+// Parses a list [[start, end, sha256, heading?], …].
 std::vector<ChunkRow> chunks_of(const json::Value& list, std::int64_t seq) {
   std::vector<ChunkRow> out;
   for (const json::Value item : list) {
@@ -126,7 +126,7 @@ Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& ev
     if (const auto id = body ? parse_uuid(body->root()["chunks_artifact_id"].string_or("")) : std::nullopt) {
       auto text = read_artifact(reader, files, *id);
       if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
-      if (text) long_list = *std::move(text);  // a list that was erased: the document has no chunks
+      if (text) long_list = *std::move(text);  // if the list was erased, the document has no chunks
     }
   }
   return change_by(event, long_list);
@@ -192,7 +192,7 @@ Result<bool> DocumentFollower::has_feedback(store::Reader& reader) {
   return *has_feedback_;
 }
 
-// A new corpus: its owner is its creator.
+// The creator of a new corpus is its owner.
 void DocumentFollower::note(const std::vector<store::CorpusChange>& changes) {
   const std::lock_guard lock(known_mutex_);
   std::shared_ptr<Owners> grown;

@@ -1,4 +1,4 @@
-// The follower "document": keeps the tables corpus, document, chunk and feedback (docs/format.md, Rows).
+// The follower "document": maintains the tables corpus, document, chunk and feedback (docs/format.md, Rows).
 #pragma once
 
 #include <atomic>
@@ -38,14 +38,14 @@ class DocumentFollower final : public store::Follower {
   // The existing corpora, with their owners.
   using Owners = std::map<std::string, std::string>;
   Result<std::shared_ptr<const Owners>> owners(store::Reader& reader);
-  // Returns whether the log has any feedback: most logs have none, so queries can skip it.
+  // Returns whether the log has any feedback. Most logs have none, so queries can skip it.
   Result<bool> has_feedback(store::Reader& reader);
 
   store::ChunkRows& chunk_rows() { return chunk_rows_; }
   // Called on the follower's thread after texts were erased or revoked.
   std::function<void()> on_erased;
 
-  // The last change that the tables include or are known to lack; -1: none since the start.
+  // Returns the last change that the tables include or are known to lack; -1: none since the start.
   std::int64_t last_change() const { return last_change_.load(std::memory_order_acquire); }
 
  protected:

@@ -142,8 +142,8 @@ Result<bool> Indexer::step() {
   return true;
 }
 
-// Sends the newest model of each corpus if the engine has another one or none, and then the texts for it in parts; new
-// documents are indexed between the parts.
+// Sends the newest model of each corpus if the engine has a different one or none, and then the texts for it in parts.
+// New documents are indexed between the parts.
 Result<bool> Indexer::give_models() {
   if (refill_) {
     RETURN_IF_ERROR(fill_model());

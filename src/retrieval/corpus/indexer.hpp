@@ -23,7 +23,7 @@ namespace muniment::retrieval {
 class ModelTrainer;
 class SearchClient;
 
-// The facts of a chunk, for filters.
+// Returns the facts of a chunk, for filters.
 Facts facts_of(const store::DocumentRow& document, const std::string& owner);
 
 class Indexer {
@@ -34,19 +34,19 @@ class Indexer {
   void start();
   void stop() { worker_.stop(); }
 
-  // The indexes include everything before this position. Events without effect on them are not sent, so their own
-  // position may be smaller.
+  // Returns the position before which the indexes include everything. Events without effect on them are not sent, so
+  // the position of the indexes themselves may be smaller.
   std::int64_t next_seq() const { return next_seq_.load(std::memory_order_acquire); }
-  // The position after the last batch that changed the indexes: equal values mean equal indexes.
+  // Returns the position after the last batch that changed the indexes. Equal values mean equal indexes.
   std::int64_t next_change() const { return next_change_.load(std::memory_order_acquire); }
-  // How often the engine was started; the parts that it lacks may change with each start.
+  // Returns the number of starts of the engine. The parts that it lacks may change with each start.
   std::int64_t engine_starts() const { return engine_starts_.load(std::memory_order_acquire); }
-  // Errors: deadline_exceeded, with the reason for the delay.
+  // Waits until the indexes include the events before `seq`. Errors: deadline_exceeded, with the reason for the delay.
   Status wait_for(std::int64_t seq, Deadline deadline);
   std::string problem() const;
-  // The parts that the engine lacks, as last reported.
+  // Returns the parts that the engine lacks, as last reported.
   std::vector<std::string> degraded() const;
-  std::vector<std::string> absent() const;  // the subset that was never installed
+  std::vector<std::string> absent() const;  // returns the subset that was never installed
 
  private:
   void follow();
@@ -77,7 +77,7 @@ class Indexer {
   std::int64_t given_ = 0;     // position that the engine has
   std::int64_t restarts_ = 0;  // restarts of the child when its watermark was read
 
-  std::atomic<std::int64_t> next_seq_{-1};  // -1: the engine was not asked yet
+  std::atomic<std::int64_t> next_seq_{-1};  // -1: the position is not known yet
   std::atomic<std::int64_t> next_change_{0};
   std::atomic<std::int64_t> engine_starts_{0};
   std::string problem_;  // guarded by the worker's lock, like the next two

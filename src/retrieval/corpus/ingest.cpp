@@ -12,7 +12,7 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t heading_bytes_max = 300;  // in an event and in the chunk table
+constexpr std::size_t heading_bytes_max = 300;  // limit in an event and in the chunk table
 
 std::string_view view_of(const Hash& hash) { return {reinterpret_cast<const char*>(hash.data()), hash.size()}; }
 

@@ -24,13 +24,13 @@ struct DocumentToIngest {
   std::string mime_type;  // empty: detected from its name and bytes
   std::vector<std::string> tags;
   std::string source;                     // empty: source_url, or the actor
-  std::vector<std::string> sources;       // including those of the documents it was derived from
+  std::vector<std::string> sources;       // its source and those of the documents it was derived from
   std::vector<std::string> derived_from;  // pointers
   std::string source_url;
   std::optional<Time> timestamp;
   std::string trust = "untrusted";
   std::string label;     // name of the revision, if the sender gives one
-  std::string previous;  // the revision that was current
+  std::string previous;  // name of the revision that was current
 };
 
 // A document that was read and checked.
@@ -45,14 +45,14 @@ struct PreparedDocument {
   std::string chunk_list;  // JSON: [[start, end, sha256, heading?], …]
 };
 
-// SHA-256(the hash of its bytes ‖ the chunker's name)
+// Returns SHA-256(the hash of its bytes ‖ the chunker's name).
 Hash revision_hash(const Hash& bytes_hash, std::string_view chunker);
 
-// Errors: those of read_document; invalid_argument for an invalid id, tag or label.
+// Reads and checks a document. Errors: those of read_document; invalid_argument for an invalid id, tag or label.
 Result<PreparedDocument> prepare_document(DocumentToIngest about, std::string_view bytes, DocumentText text);
 Status check_corpus_name(std::string_view corpus);
 
-// The place of its bytes.
+// The place of the document's bytes.
 struct DocumentPlace {
   Uuid artifact_id;
   std::int64_t start_byte = 0;
@@ -63,7 +63,7 @@ struct DocumentPlace {
 // A chunk list up to this size is part of the event; a longer one is an artifact.
 inline constexpr std::size_t inline_chunk_list_bytes_max = 24 * 1024;
 
-// The body of document.revised.
+// Returns the body of document.revised.
 std::string revised_body(const PreparedDocument& document, const DocumentPlace& place);
 
 }  // namespace muniment::retrieval

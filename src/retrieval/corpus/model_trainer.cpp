@@ -17,14 +17,14 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::int64_t passages_min = 200;      // fewer passages have no distinguishable topics
-constexpr std::int64_t growth_share = 4;        // a new epoch after growth by a quarter
-constexpr std::int64_t passages_max = 200'000;  // the newest of a corpus; more hardly change a model
+constexpr std::int64_t growth_share = 4;        // a new epoch is trained after growth by a quarter
+constexpr std::int64_t passages_max = 200'000;  // newest passages of a corpus; more hardly change a model
 constexpr std::size_t page_passages = 2'000;
 constexpr std::size_t texts_bytes_max = 256 << 20;
 constexpr std::uint64_t training_seed = 1;
-constexpr milliseconds settle{2'000};  // A stream of documents causes one training, not hundreds:
+constexpr milliseconds settle{2'000};  // a stream of documents causes one training:
 constexpr std::chrono::minutes settle_max{
-    10};  // it ends when the indexes have it and nothing arrived for `settle`, or after this time
+    10};  // the wait ends when the indexes have it and nothing arrived for `settle`, or after this time
 constexpr std::chrono::minutes training_patience{30};
 constexpr std::chrono::seconds commit_patience{60};
 
@@ -190,7 +190,7 @@ Status ModelTrainer::record(const std::string& corpus, const std::string& identi
   request.rows.push_back({0, row});
   auto receipts = store::append_and_wait(appender_, std::move(request), commit_patience);
   if (!receipts) {
-    // Otherwise the outcome is unknown: the next start removes unused files.
+    // The outcome is unknown otherwise. The next start removes unused files.
     if (!is_transient(receipts.error().code)) files_.abandon(file);
     return std::move(receipts).error();
   }

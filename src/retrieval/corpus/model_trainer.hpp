@@ -24,7 +24,7 @@ namespace muniment::retrieval {
 // The newest model of a corpus according to the log.
 struct Epoch {
   std::string corpus;
-  std::string embedder;  // its identity
+  std::string embedder;  // identity of the embedder
   Uuid artifact_id;
   Hash hash{};
   std::int64_t passages = 0;  // number of training passages
@@ -43,7 +43,7 @@ class ModelTrainer {
   void wake();           // documents were added or removed
   void hold(bool held);  // the indexes are behind: a model trained now would soon be outdated
 
-  // The newest epoch of each corpus, as far as the log was read; `version` changes with them.
+  // Returns the newest epoch of each corpus, as far as the log was read; `version` changes with them.
   std::vector<Epoch> epochs() const;
   std::int64_t version() const { return version_.load(std::memory_order_acquire); }
   // Reads the model. Errors: corrupt if the artifact does not match the record; not_found.
@@ -66,7 +66,7 @@ class ModelTrainer {
 
   bool woken_ = true;  // guarded by the worker's lock, like the next two
   bool held_ = false;
-  std::map<std::string, Epoch> epochs_;  // by corpus
+  std::map<std::string, Epoch> epochs_;  // key: corpus
   std::atomic<std::int64_t> version_{0};
   WorkerThread worker_;
 };

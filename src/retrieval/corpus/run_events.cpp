@@ -21,7 +21,7 @@ IndexedRuns::Known known_by(const events::Event& started) {
   return {indexed ? IndexedRuns::Answer::yes : IndexedRuns::Answer::no, started.actor};
 }
 
-// The content of a run is always untrusted, whoever recorded it.
+// The content of a run is always untrusted, independent of the recorder.
 store::DocumentRow row_of(const events::Event& event, const store::EventText& text, const std::string& owner) {
   store::DocumentRow row;
   row.seq = event.seq;

@@ -14,7 +14,7 @@
 
 namespace muniment::retrieval {
 
-// Remembers which runs are indexed, so that an event of a run that is not costs one look-up.
+// Remembers which runs are indexed, so that an event of a run that is not indexed costs one look-up.
 class IndexedRuns {
  public:
   enum class Answer : std::uint8_t { no, yes, untold };  // untold: its run.started was erased
@@ -27,7 +27,7 @@ class IndexedRuns {
   void see(const events::Event& event);
 
  private:
-  std::map<std::int64_t, Known> known_;  // by run_no
+  std::map<std::int64_t, Known> known_;  // key: run_no
 };
 
 // Returns the row and passages of an event of a readable type; nullopt if its run is not indexed or it has no text. An

@@ -178,8 +178,6 @@ Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
   return std::unique_ptr<Engine>(std::move(engine));
 }
 
-// ---- the folders
-
 IndexFolder::IndexFolder(const std::string& root, std::string name)
     : path_(root + "/" + name), name_(std::move(name)) {}
 

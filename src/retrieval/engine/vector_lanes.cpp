@@ -90,8 +90,6 @@ Status VectorLanes::drop_others_of(const Embedder& embedder) {
   return success();
 }
 
-// ---- writing
-
 Status VectorLanes::index(const EngineBatch& batch) {
   if (batch.next_seq > watermark()) {
     VectorAdvance advance(*shard_, batch);
@@ -181,8 +179,6 @@ Status VectorLanes::install_waiting(const std::string& corpus) {
   ++swaps_;
   return before ? shard_->drop(space_of(*before, corpus)) : success();
 }
-
-// ---- searching
 
 std::int64_t VectorLanes::wanted_from() const {
   std::int64_t from = watermark();

@@ -25,7 +25,7 @@
 namespace muniment::retrieval {
 namespace {
 
-constexpr std::size_t logged_bytes_max = 2'000;  // for a hook's standard error
+constexpr std::size_t logged_bytes_max = 2'000;  // logged bytes of a hook's standard error
 constexpr std::int64_t cpu_seconds_max = 600;    // limit of a hook that outlives a crashed daemon
 
 Error failed(std::string why) { return Error(Errc::unavailable, std::move(why)); }
@@ -58,7 +58,7 @@ class Group {
   Fd ended_;
 };
 
-// The output from a pipe; `open` until its end was read.
+// The output from a pipe; `open` is true until its end was read.
 struct Stream {
   Fd pipe;
   std::string text;
@@ -115,7 +115,7 @@ Status attend(const Group& group, Stream& answer, Stream& errors, Deadline deadl
       return failed(fmt::format("an answer of more than {} bytes", grouped(limits::hook_answer_bytes_max)));
     if (waited[0].revents != 0) break;
   }
-  // No process writes once the group is killed: the pipes hold the rest.
+  // Once the group is killed no process writes, so the pipes hold the rest.
   group.kill();
   while (answer.open && !answer.too_much) {
     const std::size_t before = answer.text.size();

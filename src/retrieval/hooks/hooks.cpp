@@ -25,7 +25,7 @@ class Hooks::Slot {
 
   Status check(const std::string& name) const {
     if (taken_) return success();
-    return Error(Errc::unavailable, fmt::format("{}: {} are at work already", name, limits::hooks_at_once_max));
+    return Error(Errc::unavailable, fmt::format("{}: {} are already running", name, limits::hooks_at_once_max));
   }
 
  private:

@@ -19,10 +19,10 @@
 namespace muniment::retrieval {
 
 struct HookOptions {
-  std::vector<std::string> expansion;  // a command; empty: none
-  std::vector<std::string> rerank;     // a command; empty: none
+  std::vector<std::string> expansion;  // command of the hook; empty: none
+  std::vector<std::string> rerank;     // command of the hook; empty: none
   std::int64_t hook_ms = 0;            // time limit of each run
-  std::string rerank_url;              // TEI's /rerank; empty: none
+  std::string rerank_url;              // URL of a server with TEI's /rerank; empty: none
   std::string rerank_key_file;
   std::int64_t rerank_ms = 0;  // time limit of a request to it
 };
@@ -34,12 +34,12 @@ class Hooks {
   bool can_expand() const { return !expansion_.argv.empty(); }
   bool can_rerank() const { return !rerank_.argv.empty(); }
   bool has_server() const { return !server_url_.empty(); }
-  // The parts of an answer's key that identify the helpers: the commands, the server.
+  // Returns the parts of an answer's key that identify the helpers: the commands, the server.
   std::string expansion_identity() const;
   std::string rerank_identity() const;
   const std::string& server_identity() const { return server_url_; }
 
-  // Errors: unavailable, prefixed by the name: "expansion hook: no answer within 2000 ms".
+  // Expands a query. Errors: unavailable, prefixed by the name: "expansion hook: no answer within 2000 ms".
   Result<ExpansionAnswer> expand(const ExpansionRequest& request, Deadline deadline) const;
   Result<RerankAnswer> rerank(std::string_view query, std::span<const RerankCandidate> candidates,
                               Deadline deadline) const;

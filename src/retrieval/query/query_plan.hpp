@@ -31,7 +31,7 @@ struct Wishes {
   std::optional<Time> before;
 };
 
-// Whether and how a query is expanded, and how its best passages are scored. `unsaid` selects the configured default.
+// Methods that expand a query and score its best passages. `unsaid` selects the configured default.
 enum class Expand : std::uint8_t { unsaid, none, heuristic, hook };
 enum class Rerank : std::uint8_t { unsaid, none, local, hook, http };
 

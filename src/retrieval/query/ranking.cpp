@@ -132,8 +132,6 @@ void Ranker::degrade(std::string why) {
   ranking_.degraded.push_back(std::move(why));
 }
 
-// ---- probe and expansions
-
 // Searches for two lexical hits; if the first one leads clearly, expansions could only weaken it.
 Result<bool> Ranker::probe_is_clear() {
   if (plan_.question.mode == Mode::vector) return false;
@@ -182,8 +180,6 @@ void Ranker::ask_expansion_hook() {
   ranking_.notes.expansions = {std::move(answer->lexical), std::move(answer->vector)};
   ranking_.notes.expanded_by = name_of(Expand::hook);
 }
-
-// ---- reranking
 
 // Returns the best candidates that can be verified: unverified text is not sent to helpers.
 Result<Ranker::Best> Ranker::best_passages() const {
@@ -279,8 +275,6 @@ void Ranker::take_scores(const Best& best, const RerankAnswer& answer) {
   }
   if (foreign > 0) degrade("rerank hook: " + std::to_string(foreign) + " snippets are not part of their passages");
 }
-
-// ---- the ranking
 
 // Includes the feedback on the candidates, as of the plan's time.
 Status Ranker::blend_all() {

@@ -23,12 +23,12 @@ struct Term {
   std::uint32_t word = 0;
   double weight = 0;  // occurrences; then tf-idf of a vector of length 1
 };
-using Terms = std::vector<Term>;  // by word, without duplicates
+using Terms = std::vector<Term>;  // terms by word, without duplicates
 
 // Limit for a query or a passage; the rest is ignored. A chunk has a few hundred words.
 constexpr std::size_t words_max = 2'000;
 
-// The stems of a text, as in the lexical lane, numbered in the order of their first occurrence.
+// Numbers the stems of a text, as in the lexical lane, in the order of their first occurrence.
 class Vocabulary {
  public:
   Terms terms_of(std::string_view text, std::string_view language) {
@@ -93,7 +93,7 @@ double cosine(const Terms& a, const Terms& b) {
   return sum;
 }
 
-// The mean of the nearest candidates' scores, weighted by similarity; its own score if none is similar.
+// Returns the mean of the nearest candidates' scores, weighted by similarity; its own score if none is similar.
 double neighbours_score(std::span<const double> near, std::span<const double> scores, std::size_t self) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < near.size(); ++i) {
@@ -115,7 +115,7 @@ double neighbours_score(std::span<const double> near, std::span<const double> sc
 std::vector<double> rerank_locally(std::string_view query, std::span<const LocalCandidate> candidates) {
   Vocabulary vocabulary;
   std::vector<Terms> passages;
-  std::map<std::string_view, Terms> asked;  // the query, by the languages of the candidates
+  std::map<std::string_view, Terms> asked;  // terms of the query, by the languages of the candidates
   for (const LocalCandidate& candidate : candidates) {
     passages.push_back(vocabulary.terms_of(candidate.text, candidate.language));
     if (!asked.contains(candidate.language)) asked[candidate.language] = vocabulary.terms_of(query, candidate.language);

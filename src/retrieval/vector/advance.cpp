@@ -78,7 +78,7 @@ Status Advance::plan(Changes& changes) {
   return success();
 }
 
-// The last vector of a chunk that is added twice counts.
+// If a chunk is added twice, its last vector counts.
 void Advance::gather() {
   for (const VectorEntry& entry : batch_.add) fates_[entry.id].add = &entry;
   for (const auto& [chunk, valid_to] : batch_.close) {

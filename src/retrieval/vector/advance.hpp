@@ -17,7 +17,7 @@
 
 namespace muniment::retrieval::vec {
 
-// Errors: invalid_argument, too_large; conflict if the watermark would decrease.
+// Checks a batch. Errors: invalid_argument, too_large; conflict if the watermark would decrease.
 Status check_batch(const VectorBatch& batch, const SpaceHeader& header);
 
 class Advance {
@@ -57,12 +57,12 @@ class Advance {
   const RecordStore& store_;
   Space& space_;
   const VectorBatch& batch_;
-  SpaceHeader header_;             // after the advance
-  std::map<ChunkId, Fate> fates_;  // in log order
+  SpaceHeader header_;             // header after the advance
+  std::map<ChunkId, Fate> fates_;  // fates in log order
   std::optional<GraphEditor> graph_;
-  Bitmap taken_;  // slots in use, or released by this advance: searches may still read them
+  Bitmap taken_;  // slots in use, or released by this advance, which searches may still read
   std::vector<Addition> additions_;
-  std::vector<std::pair<Slot, std::vector<std::uint64_t>>> releases_;  // with their labels
+  std::vector<std::pair<Slot, std::vector<std::uint64_t>>> releases_;  // released slots with their labels
   bool erases_ = false;
 };
 

@@ -1,6 +1,6 @@
 // Searches one level of the graph: from the best known nodes to their neighbours, until the best `width` have all been
-// expanded (Malkov and Yashunin 2016, algorithm 2). Nodes of equal score are ordered by slot, so that the same graph
-// gives the same beam.
+// expanded (Malkov and Yashunin 2016, algorithm 2). Nodes of equal score are ordered by slot, so the same graph gives
+// the same beam.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline bool better(const Scored& a, const Scored& b) {
   return a.score > b.score || (a.score == b.score && a.slot < b.slot);
 }
 
-// The best nodes so far, sorted: an insertion moves a few hundred bytes, which is faster than two heaps.
+// The best nodes so far, sorted. An insertion moves a few hundred bytes, which is faster than two heaps.
 class Beam {
  public:
   explicit Beam(std::size_t width) : width_(width) { nodes_.reserve(width + 1); }
@@ -61,7 +61,7 @@ class Beam {
     bool seen = false;
   };
   std::size_t width_;
-  std::size_t next_ = 0;     // all before it were expanded
+  std::size_t next_ = 0;     // all nodes before it were expanded
   std::vector<Node> nodes_;  // best first
 };
 

@@ -40,7 +40,7 @@ class Bitmap {
     for (const std::uint64_t word : words_) sum += static_cast<std::size_t>(std::popcount(word));
     return sum;
   }
-  // The first slot from `from` on that is not in the set; at most the number of bits.
+  // Returns the first slot from `from` on that is not in the set; at most the number of bits.
   Slot first_absent(Slot from) const {
     for (std::size_t i = from / word_bits; i < words_.size(); ++i) {
       std::uint64_t absent = ~words_[i];

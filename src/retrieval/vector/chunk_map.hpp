@@ -21,7 +21,7 @@ class ChunkMap {
     }
   }
 
-  // The chunk must not be in it.
+  // Inserts a chunk that is not in the map.
   void insert(ChunkId chunk, Slot slot) {
     if ((count_ + 1) * 4 > places_.size() * 3) grow();
     std::size_t at = home(chunk);
@@ -30,13 +30,13 @@ class ChunkMap {
     ++count_;
   }
 
-  // The chunk must be in it. Moves later entries up, so that look-ups stay correct without tombstones.
+  // Erases a chunk that is in the map. Moves later entries up, so that look-ups stay correct without tombstones.
   void erase(ChunkId chunk) {
     std::size_t gap = home(chunk);
     while (places_[gap].chunk != chunk) gap = next(gap);
     for (std::size_t at = next(gap); places_[at].chunk != none; at = next(at)) {
       const std::size_t wanted = home(places_[at].chunk), mask = places_.size() - 1;
-      if (((at - wanted) & mask) < ((at - gap) & mask)) continue;  // it would move before its home place
+      if (((at - wanted) & mask) < ((at - gap) & mask)) continue;  // the entry would move before its home place
       places_[gap] = places_[at];
       gap = at;
     }
@@ -64,7 +64,7 @@ class ChunkMap {
     }
   }
 
-  std::vector<Place> places_;  // their number is a power of two
+  std::vector<Place> places_;  // a power of two of them
   std::size_t count_ = 0;
 };
 

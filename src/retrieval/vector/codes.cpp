@@ -33,7 +33,7 @@ float quantise(std::span<const float> vector, int steps, std::vector<Int>& out) 
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(squares)));
 }
 
-// The largest number of steps for which no sum over `dimension` products with a code exceeds 32 bits.
+// Returns the largest number of steps for which no sum over `dimension` products with a code exceeds 32 bits.
 int probe_steps(std::size_t dimension) {
   constexpr auto sum_max = std::numeric_limits<std::int32_t>::max();
   const std::size_t steps = static_cast<std::size_t>(sum_max) / (code_max * std::max<std::size_t>(dimension, 1));
@@ -54,7 +54,7 @@ const Register* as(const T* at) {
   return reinterpret_cast<const Register*>(at);
 }
 
-// Sixteen values of 16 bits.
+// Loads sixteen values of 16 bits.
 __attribute__((target("avx2"))) inline __m256i load16(const std::int16_t* at) {
   return _mm256_loadu_si256(as<__m256i>(at));
 }
@@ -76,7 +76,7 @@ __attribute__((target("avx2"))) std::int32_t dot_avx2(const Left* left, const st
   return _mm_cvtsi128_si32(sum);
 }
 
-// Thirty-two values of 16 bits.
+// Loads thirty-two values of 16 bits.
 __attribute__((target("avx512f,avx512bw"))) inline __m512i load32(const std::int16_t* at) {
   return _mm512_loadu_si512(at);
 }

@@ -30,21 +30,21 @@ struct Probe {
   float scale = 0;                   // 0: no direction
 };
 
-// Both require finite components.
+// Both functions require finite components.
 Code make_code(std::span<const float> vector);
 Probe make_probe(std::span<const float> vector);
 
 // Converts a code to a probe; `out` has room for `padded` values.
 void widen(const std::int8_t* code, std::size_t padded, std::int16_t* out);
 
-// The inner product of a probe, or of another code, with a code.
+// Computes the inner product of a probe, or of a code as a probe, with a code.
 struct DotKernel {
   std::string_view name;
   std::int32_t (*probe)(const std::int16_t* probe, const std::int8_t* code, std::size_t padded);
   std::int32_t (*codes)(const std::int8_t* left, const std::int8_t* code, std::size_t padded);
 };
 
-// The kernels that this processor can run, the fastest first and the portable one last.
+// Returns the kernels that this processor can run, the fastest first and the portable one last.
 std::vector<DotKernel> dot_kernels();
 
 }  // namespace muniment::retrieval::vec

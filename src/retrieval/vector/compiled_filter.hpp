@@ -14,7 +14,7 @@ class CompiledFilter {
  public:
   explicit CompiledFilter(const Filter& filter);
 
-  // Every live vector passes.
+  // Returns whether every live vector passes.
   bool passes_all() const { return all_of_.empty() && none_of_.empty() && !after_us_ && !before_us_ && !as_of_; }
   const std::optional<std::int64_t>& as_of() const { return as_of_; }
 

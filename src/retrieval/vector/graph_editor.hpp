@@ -20,7 +20,8 @@ class GraphEditor {
  public:
   explicit GraphEditor(const Space& space);
 
-  // The level of a chunk's node: each level is 16 times rarer than the one below. Depends on the id alone.
+  // Returns the level of a chunk's node, which depends on the id alone. Each level is 16 times rarer than the one
+  // below.
   static int level_for(ChunkId chunk);
 
   void insert(Slot slot);  // the slot must be filled
@@ -33,7 +34,7 @@ class GraphEditor {
     int level = 0;
     Links links;
   };
-  // The lists that were changed; those of erased nodes are empty.
+  // Returns the lists that were changed; those of erased nodes are empty.
   const std::deque<Change>& changes() const { return changes_; }
   bool erased(Slot slot) const { return erased_.test(slot); }
 
@@ -58,7 +59,7 @@ class GraphEditor {
   Bitmap erased_;
   Bitmap visited_;
   std::vector<std::int16_t> wide_;
-  std::deque<Change> changes_;                              // in the order of their first change
+  std::deque<Change> changes_;                              // changes in the order of their first occurrence
   std::vector<std::uint32_t> bottom_;                       // slot → its index in changes_ + 1; 0: unchanged
   std::unordered_map<std::uint64_t, std::uint32_t> above_;  // slot and level → the same
 };

@@ -1,4 +1,4 @@
-// The slots of each label. With it, a filter is a few operations on bitmaps, however selective it is.
+// The slots of each label. With it, any filter is a few operations on bitmaps.
 //
 // A label is identified by the first eight bytes of its SHA-256. Its slots are a single number, a sorted list, or, from
 // one slot in 32 on, a bitmap: about four bytes for each label of a chunk.
@@ -18,7 +18,7 @@ std::uint64_t label_hash(std::string_view label);
 
 class LabelIndex {
  public:
-  // A slot is added to a label once and removed only if it was added. `slots` is the present number of slots, which
+  // A slot is added to a label once and removed only if it was added. `slots` is the current number of slots, which
   // decides when a bitmap is smaller than a list.
   void add(std::uint64_t label, Slot slot, std::size_t slots);
   void remove(std::uint64_t label, Slot slot, std::size_t slots);

@@ -26,21 +26,21 @@
 namespace muniment::retrieval::vec {
 
 inline constexpr std::size_t links_bottom = 32;  // maximum of links of a node at level 0
-inline constexpr std::size_t links_above = 16;   // and at each level above
+inline constexpr std::size_t links_above = 16;   // maximum at each level above
 constexpr std::size_t links_max(int level) { return level == 0 ? links_bottom : links_above; }
 
-// no_slot after the last one; above level 0 only the first links_above are used
+// A list that ends with no_slot; above level 0 only the first links_above are used.
 using Links = std::array<Slot, links_bottom>;
 
 // The stored state of a space beside its vectors; equal to its record on disk.
 struct SpaceHeader {
-  std::uint32_t number = 0;  // its key prefix
+  std::uint32_t number = 0;  // key prefix of the space
   std::string name;
   std::uint32_t dimension = 0;
   std::int64_t next_seq = 0;
-  Slot slots = 0;             // all slots are below it
+  Slot slots = 0;             // upper bound of all slots
   Slot entry = no_slot;       // start of a search of the graph: a node of the highest level
-  std::uint32_t vectors = 0;  // live ones, including those without direction
+  std::uint32_t vectors = 0;  // number of live vectors, including those without direction
   std::uint64_t closed = 0;
   std::uint64_t live_digest = 0;  // sum of the hashes of all node and link records
   std::uint64_t closed_digest = 0;
@@ -53,7 +53,7 @@ struct VectorRecord {
   float scale = 0;
   std::int64_t time_us = 0;
   std::int64_t valid_from = 0;
-  std::vector<std::uint64_t> labels;  // label_hash of each, ascending, without duplicates
+  std::vector<std::uint64_t> labels;  // label_hash of each label, ascending, without duplicates
   std::span<const std::int8_t> code;
 };
 
@@ -102,7 +102,7 @@ class Space {
   int level(Slot slot) const { return segment(slot).level[slot % segment_slots]; }
   std::int64_t time_us(Slot slot) const { return segment(slot).time_us[slot % segment_slots]; }
   std::int64_t valid_from(Slot slot) const { return segment(slot).valid_from[slot % segment_slots]; }
-  // links_max(level) of them.
+  // Returns the links_max(level) links of a node.
   const Slot* links(Slot slot, int level) const {
     if (level == 0) return segment(slot).bottom[slot % segment_slots].data();
     return above_.find(slot)->second.data() + static_cast<std::size_t>(level - 1) * links_above;
@@ -119,7 +119,8 @@ class Space {
   void release(Slot slot, std::span<const std::uint64_t> labels);
   void set_links(Slot slot, int level, std::span<const Slot> links);
 
-  // The node of the highest level, the lowest slot among equals, without those in `but_not`; no_slot if there is none.
+  // Returns the node of the highest level, the lowest slot among equals, without those in `but_not`; no_slot if there
+  // is none.
   Slot highest(const Bitmap& but_not) const;
   std::size_t bytes() const;
 
@@ -145,7 +146,7 @@ class Space {
   const std::size_t dimension_, padded_;
   const DotKernel dot_;
   std::vector<std::unique_ptr<Segment>> segments_;
-  std::unordered_map<Slot, std::vector<Slot>> above_;  // the links above level 0, links_above for each level
+  std::unordered_map<Slot, std::vector<Slot>> above_;  // links above level 0, links_above for each level
   std::size_t above_lists_ = 0;
   ChunkMap chunks_;
   Bitmap used_, live_;  // live: in use, with a direction

@@ -50,11 +50,11 @@ class StoredVectorShard : public VectorShard {
 
   const std::unique_ptr<RecordStore> store_;
 
-  std::mutex writing_;  // held by the writer; guards the two below
+  std::mutex writing_;  // held by the writer; guards the next two members
   ShardHeader header_;
-  std::optional<Error> broken_;  // a failed write: the state on disk is unknown
+  std::optional<Error> broken_;  // set after a failed write, when the state on disk is unknown
 
-  mutable std::mutex map_;  // guards the two below
+  mutable std::mutex map_;  // guards the next two members
   Spaces spaces_;
   Moment moment_;  // the state on disk that matches memory
 

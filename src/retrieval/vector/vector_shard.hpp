@@ -27,10 +27,11 @@ struct VectorEntry {
 struct VectorBatch {
   std::string space;  // "lsa/1:4f2a…@notes": the embedder's identity @ the corpus
   std::size_t dimension = 0;
-  std::int64_t next_seq = 0;  // the space's watermark after it
+  std::int64_t next_seq = 0;  // the space's watermark after the batch
   std::vector<VectorEntry> add;
-  std::vector<std::pair<ChunkId, std::int64_t>> close;  // id, valid_to: closed, found only with as_of
-  std::vector<ChunkId> remove;                          // erased or revoked: removed from disk as well
+  std::vector<std::pair<ChunkId, std::int64_t>>
+      close;                    // id and valid_to of chunks that are closed, and found only with as_of
+  std::vector<ChunkId> remove;  // erased or revoked: removed from disk as well
 };
 
 struct VectorSearch {
@@ -43,7 +44,7 @@ struct SpaceStatus {
   std::string space;
   std::size_t dimension = 0;
   std::int64_t next_seq = 0;
-  std::int64_t vectors = 0;  // current ones
+  std::int64_t vectors = 0;  // number of current vectors
   std::int64_t closed = 0;
   std::int64_t bytes_in_memory = 0;
 };
@@ -62,11 +63,11 @@ class VectorShard {
   virtual Status write(const VectorBatch& batch) = 0;
   virtual Status drop(std::string_view space) = 0;  // removed from disk as well; ignores an unknown space
   // Returns the nearest by cosine, best first, ties by id; none for an unknown space. Errors: invalid_argument for a
-  // vector of another dimension, corrupt if as_of reads a damaged history.
+  // vector of a different dimension, corrupt if as_of reads a damaged history.
   virtual Result<std::vector<Hit>> search(std::string_view space, std::span<const float> vector, const Filter& filter,
                                           const VectorSearch& how) const = 0;
   virtual std::vector<SpaceStatus> spaces() const = 0;
-  // The spaces in which the chunk is current.
+  // Returns the spaces in which the chunk is current.
   virtual std::vector<std::string> spaces_with(ChunkId chunk) const = 0;
 };
 

@@ -37,7 +37,7 @@ Status admit(const Run& run, RunStatus status, std::string_view type) {
   return success();
 }
 
-// Returns the type that admission checks: the artifact of a large snapshot is admitted wherever the snapshot is.
+// Returns the type that admission checks. The artifact of a large snapshot is admitted wherever the snapshot is.
 std::string_view admitted_as(const std::vector<Addressed>& items, std::size_t i) {
   const bool followed =
       i + 1 < items.size() && items[i + 1].run == items[i].run && items[i + 1].event.type == "snapshot.taken";
@@ -53,13 +53,13 @@ RunStatus status_after(RunStatus status, std::string_view type) {
 
 }  // namespace
 
-Error give_back(AppendConflict why) {
+Error requeue(AppendConflict why) {
   Error error(Errc::conflict, "the log has moved on since this request was prepared. Try again.");
   error.conflict = why;
   return error;
 }
 
-bool is_given_back(const Error& error) {
+bool is_requeued(const Error& error) {
   return error.conflict != AppendConflict::none && error.conflict != AppendConflict::other_run_seq;
 }
 
@@ -74,11 +74,11 @@ bool AppendBatch::fits(const AppendRequest& request) const {
 
 // Returns the request for retry if its preparation is outdated, or if an earlier request of the same order was
 // returned.
-Status AppendBatch::give_back(const AppendRequest& request, const LogHead& log) {
+Status AppendBatch::requeue(const AppendRequest& request, const LogHead& log) {
   using enum AppendConflict;
   const auto give = [&](AppendConflict why) -> Status {
     if (request.order) request.order->any = true;
-    return store::give_back(why);
+    return store::requeue(why);
   };
   for (const Addressed& item : request.events) {
     if (!item.event.event_id_is_ours && !request.ids_checked &&
@@ -110,7 +110,7 @@ namespace {
 
 // A run that was stopped while Postgres was unavailable counts as halted for all events except the halt itself.
 RunStatus status_in(const Addressed& item, RunStatus status) {
-  return item.run->latched() && item.event.type != "run.halted" ? RunStatus::halted : status;
+  return item.run->fail_stopped() && item.event.type != "run.halted" ? RunStatus::halted : status;
 }
 
 bool is_left_out(const Addressed& item, RunStatus status, bool previous_is) {
@@ -122,10 +122,10 @@ bool is_left_out(const Addressed& item, RunStatus status, bool previous_is) {
 
 }  // namespace
 
-// Checks the whole request before any event is numbered: a request is accepted or refused as a whole.
+// Checks the whole request before any event is numbered, because it is accepted or refused as a whole.
 Status AppendBatch::check(const AppendRequest& request, const LogHead& log) const {
-  // This check comes first: an event that was appended already has its receipt, whatever the run's state is now.
-  RETURN_IF_ERROR(give_back(request, log));
+  // This check is first, because an event that was already appended has its receipt, whatever the run's current state.
+  RETURN_IF_ERROR(requeue(request, log));
   if (request.expected_run_seq) {
     const Run& run = *request.events.front().run;
     if (run.head.run_seq != *request.expected_run_seq) {
@@ -138,7 +138,7 @@ Status AppendBatch::check(const AppendRequest& request, const LogHead& log) cons
       return error;
     }
   }
-  std::vector<std::pair<const Run*, RunStatus>> statuses;  // as they become within the request
+  std::vector<std::pair<const Run*, RunStatus>> statuses;  // statuses that the request's own events lead to
   bool is_out = false;
   for (std::size_t i = 0; i < request.events.size(); ++i) {
     const Addressed& item = request.events[i];
@@ -253,7 +253,7 @@ std::vector<AppendRequest> AppendBatch::undo(LogHead& log) {
   for (Accepted& accepted : requests_) {
     for (std::size_t i = 0; i < accepted.event_of.size(); ++i) {
       if (accepted.event_of[i] == left_out) continue;
-      // No other thread has seen the event yet, so that its body can be moved back to the request.
+      // No other thread has seen the event yet, so its body can be moved back to the request.
       auto& event = const_cast<events::Event&>(*events_[accepted.event_of[i]]);
       accepted.request.events[i].event.body = *std::move(event.body);
     }

@@ -25,7 +25,7 @@ class AppendBatch {
   // Numbers the events of `request` at the end of the batch, or refuses the request without any change.
   void add(AppendRequest request, LogHead& log, Time now);
 
-  bool full() const;  // reached the limits of one commit
+  bool full() const;  // the limits of one commit are reached
   bool fits(const AppendRequest& request) const;
   bool idle() const { return requests_.empty() && refused_.empty(); }
   bool has_events() const { return !events_.empty(); }
@@ -36,14 +36,14 @@ class AppendBatch {
   std::int64_t first_seq() const { return before_.next_seq; }
   std::int64_t oldest() const {
     return oldest_;
-  }  // recorded_at of its oldest event in microseconds; nothing_unsettled: no events
+  }  // recorded_at of its oldest event in microseconds; nothing_undecided: no events
 
   // Undoes the numbering and returns the requests in their original order, including refused ones.
   std::vector<AppendRequest> undo(LogHead& log);
 
   // Call after the commit: publishes the views of the runs, passes the events to `tail`, then answers all requests.
   void committed(Tail& tail);
-  // Answers all requests with the same error. The numbering must have been undone.
+  // Answers all requests with the same error. Call `undo` first.
   static void refuse(std::vector<AppendRequest> requests, const Error& error);
   // Calls `done` of every accepted request with its receipts.
   void answer_accepted();
@@ -60,7 +60,7 @@ class AppendBatch {
     std::vector<std::size_t> event_of;  // index in events_ of each event, or npos
   };
   Status check(const AppendRequest& request, const LogHead& log) const;
-  static Status give_back(const AppendRequest& request, const LogHead& log);
+  static Status requeue(const AppendRequest& request, const LogHead& log);
   events::Receipt number(const AppendRequest& request, Addressed& item, LogHead& log, Time now);
   void answer_refused();
 
@@ -69,7 +69,7 @@ class AppendBatch {
   std::vector<EventPtr> events_;
   std::vector<Row> rows_;
   std::size_t bytes_ = 0;
-  std::int64_t oldest_ = Tail::nothing_unsettled;
+  std::int64_t oldest_ = Tail::nothing_undecided;
 
   events::MerkleEdge edge_;
   bool started_ = false;

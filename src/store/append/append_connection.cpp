@@ -74,7 +74,7 @@ bool AppendConnection::flush_all() {
     const int left = PQflush(connection_);
     if (left == 0) return true;
     if (left < 0) return false;
-    // The server may not accept more input before its output is read.
+    // The server may refuse input until its output is read.
     if (!poll_socket(connection_, POLLIN | POLLOUT, deadline_)) {
       timed_out_ = true;
       return false;
@@ -127,7 +127,7 @@ Result<AppendConnection::PgResult> AppendConnection::query(std::string_view name
 }
 
 // A COMMIT whose wait for the standbys was cancelled succeeds with only a warning, but a failover can lose the commit.
-// The warning has no SQLSTATE of its own and may be in any language, so that every warning counts as a failure.
+// The warning has no SQLSTATE of its own and may be in any language, so every warning counts as a failure.
 void AppendConnection::note_warning(const pg_result* notice) {
   const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
   const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
@@ -295,7 +295,7 @@ CommitResult AppendConnection::rows_lost(const Table& table, std::size_t count) 
               std::string(table.name) + " that were sent"};
 }
 
-// The INSERT (append_pipeline.cpp) fails if a row is missing, so that Postgres skips the statements after it.
+// The INSERT (append_pipeline.cpp) fails if a row is missing. Postgres then skips the following statements.
 std::optional<CommitResult> AppendConnection::await_rows(const Table& table, std::size_t count) {
   std::optional<CommitResult> failed = await(PGRES_TUPLES_OK);
   if (failed && failed->sqlstate == division_by_zero) failed = rows_lost(table, count);
@@ -334,7 +334,7 @@ CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch,
   }
   if (!healthy()) result = {CommitOutcome::unknown, result.sqlstate, result.message};
   FAILPOINT("append.after_commit");
-  if (FAILPOINT_FAILS("append.cut_after_commit")) {  // committed, but the caller cannot know
+  if (FAILPOINT_FAILS("append.cut_after_commit")) {  // committed, which the caller cannot know
     ::shutdown(PQsocket(connection_), SHUT_RDWR);
     return {CommitOutcome::unknown, "", "the connection was cut"};
   }

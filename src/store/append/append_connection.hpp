@@ -51,10 +51,10 @@ struct CommitResult {
   CommitOutcome outcome = CommitOutcome::unknown;
   std::string sqlstate{};
   std::string message{};
-  std::string constraint{};  // the constraint that a refused row violates
+  std::string constraint{};  // name of the constraint that a refused row violates
 };
 
-// Rows to write, in order. `rows` refer to events by their seq, which must be set.
+// The rows to write, in order. `rows` refer to events by their seq, which must be set.
 struct RowBatch {
   std::span<const EventPtr> events;
   std::span<const Row> rows;
@@ -62,8 +62,8 @@ struct RowBatch {
 
 // Steps of the caller while Postgres processes a batch.
 struct CommitSteps {
-  std::function<void()> before_commit;  // the rows are sent, but not the COMMIT: nothing can be committed yet
-  std::function<void()> meanwhile;      // everything is sent; only the answer is pending
+  std::function<void()> before_commit;  // the rows are sent but the COMMIT is not, so nothing can be committed yet
+  std::function<void()> meanwhile;      // everything is sent, and the answer is pending
 };
 
 class AppendConnection {
@@ -80,13 +80,14 @@ class AppendConnection {
   // false if another session holds it.
   Result<bool> try_lock();
 
-  // Raises the epoch, which waits for the previous writer's statement to end and fences that writer. `held`: epoch that
-  // this process last held. nullopt at start: any epoch may be taken over. Otherwise returns conflict if another
-  // process has raised the epoch since. Returns unavailable if the standbys did not confirm the raise, because they may
-  // also lack earlier commits.
+  // Raises the epoch, which waits for the previous writer's statement to end and fences that writer. `held` is the
+  // epoch that this process last held; nullopt at start: any epoch may be taken over. Returns conflict if another
+  // process has raised the epoch since then. Returns unavailable if the standbys did not confirm the raise, because
+  // they may also lack earlier commits.
   Result<TakenOver> take_over(std::optional<std::int64_t> held);
 
-  // Returns why commits acknowledged on this connection could be lost (durability.hpp); empty if they cannot.
+  // Returns the reason why commits acknowledged on this connection could be lost (durability.hpp); empty: they cannot
+  // be.
   Result<std::string> unsafe_setting(std::int64_t required_standbys, std::chrono::milliseconds at_most);
 
   // Creates the partition of `seq` unless it exists.
@@ -124,7 +125,7 @@ class AppendConnection {
   std::optional<CommitResult> copy_table(const Table& table, std::string_view rows, std::size_t count,
                                          const std::function<void()>& sent);
 
-  // Awaits the result of the next statement; nullopt: it has the expected status.
+  // Awaits the result of the next statement. Returns nullopt if it has the expected status.
   std::optional<CommitResult> await(int status);
   std::optional<CommitResult> await_fence();
   std::optional<CommitResult> await_rows(const Table& table, std::size_t count);
@@ -140,7 +141,7 @@ class AppendConnection {
   bool wait_for_input();
   PgResult next_result();  // nullptr: no more results, or the connection is lost
   void drain();
-  // `name`: key under which its duration is recorded.
+  // Runs a query. `name` is the key under which its duration is recorded.
   Result<PgResult> query(std::string_view name, const std::string& sql, std::chrono::milliseconds at_most);
   Result<LastRow> one_row(std::string_view name, const std::string& which);
   bool healthy() const;
@@ -151,7 +152,7 @@ class AppendConnection {
   pg_conn* connection_ = nullptr;
   Monotonic deadline_{};
   bool timed_out_ = false;
-  std::string warning_;  // from Postgres since the last statement began
+  std::string warning_;  // last warning of Postgres since the last statement began
   metrics::Histogram& pipeline_seconds_ = metrics::process().statements.of("append_pipeline");
   metrics::Histogram& copy_seconds_ = metrics::process().statements.of("append_copy");
   std::string buffer_;  // encoded rows; kept for its capacity

@@ -33,7 +33,7 @@ std::vector<std::span<const Row>> runs_of_one_table(std::span<const Row> rows) {
 
 }  // namespace
 
-// A failed fence or a refused row ends the message with an error, so that Postgres skips the statements after it.
+// A failed fence or a refused row ends the message with an error. Postgres then skips the following statements.
 CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t epoch, const CommitSteps& steps) {
   const std::vector<std::span<const Row>> runs = runs_of_one_table(batch.rows);
   std::string sql = "BEGIN; EXECUTE fence(" + std::to_string(log_no_) + ", " + std::to_string(epoch) + "); " +
@@ -46,7 +46,7 @@ CommitResult AppendConnection::commit_copy(const RowBatch& batch, std::int64_t e
     append_copy(log_no_, rows, buffer_);
     return std::string_view(buffer_);
   };
-  // While the server processes the statements up to its COPY
+  // Runs while the server processes the statements up to its COPY.
   const std::string_view events = stream_of(batch.events);
   std::optional<CommitResult> failed = await(PGRES_COMMAND_OK);  // BEGIN
   if (!failed) failed = await_fence();

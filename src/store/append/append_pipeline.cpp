@@ -1,5 +1,5 @@
 // Implements AppendConnection for small batches: prepared statements in libpq's pipeline mode. The whole transaction is
-// sent at once and its results are awaited together, so that the server parses and plans nothing and there is one round
+// sent at once and its results are awaited together, so the server parses and plans nothing and there is one round
 // trip. For large batches, COPY costs the server less (append_copy.cpp).
 #include <libpq-fe.h>
 
@@ -14,8 +14,8 @@
 namespace muniment::store {
 namespace {
 
-// Builds the INSERT of that many rows into a table, each column a parameter. If a foreign trigger drops a row, the
-// statement divides by zero, because the COMMIT after it is sent before the count can be read.
+// Builds the INSERT of this number of rows into a table, each column a parameter. If a foreign trigger drops a row, the
+// statement divides by zero, because the COMMIT is sent before the count can be read.
 std::string insert_statement(const Table& table, std::size_t rows) {
   const auto columns = static_cast<std::size_t>(std::ranges::count(table.columns, ',')) + 1;
   std::string sql =
@@ -27,8 +27,8 @@ std::string insert_statement(const Table& table, std::size_t rows) {
   return sql + ") RETURNING 1) SELECT 1 / (count(*) = " + std::to_string(rows) + ")::int FROM put";
 }
 
-// Name of the prepared INSERT. Starting a statement costs the server several times as much as a row, so that the events
-// of a batch are one statement, prepared for each number of rows.
+// Returns the name of the prepared INSERT. Starting a statement costs the server several times as much as a row.
+// Therefore the events of a batch are one statement, prepared for each number of rows.
 std::string insert_name(const Table& table, std::size_t rows) {
   return std::string(table.name) + "_" + std::to_string(rows);
 }
@@ -62,7 +62,7 @@ bool send_plain(pg_conn* connection, const char* statement) {
 }  // namespace
 
 // Both ways of writing use the same fence: it locks the log's row against a change of epoch until the transaction ends.
-// If another process raised the epoch, it fails, so that Postgres skips the statements after it.
+// If another process raised the epoch, the fence fails and Postgres skips the following statements.
 Status AppendConnection::prepare(std::chrono::milliseconds at_most) {
   deadline_ = std::chrono::steady_clock::now() + at_most;
   timed_out_ = false;

@@ -26,14 +26,14 @@ Error not_accepted(const Error& why) { return Error(why.code, why.message + "; y
 
 // Error for a single request that Postgres refuses because of its data.
 Error refusal_of(const CommitResult& result) {
-  // Another request appended the same id, use of evidence, link or change of a task after the caller checked. The
-  // caller checks again.
+  // The constraints that fail if a concurrent request appended the same id, use of evidence, link or change of a task
+  // after the caller's check. The caller checks again.
   constexpr std::array<std::string_view, 4> raced_for = {"evidence_use", "evidence_link_once", "task_change_once",
                                                          "task_evidence_once"};
   const bool raced =
       result.constraint.ends_with("_event_id") || std::ranges::find(raced_for, result.constraint) != raced_for.end();
-  if (raced) return store::give_back(AppendConflict::maybe_duplicate);
-  if (result.sqlstate == "23505") return Error(Errc::conflict, "there is one with this id already: " + result.message);
+  if (raced) return store::requeue(AppendConflict::maybe_duplicate);
+  if (result.sqlstate == "23505") return Error(Errc::conflict, "this id exists already: " + result.message);
   return Error(Errc::invalid_argument, "Postgres refuses this event: " + result.message);
 }
 
@@ -44,7 +44,7 @@ void Appender::Impl::serve() {
     if (next_.idle()) wait_for_work();
     look();
     if (ended_) break;
-    build(next_);  // and requests that arrived since it was begun
+    build(next_);  // and the requests that arrived since then
     const bool idle = next_.idle();
     if (!idle) commit(std::exchange(next_, AppendBatch()));
     if (ended_) break;
@@ -54,7 +54,7 @@ void Appender::Impl::serve() {
     if (stopping_ && queue_.empty() && pending_.empty() && unstored_.empty()) break;
   }
   if (!ended_) return checkpoint_if_due(true);
-  give_back(next_);  // a batch whose outcome is unknown stays unsettled
+  requeue(next_);  // a batch with an unknown outcome stays undecided
   std::unique_lock lock(mutex_);
   std::vector<AppendRequest> waiting = take_all();
   lock.unlock();
@@ -127,10 +127,10 @@ void Appender::Impl::build(AppendBatch& batch) {
   numbering.next_seq = head_.next_seq;
 }
 
-// Returns recorded_at for the next events. The time is marked as unsettled before the clock is read, so that a reader
-// who finds nothing unsettled before a time never misses an event of that time.
+// Returns recorded_at for the next events. The time is marked as undecided before the clock is read. A reader that
+// finds nothing undecided before a time therefore never misses an event of that time.
 Time Appender::Impl::stamp() {
-  tail_.unsettled_from(std::min({in_flight_from_, next_.oldest(), clock_.now().micros}));
+  tail_.undecided_from(std::min({in_flight_from_, next_.oldest(), clock_.now().micros}));
   return clock_.now();
 }
 
@@ -141,10 +141,10 @@ void Appender::Impl::mark_in_flight(const AppendBatch& batch) {
 }
 
 // Marks the outcome of the batch in flight as known.
-void Appender::Impl::settled() {
-  in_flight_from_ = Tail::nothing_unsettled;
+void Appender::Impl::mark_decided() {
+  in_flight_from_ = Tail::nothing_undecided;
   in_flight_events_ = 0;
-  publish_unsettled();
+  publish_undecided();
 }
 
 AppendRequest Appender::Impl::required_event(std::string_view type, std::string body) const {
@@ -197,7 +197,7 @@ void Appender::Impl::commit(AppendBatch batch) {
   if (!batch.has_events()) return publish(batch);  // only refused requests
   mark_in_flight(batch);
   const CommitResult result = write(batch, [&] { build(next_); });
-  settle(std::move(batch), result);
+  conclude(std::move(batch), result);
 }
 
 // Commits the requests one by one, because only one of them is at fault and must not affect its batch mates.
@@ -215,7 +215,7 @@ void Appender::Impl::commit_one_by_one(std::vector<AppendRequest> requests) {
     }
     mark_in_flight(alone);
     const CommitResult result = write(alone, [] {});
-    settle(std::move(alone), result);
+    conclude(std::move(alone), result);
   }
 }
 
@@ -235,8 +235,8 @@ std::vector<AppendRequest> Appender::Impl::undo(AppendBatch& batch) {
 }
 
 // Answers all requests according to the known outcome. A batch that was not committed is undone before anything else is
-// numbered. If the outcome cannot be determined, the thread has ended and numbers nothing more.
-void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
+// numbered. If the outcome cannot be determined, the thread has ended and numbers no further events.
+void Appender::Impl::conclude(AppendBatch batch, const CommitResult& result) {
   if (result.outcome == CommitOutcome::committed) return succeeded(batch);
   std::vector<AppendRequest> requests = undo(batch);
   if (result.outcome == CommitOutcome::unknown) {
@@ -246,11 +246,11 @@ void Appender::Impl::settle(AppendBatch batch, const CommitResult& result) {
     error.outcome = "unknown";
     return refuse(std::move(requests), error);
   }
-  settled();
+  mark_decided();
   if (ended_) return refuse(std::move(requests), not_accepted(*ended_));
   if (result.outcome == CommitOutcome::refused) {
     if (requests.size() > 1) return commit_one_by_one(std::move(requests));
-    // A retry would be refused again and again.
+    // A retry would be refused again.
     if (requests.front().must_be_stored)
       log_error("an event of the daemon's own is refused",
                 {{"type", requests.front().events.front().event.type}, {"error", result.message}});
@@ -277,15 +277,15 @@ void Appender::Impl::succeeded(AppendBatch& batch) {
 }
 
 void Appender::Impl::publish(AppendBatch& batch) {
-  settled();
+  mark_decided();
   batch.committed(tail_);
   answered();
 }
 
-void Appender::Impl::give_back(AppendBatch& batch) {
+void Appender::Impl::requeue(AppendBatch& batch) {
   std::vector<AppendRequest> requests = undo(batch);
   pending_.insert(pending_.begin(), std::make_move_iterator(requests.begin()), std::make_move_iterator(requests.end()));
-  publish_unsettled();
+  publish_undecided();
 }
 
 void Appender::Impl::refuse(std::vector<AppendRequest> requests, const Error& error) {

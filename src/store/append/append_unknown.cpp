@@ -18,13 +18,13 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds connect_again_at_most{5'000}, look_at_most{5'000}, retry_pause_least{50},
     retry_pause_most{1'000};
-constexpr std::size_t reason_bytes_max = 4'096;  // the limit in schema/event/log.resumed.json
+constexpr std::size_t reason_bytes_max = 4'096;  // limit in schema/event/log.resumed.json
 
 }  // namespace
 
-// Returns a certain outcome; `unknown` and `fenced` only if the thread has ended.
+// Returns a certain outcome, or `unknown` or `fenced` if the thread has ended.
 CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function<void()>& meanwhile) {
-  // A gap or an overlap in the log could never be repaired, so that a thread that numbered wrongly stops writing.
+  // A gap or an overlap in the log could never be repaired, so a thread that numbered wrongly stops writing.
   if (batch.first_seq() != last_committed_.seq + 1) {
     end(Error(Errc::system_error, "the batch begins at " + std::to_string(batch.first_seq()) + ", the log ends at " +
                                       std::to_string(last_committed_.seq) + ": please report this"));
@@ -38,7 +38,7 @@ CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function
   };
   CommitResult result = connection_.commit(batch.rows(), epoch_, options_.commit_deadline, {note_written, meanwhile});
   if (result.outcome == CommitOutcome::committed) return result;
-  give_back(next_);  // it follows events that may not be committed
+  requeue(next_);  // it follows events that may not be committed
   for (bool partition_made = false;;) {
     switch (result.outcome) {
       case CommitOutcome::committed:
@@ -62,12 +62,12 @@ CommitResult Appender::Impl::write(const AppendBatch& batch, const std::function
   }
 }
 
-// Determines whether the batch is committed; retries until that is certain. `fenced`: it is not committed and may be
-// sent again unless the thread has ended.
+// Determines whether the batch is committed, and retries until that is certain. `fenced`: it is not committed and may
+// be sent again unless the thread has ended.
 CommitResult Appender::Impl::find_out(const AppendBatch& batch, CommitResult result) {
   log_warning("append in doubt",
               {{"error", result.outcome == CommitOutcome::fenced ? "the epoch was raised" : result.message}});
-  // An UPDATE of this process that Postgres executed after the client abandoned it also fences this process. The head
+  // An UPDATE of this process that Postgres executed after the client abandoned it fences this process too. The head
   // names the process that raised the epoch.
   for (;;) {
     owned_ = false;
@@ -79,7 +79,7 @@ CommitResult Appender::Impl::find_out(const AppendBatch& batch, CommitResult res
   }
 }
 
-// Handles a refusal because of the data. If a foreign row occupies the position of the batch, no request is at fault.
+// Handles a refusal because of the data. If a foreign row has the position of the batch, no request is at fault.
 CommitResult Appender::Impl::refused(CommitResult result) {
   const auto last = connection_.last_row();
   if (!last) {
@@ -87,7 +87,7 @@ CommitResult Appender::Impl::refused(CommitResult result) {
     return {CommitOutcome::rolled_back, "", last.error().message};
   }
   if (*last == last_committed_) return result;
-  latch(*last, committed_edge_);
+  fail_stop(*last, committed_edge_);
   return {CommitOutcome::fenced};
 }
 
@@ -108,14 +108,14 @@ Result<bool> Appender::Impl::is_in(const AppendBatch& batch) {
   if (last == wanted) return true;
   if (last == last_committed_) return false;
   ASSIGN_OR_RETURN(const LastRow there, connection_.row_at(wanted.seq));
-  if (!ended_) latch(last, there == wanted ? batch.edge() : committed_edge_);
+  if (!ended_) fail_stop(last, there == wanted ? batch.edge() : committed_edge_);
   return there == wanted;
 }
 
-// Retries until Postgres answers and this process holds the epoch again. Waiting requests were not sent, so that they
-// are refused with a certain outcome. The event of an earlier outage that is not in the log yet stays pending.
+// Retries until Postgres answers and this process holds the epoch again. Waiting requests were not sent, so they are
+// refused with a certain outcome. The event of an earlier outage that is not in the log yet stays pending.
 Appender::Impl::Recovery Appender::Impl::recover() {
-  give_back(next_);
+  requeue(next_);
   for (milliseconds pause = retry_pause_least;; pause = std::min(pause * 2, retry_pause_most)) {
     const Obstacle obstacle = regain();
     if (ended_) return Recovery::taken;
@@ -157,7 +157,7 @@ Appender::Impl::Recovery Appender::Impl::recover_own_end() {
       continue;
     }
     if (*last == last_committed_) return recovery;
-    latch(*last, committed_edge_);
+    fail_stop(*last, committed_edge_);
     return Recovery::taken;
   }
 }
@@ -227,7 +227,7 @@ void Appender::Impl::come_back() {
   pending_.push_front(required_event("log.resumed", std::move(body).text()));
 }
 
-// After this call, nothing is numbered and nothing is sent.
+// Ends the thread's work: no further event is numbered or sent.
 void Appender::Impl::end(Error why) {
   log_error("the append thread ends", {{"code", name_of(why.code)}, {"error", why.message}});
   std::lock_guard lock(mutex_);
@@ -239,7 +239,7 @@ void Appender::Impl::fenced_off() {
   if (owner->on_fatal) owner->on_fatal(*ended_);
 }
 
-void Appender::Impl::latch(const LastRow& last, const events::MerkleEdge& own) {
+void Appender::Impl::fail_stop(const LastRow& last, const events::MerkleEdge& own) {
   if (last.seq + 1 < own.size()) {
     return stop_for("log_rolled_back",
                     "the log ends at " + std::to_string(last.seq) + ", and this daemon wrote up to " +
@@ -253,7 +253,7 @@ void Appender::Impl::latch(const LastRow& last, const events::MerkleEdge& own) {
            own);
 }
 
-// `own`: the end of this daemon's events. It is stored as the written end, so that no start adopts later events.
+// `own` is the end of this daemon's events. It is stored as the written end, so that no start adopts later events.
 void Appender::Impl::stop_for(std::string_view code, std::string_view what, const events::MerkleEdge& own) {
   const std::string name(code);
   const Error why(Errc::system_error,

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// For events whose sender does not wait: one commit for all that arrive in the meantime
+// Delay for events whose sender does not wait, so that one commit covers all that arrive meanwhile.
 constexpr milliseconds patience{20};
 constexpr milliseconds connect_at_most{5'000};
 

@@ -28,7 +28,7 @@ struct Addressed {
   bool if_open = false;        // omitted unless the run is open (child.halted in a parent)
   bool unless_halted = false;  // omitted if the run is halted already
   bool with_previous = false;  // omitted if the preceding event of the request is (child.halted after its run.halted)
-  bool by_daemon = false;      // written by munimentd, whichever client sent the request
+  bool by_daemon = false;      // written by munimentd, even if a client sent the request
 };
 
 // A row to write in the same transaction. Its seq becomes that of events[event_index].
@@ -38,8 +38,8 @@ struct Attachment {
 };
 
 // Shared by requests whose order counts: those of one connection to one run. The append thread sets it when it returns
-// one of them for retry, and from then on returns the other ones too, until the owner has all of them and clears it.
-struct GivenBack {
+// one of them for retry. From then on it returns the others too, until the owner has all of them and clears it.
+struct Requeued {
   std::atomic<bool> any = false;
 };
 
@@ -48,25 +48,25 @@ struct AppendRequest {
   std::string actor;
   std::vector<Addressed> events;
   std::vector<Attachment> rows;
-  std::optional<std::int64_t> expected_run_seq;  // of events[0]
-  bool ids_checked = false;                      // Postgres was queried: the client's ids are new
-  // Number of events of the run when the caller queried which bytes its steps have stored. If the same bytes were added
-  // to the step since, the request is returned for retry.
+  std::optional<std::int64_t> expected_run_seq;  // expected run_seq of events[0]
+  bool ids_checked = false;                      // Postgres was queried, and the client's ids are new
+  // Number of events of the run when the caller queried the bytes that its steps have stored. If the same bytes were
+  // added to the step since then, the request is returned for retry.
   std::optional<std::int64_t> contents_asked_at;
   // Names (of documents, for example) that the events concern, and the seq up to which the queried tables covered them.
-  // If an event concerning one of the names was appended since, the request is returned for retry.
+  // If an event concerning one of the names was appended since then, the request is returned for retry.
   std::vector<std::string> names;
   std::int64_t names_known_upto = 0;
-  // Names that the events rely on without concerning them. An event concerning one of these also returns the request
+  // Names on which the events rely without concerning them. An event concerning one of these also returns the request
   // for retry, but two requests that rely on the same name do not conflict.
   std::vector<std::string> names_relied_on;
-  // Result of ErasureGate::pass before the referenced data was read. If something was erased since, the request is
+  // Result of ErasureGate::pass before the referenced data was read. If something was erased since then, the request is
   // returned for retry.
   std::optional<std::int64_t> erasures_seen;
-  std::shared_ptr<GivenBack> order;  // nullptr: its order does not count
-  Monotonic queued{};                // set by the appender: time of submission, until the request is taken
-  bool patient = false;              // its sender does not wait: it may be delayed by some milliseconds to join others
-  bool must_be_stored = false;       // an event of the daemon: if Postgres refuses it, it is retried until it is stored
+  std::shared_ptr<Requeued> order;  // nullptr: the order does not matter
+  Monotonic queued{};               // set by the appender: time of submission, until the request is taken
+  bool patient = false;  // the sender does not wait, so the request may be delayed by some milliseconds to join others
+  bool must_be_stored = false;  // an event of the daemon, which is retried until Postgres stores it
 
   // Called once on the append thread after the commit or the refusal. It must not block, and need not wake the loop,
   // because Appender::on_answered follows. Receives one receipt for each event, in order; an event omitted by `if_open`
@@ -74,26 +74,25 @@ struct AppendRequest {
   std::function<void(Result<std::vector<events::Receipt>>)> done;
 };
 
-// Conflicts with which the append thread returns a request for retry, with nothing decided:
-//   maybe_duplicate  an id may be in the log: the caller queries Postgres (read_event_by_id) and answers with the
-//                    first receipt, or submits the request again with ids_checked
-//   maybe_stored     the same bytes were added to the step after the query (contents_asked_at): the caller queries
-//   again moved_on         an event concerning one of its names was appended after names_known_upto, or something was
-//   erased
-//                    after erasures_seen: the caller prepares the request again
-//   out_of_turn      it follows a returned request (GivenBack): the caller submits it again after that one
+// Returns the error with which the append thread returns a request for retry, with nothing decided. The conflicts are:
+// maybe_duplicate: an id may be in the log. The caller queries Postgres (read_event_by_id) and answers with the first
+// receipt, or submits the request again with ids_checked.
+// maybe_stored: the same bytes were added to the step after the query (contents_asked_at). The caller queries again.
+// moved_on: an event concerning one of its names was appended after names_known_upto, or something was erased after
+// erasures_seen. The caller prepares the request again.
+// out_of_turn: it follows a returned request. The caller submits it again after that one.
 // AppendConflict::other_run_seq is different: expected_run_seq does not match the run, and the request is refused.
-Error give_back(AppendConflict why);
-bool is_given_back(const Error& error);
+Error requeue(AppendConflict why);
+bool is_requeued(const Error& error);
 
 struct AppenderOptions {
   std::string uri;
   std::int16_t log_no = 1;
   std::chrono::milliseconds commit_deadline{10'000};  // a server that does not answer within this time is unavailable
-  // Without this many standbys that confirm every commit, nothing is appended
+  // Number of standbys that must confirm every commit. Without them, nothing is appended.
   std::int64_t required_standbys = 0;
   std::vector<std::int64_t> roots_wanted;  // sizes of the log, for root_at_start
-  WrittenEnd* written = nullptr;           // informed of committed events
+  WrittenEnd* written = nullptr;           // notified of commits
 };
 
 // State of the log.
@@ -150,7 +149,7 @@ class Appender {
   void stop();
 
   // Called on the append thread after it has answered all requests that a commit or a refusal decided, so that the
-  // waiting side is woken once.
+  // waiting side is woken only once.
   std::function<void()> on_answered;
   // Called on the append thread when the daemon must exit because another writer fenced it. The error names the reason.
   std::function<void(Error)> on_fatal;

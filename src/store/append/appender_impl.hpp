@@ -41,7 +41,7 @@ class Appender::Impl {
 
   ErasureGate& erasure_gate() { return erasure_gate_; }
 
-  Appender* owner = nullptr;  // for its callbacks
+  Appender* owner = nullptr;  // owner of the callbacks
 
  private:
   // Reason why nothing can be appended at the moment; `why` is empty if there is none.
@@ -71,18 +71,18 @@ class Appender::Impl {
   AppendRequest required_event(std::string_view type, std::string body) const;
   void keep_unstored(std::vector<AppendRequest>& requests);
   Time stamp();
-  void publish_unsettled() { tail_.unsettled_from(std::min(in_flight_from_, next_.oldest())); }
+  void publish_undecided() { tail_.undecided_from(std::min(in_flight_from_, next_.oldest())); }
   void mark_in_flight(const AppendBatch& batch);
-  void settled();
+  void mark_decided();
   void checkpoint_if_due(bool now);
 
   // Commit and outcome of a batch.
   void commit(AppendBatch batch);
   void commit_one_by_one(std::vector<AppendRequest> requests);
-  void settle(AppendBatch batch, const CommitResult& result);
+  void conclude(AppendBatch batch, const CommitResult& result);
   void succeeded(AppendBatch& batch);
   void publish(AppendBatch& batch);
-  void give_back(AppendBatch& batch);
+  void requeue(AppendBatch& batch);
   void refuse(std::vector<AppendRequest> requests, const Error& error);
   void answered();
 
@@ -100,11 +100,11 @@ class Appender::Impl {
   void come_back();
   void end(Error why);
   void fenced_off();
-  void latch(const LastRow& last, const events::MerkleEdge& own);
+  void fail_stop(const LastRow& last, const events::MerkleEdge& own);
   void stop_for(std::string_view code, std::string_view what, const events::MerkleEdge& own);
 
-  static constexpr std::chrono::milliseconds probe_every{5'000};      // when Postgres was idle in the meantime
-  static constexpr std::chrono::milliseconds settings_every{60'000};  // regardless of the load
+  static constexpr std::chrono::milliseconds probe_every{5'000};      // interval of checks while Postgres is idle
+  static constexpr std::chrono::milliseconds settings_every{60'000};  // interval regardless of the load
 
   const AppenderOptions options_;
   Clock& clock_;
@@ -122,14 +122,14 @@ class Appender::Impl {
   std::optional<Monotonic> due_;  // time at which the queue is taken; immediately if it has passed
   bool waiting_ = false;
   bool stopping_ = false;
-  std::optional<Error> ended_;  // reason why the thread numbers nothing more; only the thread sets it
+  std::optional<Error> ended_;  // reason why the thread numbers no further events; set only by the thread
   LogStatus published_;
   std::optional<Error> refusal_;
-  std::int64_t refused_requests_ = 0;  // since Postgres became unavailable
+  std::int64_t refused_requests_ = 0;  // number since Postgres became unavailable
   std::int64_t refused_events_ = 0;
 
   // Used only by the append thread. Numbers are assigned in this order: committed events, the batch in flight, next_.
-  // Nothing else moves head_.
+  // No other code moves head_.
   LogHead head_;
   LastRow last_committed_;
   events::MerkleEdge committed_edge_;                      // written under mutex_
@@ -137,11 +137,11 @@ class Appender::Impl {
   std::deque<AppendRequest> pending_;                      // taken from the queue, not yet in a batch
   std::vector<AppendRequest> unstored_;                    // the daemon's own events that Postgres refused, in order
   Monotonic unstored_due_{};                               // latest time of their next attempt
-  std::atomic<std::int64_t> in_flight_events_ = 0;         // of the batch in flight
-  std::int64_t in_flight_from_ = Tail::nothing_unsettled;  // AppendBatch::oldest of the batch with unknown outcome
+  std::atomic<std::int64_t> in_flight_events_ = 0;         // number of events in the batch in flight
+  std::int64_t in_flight_from_ = Tail::nothing_undecided;  // AppendBatch::oldest of the batch with unknown outcome
   std::int64_t epoch_ = 0;
   bool owned_ =
-      false;  // the connection works, nothing on it is in doubt, and this process held the epoch at the last check
+      false;  // the connection works without a commit in doubt, and this process held the epoch at the last check
   bool locked_ = false;           // it also holds the advisory lock
   Monotonic heard_{}, looked_{};  // times of the last answer of Postgres and of the last check of its settings
   std::int64_t size_at_start_ = 0;

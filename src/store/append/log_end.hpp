@@ -15,7 +15,7 @@ using RootsBySize = std::map<std::int64_t, std::optional<Hash>>;
 
 struct FoundTree {
   events::MerkleEdge edge;
-  std::int64_t stored_size = 0;  // of the newest checkpoint in the database
+  std::int64_t stored_size = 0;  // size of the newest checkpoint in the database
 };
 
 // Computes the tree up to the event `last_seq`, from a checkpoint below all sizes in `roots`, and fills in their roots.

@@ -1,4 +1,4 @@
-// Creates the events that the daemon appends of its own accord.
+// Creates the events that the daemon appends on its own initiative.
 #pragma once
 
 #include <string>

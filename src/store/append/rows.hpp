@@ -20,7 +20,7 @@ struct ArtifactRow {
   Uuid artifact_id;
   std::string run_id;
   std::string step_id;  // "main" if the client named none
-  std::string path;     // relative to the artifact root
+  std::string path;     // path relative to the artifact root
   Hash hash{};
   std::string mime_type;
   std::int64_t size_bytes = 0;
@@ -34,7 +34,7 @@ struct ManifestRow {
   Uuid manifest_id;
   std::string run_id;
   std::optional<Uuid> base_id;
-  std::optional<Salt> salt;  // nullopt: erased, as is the text
+  std::optional<Salt> salt;  // nullopt: erased, like the text
   Hash hash{};
   std::int64_t size_bytes = 0;
   std::optional<std::string> manifest;
@@ -72,18 +72,18 @@ struct EvidenceRow {
   Uuid evidence_id;
   std::string run_id;
   std::string type;
-  std::optional<std::string> content;  // JSON; or
+  std::optional<std::string> content;  // JSON; absent if `pointer` is set
   std::optional<std::string> pointer;
   Hash hash{};
   std::optional<std::string> validator_id;
   std::string actor;
-  // For a pointer: the parts of its evidence_id (evidence/evidence_id.hpp).
+  // Parts of the evidence_id of a pointer (evidence/evidence_id.hpp).
   std::optional<std::string> corpus_id;
   std::optional<std::string> index_id;
   std::optional<std::string> chunk_id;
   std::optional<std::string> span;     // b120-480
   std::optional<std::string> task_id;  // a task of its run
-  std::optional<Uuid> command_id;      // the recorded command from which the daemon derived the content
+  std::optional<Uuid> command_id;      // recorded command from which the daemon derived the content
   Time created_at;
   std::int64_t seq = -1;
 };
@@ -103,7 +103,7 @@ struct ClaimDecisionRow {
   std::int64_t seq = -1;
 };
 
-// Accompanies a task.opened or task.completed event. A second one of the same task is returned for retry as
+// Accompanies a task.opened or task.completed event. A second row of the same task is returned for retry as
 // maybe_duplicate.
 struct TaskChangeRow {
   std::string run_id;
@@ -132,17 +132,17 @@ struct RunRow {
   std::string status;  // open, ended, halted
   std::optional<std::string> outcome;
   events::Origin origin = events::Origin::reported;
-  std::string owner;  // the actor of run.started
+  std::string owner;  // actor of run.started
   std::string agent;  // name of the agent
   std::optional<std::string> goal;
   std::string labels = "{}";
-  std::optional<std::string> parent;  // a run_id
+  std::optional<std::string> parent;  // run_id of the parent
   std::optional<std::string> external_id;
   Time started_at;
   std::optional<Time> ended_at;
   std::optional<std::string> halt;  // JSON {code, reason, pointer, expected, actual, attempts, seq, recorded_at}
-  // As given by the client or the source. Only lists fill these in, and only if the follower "report" has processed
-  // such an event.
+  // Times that the client or the source gave. Set only in lists, and only if the follower "report" has processed such
+  // an event.
   std::optional<Time> first_occurred_at, last_occurred_at;
 
   bool operator==(const RunRow&) const = default;

@@ -6,7 +6,7 @@
 namespace muniment::store {
 namespace {
 
-constexpr std::chrono::milliseconds settled_step{2};
+constexpr std::chrono::milliseconds decided_step{2};
 
 std::size_t weight(const events::Event& event) { return sizeof(events::Event) + (event.body ? event.body->size() : 0); }
 
@@ -62,10 +62,10 @@ bool Tail::closed() const {
   return closed_;
 }
 
-bool Tail::settled(Time time, Deadline until) const {
-  while (unsettled_from_.load() <= time.micros) {
+bool Tail::decided(Time time, Deadline until) const {
+  while (undecided_from_.load() <= time.micros) {
     if (std::chrono::steady_clock::now() >= until) return false;
-    std::this_thread::sleep_for(settled_step);
+    std::this_thread::sleep_for(decided_step);
   }
   return true;
 }

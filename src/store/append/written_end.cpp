@@ -137,7 +137,7 @@ Status WrittenEnd::write(const Record& record) {
   if (static_cast<std::size_t>(written) != bytes.size()) {
     return Error(Errc::system_error, fmt::format("writing {}{}: it was cut short", folder_, record_name));
   }
-  ++count_;  // incremented only now: a retry overwrites the same slot, and the other slot keeps the last valid record
+  ++count_;  // incremented last: a retry overwrites the same slot, and the other slot keeps the last valid record
   return success();
 }
 

@@ -1,7 +1,7 @@
-// Records the last write of a log's writer outside the database and authenticates it with a key of its own, so that the
+// Records the last write of a log's writer outside the database and authenticates it with a separate key, so that the
 // next start detects foreign events after it (docs/format.md, The written end). A record is one write into an existing
-// file, before the announced events are sent to Postgres; it is not synced. After a crash of the process the record is
-// exact; after a power failure it may be slightly old.
+// file, before the announced events are sent to Postgres, and is not synced. After a crash of the process the record is
+// exact; after a power failure it may be slightly outdated.
 #pragma once
 
 #include <cstdint>
@@ -27,19 +27,19 @@ class WrittenEnd {
  public:
   struct Record {
     Uuid log_id;
-    LogEnd committed;      // certainly committed
+    LogEnd committed;      // end that is certainly committed
     LogEnd intended;       // the end after the commit in flight; equal to `committed` if there was none
-    bool stopped = false;  // no write followed: the daemon stopped in order, or detected another writer
+    bool stopped = false;  // no write followed, because the daemon stopped in order or detected another writer
   };
 
-  // `folder`: <data>/keys. Creates it and the file last_written if they are missing. Generates the key writer.key
-  // (0600), and stores it once a record made with it exists. Errors: denied if other users may read the key; corrupt if
-  // the file is not a key.
+  // Opens `folder`, <data>/keys, and creates it and the file last_written if they are missing. Generates the key
+  // writer.key (0600), and stores it once a record made with it exists. Errors: denied if other users may read the key;
+  // corrupt if the file is not a key.
   static Result<std::unique_ptr<WrittenEnd>> open(const std::string& folder);
 
-  // The record of the previous writer; nullopt: no record is authenticated by this key.
+  // Returns the record of the previous writer; nullopt if this key authenticates no record.
   const std::optional<Record>& found() const { return found_; }
-  // True if the key is stored but its record is missing, which never happens in normal operation.
+  // Returns true if the key is stored but its record is missing, which never happens in normal operation.
   bool lost() const { return key_is_kept_ && !found_; }
 
   // Starts the records of the log with this id, marked as not stopped. Durable on return.
@@ -66,10 +66,10 @@ class WrittenEnd {
   Uuid log_id_;
   std::uint64_t count_ = 0;  // number of records; the next one goes to the other of two slots
   events::MerkleEdge
-      // The last intended end, which usually is the next committed one; its root costs one hash for each set bit
+      // The last intended end, which usually is the next committed one. Its root costs one hash for each set bit.
       noted_;
   Hash noted_root_ = noted_.root();
-  bool begun_ = false;  // the found record is no longer needed
+  bool begun_ = false;  // true once the found record is no longer needed
   bool failed_ = false;
   std::optional<Record> found_;
 };

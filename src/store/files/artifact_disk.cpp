@@ -81,7 +81,7 @@ Result<Fd> Folders::open(const std::string& path) {
   if (known(path)) {
     auto folder = open_beneath(root_, path, O_RDONLY | O_DIRECTORY);
     if (folder || folder.error().code != Errc::not_found) return folder;
-    const std::lock_guard lock(mutex_);  // the folder was removed: discard all cached knowledge
+    const std::lock_guard lock(mutex_);  // the folder was removed, so the cache is discarded
     durable_.clear();
   }
   return make(path);

@@ -30,8 +30,8 @@ Status sync_file(int fd, std::string_view path);
 Status sync_folder(const Fd& folder, std::string_view path);
 
 // Makes entries of one folder durable for all threads that wait at the same time, with one sync. The descriptor is
-// shared, so that a failure is reported to every thread whose entry may be lost: to all that had begun when it
-// happened, regardless of the sync that was to answer them.
+// shared, so a failure is reported to every thread whose entry may be lost: to all that had begun when it happened,
+// whichever sync was to answer them.
 class GroupSync {
  public:
   // Call before the entry is made, and pass the result to `sync`.
@@ -41,21 +41,21 @@ class GroupSync {
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t gathering_ = 1;  // the round of callers that arrive now
-  std::uint64_t done_ = 0;       // the last synced round
+  std::uint64_t gathering_ = 1;  // round of callers that arrive now
+  std::uint64_t done_ = 0;       // last synced round
   bool running_ = false;
   std::uint64_t failures_ = 0;
   std::optional<Error> last_failure_;
 };
 
-// The folders below a root. A cached folder exists and is durable in its parent, so that a put in a known step creates
-// no folder and syncs no parent.
+// The folders below a root. A cached folder exists and is durable in its parent, so a put in a known step creates no
+// folder and syncs no parent.
 class Folders {
  public:
   explicit Folders(const Fd& root) : root_(root) {}  // `root` must outlive this
 
-  // Opens `path` ("runs/r1/main"). Creates missing folders and syncs each parent in which an entry was made, or may
-  // have been made by a daemon that died before its sync.
+  // Opens `path` ("runs/r1/main"). Creates missing folders, and syncs each parent in which an entry was made, now or by
+  // a daemon that may have died before its sync.
   Result<Fd> open(const std::string& path);
 
  private:
@@ -66,7 +66,7 @@ class Folders {
   std::unordered_set<std::string> durable_;
 };
 
-// A file without a name, which vanishes with its descriptor unless it is linked.
+// A file without a name, which is deleted with its descriptor unless it is linked.
 class UnnamedFile {
  public:
   static Result<UnnamedFile> open(int folder);

@@ -138,13 +138,13 @@ Status LocalArtifactFiles::link_both(const UnnamedFile& file, const Pieces& piec
   ASSIGN_OR_RETURN(const Fd folder, folders_.open(place.folder));
   const std::uint64_t begun = staging_sync_.begin();
 
-  // The staging name is linked first. Journals keep the order, so that no crash leaves a file in its place without the
+  // The staging name is linked first. Journals keep the order, so no crash leaves a file in its place without the
   // staging name by which the next start finds it.
   RETURN_IF_ERROR(file.link(staging_.get(), artifact_id.text()));
   FAILPOINT("artifact.after_stage");
   Status linked = file.link(folder.get(), place.name);
   if (!linked) {
-    ::unlinkat(staging_.get(), artifact_id.text().c_str(), 0);  // the place belongs to another file: leave it
+    ::unlinkat(staging_.get(), artifact_id.text().c_str(), 0);  // the place belongs to a different file, which stays
     return linked;
   }
   FAILPOINT("artifact.after_link");
@@ -171,7 +171,7 @@ Status LocalArtifactFiles::sync_names(const Fd& place_folder, const Place& place
   return sync_folder(place_folder, place.folder);
 }
 
-// Removes the place first. While it exists, the staging name exists too, so that a start after a crash finds both.
+// Removes the place first. While the place exists, the staging name exists too, so a start after a crash finds both.
 void LocalArtifactFiles::remove_names(const Place& place, const Uuid& artifact_id) const {
   const auto folder = open_beneath(root_, place.folder, O_RDONLY | O_DIRECTORY);
   if (!folder && folder.error().code != Errc::not_found) return;

@@ -21,8 +21,8 @@ namespace muniment::store {
 struct ArtifactFilesOptions {
   std::string root;                // <data>/artifacts
   std::int64_t bytes_max = 0;      // limit for one artifact
-  std::int64_t reserve_bytes = 0;  // keep at least this much of the disk free
-  int reserve_percent = 0;         // and at least this share of it
+  std::int64_t reserve_bytes = 0;  // space on the disk to keep free
+  int reserve_percent = 0;         // share of the disk to keep free
 };
 
 // A file, as its event records it.
@@ -40,7 +40,7 @@ struct Difference {
   std::string actual;
 };
 
-// One artifact being written. Destroying it before `publish` leaves nothing behind.
+// An artifact that is being written. Destroying it before `publish` removes its bytes.
 class ArtifactWrite {
  public:
   virtual ~ArtifactWrite() = default;
@@ -77,7 +77,7 @@ class ArtifactFiles {
   // Call after the event was refused: removes both names.
   virtual void abandon(const StoredFile& file) = 0;
 
-  // Removes both names durably; missing names are ignored. The bytes are unlinked but not overwritten, because current
+  // Removes both names durably; missing names are ignored. The bytes are unlinked and not overwritten, because current
   // file systems do not guarantee that overwriting destroys them.
   virtual Status erase(const Uuid& artifact_id, std::string_view path) = 0;
 
@@ -88,7 +88,7 @@ class ArtifactFiles {
                                    Difference* difference = nullptr) = 0;
   // Verifies the whole file without returning it.
   virtual Status check(const StoredFile& file, Difference* difference = nullptr) = 0;
-  // Reads a span that has a hash of its own, such as a passage. `hash_of` replaces SHA-256.
+  // Reads a span that has its own hash, such as a passage. `hash_of` replaces SHA-256.
   using HashOf = std::function<Hash(std::string_view)>;
   virtual Result<std::string> read_hashed(std::string_view path, std::int64_t offset, std::int64_t length,
                                           const Hash& hash, Difference* difference = nullptr,

@@ -31,7 +31,7 @@ Place place_at(std::string_view path);  // `path` must have a folder
 Result<Place> place_of(std::string_view run_id, std::string_view step_id, const Uuid& artifact_id,
                        std::string_view mime_type);
 
-// As read_into, with an injectable failure.
+// Reads like read_into, with an injectable failure.
 Result<std::size_t> read_artifact(const Fd& file, std::int64_t offset, std::string& buffer, std::string_view path);
 
 // Passes the whole file to `take` in parts. Returns the number of bytes.
@@ -103,7 +103,7 @@ class LocalArtifactFiles final : public ArtifactFiles {
   Result<RegularFile> open_recorded(const StoredFile& file, Difference* difference) const;
   bool has_own_names(const RegularFile& opened, const StoredFile& file) const;
   std::optional<Hash> root_of(const StoredFile& file);
-  // Returns nullopt if the pieces allow no conclusion.
+  // Returns nullopt if the pieces do not decide.
   Result<std::optional<bool>> fits_pieces(const StoredFile& file, std::int64_t first, std::string_view bytes);
   Result<std::string> read_through(const RegularFile& opened, const StoredFile& file, Span wanted,
                                    Difference* difference);
@@ -128,7 +128,7 @@ class LocalArtifactFiles final : public ArtifactFiles {
   GroupSync staging_sync_;
 
   std::mutex roots_mutex_;
-  std::map<Uuid, Hash> roots_;  // of files whose events name no root, computed when the whole file was verified
+  std::map<Uuid, Hash> roots_;  // roots of files whose events name none, computed when the whole file was verified
 
   std::mutex uploads_mutex_;
   std::set<Uuid> uploads_busy_;

@@ -45,7 +45,8 @@ Result<std::size_t> read_artifact(const Fd& file, std::int64_t offset, std::stri
   return read_into(file, offset, buffer, path);
 }
 
-// Another hard link would let others change the file later. Its staging link is permitted while its event is in flight.
+// A foreign hard link would let other processes change the file later. The staging link is permitted while the event is
+// in flight.
 bool LocalArtifactFiles::has_own_names(const RegularFile& opened, const StoredFile& file) const {
   for (int attempt = 0; attempt < 2; ++attempt) {  // the staging name may disappear in between
     struct stat about {
@@ -68,7 +69,7 @@ Result<RegularFile> LocalArtifactFiles::open_recorded(const StoredFile& file, Di
                    fmt::format("{} bytes", file.size_bytes), fmt::format("{} bytes", opened.size), difference);
   }
   if (!has_own_names(opened, file)) {
-    return differs(file.path + " has another hard link, through which its bytes can be changed", "1 name",
+    return differs(file.path + " has an additional hard link, through which its bytes can be changed", "1 name",
                    "several names", difference);
   }
   return opened;
@@ -77,8 +78,9 @@ Result<RegularFile> LocalArtifactFiles::open_recorded(const StoredFile& file, Di
 Result<std::string> LocalArtifactFiles::read(const StoredFile& file, std::int64_t offset, std::int64_t length,
                                              Difference* difference) {
   if (offset < 0 || length < 0 || offset > file.size_bytes || length > file.size_bytes - offset) {
-    return Error(Errc::invalid_argument, fmt::format("the artifact is {} bytes; a span from {} of {} is not in it",
-                                                     file.size_bytes, offset, length));
+    return Error(Errc::invalid_argument,
+                 fmt::format("the artifact is {} bytes and has no span at offset {} of {} bytes", file.size_bytes,
+                             offset, length));
   }
   ASSIGN_OR_RETURN(const RegularFile opened, open_recorded(file, difference));
   const auto cut = [&](std::string bytes, std::int64_t from) {
@@ -97,7 +99,7 @@ Result<std::string> LocalArtifactFiles::read(const StoredFile& file, std::int64_
   ASSIGN_OR_RETURN(std::string bytes, read_exactly(opened.fd, pieces.begin, pieces.end - pieces.begin, file.path));
   ASSIGN_OR_RETURN(const std::optional<bool> fits, fits_pieces(file, first, bytes));
   if (fits == true) return cut(std::move(bytes), pieces.begin);
-  // Reading the whole file decides whether the file or its pieces are damaged.
+  // A read of the whole file shows whether the file or its pieces are damaged.
   ASSIGN_OR_RETURN(bytes, read_through(opened, file, pieces, difference));
   return cut(std::move(bytes), pieces.begin);
 }
@@ -162,7 +164,7 @@ Result<std::string> LocalArtifactFiles::read_through(const RegularFile& opened, 
   return out;
 }
 
-// A failure here only makes the next slice slower.
+// A failure here only slows down the read of the next slice.
 void LocalArtifactFiles::keep_pieces(const RegularFile& opened, const StoredFile& file, const Pieces& pieces) {
   if (pieces.file.empty()) return;
   if (file.pieces_root && *file.pieces_root != pieces.root) {
@@ -181,7 +183,7 @@ void LocalArtifactFiles::keep_pieces(const RegularFile& opened, const StoredFile
     if (!put)
       log_warning("the pieces of an artifact cannot be stored", {{"path", file.path}, {"error", put.error().message}});
   }
-  // If the file was erased in the meantime, its pieces must be removed too.
+  // If the file was erased meanwhile, its pieces must be removed too.
   struct stat about {};
   if (::fstat(opened.fd.get(), &about) != 0 || about.st_nlink == 0) {
     ::unlinkat(folder->get(), place.pieces_name().c_str(), 0);
@@ -223,8 +225,8 @@ Result<bool> LocalArtifactFiles::repair(const StoredFile& recorded, std::string_
   return damaged;
 }
 
-// Replaces an existing file in one step. The temporary name is that of an artifact without a row, so that the next
-// start removes it after a crash.
+// Replaces an existing file in one step. The temporary name is that of an artifact without a row, so the next start
+// removes it after a crash.
 Status LocalArtifactFiles::put_in_place(const UnnamedFile& file, std::string_view path) {
   const Place place = place_at(path);
   RETURN_IF_ERROR(sync_file(file.fd(), path));

@@ -40,7 +40,7 @@ Status for_each_entry(int folder, std::string_view path, Visit visit) {
 }  // namespace
 
 Status LocalArtifactFiles::sweep_staging(const std::function<Result<bool>(const Uuid&)>& has_row) {
-  std::set<Uuid> settled;
+  std::set<Uuid> recorded;
   std::set<Uuid> unknown;  // without an event: both names are removed
   RETURN_IF_ERROR(for_each_entry(staging_.get(), "staging", [&](const std::string& name) -> Status {
     const auto id = parse_uuid(name);
@@ -51,11 +51,11 @@ Status LocalArtifactFiles::sweep_staging(const std::function<Result<bool>(const 
     if (!known) {
       unknown.insert(*id);
     } else if (about.st_nlink > 1) {
-      settled.insert(*id);  // a sole name is kept, because it may hold acknowledged bytes
+      recorded.insert(*id);  // a sole name stays, because it may hold acknowledged bytes
     }
     return success();
   }));
-  for (const Uuid& id : settled) ::unlinkat(staging_.get(), id.text().c_str(), 0);
+  for (const Uuid& id : recorded) ::unlinkat(staging_.get(), id.text().c_str(), 0);
   if (unknown.empty()) return success();
 
   RETURN_IF_ERROR(drop_places(unknown));
@@ -63,13 +63,13 @@ Status LocalArtifactFiles::sweep_staging(const std::function<Result<bool>(const 
   return success();
 }
 
-// The place of an artifact without a row is known only by its name, so that this walks the folders. This happens only
-// after a crash during a put.
+// Walks the folders, because only the name of an artifact without a row is known. Such artifacts exist only after a
+// crash during a put.
 Status LocalArtifactFiles::drop_places(const std::set<Uuid>& unknown) const {
   ASSIGN_OR_RETURN(const Fd runs, open_beneath(root_, "runs", O_RDONLY | O_DIRECTORY));
   return for_each_entry(runs.get(), "runs", [&](const std::string& run_name) -> Status {
     const auto run = open_beneath(runs, run_name, O_RDONLY | O_DIRECTORY);
-    // Skips what is not a folder: the verifier reports it. A folder that cannot be opened now leaves the result
+    // Skips entries that are not folders, which the verifier reports. A folder that cannot be opened leaves the result
     // unknown.
     if (!run) return is_transient(run.error().code) ? Status(run.error()) : success();
     return for_each_entry(run->get(), run_name, [&](const std::string& step_name) -> Status {

@@ -80,7 +80,7 @@ Status LocalArtifactFiles::upload_append(const Uuid& upload_id, std::int64_t off
   }
   RETURN_IF_ERROR(check_size(offset + static_cast<std::int64_t>(bytes.size())));
   if (Status written = write_artifact(file->fd.get(), bytes); !written) {
-    // A partial piece would make the size disagree with the acknowledged bytes.
+    // A partial piece would make the size differ from the acknowledged bytes.
     if (::ftruncate(file->fd.get(), offset) != 0) ::unlinkat(uploads_.get(), upload_id.text().c_str(), 0);
     return written;
   }
@@ -104,7 +104,7 @@ Result<StoredFile> LocalArtifactFiles::upload_publish(const Uuid& upload_id, std
   const Pieces pieces = hasher.pieces();
   if (has_pieces(size)) stored.pieces_root = pieces.root;
   if (Status synced = sync_file(file.fd.get(), upload_path); !synced) {
-    // The kernel may have dropped pages that it now calls clean, so that the data on disk cannot be trusted.
+    // The kernel may have dropped pages that it now reports as clean, so the data on disk cannot be trusted.
     ::unlinkat(uploads_.get(), upload_id.text().c_str(), 0);
     return std::move(synced).error().within("the upload was lost, send it again from offset 0");
   }

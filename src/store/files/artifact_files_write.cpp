@@ -59,12 +59,12 @@ class LocalWrite final : public ArtifactWrite {
   }
 
   Status write(std::string_view bytes) {
-    // Writes to disk first: the disk works while the bytes are hashed.
+    // Writes to disk first, so that the disk works while the bytes are hashed.
     RETURN_IF_ERROR(write_artifact(file_->fd(), bytes));
     written_ += static_cast<std::int64_t>(bytes.size());
     if (written_ - started_ >= writeback_bytes) {
       RETURN_IF_ERROR(files_.check_room(0));
-      // A hint: the later fsync reports errors.
+      // The call is a hint; the later fsync reports errors.
       ::sync_file_range(file_->fd(), started_, written_ - started_, SYNC_FILE_RANGE_WRITE);
       started_ = written_;
     }

@@ -10,7 +10,7 @@
 
 namespace muniment::store {
 
-// `metadata`: text of a JSON object, or empty.
+// `metadata` is the text of a JSON object, or empty.
 ArtifactRow artifact_row(const StoredFile& file, std::string_view run_id, std::string_view step_id,
                          std::string_view mime_type, std::string_view metadata);
 
@@ -20,7 +20,7 @@ StoredFile file_of(const ArtifactRow& row);
 // Writes the fields that the client supplied, without time and seq.
 void write_artifact_fields(json::Writer& out, const ArtifactRow& row);
 
-// The fields as a JSON object.
+// Returns the fields as a JSON object.
 std::string artifact_stored_body(const ArtifactRow& row);
 
 }  // namespace muniment::store

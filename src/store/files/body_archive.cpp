@@ -52,7 +52,7 @@ Status make_folders(const std::string& path, std::size_t root_bytes) {
 }  // namespace
 
 Status fill_archived(const std::string& folder, std::span<events::Event> events) {
-  std::map<std::int64_t, std::vector<events::Event*>> wanted;  // by bundle, so that each is read once
+  std::map<std::int64_t, std::vector<events::Event*>> wanted;  // key: the bundle, so that each is read once
   for (events::Event& event : events) {
     if (event.salt && !event.body) wanted[event.seq / tile_width].push_back(&event);
   }

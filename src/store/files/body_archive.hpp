@@ -16,8 +16,8 @@
 
 namespace muniment::store {
 
-// Fills the archived bodies into these events. `folder`: of LogPlace. Errors: corrupt if a body is missing or does not
-// match its hash.
+// Adds the archived bodies to these events. `folder` is that of LogPlace. Errors: corrupt if a body is missing or does
+// not match its hash.
 Status fill_archived(const std::string& folder, std::span<events::Event> events);
 
 class BodyArchive {
@@ -28,7 +28,7 @@ class BodyArchive {
   Result<BodyBundle> read(std::int64_t index) const;
 
   // Writes the bodies that `rows` returns, durably. An erasure clears the rows before the files. Nothing is erased here
-  // between the read and the write, so that no erased body reappears.
+  // between the read and the write, so no erased body reappears.
   Status write(std::int64_t index, const std::function<Result<BodyBundle>()>& rows);
 
   // Removes the bodies of these events from their files. `seqs` is in ascending order.

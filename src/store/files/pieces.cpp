@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t hash_bytes = sizeof(Hash);
 constexpr std::int64_t node_values = 256;
 
-// The hash includes the level, so that a node cannot be mistaken for one of another level.
+// The hash includes the level, so that a node cannot be mistaken for a node of a different level.
 Hash hash_of_node(std::size_t level, std::string_view values) {
   const char number = static_cast<char>(level);
   return sha256({std::string_view(&number, 1), values});

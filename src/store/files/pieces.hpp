@@ -22,14 +22,14 @@ namespace muniment::store {
 
 inline constexpr std::int64_t piece_bytes = 64 << 10;
 inline constexpr std::int64_t unpieced_bytes_max = 1 << 20;   // files up to this size are verified as a whole
-inline constexpr std::string_view pieces_suffix = ".pieces";  // appended to the name of the file
+inline constexpr std::string_view pieces_suffix = ".pieces";  // suffix of the file's name
 
-// Whether a file of this size has pieces.
+// Returns whether a file of this size has pieces.
 bool has_pieces(std::int64_t size_bytes);
 
 struct Pieces {
   Hash root{};
-  std::string file;  // the levels of the tree, the lowest first, without the root
+  std::string file;  // levels of the tree, lowest first, without the root
 };
 
 // Computes the SHA-256 and the pieces of a file of any size.
@@ -42,7 +42,7 @@ class PieceHasher {
  private:
   ChainedSha256 hash_;
   std::int64_t size_ = 0;
-  std::string values_;  // one after each whole piece
+  std::string values_;  // one value after each whole piece
 };
 
 // Looks up chaining values in a file of pieces and verifies their path to the root.
@@ -52,9 +52,9 @@ class PieceTree {
   using Read = std::function<Result<std::string>(std::int64_t offset, std::size_t length)>;
   PieceTree(std::int64_t size_bytes, const Hash& root, Read read);
 
-  // Whether the bytes match the pieces from `first` on. The pieces must be whole, except the last one of the file;
-  // `whole` is the SHA-256 of the file. Errors: corrupt if the file of pieces does not lead to the root, so that
-  // nothing is known; those of reading.
+  // Returns whether the bytes match the pieces from `first` on. The pieces must be whole, except the last one of the
+  // file. `whole` is the SHA-256 of the file. Errors: corrupt if the file of pieces does not lead to the root and
+  // therefore proves nothing; those of reading.
   Result<bool> fits(std::int64_t first, std::string_view bytes, const Hash& whole);
 
  private:
@@ -68,7 +68,7 @@ class PieceTree {
   const Hash root_;
   const Read read_;
   std::vector<Level> levels_;
-  std::map<std::pair<std::size_t, std::int64_t>, std::string> verified_;  // nodes, by level and number
+  std::map<std::pair<std::size_t, std::int64_t>, std::string> verified_;  // keys: level and number of the node
 };
 
 }  // namespace muniment::store

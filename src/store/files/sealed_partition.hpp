@@ -22,7 +22,7 @@ struct SealedPartition {
 // Returns the partition of this number, or the oldest one that is not archived; nullopt: no such partition is full.
 Result<std::optional<SealedPartition>> sealed_partition(Reader& reader, std::optional<std::int64_t> number);
 
-// Returns the number of full partitions. The partition of that number is being filled.
+// Returns the number of full partitions, which is the number of the partition that is being filled.
 Result<std::int64_t> full_partitions(Reader& reader);
 
 // Returns a run under a legal hold that has events in the partition.

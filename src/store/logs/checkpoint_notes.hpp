@@ -11,10 +11,10 @@
 
 namespace muniment::store {
 
-// Returns the newest notes of at most this size, the newest first. The number is limited to those worth checking.
+// Returns the newest notes of at most this size, newest first. Their number is limited to those worth checking.
 Result<std::vector<std::string>> read_newest_notes(Connection& connection, std::int16_t log_no, std::int64_t size_max);
 
-// A size that is stored already keeps its note.
+// Stores a note. A size that has a note keeps it.
 Status store_note(Connection& connection, std::int16_t log_no, std::int64_t size, const std::string& note, Time now);
 
 }  // namespace muniment::store

@@ -8,7 +8,7 @@
 namespace muniment::store {
 namespace {
 
-// Returns the predecessor of the reader's log; nullptr: it has none.
+// Returns the predecessor of the reader's log, or nullptr.
 Result<std::unique_ptr<EarlierLog>> log_before(Reader& reader, const std::string& data) {
   ASSIGN_OR_RETURN(const auto first, reader.event_at(0));
   if (!first || first->type != "log.restored" || !first->body) return std::unique_ptr<EarlierLog>();
@@ -16,7 +16,7 @@ Result<std::unique_ptr<EarlierLog>> log_before(Reader& reader, const std::string
   const json::Value body = parsed.root();
   const std::int64_t log_no = body["log_no"].as_int().value_or(0);
   const auto log_id = parse_uuid(body["log_id"].string_or(""));
-  // Numbers decrease with each step, so that the recursion ends.
+  // Numbers decrease with each step, so the recursion ends.
   if (!log_id || log_no < 1 || log_no >= reader.log_no()) {
     return Error(Errc::corrupt,
                  fmt::format("log {} begins with a log.restored that names no log before it. Run muniment-verify",

@@ -23,11 +23,11 @@ struct EarlierLog {
   Uuid log_id;
   std::int64_t size = 0;     // number of events according to its successor's log.restored
   std::optional<Hash> root;  // root of the tree of that size, from the same event
-  std::string checkpoint;    // the newest note known when it was closed; it may cover a larger size
+  std::string checkpoint;    // newest note known at the closing; it may cover a larger size
   RunDirectory runs;         // runs that were requested
 };
 
-// Ordered from the newest to the oldest; empty for a log without a predecessor.
+// Logs from the newest to the oldest; empty for a log without a predecessor.
 using EarlierLogs = std::vector<std::unique_ptr<EarlierLog>>;
 
 // Follows log.restored backwards from the reader's log. `data` is the data folder. Errors: corrupt; unavailable.

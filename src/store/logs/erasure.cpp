@@ -15,8 +15,8 @@
 namespace muniment::store {
 namespace {
 
-// These types hold no user text, and the verifier or the daemon needs them: announcements of erasures, salted hashes of
-// snapshots, the chain of keys, and the history of the log.
+// Types without user text that the verifier or the daemon needs: announcements of erasures, salted hashes of snapshots,
+// the chain of keys, and the history of the log.
 #define MUNIMENT_KEPT_TYPES "'event.redacted', 'artifact.redacted', 'snapshot.taken', 'key.rotated'"
 #define MUNIMENT_NO_HASH "repeat('0', 64)"
 
@@ -66,9 +66,9 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// Whether the event removes something. Without it, the next rebuild or the successor of a restored log would restore
-// that content. The SQL above need not name these types: they are events of the run _log, and erase_copies still
-// accepts announcements of older daemons.
+// Returns whether the event removes content. Without it, the next rebuild or the successor of a restored log would
+// restore that content. The SQL above need not name these types, because they are events of the run _log, and
+// erase_copies still accepts announcements of older daemons.
 bool withdraws(std::string_view type) { return type == "document.retracted" || type == "source.revoked"; }
 
 bool kept_type(std::string_view type) {
@@ -110,7 +110,7 @@ class Planner {
     return complete();
   }
 
-  // For artifacts that may belong to another run; nullopt if no corpus contains them.
+  // Plans for artifacts that may belong to another run. Returns nullopt if no corpus contains them.
   Result<std::optional<ErasurePlan>> plan_documents(const std::vector<ErasedArtifact>& artifacts) {
     plan_.run_no = 0;
     plan_.run_id = log_run_id;
@@ -205,16 +205,17 @@ class Planner {
     });
   }
 
-  // For an event or an artifact: finds everything that it refers to, and the events that preview it. `looked_at`:
-  // number of events that an earlier plan examined, possibly a whole run; previews of these are not searched either.
+  // For an event or an artifact: finds all content to which it refers, and the events that preview that content.
+  // `looked_at` is the number of events that an earlier plan examined, possibly a whole run; previews of these are not
+  // searched either.
   Status find_copies_of_part(std::size_t looked_at) {
     const std::int64_t from =
         looked_at == 0 ? 0
                        : *std::ranges::max_element(plan_.seqs.begin(),
                                                    plan_.seqs.begin() + static_cast<std::ptrdiff_t>(looked_at)) +
                              1;
-    // The documents of one ingest share an artifact, and each may have further ones. Repeats until nothing new is
-    // found.
+    // The documents of one ingest share an artifact, and each may have further ones. Repeats until it finds nothing
+    // new.
     while (looked_at < plan_.seqs.size()) {
       std::vector<std::string> bodies;
       for (; looked_at < plan_.seqs.size(); ++looked_at) {
@@ -437,7 +438,7 @@ Status analyse_tables(Connection& owner) {
 
 Status vacuum_tables(Connection& owner, std::int16_t log_no, const std::vector<std::int64_t>& seqs,
                      std::chrono::seconds limit) {
-  std::map<std::int64_t, std::int64_t> one_of_each;  // by block, because no partition is smaller
+  std::map<std::int64_t, std::int64_t> one_of_each;  // keys: blocks, because no partition is smaller
   for (const std::int64_t seq : seqs) one_of_each.emplace(seq >> limits::partition_bits_min, seq);
   std::string touched;
   for (const auto& [block, seq] : one_of_each) touched += (touched.empty() ? "" : ",") + std::to_string(seq);
@@ -470,9 +471,9 @@ Status erase_copies(Connection& redactor, std::int16_t log_no, std::int64_t run_
                     const std::vector<std::int64_t>& seqs, const std::vector<Uuid>& artifact_ids,
                     const std::optional<RunRow>& run_row) {
   return committed(redactor, "erasing", [&] {
-    // Takes the lock before it erases copies: a rebuild that held the lock has then written its rows, which are erased
-    // too. The logical message makes the transaction a write, so that its COMMIT waits for the standbys even if no row
-    // changes.
+    // The lock is taken before copies are erased. A rebuild that held the lock has then written its rows, which are
+    // erased too. The logical message makes the transaction a write, so that its COMMIT waits for the standbys even if
+    // no row changes.
     query(redactor, "erase_copies",
           "WITH held AS MATERIALIZED (SELECT pg_advisory_xact_lock(" MUNIMENT_ERASURE_LOCK
           ", $1)) "

@@ -1,5 +1,5 @@
-// Finds everything in the database that holds a copy of an event, an artifact or a run, and erases it in one
-// transaction (migrations/0006_erasure.sql).
+// Finds every copy of an event, an artifact or a run in the database, and erases all of them in one transaction
+// (migrations/0006_erasure.sql).
 #pragma once
 
 #include <cstdint>
@@ -51,20 +51,20 @@ struct ErasurePlan {
   std::int64_t documents = 0;          // revisions that are cleared, with their passages
   std::int64_t pointers = 0;           // rows of the catalogue to delete
   std::int64_t snapshots = 0;          // states from the first erased event on
-  std::vector<std::string> needed;     // pointers to these artifacts that something depends on
-  std::vector<CarriedFrom> carried;    // origins of the revisions in closed logs, which keep them
+  std::vector<std::string> needed;     // pointers to these artifacts on which something depends
+  std::vector<CarriedFrom> carried;    // origins of the revisions in closed logs, which keep their copies
   std::vector<ErasurePlan> elsewhere;  // at most one: corpora's copies of the run's artifacts, in the run _log
 };
 
-// Errors: not_found; conflict if it is erased already; invalid_argument for an event without user text that the proofs
-// need.
+// Plans an erasure. Errors: not_found; conflict if the target is erased already; invalid_argument for an event without
+// user text that the proofs need.
 Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const ErasureTarget& target);
 
 // Plans an unfinished erasure again, including copies made since.
 Result<ErasurePlan> plan_erasure_again(Reader& reader, std::int16_t log_no, const ErasurePlan& before);
 
-// Returns why the run must be kept, according to its newest run.annotated: "run r1 is under a legal hold since … (seq
-// 9, set by uid:0)", or "… is to be kept until …"; nullopt: it need not be kept.
+// Returns the reason why the run must be kept, according to its newest run.annotated: "run r1 is under a legal hold
+// since … (seq 9, set by uid:0)", or "… is to be kept until …"; nullopt: it need not be kept.
 Result<std::optional<std::string>> reason_to_keep(Reader& reader, std::int16_t log_no, std::int64_t run_no,
                                                   std::string_view run_id, Time now);
 

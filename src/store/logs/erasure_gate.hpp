@@ -24,7 +24,7 @@ class ErasureGate {
   // Limits the number of waiting threads, because more would block requests that the erasure does not concern.
   void set_waiting_max(std::size_t most);
 
-  // While it lives, the append thread numbers events, and the gate cannot be closed.
+  // While it exists, the append thread numbers events, and the gate cannot be closed.
   class Numbering {
    public:
     explicit Numbering(ErasureGate& gate) : gate_(gate), lock_(gate.mutex_) {}
@@ -39,7 +39,7 @@ class ErasureGate {
     const std::lock_guard<std::mutex> lock_;
   };
 
-  // The gate is closed while it lives.
+  // The gate is closed while it exists.
   class Closed {
    public:
     explicit Closed(ErasureGate& gate) : gate_(gate) {}
@@ -50,13 +50,13 @@ class ErasureGate {
     ErasureGate& gate_;
   };
 
-  // Closes the gate; only one closer at a time. `doing`: the operation, for the error of waiting threads. Waits for
-  // events numbered earlier, which may refer to the erased data, until their outcome is known. Errors: unavailable at
-  // the deadline; the gate is then open.
+  // Closes the gate; only one closer at a time. `doing` names the operation, for the error of waiting threads. Waits
+  // for events numbered earlier, which may refer to the erased data, until their outcome is known. Errors: unavailable
+  // at the deadline; the gate is then open.
   Result<std::unique_ptr<Closed>> close(const Tail& tail, Deadline deadline, std::string_view doing);
 
  private:
-  std::int64_t numbered() const;  // every lower position is committed or in flight
+  std::int64_t numbered() const;  // every position below is committed or in flight
 
   mutable std::mutex mutex_;
   std::condition_variable opened_;

@@ -1,5 +1,5 @@
 // Describes the location of one log: its database, its number and the folders of its files. A data folder begins with
-// log 1. After a restore it may continue with another log, and the old one remains unchanged.
+// log 1. After a restore it may continue with a new log, and the old one remains unchanged.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Finds revocations in newer logs that affect older ones. A closed log accepts no source.revoked, so that its own
-// tables lack later revocations.
+// Finds revocations in newer logs that affect older ones. A closed log accepts no source.revoked, so its own tables
+// lack later revocations.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ struct KnownRevocations {
 };
 
 // Finds a revocation in a log newer than `log_no`, among the logs of `readers`, that names one of these sources and
-// applies to documents of this owner; nullopt: none. `owner` empty: only revocations for all owners count. Errors:
-// unavailable; corrupt.
+// applies to documents of this owner; nullopt: none. If `owner` is empty, only revocations for all owners count.
+// Errors: unavailable; corrupt.
 Result<std::optional<Revocation>> find_revocation(const std::vector<Reader*>& readers, std::int16_t log_no,
                                                   const std::vector<std::string>& sources, std::string_view owner);
 
-// Finds a revocation of this source in any of these logs, made by this owner, or by anyone if none is named; nullopt:
-// none.
+// Finds a revocation of this source in any of these logs, made by this owner, or by any owner if none is named;
+// nullopt: none.
 Result<std::optional<Revocation>> find_revocation_by(const std::vector<Reader*>& readers, const std::string& source,
                                                      const std::optional<std::string>& owner);
 

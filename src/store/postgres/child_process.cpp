@@ -1,5 +1,5 @@
-// Uses fork, followed only by async-signal-safe calls until exec, because another thread of the daemon may have held a
-// lock at the fork.
+// Uses fork, followed only by async-signal-safe calls until exec, because a different thread of the daemon may have
+// held a lock at the fork.
 #include "store/postgres/child_process.hpp"
 
 #include <fcntl.h>

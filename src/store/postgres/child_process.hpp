@@ -28,7 +28,7 @@ struct Command {
   int output = -1;                         // descriptor for stdout; -1: /dev/null
   int errors = -1;                         // descriptor for stderr; -1: same as stdout
   std::vector<std::string> environment{};  // "NAME=value"; empty: the default environment of database programs
-  std::int64_t cpu_seconds_max = 0;        // limit for each of its processes; 0: none
+  std::int64_t cpu_seconds_max = 0;        // CPU limit of each process; 0: none
   bool core_dumps = true;
   bool ends_with_thread = false;  // killed when the thread that started it ends for any reason
 };

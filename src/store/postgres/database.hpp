@@ -1,4 +1,4 @@
-// Checks the requirements for a database that the daemon uses: it exists, is new enough, and is durable.
+// Checks that a database meets the daemon's requirements: it exists, is new enough, and is durable.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace muniment::store {
 // Creates the database `name` on the server of `server_uri` unless it exists.
 Status make_database(const std::string& server_uri, const std::string& name);
 
-// Returns why an acknowledged event could be lost with the server's current settings. Errors: unavailable.
+// Returns the reason why an acknowledged event could be lost with the server's current settings. Errors: unavailable.
 Result<std::optional<Unsafe>> read_unsafe(Connection& connection, std::int64_t required_standbys);
 
 // Refuses a server older than Postgres 15, and one on which an acknowledged event could be lost (durability.hpp). The

@@ -24,7 +24,7 @@ constexpr const char* roles_sql =
 constexpr const char* files_sql =
     "SELECT path, hash, size_bytes FROM artifact WHERE hash <> repeat('0', 64) ORDER BY path";
 
-// Command lines are visible to all users, so that a password in a URI is passed in the environment.
+// Command lines are visible to all users, so a password in a URI is passed in the environment.
 struct Login {
   std::string uri;
   std::vector<std::string> environment{"PATH=/usr/bin:/bin", "LC_ALL=C", "PGCONNECT_TIMEOUT=10"};
@@ -32,7 +32,8 @@ struct Login {
 
 Login login_of(const std::string& uri) {
   Login login{uri};
-  if (const char* home = std::getenv("HOME")) login.environment.push_back("HOME=" + std::string(home));  // for .pgpass
+  if (const char* home = std::getenv("HOME"))
+    login.environment.push_back("HOME=" + std::string(home));  // lets Postgres find .pgpass
   const auto begin = uri.find("://");
   const auto at = uri.find('@');
   if (begin == std::string::npos || at == std::string::npos || uri.find('/', begin + 3) < at) return login;

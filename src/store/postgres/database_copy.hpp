@@ -25,7 +25,7 @@ struct DumpedRole {
   bool bypasses_rls = false;
 };
 
-// An artifact's file, relative to the artifact root. Erased files are left out.
+// File of an artifact, relative to the artifact root. Erased files are omitted.
 struct NamedFile {
   std::string path;
   std::string hash;  // 64 hexadecimal digits
@@ -42,10 +42,10 @@ struct DumpedDatabase {
 // system_error with the output of pg_dump.
 Result<DumpedDatabase> dump_database(const std::string& uri, const std::string& programs, const std::string& folder);
 
-// Whether anything was erased after the dump, which then holds content that must be erased.
+// Returns whether anything was erased after the dump, which then holds content that must be erased.
 Result<bool> erased_since(const std::string& uri, const std::vector<DumpedLog>& logs);
 
-// Whether the database contains Muniment's tables.
+// Returns whether the database contains Muniment's tables.
 Result<bool> holds_a_log(const std::string& uri);
 
 // Restores into an empty database. Errors: conflict if it is not empty; denied if its user may not create the roles;

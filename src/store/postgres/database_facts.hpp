@@ -14,10 +14,10 @@ namespace muniment::store {
 
 struct DatabaseFacts {
   std::string server_version;    // "15.14 (Debian …)"
-  std::optional<Unsafe> unsafe;  // why acknowledged events could be lost
+  std::optional<Unsafe> unsafe;  // reason why acknowledged events could be lost
   std::vector<std::string> unknown_migrations, edited_migrations, missing_migrations;  // by name
   Time now;                                                                            // the server's clock
-  bool has_log = false;  // the following describes log `log_no`
+  bool has_log = false;  // the following members describe log `log_no`
   std::int64_t events = 0;
   Time last_recorded_at;  // 0: the log is empty
   std::int64_t connections = 0, connections_max = 0;
@@ -26,7 +26,7 @@ struct DatabaseFacts {
 // Errors: unavailable; denied.
 Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t log_no, std::int64_t required_standbys);
 
-// Returns those of these paths (relative to the artifact root) that no row names, in order.
+// Returns the paths (relative to the artifact root) that no row names, in order.
 Result<std::vector<std::string>> paths_without_row(Connection& connection, const std::vector<std::string>& paths);
 
 }  // namespace muniment::store

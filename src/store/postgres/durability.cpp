@@ -72,7 +72,7 @@ std::int64_t standbys_asked_for(std::string_view names) {
     names.remove_prefix(method.size());
     skip_spaces(names);
   }
-  // A number is a count if names in parentheses follow; "a, b" requires the first one that is connected.
+  // A number is a count if names in parentheses follow; "a, b" requires the first connected standby.
   const bool counted = names.find('(') != std::string_view::npos && names.find('(') < names.find('"');
   return counted ? number_in_front(names) : 1;
 }

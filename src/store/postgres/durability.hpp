@@ -17,15 +17,15 @@ inline constexpr std::array<std::string_view, 3> durable_settings = {"fsync", "f
 
 struct ServerSetting {
   std::string name;
-  // The value of a session that sets nothing itself; for a trigger or rule: its name and its table's
+  // Value in a session that sets nothing itself; for a trigger or rule: its name and its table's
   std::string value;
   std::string source;  // as in pg_settings; for a trigger or rule: the statement that removes it
 };
 
 // Returns rows of ServerSetting, followed by the names of the database and the user. It also counts the standbys: a
 // user without the right to see their state sees that they exist, and a commit that waits for them then decides. It
-// finds triggers and rules on inserts into the log's tables, of which Muniment has none: a trigger could delete a row
-// after it was counted. It reads only catalogs, so that it never waits for a lock on a partition.
+// finds triggers and rules on inserts into the log's tables, which in Muniment have none, because a trigger could
+// delete a row after it was counted. It reads only catalogs, so it never waits for a lock on a partition.
 inline constexpr std::string_view durability_sql =
     "WITH RECURSIVE log_table(relation) AS ("
     "SELECT to_regclass('public.' || name)::oid FROM unnest(ARRAY['event', 'artifact', 'manifest', 'snapshot', 'claim', 'evidence', 'evidence_link', "
@@ -45,14 +45,14 @@ struct Unsafe {
   std::string why;
   std::string mend;
 };
-// nullopt: they cannot be lost.
+// Returns nullopt if acknowledged events cannot be lost.
 std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
                                   const std::string& uri, const std::string& database, const std::string& user);
-// As above, in one sentence; empty: they cannot be lost.
+// Returns the reason of find_unsafe in one sentence; empty if there is none.
 std::string unsafe_setting(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
                            const std::string& uri, const std::string& database, const std::string& user);
 
-// Number of standbys that must confirm a commit under this value of synchronous_standby_names.
+// Returns the number of standbys that must confirm a commit under this value of synchronous_standby_names.
 std::int64_t standbys_asked_for(std::string_view synchronous_standby_names);
 
 }  // namespace muniment::store

@@ -105,7 +105,7 @@ Status migrate(Connection& connection, const std::vector<Migration>& migrations)
     return Done{};
   }));
   Status applied = apply_missing(connection, migrations);
-  // A session that broke has released the lock.
+  // A broken session has released the lock.
   Status released = once(connection, "ending the migrations", [&] {
     pqxx::nontransaction(*connection.impl().link).exec(end_turn);
     return Done{};

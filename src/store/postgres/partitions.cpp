@@ -7,7 +7,7 @@ namespace muniment::store {
 
 Result<std::int64_t> ensure_partitions(Connection& connection, std::int16_t log_no, std::int64_t next_seq,
                                        std::int64_t partition_bits) {
-  // Repeating it after a lost connection is harmless, because existing partitions are kept.
+  // A repetition after a lost connection is harmless, because existing partitions are kept.
   return guarded(connection, "making partitions of the log", [&] {
     query(
         connection, "make_log_head",

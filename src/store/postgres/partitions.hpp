@@ -11,9 +11,9 @@
 
 namespace muniment::store {
 
-// Creates the log with partitions of this size unless it exists, then the partition of `next_seq` and the next one
-// unless they exist. It neither waits for readers nor blocks them. Call it at start and whenever a partition is begun.
-// Returns the number of events in a partition of this log.
+// Creates the log with partitions of this size, the partition of `next_seq` and the following one, unless they exist.
+// It neither waits for readers nor blocks them. Call it at start and whenever a partition is begun. Returns the number
+// of events in a partition of this log.
 Result<std::int64_t> ensure_partitions(Connection& connection, std::int16_t log_no, std::int64_t next_seq,
                                        std::int64_t partition_bits = limits::partition_bits_max);
 

@@ -158,7 +158,7 @@ bool fits_a_socket(const std::string& folder) {
   return plain && folder.size() + socket_name.size() + port_digits_max <= socket_path_bytes_max;
 }
 
-// Whether the process works in the cluster: Postgres makes it the current folder of all its processes.
+// Returns whether the process works in the cluster, which is the current folder of all Postgres processes.
 bool works_in(pid_t pid, const std::string& cluster) {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/" + std::to_string(pid) + "/cwd", error);
@@ -284,7 +284,7 @@ Status can_listen(const ReporterListen& reporter) {
   const Fd probe(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on,
-             sizeof on);  // as Postgres does: earlier connections do not block the port
+             sizeof on);  // Postgres does so too: earlier connections do not block the port
   const int bound = bind(probe.get(), found->ai_addr, found->ai_addrlen);
   const int why = errno;
   freeaddrinfo(found);

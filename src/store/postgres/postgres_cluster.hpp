@@ -28,11 +28,12 @@ Status make_cluster(const std::string& cluster, const std::string& programs, con
 
 // Writes muniment.conf, which postgresql.conf includes: the settings of Muniment, which later versions may change.
 // Settings after the include belong to the operator. With `reporter` the server also listens there, and
-// reporter_hba.conf admits only the role reporter. Returns whether anything changed: a running server has not read it.
+// reporter_hba.conf admits only the role reporter. Returns whether anything changed, because a running server has not
+// read the change.
 Result<bool> write_settings(const std::string& cluster, const std::string& programs,
                             const std::optional<Identity>& user, const std::optional<ReporterListen>& reporter);
 
-// A server has one port, which is also part of the name of its Unix socket.
+// Returns the server's only port, which is also part of the name of its Unix socket.
 int port_of(const std::optional<ReporterListen>& reporter);
 
 // Checks whether the server can listen at this address now. Errors: conflict, invalid_argument, denied; each names the
@@ -51,9 +52,9 @@ struct RunningServer {
 };
 std::optional<RunningServer> running_server(const std::string& cluster);
 
-// Removes the locks (postmaster.pid and the socket's) of a server that has ended: another program may have its process
-// number by now, because of which Postgres would refuse to start. Waits for the children of a killed server to end;
-// does nothing while a process still works in the cluster.
+// Removes the locks (postmaster.pid and the socket's) of a server that has ended. Postgres would refuse to start if
+// another program has its process number by now. Waits for the children of a killed server to end. Does nothing while a
+// process still works in the cluster.
 void remove_stale_locks(const std::string& cluster, const std::string& socket_folder, int port);
 
 // Path of the server's log, and its last lines for an error message.

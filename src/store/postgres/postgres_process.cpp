@@ -24,7 +24,7 @@ constexpr std::uintmax_t log_bytes_max = 8 << 20;
 // Interval at which postmaster.pid is read while a server starts; nothing polls a running server.
 constexpr int start_poll_ms = 10;
 
-// For a server that no longer writes: it ends at once or is stuck.
+// Patience for a server that no longer writes: it ends at once or is stuck.
 constexpr std::chrono::milliseconds immediate_patience{3'000};
 
 Fd open_pidfd(pid_t pid) {
@@ -127,7 +127,7 @@ bool PostgresProcess::program_was_replaced(const std::string& programs) const {
   struct stat running {};
   struct stat present {};
   if (stat(("/proc/" + std::to_string(pid_) + "/exe").c_str(), &running) != 0) return false;
-  // During a package upgrade the program may be absent; a restart is not possible yet.
+  // During a package upgrade the program may be missing; a restart is not possible yet.
   if (stat((programs + "/postgres").c_str(), &present) != 0) return false;
   return running.st_ino != present.st_ino || running.st_dev != present.st_dev;
 }

@@ -1,5 +1,5 @@
 // Implements private_postgres.hpp. The supervising thread polls the server's pidfd, an eventfd that `stop` writes to,
-// and an inotify descriptor of the programs' folder, so that an idle server causes no wake-ups.
+// and an inotify descriptor of the programs' folder. An idle server therefore causes no wake-ups.
 #include "store/postgres/private_postgres.hpp"
 
 #include <poll.h>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::chrono::milliseconds backoff_first{50};
 constexpr std::chrono::milliseconds backoff_max{5'000};
-// A package manager replaces many files; the restart waits for this long without changes.
+// A package manager replaces many files. The restart waits until no file has changed for this long.
 constexpr std::chrono::milliseconds upgrade_settle{3'000};
 
 std::string uri_of(const PostgresPlace& place, std::string_view database) {
@@ -73,9 +73,9 @@ class PrivatePostgres::Impl {
   const PrivatePostgresOptions options_;
   const Fd stop_event_;
   const Fd programs_watch_;
-  int interrupt_ = -1;  // interrupts waits: first the caller's descriptor in `start`, then an own one
+  int interrupt_ = -1;  // interrupts waits: first the caller's descriptor in `start`, then a separate one
   PostgresPlace place_;
-  bool settings_changed_ = false;           // since the start of a server that runs already
+  bool settings_changed_ = false;           // settings changed since the start of the running server
   std::optional<PostgresProcess> process_;  // used only by the supervising thread while it runs
   std::atomic<int> pid_{0};
   std::atomic<bool> alive_{false};
@@ -139,7 +139,7 @@ Status PrivatePostgres::Impl::bring_up() {
   const auto readiness = process_->wait_until_ready(place_.cluster, interrupt_, options_.start_limit);
   if (readiness == PostgresProcess::Readiness::interrupted) return interrupted();
   if (readiness != PostgresProcess::Readiness::ready) return first_launch();
-  note("adopted the Postgres that a former daemon left (pid " + std::to_string(process_->pid()) + ")");
+  note("adopted the Postgres of a previous daemon (pid " + std::to_string(process_->pid()) + ")");
   pid_ = process_->pid();
   alive_ = true;
   return success();
@@ -210,7 +210,7 @@ PrivatePostgres::Impl::Wake PrivatePostgres::Impl::wait_for_news() {
   }
 }
 
-// Retries until the server runs or `stop` is called: a full disk stops Postgres, which must restart by itself when
+// Retries until the server runs or `stop` is called. A full disk stops Postgres, which must restart by itself once
 // space is available.
 void PrivatePostgres::Impl::restart() {
   std::string last_failure;

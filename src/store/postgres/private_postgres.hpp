@@ -43,8 +43,8 @@ class PrivatePostgres {
   // Example: "postgresql://muniment@/muniment?host=%2Fvar%2Flib%2F…&port=5432".
   std::string uri() const;
   std::string log_file() const;
-  int pid() const;     // of the server; 0 while none runs
-  bool alive() const;  // it runs and accepts connections
+  int pid() const;     // pid of the server; 0 while none runs
+  bool alive() const;  // the server runs and accepts connections
 
   // Requests a fast shutdown: open transactions are rolled back and a checkpoint is written. After `patience` it
   // requests an immediate shutdown, and then kills the server, which recovers at the next start. No other call may

@@ -91,7 +91,7 @@ void ChunkRows::changed(const std::vector<CorpusChange>& changes) {
       drop_document({revised->row.corpus, revised->row.document});
     } else if (const auto* retracted = std::get_if<Retracted>(&change)) {
       drop_document({retracted->corpus, retracted->document});
-    } else {  // revoked or erased: may affect any document
+    } else {  // a revocation or an erasure may affect any document
       while (!entries_.empty()) drop(entries_.begin());
     }
   }

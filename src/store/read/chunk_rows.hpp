@@ -25,10 +25,10 @@ class ChunkRows {
   explicit ChunkRows(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
   using Row = std::shared_ptr<const ChunkInDocument>;
-  // Returns rows by id; ids without a row are left out. Errors: those of reading.
+  // Returns rows by id; ids without a row are omitted. Errors: those of reading.
   Result<std::unordered_map<std::int64_t, Row>> read(Reader& reader, const std::vector<std::int64_t>& ids);
 
-  // As Reader::cited. Only passages that were found are cached.
+  // Looks up citations like Reader::cited. Only passages that were found are cached.
   Result<std::vector<CitedDocument>> cited(Reader& reader, const std::vector<Citation>& citations);
 
   // Drops the rows that these written changes ended.
@@ -53,11 +53,11 @@ class ChunkRows {
 
   const std::size_t bytes_max_;
   std::mutex mutex_;
-  Entries entries_;  // the most recently used first
+  Entries entries_;  // most recently used first
   std::unordered_map<std::string, Entries::iterator> by_key_;
   std::map<Document, std::set<std::string>> of_document_;  // keys of its entries
   std::size_t bytes_ = 0;
-  std::uint64_t changes_ = 0;  // a row read before a change is not cached after it
+  std::uint64_t changes_ = 0;  // number of changes; a row read before a change is not cached after it
 };
 
 }  // namespace muniment::store

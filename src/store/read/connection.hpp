@@ -21,7 +21,7 @@ enum class DatabaseRole { login, writer, reporter, redactor };
 
 class Connection;
 
-// The connections of one daemon, so that its shutdown need not wait for an unresponsive server.
+// The connections of one daemon, which its shutdown interrupts if the server does not respond.
 class Connections {
  public:
   // Ends all current and later waits for Postgres with an error. May be called from any thread.

@@ -25,14 +25,14 @@ struct CorpusRow {
   std::string corpus;
   std::string owner;  // the actor of its first document
   std::int64_t first_seq = -1;
-  std::int64_t last_seq = -1;  // the last event that changed it
-  std::int64_t documents = 0;  // number of current ones; set only if a list requests it
+  std::int64_t last_seq = -1;  // last event that changed it
+  std::int64_t documents = 0;  // number of current documents; set only if a list requests it
   std::int64_t chunks = 0;
 };
 
 struct ChunkRow {
   std::int64_t chunk_id = 0;
-  std::int64_t seq = -1;  // of its document's revision
+  std::int64_t seq = -1;  // seq of its document's revision
   std::int64_t number = 0;
   std::int64_t start_byte = 0;  // offset in the document's text
   std::int64_t end_byte = 0;
@@ -40,7 +40,8 @@ struct ChunkRow {
   std::string heading;
 };
 
-// A revision. In the corpus `run` an event: its document is <run_id>#e<run_seq> and its format is the type.
+// A revision. In the corpus `run` it is an event: its document is <run_id>#e<run_seq> and its format is the event's
+// type.
 struct DocumentRow {
   std::int64_t seq = -1;  // its document.revised event, or the event itself
   std::string corpus;
@@ -68,12 +69,14 @@ struct DocumentRow {
   std::optional<std::int64_t> valid_to;
   std::optional<std::string> ended_by;  // revised, retracted, revoked, erased
   std::optional<std::int64_t> removed_at;
-  std::optional<std::string> owner;  // for an event: the owner of its run
+  std::optional<std::string> owner;  // owner of the run, for an event
   std::optional<events::Origin> origin;
 
   bool current() const { return !valid_to; }
   bool of_run() const { return corpus == run_corpus; }
-  std::string_view run_id() const { return std::string_view(document).substr(0, document.find('#')); }  // for an event
+  std::string_view run_id() const {
+    return std::string_view(document).substr(0, document.find('#'));
+  }  // id of the run, for an event
   // Artifact that holds the text, and the offset of the text in it.
   const Uuid& text_artifact() const { return text_artifact_id ? *text_artifact_id : artifact_id; }
   std::int64_t text_start() const { return text_artifact_id ? 0 : start_byte; }
@@ -95,12 +98,12 @@ struct Revoked {
   std::string source;
   std::optional<std::string> owner;  // owner of the affected corpora; nullopt: all
 };
-// An event was erased. If it was a revision, its passages are deleted and its row is cleared.
+// An erasure of an event. If the event was a revision, its passages are deleted and its row is cleared.
 struct Erased {
-  std::int64_t seq = -1;  // of the event.redacted
+  std::int64_t seq = -1;  // seq of the event.redacted
   std::int64_t erased_seq = -1;
 };
-// An event without a body, so that it is unknown whether the corpus `run` contained it. No change.
+// An event without a body, of which it is unknown whether the corpus `run` contained it. No change.
 struct Untold {
   std::int64_t seq = -1;
 };
@@ -109,7 +112,7 @@ struct Citation {
   std::string corpus;
   std::string document;
   std::string revision;
-  std::int64_t number = -1;  // of a chunk; -1: none
+  std::int64_t number = -1;  // number of a chunk; -1: none
 };
 struct FeedbackRow {
   std::int64_t seq = -1;
@@ -124,17 +127,17 @@ using CorpusChange = std::variant<Revised, Retracted, Revoked, Erased, Untold, F
 struct ChunkInDocument {
   ChunkRow chunk;
   DocumentRow document;
-  std::string path;                               // of the file, relative to the artifact root
+  std::string path;                               // path of the file, relative to the artifact root
   std::shared_ptr<const EventText> event_text{};  // for an event, instead of a file; nullptr: it is unavailable
 };
 
 // The target of a pointer to a document, as far as it was found.
 struct CitedDocument {
-  std::string owner;                    // of the corpus; empty: no such corpus
-  std::optional<std::string> current;   // the current revision of the document
+  std::string owner;                    // owner of the corpus; empty: no such corpus
+  std::optional<std::string> current;   // name of the document's current revision
   std::optional<DocumentRow> document;  // the revision
   std::optional<ChunkRow> chunk;        // if a chunk was requested
-  std::string path;                     // of the file that holds its text
+  std::string path;                     // path of the file that holds its text
   bool erased = false;                  // the file was erased with its artifact
 };
 

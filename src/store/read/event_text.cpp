@@ -63,7 +63,7 @@ std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Ev
       parts.push_back({std::move(part.text), std::nullopt, size});
       continue;
     }
-    // Only artifacts of this run, because a client may name any id in a body.
+    // Only artifacts of this run are read, because a client may name any id in a body.
     const std::vector<ArtifactRow> rows = artifacts_by_id(impl, {*part.artifact_id});
     if (!rows.empty() && rows.front().run_id == event.run_id)
       parts.push_back({{}, file_of(rows.front()), rows.front().size_bytes});

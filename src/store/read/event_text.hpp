@@ -31,7 +31,7 @@ class EventText {
   bool failed() const { return about_.failed; }
   std::int64_t size_bytes() const { return size_bytes_; }
 
-  // Returns the bytes [from, to). Errors and `difference`: as for files; invalid_argument past the end.
+  // Returns the bytes [from, to). Errors and `difference` are those of files; invalid_argument past the end.
   Result<std::string> read(ArtifactFiles& files, std::int64_t from, std::int64_t to,
                            Difference* difference = nullptr) const;
   // Returns the indexed text: all of it, or whole characters of the first event_text_bytes_max bytes.
@@ -39,7 +39,7 @@ class EventText {
 
  private:
   events::ReadableText about_;  // without its parts
-  std::vector<Part> parts_;     // and the separators between them
+  std::vector<Part> parts_;     // parts and the separators between them
   std::int64_t size_bytes_ = 0;
 };
 

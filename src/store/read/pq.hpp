@@ -23,7 +23,7 @@
 
 namespace muniment::store {
 
-// Receives messages of Postgres beside a result: the sessions request only warnings.
+// Receives messages of Postgres that accompany a result; the sessions request only warnings.
 class Warnings final : public pqxx::errorhandler {
  public:
   explicit Warnings(pqxx::connection& link) : pqxx::errorhandler(link) {}
@@ -42,11 +42,12 @@ struct Connection::Impl {
 
   const std::string uri;
   const DatabaseRole role;
-  const std::shared_ptr<Connections> among;                          // nullptr: not registered
-  std::unique_ptr<pqxx::connection> link;                            // nullptr: not open
-  std::unique_ptr<Warnings> warnings;                                // of `link`; destroyed before it
-  std::map<std::string, metrics::Histogram*, std::less<>> prepared;  // by name, with the histogram of its durations
-  std::mutex mutex;                                                  // guards `socket`, which `interrupt` reads
+  const std::shared_ptr<Connections> among;  // nullptr: not registered
+  std::unique_ptr<pqxx::connection> link;    // nullptr: not open
+  std::unique_ptr<Warnings> warnings;        // of `link`; destroyed before it
+  std::map<std::string, metrics::Histogram*, std::less<>>
+      prepared;      // keys: names; values: histograms of their durations
+  std::mutex mutex;  // guards `socket`, which `interrupt` reads
   int socket = -1;
   std::atomic<bool> interrupted{false};
 };
@@ -76,7 +77,7 @@ class Params {
 
 // Runs one prepared statement in its own transaction; throws. `name` identifies the text `sql` during the session.
 pqxx::result query(Connection& connection, std::string_view name, std::string_view sql, const Params& params);
-// Runs it in an open transaction.
+// Runs one prepared statement in an open transaction; throws.
 pqxx::result query(Connection& connection, pqxx::transaction_base& transaction, std::string_view name,
                    std::string_view sql, const Params& params);
 
@@ -87,7 +88,7 @@ pqxx::result query(Connection& connection, pqxx::transaction_base& transaction, 
 std::int64_t integer_of(const pqxx::field& field);
 std::string text_of(const pqxx::field& field);
 std::optional<std::string> text_if(const pqxx::field& field);  // nullopt for NULL
-Time time_of(const pqxx::field& field);                        // of MUNIMENT_MICROS
+Time time_of(const pqxx::field& field);                        // column of MUNIMENT_MICROS
 std::optional<Time> time_if(const pqxx::field& field);
 Uuid uuid_of(const pqxx::field& field);
 std::optional<Uuid> uuid_if(const pqxx::field& field);
@@ -99,7 +100,7 @@ Hash hex_hash_of(const pqxx::field& field);  // text, 64 digits
 // otherwise system_error. Closes a lost connection.
 Error error_of_exception(Connection& connection, std::string_view doing);
 
-// Runs `work`, which may throw, once, on a connection that must be open: for work that must not be repeated or that
+// Runs `work`, which may throw, once, on a connection that must be open. For work that must not be repeated or that
 // needs the state of its session.
 template <typename Work>
 auto once(Connection& connection, std::string_view doing, Work work) -> Result<std::invoke_result_t<Work>> {
@@ -126,8 +127,8 @@ auto guarded(Connection& connection, std::string_view doing, Work work) -> Resul
   return once(connection, doing, work);
 }
 
-// As `guarded`, for commits that are reported as done. A COMMIT whose wait for the standbys was cancelled succeeds with
-// only a warning; a failover could lose it, so that this returns unavailable.
+// Like `guarded`, for commits that are reported as done. A COMMIT whose wait for the standbys was cancelled succeeds
+// with only a warning, but a failover could lose it; therefore it is reported as unavailable.
 template <typename Work>
 Status committed(Connection& connection, std::string_view doing, Work work) {
   if (const auto& warnings = connection.impl().warnings) warnings->take();

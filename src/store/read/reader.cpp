@@ -9,7 +9,7 @@
 namespace muniment::store {
 namespace {
 
-constexpr std::chrono::milliseconds settled_within{1'000};
+constexpr std::chrono::milliseconds decided_within{1'000};
 
 Error undecided(Time time) {
   Error error(Errc::unavailable, "the state at " + format_time(time) +
@@ -53,7 +53,7 @@ Result<std::int64_t> Reader::seq_as_of(Time time) {
 Result<bool> Reader::has_passed(Time time, const Clock& clock, const Tail& tail, Deadline deadline) {
   const bool passed = time < clock.now();
   if (!impl_->closed()) {
-    if (passed && !tail.settled(time, std::min(deadline, clock.monotonic() + settled_within))) return undecided(time);
+    if (passed && !tail.decided(time, std::min(deadline, clock.monotonic() + decided_within))) return undecided(time);
     return passed;
   }
   if (passed) return true;

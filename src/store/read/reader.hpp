@@ -60,7 +60,7 @@ struct EvidenceFilter {
   std::int64_t after_seq = -1;           // the cursor; -1: from the first
 };
 
-// One run's use of evidence, without its content.
+// The use of evidence by one run, without its content.
 struct EvidenceUse {
   std::int64_t seq = -1;
   Uuid evidence_id;
@@ -100,13 +100,13 @@ class Reader {
   const LogPlace& place() const;
   std::int16_t log_no() const;
 
-  // Events.
+  // Reads of events.
   Result<std::vector<events::Event>> events(const EventFilter& filter, std::size_t limit,
                                             std::size_t body_bytes_max = SIZE_MAX);
   Result<std::optional<events::Event>> event_at(std::int64_t seq);
   Result<std::optional<events::Event>> event_of_run(std::int64_t run_no, std::int64_t run_seq);
   Result<std::optional<events::Event>> event_by_id(std::int64_t run_no, const Uuid& event_id);
-  // Returns events from one snapshot, unordered and without their bodies; unknown ids are left out.
+  // Returns events from one snapshot, unordered and without their bodies; unknown ids are omitted.
   Result<std::vector<events::Event>> events_by_ids(std::int64_t run_no, const std::vector<Uuid>& event_ids);
   // Returns the text of an event; nullptr if it has no body.
   Result<std::shared_ptr<const EventText>> event_text(const events::Event& event);
@@ -116,14 +116,15 @@ class Reader {
   Result<std::int64_t> log_size();
   // Returns the last seq with recorded_at <= time; -1 if there is none.
   Result<std::int64_t> seq_as_of(Time time);
-  // Whether no event with an earlier or equal recorded_at can be appended any more: the clock has passed the time, and
-  // no event numbered by then is in flight, for which this waits briefly. For a clock that was set back, existing later
-  // events prove nothing, except the last event of a closed log. Errors: unavailable if such an event stays in flight.
+  // Returns whether no event with an earlier or equal recorded_at can be appended any more: the clock has passed the
+  // time, and no event numbered by then is in flight, for which this waits briefly. For a clock that was set back,
+  // existing later events prove nothing, except the last event of a closed log. Errors: unavailable if such an event
+  // stays in flight.
   Result<bool> has_passed(Time time, const Clock& clock, const Tail& tail, Deadline deadline);
 
-  // Runs. `load_run` reads the head of a run for the directory; nullptr: no such run. It searches the table `run` and
-  // the events that the follower has not processed yet. For a run with at most run_ids_loaded_max events it also loads
-  // the event ids.
+  // Reads of runs. `load_run` reads the head of a run for the directory; nullptr: no such run. It searches the table
+  // `run` and the events that the follower has not processed yet. For a run with at most run_ids_loaded_max events it
+  // also loads the event ids.
   Result<std::shared_ptr<Run>> load_run(std::string_view run_id);
   Result<std::optional<RunRow>> run(std::string_view run_id);
   // Returns the events that determine a run's row (run_row.hpp), in order.
@@ -137,7 +138,7 @@ class Reader {
   // the log itself, and so covers runs that the table lacks.
   Result<std::vector<std::string>> runs_last_active(std::int64_t from, std::int64_t end);
 
-  // Artifacts, manifests, snapshots, ledger.
+  // Reads of artifacts, manifests, snapshots and the ledger.
   Result<std::optional<ArtifactRow>> artifact(const Uuid& artifact_id);
   Result<std::vector<ArtifactRow>> artifacts(const std::vector<Uuid>& artifact_ids);  // existing ones, in any order
   Result<std::vector<ArtifactRow>> artifacts(std::string_view run_id, std::optional<std::string> step_id,
@@ -165,39 +166,40 @@ class Reader {
   // completed a task. `owner`: excludes runs that the table `run` assigns to another owner.
   Result<std::optional<EvidenceRow>> accepted_of_suite(std::string_view suite, const std::optional<std::string>& owner);
   Result<std::vector<EvidenceLinkRow>> evidence_links(const std::vector<Uuid>& claim_ids);  // in order
-  Result<std::set<std::string>> needed(const std::vector<std::string>& pointers);  // those that something depends on
+  Result<std::set<std::string>> needed(
+      const std::vector<std::string>& pointers);  // returns the pointers on which something depends
   // Returns the dependencies of a run's claims, evidence and manifests, by pointer.
   Result<std::vector<PointerRow>> pointers_of_run(std::string_view run_id, std::optional<std::string> after,
                                                   std::size_t limit);
 
-  // Tasks. The body of the task.opened event holds their text.
+  // Reads of tasks. The body of the task.opened event holds their text.
   Result<std::optional<TaskPlace>> task(std::string_view run_id, std::string_view task_id);
   // Returns tasks in the order in which they were opened. `completed` filters by completion; nullopt: all. `after_seq`
   // -1: from the first. A task whose task.opened event was erased is not listed.
   Result<std::vector<TaskPlace>> tasks(std::string_view run_id, std::optional<bool> completed, std::int64_t after_seq,
                                        std::size_t limit);
-  // Returns those of these tasks that are open, in the order in which they were opened.
+  // Returns which of these tasks are open, in the order in which they were opened.
   Result<std::vector<TaskPlace>> open_tasks(std::string_view run_id, const std::vector<std::string>& task_ids);
-  // Returns those of these evidence.recorded events that completed a task, with the task, ordered by evidence_seq.
+  // Returns which of these evidence.recorded events completed a task, with the task, ordered by evidence_seq.
   Result<std::vector<TaskEvidenceRow>> evidence_spent(const std::vector<std::int64_t>& evidence_seqs);
   // Returns the first other task that was completed with this evidence: by any use of it, by evidence from the same
   // recorded command, or, if `by_content`, by evidence with the same hash; only evidence of the same actor counts.
   Result<std::optional<TaskEvidenceRow>> spent_on_another(const EvidenceRow& evidence, bool by_content,
                                                           std::string_view run_id, std::string_view task_id);
 
-  // All rows of a run whose events are in `span`, in the order of their events.
+  // Return all rows of a run whose events are in `span`, in the order of their events.
   Result<std::vector<ArtifactRow>> artifacts_in(std::string_view run_id, SeqSpan span, std::size_t limit);
   Result<std::vector<ManifestRow>> manifests_in(std::string_view run_id, SeqSpan span, std::size_t limit);
   Result<std::vector<SnapshotRow>> snapshots_in(std::int64_t run_no, SeqSpan span, std::size_t limit);
   Result<std::vector<ClaimRow>> claims_in(std::string_view run_id, SeqSpan span, std::size_t limit);
   Result<std::vector<EvidenceRow>> evidence_in(std::string_view run_id, SeqSpan span, std::size_t limit);
 
-  // Corpora. `as_of`: the revisions current at that seq; nullopt: those current now.
+  // Reads of corpora. `as_of` selects the revisions current at that seq; nullopt: those current now.
   Result<std::vector<CorpusRow>> corpora(const std::optional<std::string>& owner, bool counted);
   Result<std::optional<CorpusRow>> corpus(std::string_view corpus);
   Result<std::optional<DocumentRow>> document(std::string_view corpus, std::string_view document,
                                               std::optional<std::int64_t> as_of = {});
-  // Returns documents by id; unknown ids are left out.
+  // Returns documents by id; unknown ids are omitted.
   Result<std::map<std::string, DocumentRow>> current_documents(std::string_view corpus,
                                                                const std::vector<std::string>& documents);
   Result<bool> has_feedback();
@@ -221,7 +223,7 @@ class Reader {
   // hold.
   Result<std::vector<ChunkInDocument>> chunks_of_corpus(std::string_view corpus, std::int64_t after,
                                                         std::int64_t before_seq, bool current_only, std::size_t limit);
-  // Returns those of these revisions that were carried over from closed logs, by seq, with the time of their first
+  // Returns which of these revisions were carried over from closed logs, by seq, with the time of their first
   // recording; nullopt: that log is not in this database.
   Result<std::map<std::int64_t, std::optional<Time>>> carried(const std::vector<std::int64_t>& seqs);
   // Counts the documents of a source. `newer_log`: excludes those that this later log took over.
@@ -233,7 +235,7 @@ class Reader {
   Result<std::map<std::int64_t, double>> feedback_means(const std::vector<std::int64_t>& chunk_ids,
                                                         std::int64_t before_seq);
 
-  // Followers.
+  // Reads of followers.
   Result<std::int64_t> last_corpus_change();                      // up to the position of the tables; -1: none
   Result<std::int64_t> follower_position(std::string_view name);  // 0 if it never ran
   Result<std::vector<std::pair<std::string, std::int64_t>>> follower_positions();

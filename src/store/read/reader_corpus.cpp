@@ -212,7 +212,7 @@ Result<std::vector<DocumentRow>> Reader::documents(std::string_view corpus, cons
 }
 
 Result<std::map<std::int64_t, std::optional<Time>>> Reader::carried(const std::vector<std::int64_t>& seqs) {
-  return guarded(impl_->connection, "reading where documents were brought from", [&] {
+  return guarded(impl_->connection, "reading the origins of carried documents", [&] {
     std::map<std::int64_t, std::optional<Time>> found;
     const pqxx::result rows = query(
         impl_->connection, "carried_documents",
@@ -371,7 +371,7 @@ Result<std::int64_t> Reader::count_of_source(std::string_view source, const std:
 }
 
 Result<std::int64_t> Reader::last_corpus_change() {
-  return guarded(impl_->connection, "reading the corpora's last change", [&] {
+  return guarded(impl_->connection, "reading the last change of the corpora", [&] {
     return integer_of(query(
         impl_->connection, "last_corpus_change",
         "SELECT greatest((SELECT max(last_seq) FROM corpus WHERE log_no = $1), (SELECT max(seq) FROM feedback WHERE log_no = $1), -1)",

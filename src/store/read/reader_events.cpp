@@ -45,7 +45,7 @@ Span span_of(Reader::Impl& impl, const EventFilter& filter) {
   if (!filter.run_no) return seqs;
   Span span{filter.from_run_seq.value_or(0), filter.to_run_seq.value_or(last_position)};
   const auto run_seq_as_of = [&](std::int64_t seq) {
-    // Usually the run has not grown since, so that its last event is the answer and no search is needed.
+    // Usually the run has not grown since then: its last event is the answer and no search is needed.
     const pqxx::result last =
         query(impl.connection, "run_last",
               "SELECT run_seq, seq FROM event WHERE log_no = $1 AND run_no = $2 ORDER BY run_seq DESC LIMIT 1",

@@ -19,7 +19,7 @@ struct Reader::Impl {
   Impl(const LogPlace& where, std::shared_ptr<Connection> by)
       : place(where), shared(std::move(by)), connection(*shared), log_no(place.log_no), archive(place.archive) {}
 
-  // Whether the table may hold rows past the log's end, which do not belong to the log.
+  // Returns whether the table may hold rows past the log's end, which do not belong to the log.
   bool closed() const { return place.size != INT64_MAX; }
 
   // Returns parameters that begin with the log's number, as every statement requires.
@@ -31,7 +31,7 @@ struct Reader::Impl {
   // Adds the ids of their runs to the events, from run.started events.
   void name_runs(std::vector<events::Event>& events);
 
-  // The events that determine a run's row (run_row.hpp), in order.
+  // Returns the events that determine a run's row (run_row.hpp), in order.
   std::vector<events::Event> life_of(std::int64_t run_no);
   std::optional<std::int64_t> run_no_of(std::string_view run_id);
 
@@ -42,7 +42,7 @@ struct Reader::Impl {
   const std::string archive;  // folder of the bodies that are not in the database
   std::unordered_map<std::int64_t, std::string> run_ids;
   KnownRevocations revocations;
-  std::map<std::int16_t, std::unique_ptr<Reader>> others;  // of other logs
+  std::map<std::int16_t, std::unique_ptr<Reader>> others;  // readers of other logs
 };
 
 // The columns that `event_of` reads, in its order.
@@ -51,10 +51,10 @@ struct Reader::Impl {
       "occurred_at") ", origin, type, schema_version, step_id, actor, event_id, body_hash, salt, " body ", run_hash"
 #define MUNIMENT_EVENT_COLUMNS MUNIMENT_EVENT_COLUMNS_WITH("body")
 
-// The result lacks run_id, and the body if it is archived.
+// Converts a row to an event without run_id, and without the body if it is archived.
 events::Event event_of(const pqxx::row& row);
 
-// Existing artifacts, unordered, with the roots of their pieces.
+// Returns existing artifacts, unordered, with the roots of their pieces.
 std::vector<ArtifactRow> artifacts_by_id(Reader::Impl& impl, const std::vector<Uuid>& artifact_ids);
 
 // Returns nullptr for an event without a body.

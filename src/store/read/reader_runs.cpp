@@ -46,8 +46,8 @@ std::optional<RunRow> read_run(Reader::Impl& impl, std::int64_t run_no) {
   return run;
 }
 
-// Returns the last event of a run and the preceding events that changed its state, from one snapshot, in order.
-// Archiving keeps the bodies of the latter in the database, and the body of the last event is not needed.
+// Returns the last event of a run and the preceding events that changed its state, from one snapshot, in order. The
+// bodies of the latter stay in the database after archiving, and the body of the last event is not needed.
 std::vector<events::Event> life_and_head(Reader::Impl& impl, std::int64_t run_no) {
   return rows_of(
       query(impl.connection, "life_and_head",

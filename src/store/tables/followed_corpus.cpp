@@ -115,7 +115,7 @@ class CorpusWriter {
           params().integer(erased.erased_seq));
     const pqxx::result rows = query(connection_, work_, "document_erase", erase_document,
                                     params().integer(erased.erased_seq).integer(erased.seq));
-    if (rows.empty()) return;  // the event was not a document
+    if (rows.empty()) return;  // the event did not revise a document
     query(connection_, work_, "chunks_erase", "DELETE FROM chunk WHERE log_no = $1 AND seq = $2",
           params().integer(erased.erased_seq));
     const std::int64_t first = integer_of(rows[0][1]);

@@ -20,8 +20,8 @@ constexpr std::size_t table_bytes_max = 8u << 20;   // total size of their bodie
 constexpr milliseconds at_rest{3'600'000};
 constexpr milliseconds away_pause{500};
 
-// Moves the position from `from`, which must match, or from any position. The statement locks the row, so that it waits
-// for an earlier write whose commit is still in progress.
+// Moves the position from `from`, which must match, or from any position. The statement locks the row, so it waits for
+// an earlier write whose commit is still in progress.
 bool put_position(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, std::string_view name,
                   std::optional<std::int64_t> from, std::int64_t next_seq) {
   return query(
@@ -76,7 +76,7 @@ bool Follower::wait_for(std::int64_t seq, std::chrono::steady_clock::time_point 
   worker_.wait_until(lock, until, [&] {
     if (next_seq() >= seq) return true;
     if (hurry && !std::exchange(hurried_, true))
-      worker_.notify();  // once: two followers that repeated it would keep waking each other
+      worker_.notify();  // once, because two followers that repeated it would keep waking each other
     return false;
   });
   return next_seq() >= seq;
@@ -93,7 +93,7 @@ void Follower::follow() {
   while (true) {
     const Status stepped = step();
     set_problem(stepped ? std::string() : stepped.error().message);
-    worker_.notify();  // after taking the lock: a thread that checked before is waiting by now
+    worker_.notify();  // after taking the lock, so that a thread that checked before is waiting by now
     const bool behind = next_seq_.load() < tail_.next_seq();
     const bool ending = tail_.closed();
     if (ending && (!stepped || !behind)) return;  // the next start reads the rest
@@ -147,7 +147,7 @@ Status Follower::step() {
 // Determines whether an unconfirmed write is committed, or another daemon has moved the position.
 Status Follower::look_again() {
   ASSIGN_OR_RETURN(const std::int64_t position, reader_.follower_position(name_));
-  if (position == next_seq_.load()) return success();  // not committed yet: the next write waits for it
+  if (position == next_seq_.load()) return success();  // the commit is still pending; the next write waits for it
   const auto there = std::ranges::find(unconfirmed_, position, &Unconfirmed::next_seq);
   if (there != unconfirmed_.end()) written(there->rows);
   unconfirmed_.clear();

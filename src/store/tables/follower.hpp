@@ -1,6 +1,5 @@
 // Implements a follower: a thread that reads the log by position and maintains derived tables. It commits its rows and
-// its position in one transaction, so that a crash repeats and skips nothing. When idle it sleeps until the next
-// commit.
+// its position in one transaction, so a crash repeats and skips nothing. When idle it sleeps until the next commit.
 #pragma once
 
 #include <atomic>
@@ -27,9 +26,9 @@ namespace muniment::store {
 struct FollowedRows {
   std::vector<RunRow> runs{};
   std::vector<PointerRow> pointers{};
-  std::vector<CorpusChange> corpus{};  // in order: one may end what another began
+  std::vector<CorpusChange> corpus{};  // in order, because one change may end what another began
   ReportRows report{};
-  std::optional<std::int64_t> next_seq{};  // set if the batch was too large: it was read up to here
+  std::optional<std::int64_t> next_seq{};  // set if the batch was too large and was read only up to here
 };
 
 // Stores the position of the follower `name`, for a follower without tables.
@@ -39,11 +38,11 @@ class Follower {
  public:
   struct Options {
     LogPlace place;
-    // Pause between two batches: under load one commit of the follower then serves many of the log's.
+    // Pause between two batches. Under load, one commit of the follower then covers many commits of the log.
     std::chrono::milliseconds batch_pause{100};
   };
 
-  // `types`: the relevant events, as in EventFilter.
+  // `types` are the relevant events, as in EventFilter.
   Follower(std::string name, std::vector<std::string> types, Options options, const Tail& tail);
   virtual ~Follower();  // a derived class calls `stop` in its own destructor
 
@@ -51,14 +50,15 @@ class Follower {
   // Processes all committed events and ends the thread. Close the tail first, which wakes the thread.
   void stop() { worker_.stop(); }
 
-  // Waits until the events before `seq` are processed; returns false at the deadline. `hurry`: skips the pause.
+  // Waits until the events before `seq` are processed. Returns false at the deadline. If `hurry` is set, skips the
+  // pause.
   bool wait_for(std::int64_t seq, std::chrono::steady_clock::time_point until, bool hurry = true);
 
   const std::string& name() const { return name_; }
   std::int64_t next_seq() const { return next_seq_.load(std::memory_order_acquire); }
-  std::string problem() const;  // why it is blocked; empty: it is not
+  std::string problem() const;  // reason why it is blocked; empty: it is not
 
-  // Stops the follower between two batches while it lives.
+  // While it exists, the follower stops between two batches.
   class Pause {
    public:
     explicit Pause(Follower& follower) : lock_(follower.step_mutex_) {}
@@ -75,7 +75,7 @@ class Follower {
 
  private:
   struct Batch {
-    std::vector<EventPtr> events;  // the relevant ones
+    std::vector<EventPtr> events;  // the relevant events
     std::int64_t next_seq = 0;
   };
   // A write that Postgres did not confirm.
@@ -106,7 +106,7 @@ class Follower {
   std::atomic<std::int64_t> next_seq_{-1};
   metrics::Gauge& shown_;  // the same value, for server.metrics
 
-  bool hurried_ = false;  // a caller waits for it; guarded by the worker's lock, like the next member
+  bool hurried_ = false;  // a caller waits; guarded by the worker's lock, like the next member
   std::string problem_;
   WorkerThread worker_;
 };

@@ -44,8 +44,8 @@ constexpr std::string_view collect_readable =
     "JOIN event e ON e.log_no = $1 AND e.run_no = s.run_no AND e.seq >= $2 AND e.seq < $3 WHERE s.type = 'run.started' "
     "AND (s.body IS NULL OR s.body->>'indexed' = 'true') AND e.type = ANY ($4::text[]) ON CONFLICT DO NOTHING";
 
-// Finds events that had a body when they were collected, but were erased since. An event of the log names every erased
-// event: one that was collected, or a later one.
+// Finds events that had a body when they were collected and were erased since then. An event of the log names every
+// erased event: one that was collected, or a later one.
 constexpr std::string_view erased_since_collected =
     "SELECT FROM rebuilt_event r JOIN event e ON e.log_no = $1 AND e.seq = r.seq WHERE r.told AND e.salt IS NULL AND r.seq IN ("
     "SELECT (body->>'seq')::bigint FROM rebuilt_event WHERE type = 'event.redacted' UNION "
@@ -101,8 +101,8 @@ struct Rebuild::Work {
           Params().integer(log_no).integer(from).integer(end).texts(readable_types()));
   }
 
-  // Prevents erasures until the transaction ends. Returns true if something was erased, so that the derived rows must
-  // not be written.
+  // Prevents erasures until the transaction ends. Returns true if something was erased; the derived rows must not be
+  // written then.
   bool erased_meanwhile(std::int64_t collected) {
     hold_erasures(connection, work, log_no);
     return !query(connection, work, "rebuild_erased", erased_since_collected,
@@ -170,7 +170,7 @@ struct Rebuild::Work {
                });
   }
 
-  // In the order of the log, because one event ends what another began.
+  // Applies the changes in the order of the log, because one event ends what another began.
   Status fold_corpora(std::int64_t upto, const CorpusChangeOf& change_of) {
     for (std::int64_t seq = -1;;) {
       const pqxx::result rows = query(connection, work, "rebuild_corpora", corpus_events,
@@ -215,7 +215,7 @@ struct Rebuild::Work {
     work.exec(fmt::format(keep_ends, log_no, event.seq));
   }
 
-  // Selects the rows of the table x that are compared: rows of later events are excluded, and the row of an erased
+  // Selects the rows of the table x that are compared. Rows of later events are excluded, and the row of an erased
   // event may remain.
   std::string ours(const Table& table, std::int64_t upto) const {
     std::string where = fmt::format("x.log_no = {}", log_no);
@@ -317,7 +317,7 @@ Status Rebuild::collect(std::int64_t upto) {
     collected_ = end;
     std::this_thread::sleep_for((std::chrono::steady_clock::now() - started) * rest_per_work);
   }
-  return once(connection_, "indexing what was collected", [&] {
+  return once(connection_, "indexing the collected events", [&] {
     pqxx::nontransaction(*connection_.impl().link)
         .exec("CREATE INDEX ON rebuilt_event (run_no, seq); ANALYZE rebuilt_event");
     return Done{};

@@ -23,7 +23,7 @@ struct RebuiltTable {
   std::string name;
   std::int64_t rows = 0;        // number of rows derived from the log
   std::int64_t missing = 0;     // rows that the table lacked or held with other values
-  std::int64_t unexpected = 0;  // rows that nothing in the log explains
+  std::int64_t unexpected = 0;  // rows that the log does not imply
   bool replaced = false;
   bool equal() const { return missing == 0 && unexpected == 0; }
 };
@@ -37,8 +37,8 @@ using CorpusChangeOf = std::function<Result<std::optional<CorpusChange>>(const e
 // The tables derived from the same events, which are rebuilt together.
 inline constexpr std::array<std::string_view, 4> corpus_tables = {"corpus", "document", "chunk", "feedback"};
 
-// All functions return conflict if something was erased since the events were collected. Nothing affected is written
-// then: start again with a new object.
+// All functions return conflict if something was erased since the events were collected. No affected row is written
+// then; start again with a new object.
 class Rebuild {
  public:
   struct Table;  // rebuild_tables.hpp
@@ -49,11 +49,11 @@ class Rebuild {
   // Collects the events before `upto` from which rows are derived. Call it first.
   Status collect(std::int64_t upto);
 
-  // `table`: run, claim, evidence, task_change, task_evidence, or artifact, which is only compared. Tables of a
+  // `table` is run, claim, evidence, task_change, task_evidence, or artifact, which is only compared. Tables of a
   // follower are rebuilt up to its position.
   Result<RebuiltTable> rebuild(std::string_view table);
   Result<RebuiltTable> rebuild_pointers(const PointersOf& pointers_of);
-  // Rebuilds those of corpus_tables that are named.
+  // Rebuilds the named tables among corpus_tables.
   Result<std::vector<RebuiltTable>> rebuild_corpora(const std::vector<std::string>& tables,
                                                     const CorpusChangeOf& change_of);
 

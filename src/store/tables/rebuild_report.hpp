@@ -15,7 +15,7 @@ namespace muniment::store {
 
 inline constexpr std::array<std::string_view, 3> report_tables = {"report_run", "report_span", "report_place"};
 
-// Compares and corrects those of report_tables that are named. It pauses while it reads, so that appends continue.
+// Compares and corrects the named tables among report_tables. It pauses while it reads, so that appends continue.
 Result<std::vector<RebuiltTable>> rebuild_report(const LogPlace& place, const std::vector<std::string>& tables);
 
 }  // namespace muniment::store

@@ -25,7 +25,7 @@ struct Rebuild::Table {
   bool replace;
   std::string_view blank = {};  // columns and values of a row after an erasure, if the row remains
   std::string_view blanks = {};
-  // Applies the changes that events from {1} on made to the rows, in log {0}; empty: later events do not change the
+  // Applies the changes that events from {1} on made to the rows, in log {0}. Empty: later events do not change the
   // rows of earlier ones.
   std::string_view later = {};
   bool goes = false;  // an erasure deletes the row

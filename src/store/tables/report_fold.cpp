@@ -13,7 +13,7 @@ using json::Value;
 
 constexpr std::size_t name_bytes_max = 1'024;  // limit of each name and key in the table
 constexpr std::size_t currency_bytes_max = 64;
-// Larger values are not valid token counts; sums of a batch fit
+// A larger value is not a valid token count. The sum of a batch fits into 64 bits.
 constexpr std::int64_t natural_max = 1'000'000'000'000'000;
 constexpr std::string_view several_currencies = "mixed";
 
@@ -51,7 +51,7 @@ const SpanType* span_type_of(std::string_view type) {
   return found == span_types.end() ? nullptr : &*found;
 }
 
-// A value that the table cannot hold is left out, so that it does not stop the follower.
+// A value that the table cannot hold is omitted, so that it does not stop the follower.
 std::optional<std::string> name_of(const Value& value) {
   auto text = value.as_string();
   return text && !text->empty() && text->size() <= name_bytes_max ? text : std::nullopt;
@@ -67,7 +67,7 @@ std::optional<std::string> key_of(const events::Event& event, const SpanType& ty
   return event.step_id.value_or("main");
 }
 
-// The time of the client or the source. For events that were not imported, the daemon's clock is the fallback.
+// Returns the time of the client or the source. For events that were not imported, the daemon's clock is the fallback.
 std::optional<Time> moment_of(const events::Event& event) {
   if (event.occurred_at || event.origin == events::Origin::imported) return event.occurred_at;
   return event.recorded_at;
@@ -160,7 +160,7 @@ void count_begun(ReportRun& run, std::string_view kind) {
 // Matches report_failed in the database.
 bool has_failed(const SpanEnd& end) { return end.status && *end.status != "ok" && *end.status != "unknown"; }
 
-// An unknown value adds nothing and is not treated as 0.
+// Adds a known value. An unknown value adds nothing and is not treated as 0.
 template <typename Number>
 void add_known(std::optional<Number>& sum, const std::optional<Number>& part) {
   if (part) sum = sum.value_or(0) + *part;
@@ -207,7 +207,7 @@ std::map<SpanKey, std::int64_t> ended_keys(const std::vector<EventPtr>& events) 
 ReportRows fold_report(const std::vector<EventPtr>& events, OpenSpans open) {
   ReportRows rows;
   std::map<std::int64_t, ReportRun> runs;
-  std::map<std::int64_t, std::size_t> begun_here;  // by seq: index in rows.spans
+  std::map<std::int64_t, std::size_t> begun_here;  // key: seq; value: index in rows.spans
   for (const EventPtr& event : events) {
     if (event->run_no > 0) count_event(runs[event->run_no], *event);
     if (std::ranges::binary_search(placed_types, event->type))

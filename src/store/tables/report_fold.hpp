@@ -24,8 +24,8 @@ std::map<SpanKey, std::int64_t> ended_keys(const std::vector<EventPtr>& events);
 // Spans of the table that have no end yet, in order of seq.
 using OpenSpans = std::map<SpanKey, std::vector<std::int64_t>>;
 
-// An end belongs to the newest beginning of its key without an end; without one it forms a span alone. `open`: for each
-// of ended_keys, the newest open spans of the table, as many as there are ends.
+// Folds a batch. An end belongs to the newest beginning of its key without an end; without one it forms a span alone.
+// `open` has, for each of ended_keys, the newest open spans of the table, as many as there are ends.
 ReportRows fold_report(const std::vector<EventPtr>& events, OpenSpans open);
 
 }  // namespace muniment::store

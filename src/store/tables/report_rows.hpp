@@ -35,7 +35,7 @@ struct SpanEnd {
 // A call, step, command or approval.
 struct SpanRow {
   std::string_view kind;  // model, tool, step, command, approval
-  std::int64_t seq = -1;  // of its beginning, or of its end if the beginning is unknown
+  std::int64_t seq = -1;  // seq of its beginning, or of its end if the beginning is unknown
   std::int64_t run_no = 0;
   std::string key;
   std::optional<std::string> step_id{};
@@ -73,7 +73,8 @@ struct ReportRun {
   std::int64_t steps = 0;
   std::int64_t commands = 0;
   std::int64_t command_errors = 0;
-  std::optional<std::int64_t> input_tokens{};  // sum over the calls that report it; nullopt: none does; likewise below
+  std::optional<std::int64_t>
+      input_tokens{};  // sum over the calls that report it; nullopt: none does; the same for the following members
   std::optional<std::int64_t> output_tokens{};
   std::optional<std::int64_t> cached_input_tokens{};
   std::optional<std::int64_t> reasoning_tokens{};
@@ -88,7 +89,7 @@ struct ReportPlace {
   std::int64_t run_no = 0;
 };
 
-// An event of the run was erased: its values are cleared.
+// An erasure of an event of the run, whose values are cleared.
 struct ErasedEvent {
   std::int64_t run_no = 0;
   std::int64_t seq = -1;

@@ -100,7 +100,7 @@ void apply_to_row(RunRow& row, const events::Event& event) {
     row.ended_at = event.recorded_at;
   } else if (event.type == "run.halted") {
     row.status = "halted";
-    if (!row.halt) row.halt = halt_of(event, body);  // the first reason wins
+    if (!row.halt) row.halt = halt_of(event, body);  // the first reason is kept
   } else if (event.type == "run.resumed") {
     row.status = "open";
     row.outcome.reset();

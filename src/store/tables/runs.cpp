@@ -54,7 +54,8 @@ void apply_to_view(RunView& view, const events::Event& event) {
     view.status = RunStatus::ended;
   } else if (event.type == "run.halted") {
     view.status = RunStatus::halted;
-    if (view.halt && view.halt->seq >= 0) return;  // the first reason wins; a fail-stop halt (seq -1) is the same one
+    if (view.halt && view.halt->seq >= 0)
+      return;  // the first reason is kept; a fail-stop halt (seq -1) is the same one
     view.halt = Halt{body["code"].string_or("SYSTEM_ERROR"), body["reason"].string_or(""),
                      body["pointer"].string_or(""), event.recorded_at, event.seq};
   } else if (event.type == "run.resumed") {
@@ -96,10 +97,10 @@ void Fingerprints::grow() {
   }
 }
 
-void LastNumbered::add(std::uint64_t thing, std::int64_t position, std::int64_t settled) {
+void LastNumbered::add(std::uint64_t thing, std::int64_t position, std::int64_t decided) {
   if (last_.size() >= things_max_) {
-    std::erase_if(last_, [&](const auto& entry) { return entry.second < settled; });
-    forgotten_below_ = std::max(forgotten_below_, settled);
+    std::erase_if(last_, [&](const auto& entry) { return entry.second < decided; });
+    forgotten_below_ = std::max(forgotten_below_, decided);
   }
   last_[thing] = position;
 }
@@ -119,16 +120,16 @@ RunView Run::view() const {
 void Run::publish(RunView view) {
   std::lock_guard lock(mutex_);
   view_ = std::move(view);
-  latched_.store(view_.halt && view_.halt->seq < 0, std::memory_order_release);
+  fail_stopped_.store(view_.halt && view_.halt->seq < 0, std::memory_order_release);
 }
 
-void Run::latch(Halt halt) {
+void Run::fail_stop(Halt halt) {
   std::lock_guard lock(mutex_);
   if (view_.halt) return;
   halt.seq = -1;
   view_.status = RunStatus::halted;
   view_.halt = std::move(halt);
-  latched_.store(true, std::memory_order_release);
+  fail_stopped_.store(true, std::memory_order_release);
 }
 
 bool Run::maybe_stored(std::string_view step_id, const Hash& hash) const {
@@ -204,12 +205,12 @@ std::size_t RunDirectory::size() const {
   return runs_.size();
 }
 
-void RunDirectory::trim(std::size_t keep, std::int64_t settled_seq) {
+void RunDirectory::trim(std::size_t keep, std::int64_t decided_seq) {
   std::lock_guard lock(mutex_);
   for (auto it = runs_.begin(); it != runs_.end() && runs_.size() > keep;) {
     const bool held = it->second.use_count() > 1 || it->first == log_run_id;
-    const bool settled = it->second->view().first_seq < settled_seq;
-    it = held || !settled ? std::next(it) : runs_.erase(it);
+    const bool decided = it->second->view().first_seq < decided_seq;
+    it = held || !decided ? std::next(it) : runs_.erase(it);
   }
 }
 

@@ -1,5 +1,5 @@
-// Holds the active runs in memory: each one's head (position and hash of its chain, and its state) and the ids of its
-// events. Only the append thread moves a head; other threads read the view that is published under the run's mutex.
+// Holds the active runs in memory: the head of each run (position and hash of its chain, and its state) and the ids of
+// its events. Only the append thread moves a head. Other threads read the view that is published under the run's mutex.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace muniment::store {
 
 enum class RunStatus : std::uint8_t { absent, open, ended, halted };
 
-// Reason why a run was stopped; the first one wins.
+// Reason why a run was stopped; the first one is kept.
 struct Halt {
   std::string code;    // SYSTEM_ERROR
   std::string reason;  // "artifact://r1/… missing"
@@ -62,15 +62,15 @@ class Fingerprints {
 
 std::uint64_t fingerprint(const Uuid& id);
 std::uint64_t fingerprint(std::string_view name);
-std::uint64_t fingerprint(std::string_view step_id, const Hash& bytes);  // of an artifact
+std::uint64_t fingerprint(std::string_view step_id, const Hash& bytes);  // fingerprint of an artifact
 
-// Records, by fingerprint, the last position at which an item was numbered, which a query made earlier could not
-// return. Bounded: entries below `settled` are dropped, and a caller that queried before that must query again.
+// Records, by fingerprint, the last position at which an item was numbered and which an earlier query could not return.
+// Bounded: entries below `decided` are dropped, and a caller that queried before that position must query again.
 class LastNumbered {
  public:
   explicit LastNumbered(std::size_t things_max) : things_max_(things_max) {}
-  void add(std::uint64_t thing, std::int64_t position, std::int64_t settled);
-  // Whether the item may have been numbered in [asked_at, next). Positions from `next` on were undone.
+  void add(std::uint64_t thing, std::int64_t position, std::int64_t decided);
+  // Returns whether the item may have been numbered in [asked_at, next). Positions from `next` on were undone.
   bool any_since(std::uint64_t thing, std::int64_t asked_at, std::int64_t next) const;
 
  private:
@@ -87,44 +87,45 @@ class Run {
 
   RunView view() const;
   void publish(RunView view);
-  // Halts the run (fail-stop) before its halt is in the log, because Postgres is unavailable; the halt journal appends
-  // it later. From now on the appender refuses the same events as for a halted run. The first reason wins.
-  void latch(Halt halt);
-  bool latched() const { return latched_.load(std::memory_order_acquire); }
-  // Whether the step may hold these bytes as an artifact. False: certainly not, and no query is needed.
+  // Halts the run (fail-stop) before its halt is in the log, because Postgres is unavailable. The halt journal appends
+  // it later. From now on the appender refuses the same events as for a halted run. The first reason is kept.
+  void fail_stop(Halt halt);
+  bool fail_stopped() const { return fail_stopped_.load(std::memory_order_acquire); }
+  // Returns whether the step may hold these bytes as an artifact. If not, no query is needed.
   bool maybe_stored(std::string_view step_id, const Hash& hash) const;
   void stored(std::string_view step_id, const Hash& hash);  // call after the commit
-  void begins();                                            // nothing is stored yet
+  void begins();                                            // call for a new run, which has stored nothing yet
 
   std::int64_t next_run_seq() const { return next_run_seq_.load(std::memory_order_acquire); }
 
-  // Below here: only for the append thread, and for the loader before it publishes the run.
+  // Members for the append thread only, and for the loader before it publishes the run.
   struct Head {
     std::int64_t run_no = -1;
-    std::int64_t run_seq = 0;  // of the next event
-    Hash run_hash{};           // of the last event; zeros before the first
+    std::int64_t run_seq = 0;  // run_seq of the next event
+    Hash run_hash{};           // hash of the last event; zeros before the first
     RunStatus status = RunStatus::absent;
   };
   Head head;
   Fingerprints seen;                      // event ids
   std::int64_t ids_complete_from = 0;     // `seen` covers the events from this run_seq on; set when loaded
-  LastNumbered numbered_contents{1'024};  // its artifacts, by run_seq
+  LastNumbered numbered_contents{1'024};  // numbered artifacts, by run_seq
   LastNumbered numbered_names{65'536};    // names whose change returns requests for retry, by seq
   void committed(std::int64_t next) { next_run_seq_.store(next, std::memory_order_release); }
 
  private:
   mutable std::mutex mutex_;
   RunView view_;
-  Fingerprints contents_;        // of its artifacts, with their steps
-  bool contents_known_ = false;  // covers all artifacts
+  Fingerprints contents_;        // fingerprints of its artifacts, with their steps
+  bool contents_known_ = false;  // contents_ covers all artifacts
   std::atomic<std::int64_t> next_run_seq_{0};
-  std::atomic<bool> latched_{false};  // view_.halt is not in the log yet: its seq is -1
+  std::atomic<bool> fail_stopped_{false};  // view_.halt is not in the log yet: its seq is -1
 };
 
-// Error for an append to a halted run: run_halted, with the reason and the remedy. For an ended run: conflict.
+// Returns the error for an append to a halted run: run_halted, with the reason and the remedy. For an ended run:
+// conflict.
 Error halted_error(const Run& run);
 Error ended_error(const Run& run);
-// Error for a run in a log that a restore closed: conflict.
+// Returns the error for a run in a log that a restore closed: conflict.
 Error closed_error(const Run& run);
 
 // Finds and caches runs. Bounded: a run without other references may be dropped and loaded again.
@@ -133,14 +134,14 @@ class RunDirectory {
   std::shared_ptr<Run> find(std::string_view run_id) const;  // nullptr: not in memory
   // Inserts `run` unless a run with its id exists. Returns the run in the directory.
   std::shared_ptr<Run> insert(std::shared_ptr<Run> run);
-  // As `find`, but calls `load` if the run is not in memory and inserts its result (nullptr: there is no such run).
-  // Only one thread at a time loads a run, because a head that was read before another thread appended to the run must
-  // not be inserted afterwards.
+  // Finds a run like `find`, but calls `load` if it is not in memory and inserts the result; nullptr if there is no
+  // such run. Only one thread at a time loads a run, because a head that was read before another thread appended to the
+  // run must not be inserted afterwards.
   Result<std::shared_ptr<Run>> find_or_load(std::string_view run_id,
                                             const std::function<Result<std::shared_ptr<Run>>()>& load);
   std::size_t size() const;
-  // Drops runs without other references whose start is below `settled_seq`, until at most `keep` remain.
-  void trim(std::size_t keep, std::int64_t settled_seq);
+  // Drops runs without other references whose start is below `decided_seq`, until at most `keep` remain.
+  void trim(std::size_t keep, std::int64_t decided_seq);
 
  private:
   struct Hasher {
@@ -148,7 +149,7 @@ class RunDirectory {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   mutable std::mutex mutex_;
-  std::array<std::mutex, 16> loading_;  // by the hash of the run's id
+  std::array<std::mutex, 16> loading_;  // index: the hash of the run's id
   std::unordered_map<std::string, std::shared_ptr<Run>, Hasher, std::equal_to<>> runs_;
 };
 

@@ -14,7 +14,7 @@ namespace muniment::verify {
 
 class ArchivedBodies {
  public:
-  // `folder`: the folder of the archive. An object serves one thread at a time.
+  // `folder` is the folder of the archive. An object serves one thread at a time.
   ArchivedBodies(const std::string& folder, const SharedSnapshot& snapshot, std::int64_t log_no)
       : folder_(folder), snapshot_(snapshot), log_no_(log_no) {}
 
@@ -29,7 +29,8 @@ class ArchivedBodies {
   const std::string& folder_;
   const SharedSnapshot& snapshot_;
   const std::int64_t log_no_;
-  std::unordered_map<std::int64_t, BodyBundle> read_;  // the most recent files; the events of a run are scattered
+  std::unordered_map<std::int64_t, BodyBundle>
+      read_;  // the most recently read files, because the events of a run are scattered
   std::size_t held_bytes_ = 0;
 };
 

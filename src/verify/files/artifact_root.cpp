@@ -139,7 +139,7 @@ bool ArtifactRoot::same_file(const std::string& relative, const std::string& oth
 }
 
 bool ArtifactRoot::has_other_names(const std::string& relative, const std::string& own) const {
-  for (int attempt = 0; attempt < 2; ++attempt) {  // its own second name may appear between the two calls
+  for (int attempt = 0; attempt < 2; ++attempt) {  // the staging link may appear between the two calls
     struct stat status {};
     if (::fstatat(descriptor_, relative.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || status.st_nlink <= 1)
       return false;

@@ -98,8 +98,8 @@ Result<std::unordered_set<std::string>> paths_with_rows(Connection& connection, 
   }
 }
 
-// Whether a staging link explains the file: as its second name, or as the second name of the artifact whose pieces it
-// holds.
+// Returns whether a staging link explains the file: as its second name, or as the second name of the artifact whose
+// pieces it holds.
 bool is_staged(const ArtifactRoot& root, const std::string& path) {
   const std::string name = std::filesystem::path(path).filename();
   const std::string staged = "staging/" + name.substr(0, name.find('.'));

@@ -26,8 +26,8 @@ struct IndexedFacts {
 struct IndexedRevision {
   std::int64_t seq = 0;
   std::int64_t first_chunk = 0, chunks = 0;
-  std::int64_t valid_to = never;    // the event that ended it
-  std::int64_t removed_at = never;  // the event that erased or revoked it
+  std::int64_t valid_to = never;    // seq of the event that ended it
+  std::int64_t removed_at = never;  // seq of the event that erased or revoked it
   std::int64_t time_us = 0;
   std::size_t corpus = 0;  // index into IndexRows::corpora
   std::uint64_t terms = 0, labels = 0;
@@ -39,10 +39,10 @@ struct IndexRows {
   std::vector<IndexedRevision> revisions;  // ordered by first_chunk; revisions without passages are left out
   std::int64_t chunks_end = 1;             // one more than the last chunk's id
 
-  const IndexedRevision* of(std::int64_t chunk) const;  // nullptr: no revision contains the chunk
+  const IndexedRevision* of(std::int64_t chunk) const;  // returns nullptr if no revision contains the chunk
 };
 
-// Both accept labels or terms in any order and ignore duplicates.
+// Both functions accept labels or terms in any order and ignore duplicates.
 std::uint64_t digest_of_terms(std::vector<std::string> terms);
 std::uint64_t digest_of_labels(std::vector<std::uint64_t> labels);
 std::uint64_t label_number(std::string_view label);  // source: docs/format.md, Vector shard

@@ -55,7 +55,7 @@ class IndexJudge {
     const IndexedRevision* const revision = rows_.of(chunk);
     if (revision == nullptr || (corpus_ && revision->corpus != *corpus_)) {
       return found(-1, chunk, fmt::format("no passage {}", chunk),
-                   revision == nullptr ? "a passage of no document" : "a passage of another corpus");
+                   revision == nullptr ? "a passage of no document" : "a passage of a different corpus");
     }
     (live ? live_ : closed_)[static_cast<std::size_t>(chunk)] = true;
     if (revision->removed_at < next_seq_) {
@@ -68,7 +68,7 @@ class IndexJudge {
     compare(*revision, live, chunk, facts);
   }
 
-  // `complete`: every required passage must be present.
+  // If `complete` is set, every required passage must be present.
   void finish(bool complete) {
     if (!complete) return;
     for (const IndexedRevision& revision : rows_.revisions) {

@@ -1,5 +1,5 @@
-// Checks the search indexes against the documents: they hold every passage that can be found, and nothing else. The
-// indexes follow the log, so that a lag is reported as a state, not as a finding.
+// Checks the search indexes against the documents: they hold every passage that can be found, and no other data. The
+// indexes follow the log, so a lag is reported as a state, not as a finding.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ auto guarded(const std::string& path, Work work) -> decltype(work()) {
   } catch (const Xapian::Error& error) {
     const bool disk = error.get_error_string() != nullptr;
     return Error(disk ? Errc::unavailable : Errc::corrupt, path + ": " + error.get_description());
-  } catch (const std::exception& error) {  // such as an allocation of a damaged length
+  } catch (const std::exception& error) {  // for example, an allocation of a damaged length
     return Error(Errc::corrupt, path + ": " + error.what());
   }
 }

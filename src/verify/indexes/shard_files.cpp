@@ -150,7 +150,7 @@ struct ShardFiles::Impl {
       erasing = bytes.get<std::uint32_t>() != 0;
       return bytes.whole() && version == format_version ? success() : Status(damaged("its own record is malformed"));
     }));
-    // The record of a space has the first of its keys, so that the scan skips from space to space.
+    // The record of a space has the first of its keys, so the scan skips from space to space.
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     const std::unique_ptr<rocksdb::Iterator> records(db->NewIterator(options));
@@ -190,7 +190,7 @@ Result<ShardFiles> ShardFiles::open(const std::string& folder) {
   try {
     if (const auto status = rocksdb::DB::OpenForReadOnly(options, folder, &db); !status.ok())
       return error_of(status, folder);
-  } catch (const std::exception& thrown) {  // such as an allocation of a damaged length
+  } catch (const std::exception& thrown) {  // for example, an allocation of a damaged length
     return Error(Errc::corrupt, folder + ": " + thrown.what());
   }
   impl->db.reset(db);

@@ -21,7 +21,7 @@ constexpr std::string_view writer_lock =
     "SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()"
     " WHERE l.locktype = 'advisory' AND l.classid = 1836412521 AND l.objid = {} AND l.objsubid = 2 AND l.granted";
 
-// Size of the largest checkpoint of this log in the daemon's files; 0: none.
+// Returns the size of the largest checkpoint of this log in the daemon's files; 0: none.
 Result<std::int64_t> size_in_files(const NotePlaces& places, const Uuid& log_id) {
   const NotePlaces own{places.data, places.tiles, {}, {}, {}};
   ASSIGN_OR_RETURN(const KeptFiles kept, read_kept_files(own));
@@ -59,7 +59,7 @@ Result<FixedEnd> fix_end(const Options& options) {
     ASSIGN_OR_RETURN(const std::int64_t filed, size_in_files(options.notes, log->log_id));
     ASSIGN_OR_RETURN(const std::int64_t stored, size_in_database(connection, log->log_no));
     const std::int64_t size = std::max(filed, stored);
-    // If nothing was ever signed, no signer runs, and waiting is useless.
+    // If nothing was ever signed, no signer runs and waiting is useless.
     if (size == 0 || size > end.upto || !end.live || std::chrono::steady_clock::now() >= give_up) return end;
     std::this_thread::sleep_for(look_every);
   }

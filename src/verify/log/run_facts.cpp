@@ -99,7 +99,7 @@ void RunFacts::start(const RunEvent& event, const json::Value& body) {
 
 void RunFacts::halted(const RunEvent& event, const json::Value& body) {
   status = "halted";
-  if (halt) return;  // the first reason wins
+  if (halt) return;  // the first reason is kept
   std::string out = "{\"actual\":";
   write_text(text_of(body, "actual"), out);
   out += ",\"attempts\":" + std::to_string(natural_of(body, "attempts")) + ",\"code\":";

@@ -62,7 +62,7 @@ void RunLife::live(Head& head, const SeenEvent& event, const Telling* telling) {
   }
   if (legal) return;
   constexpr std::array<std::string_view, 4> stands{"not started", "open", "ended", "halted"};
-  found(Check::transition, event, "an event that the run takes in its state",
+  found(Check::transition, event, "an event that the run's state permits",
         fmt::format("{} in a run that is {}", telling != nullptr ? telling->type : "an event for open runs",
                     stands[static_cast<std::size_t>(before)]));
 }

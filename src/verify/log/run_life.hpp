@@ -12,11 +12,10 @@
 
 namespace muniment::verify {
 
-// Events that a start found at the end of the log and adopted, and for which nothing outside the database shows that
-// the daemon wrote them.
+// Events at the end of the log that a start adopted. Nothing outside the database shows that the daemon wrote them.
 struct Adoption {
   std::int64_t said_at = -1;        // seq of the log.started
-  std::int64_t from = -1, to = -1;  // -1: its body is erased, so that it is unknown whether it adopted events
+  std::int64_t from = -1, to = -1;  // -1: its body is erased, so it is unknown whether it adopted events
 };
 
 enum class Stand : std::uint8_t { not_started, open, ended, halted };
@@ -26,7 +25,7 @@ struct Head {
   std::int64_t next_run_seq = 0;
   std::string run_hash;
   Stand stand = Stand::not_started;
-  std::int64_t promise_seq = -1;  // an artifact.stored in a stopped run: the next event must be its snapshot
+  std::int64_t promise_seq = -1;  // seq of an artifact.stored in a stopped run, after which its snapshot must follow
   std::string promise_artifact;
   bool promise_erased = false;  // its artifact can no longer be named
 };

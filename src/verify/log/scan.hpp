@@ -1,6 +1,6 @@
-// Reads one span of the log and checks everything that needs no neighbouring span: body hashes, and entry → run_hash
-// and leaf for every event whose predecessor in its run is in the same span. Several threads scan spans; history.hpp
-// joins them in order.
+// Reads one span of the log and runs every check that needs no neighbouring span: body hashes, and entry → run_hash and
+// leaf for every event whose predecessor in its run is in the same span. Several threads scan spans; history.hpp joins
+// them in order.
 #pragma once
 
 #include <array>
@@ -30,11 +30,11 @@ struct Log {
   bool archived = false;          // some partitions are archived
   std::int64_t run_no_known = 0;  // runs up to this one began before `from`
   std::unordered_map<std::int64_t, std::string> run_ids;
-  // Whether the events of a run are indexed for queries, by run_no; nullopt: its run.started was erased. Runs without
-  // an element are not indexed.
+  // Tells, by run_no, whether the events of a run are indexed for queries; nullopt: its run.started was erased. Runs
+  // without an element are not indexed.
   std::unordered_map<std::int64_t, std::optional<bool>> indexed;
 
-  const std::string& run_id(std::int64_t run_no) const;  // "?" for a run without a first event
+  const std::string& run_id(std::int64_t run_no) const;  // returns "?" for a run without a first event
 };
 
 // Effect of a type on the life of a run.
@@ -74,7 +74,7 @@ struct Telling {
   std::string type;
   std::optional<std::string> step_id;
   std::string actor;
-  bool redacted = false;  // erased, or not matching its hash: nothing can be derived from it
+  bool redacted = false;  // erased, or not matching its hash, so nothing can be derived from it
   std::string body;
   std::string body_hash;  // 32 bytes
   std::optional<Time> occurred_at;
@@ -96,7 +96,7 @@ class Scanner {
   Scanner(const Log& log, Findings& findings) : log_(log), findings_(findings) {}
   void take(const EventView& event);
   Span done() { return std::move(span_); }
-  Span drain();  // Returns the span so far; the next one is chained to it
+  Span drain();  // returns the span so far; the next one is chained to it
 
  private:
   bool check_body(const EventView& event);  // false: the body is erased or does not match its hash

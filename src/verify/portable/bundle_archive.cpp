@@ -73,7 +73,7 @@ Result<BundleIndex> parse_bundle_index(std::string_view text) {
   const json::Value root = document->root();
   const auto version = root["version"].as_int();
   if (text_of(root, "format") != "muniment-bundle" || (version != 1 && version != 2))
-    return not_a_bundle("bundle.json names another format or version");
+    return not_a_bundle("bundle.json names an unknown format or version");
   const auto log_id = parse_uuid(text_of(root, "log_id").value_or(""));
   const auto run_no = root["run_no"].as_int(), size = root["size"].as_int(), events = root["events"].as_int();
   const Text origin = text_of(root, "origin"), run_id = text_of(root, "run_id");

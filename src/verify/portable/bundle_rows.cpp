@@ -28,7 +28,7 @@ std::optional<std::string> bytes_of(const json::Value& value, std::size_t size) 
   return from_hex(*text);
 }
 
-// For a row that may lack the value, which only null expresses.
+// Accepts a value that the row may lack; only null means that it does.
 bool is_text_or_null(const json::Value& value) { return value && (is_null(value) || value.is(json::Kind::string)); }
 bool is_salt_or_null(const json::Value& value) { return value && (is_null(value) || bytes_of(value, 32)); }
 
@@ -104,7 +104,7 @@ Result<TakenSnapshot> snapshot_of(std::string_view line, const std::map<std::str
 
 class JsonSnapshots : public SnapshotSource {
  public:
-  // `places`: start of each line, by seq.
+  // `places` has the start of each line, by seq.
   JsonSnapshots(const LineFile& file, std::vector<std::pair<std::int64_t, std::int64_t>> places,
                 const std::map<std::string, ArtifactClaim>& artifacts)
       : file_(file), places_(std::move(places)), artifacts_(artifacts) {}

@@ -13,13 +13,13 @@
 
 namespace muniment::verify {
 
-using KnownLeaves = std::vector<std::pair<std::int64_t, Hash>>;            // seq and leaf, in ascending order of seq
-using KnownNodes = std::map<std::pair<std::int64_t, std::int64_t>, Hash>;  // by level and index
+using KnownLeaves = std::vector<std::pair<std::int64_t, Hash>>;            // seq and leaf, ordered by seq
+using KnownNodes = std::map<std::pair<std::int64_t, std::int64_t>, Hash>;  // keys: level and index
 
 // Parses a line of `nodes`. Errors: corrupt.
 Result<std::pair<std::pair<std::int64_t, std::int64_t>, Hash>> parse_node(std::string_view line);
 
-// Errors: corrupt if a node is missing or superfluous.
+// Returns the root. Errors: corrupt if a node is missing or superfluous.
 Result<Hash> root_of_known(std::int64_t size, const KnownLeaves& leaves, const KnownNodes& nodes);
 
 }  // namespace muniment::verify

@@ -35,10 +35,10 @@ class LineReader {
 
  private:
   const LineFile& file_;
-  std::int64_t next_;  // the first byte that is not in the buffer
+  std::int64_t next_;  // offset of the first byte that is not in the buffer
   std::int64_t line_at_;
   std::string buffer_;
-  std::size_t used_ = 0;  // bytes of the buffer that were consumed
+  std::size_t used_ = 0;  // number of bytes of the buffer that were consumed
 };
 
 }  // namespace muniment::verify

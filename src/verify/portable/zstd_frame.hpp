@@ -1,5 +1,5 @@
 // Checks that a file is exactly one Zstandard frame (RFC 8878), as a bundle must be. Decompressors continue after the
-// end of a frame, so that many files could otherwise have the same content.
+// end of a frame, so many files could otherwise have the same content.
 #pragma once
 
 #include "base/files/file.hpp"

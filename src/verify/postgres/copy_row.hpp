@@ -9,7 +9,7 @@
 
 namespace muniment::verify {
 
-using CopyFields = std::vector<std::optional<std::string_view>>;  // of one row; nullopt: NULL
+using CopyFields = std::vector<std::optional<std::string_view>>;  // fields of one row; nullopt: NULL
 
 // Parses the row of a message, which begins with the header of the COPY if it is the `first` one. The fields point into
 // the message. Returns false for the trailer. Errors: unavailable unless the message is exactly one row.

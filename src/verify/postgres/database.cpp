@@ -22,7 +22,7 @@ constexpr std::array kept_tables{Kept{"document", "corpus, document, chunk, feed
 // A follower lags by milliseconds while the daemon works normally.
 constexpr std::int64_t follower_micros_max = 10'000'000;
 
-// Describes the rows that are not checked for events from `next_seq` on, and whether waiting will resolve it.
+// Describes the rows that are not checked for events from `next_seq` on, and whether a later verify can check them.
 Result<std::string> behind(Connection& connection, const Log& log, const Writing& writing, std::int64_t next_seq,
                            const std::string& tables) {
   const bool one = tables.find(", ") == std::string::npos;
@@ -130,7 +130,7 @@ Status check_followers(Connection& connection, const Log& log, const Writing& wr
     findings.add({Check::follower, -1, "", fmt::format("follower {}: next_seq from 0 to {}", name, log.upto + 1),
                   fmt::format("next_seq = {}", next_seq)});
   }
-  std::map<std::int64_t, std::string> late;  // by the first event that they have not processed
+  std::map<std::int64_t, std::string> late;  // keys: the first events that they have not processed
   for (const Kept& kept : kept_tables) {
     const auto found = std::ranges::find(positions, kept.follower, &std::pair<std::string, std::int64_t>::first);
     const std::int64_t next_seq = found == positions.end() ? 0 : std::max<std::int64_t>(found->second, 0);

@@ -18,13 +18,13 @@ namespace muniment::verify {
 
 Status check_foreign_rows(Connection& connection, Findings& findings);
 
-// The events of a log begin with seq 0. A row of an earlier event belongs to none.
+// Checks rows of events before seq 0, with which a log begins. They belong to no event.
 Status check_rows_before(Connection& connection, const Log& log, Findings& findings);
 
-// A restored log that continues in another one is closed. The first event of its successor records its length.
+// Checks the length of a closed log, which the first event of its successor records.
 Status check_closed_end(Connection& connection, const Log& log, Findings& findings);
 
-// Whether a daemon held the log at this time.
+// Tells whether a daemon held the log at this time.
 struct Writing {
   bool live = false;
   Time at;

@@ -68,7 +68,7 @@ Result<std::string> check_migrations(Connection& connection, const Known& known,
                     fmt::format("number {}, {} with sha256 {}", row.integer(0), name, row.bytes(2))});
     }
   }
-  // Migrations are applied in order, so that the last ones may not be applied yet, unless their rows were deleted.
+  // Migrations are applied in order, so the last ones may not be applied yet, unless their rows were deleted.
   std::string missing;
   for (const auto& [name, hash] : known.migrations) {
     if (!applied.contains(name)) {
@@ -85,8 +85,8 @@ Result<std::string> check_migrations(Connection& connection, const Known& known,
       missing);
 }
 
-// Objects that users may add beside the schema: tables, views and functions. Objects that act on Muniment's tables are
-// not among them.
+// Returns whether users may add the object beside the schema: a table, a view or a function. Objects that act on
+// Muniment's tables may not be added.
 bool may_be_added(std::string_view name) {
   return name.starts_with("table ") || name.starts_with("view ") || name.starts_with("function ");
 }

@@ -20,7 +20,7 @@ namespace muniment::verify {
 Result<std::string> check_definitions(Connection& connection, Findings& findings, std::vector<std::string>& warnings,
                                       std::vector<std::string>& not_checked);
 
-// Whether the migrations create this table in `public`.
+// Returns whether the migrations create this table in `public`.
 bool is_own_table(std::string_view table);
 
 // Returns a file of schema/sql/ as embedded at build time.

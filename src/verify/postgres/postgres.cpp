@@ -128,7 +128,7 @@ struct Connection::Impl {
     if (PQresultStatus(taken.get()) == PGRES_TUPLES_OK) return success();
     const char* const state = PQresultErrorField(taken.get(), PG_DIAG_SQLSTATE);
     if (state != nullptr && state == insufficient_privilege) return success();
-    return unavailable("taking on the role auditor", PQerrorMessage(connection));
+    return unavailable("assuming the role auditor", PQerrorMessage(connection));
   }
 };
 
@@ -198,7 +198,7 @@ Result<bool> Connection::next(Row& row) {
   const bool first = std::exchange(impl_->at_start, false);
   ASSIGN_OR_RETURN(const bool is_row,
                    parse_copy_row({impl_->message, static_cast<std::size_t>(size)}, first, row.fields_));
-  return is_row ? Result<bool>(true) : next(row);  // the end follows the trailer
+  return is_row ? Result<bool>(true) : next(row);  // after the trailer, the COPY ends
 }
 
 struct Cursor::Impl {

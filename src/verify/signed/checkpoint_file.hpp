@@ -22,7 +22,7 @@ struct CheckpointFile {
 // Errors: corrupt.
 Result<CheckpointFile> parse_checkpoint_file(std::string_view text);
 
-// Whether one of the keys belongs to the log with this id. The name of a key contains its log's id.
+// Returns whether one of the keys belongs to the log with this id. The name of a key contains its log's id.
 bool one_is_of(const Uuid& log_id, std::span<const VerifierKey> keys);
 
 // Names the required key, the signers (or their absence) and the given keys. A single note cannot show whether it is

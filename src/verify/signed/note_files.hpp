@@ -1,6 +1,6 @@
-// Reads keys and checkpoints that are kept outside the database: by the daemon in its data folder, by auditors and by
-// witnesses. They must be read before the database snapshot is taken: the daemon signs only committed events, so that a
-// log smaller than one of these checkpoints was truncated.
+// Reads keys and checkpoints that are stored outside the database: by the daemon in its data folder, by auditors and by
+// witnesses. They must be read before the database snapshot is taken. The daemon signs only committed events, so a log
+// smaller than one of these checkpoints was truncated.
 #pragma once
 
 #include <cstdint>
@@ -37,14 +37,14 @@ struct NotePlaces {
 
 struct KeptFiles {
   std::vector<VerifierKey> keys;
-  // The keys are from <data>/keys/log.pub: they prove nothing against an attacker who can write the folder
+  // The keys are from <data>/keys/log.pub, and prove nothing against an attacker who can write the folder.
   bool keys_are_the_logs_own = false;
   std::optional<Time> signs_since;  // time of the oldest key file or signature
   std::vector<KeptNote> notes;
-  std::vector<std::string> witnesses;  // as the command line names them
+  std::vector<std::string> witnesses;  // witnesses as named on the command line
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>>
-      no_files;  // a place of a note that is not a regular file, and its kind: "a link"
+      no_files;  // places of notes that are not regular files, with their kinds: "a link"
 };
 
 // Returns the kind of a file that is not regular: "a link", "a folder"; nullopt if it is regular or absent.
@@ -53,7 +53,7 @@ std::optional<std::string> no_regular_file(const std::string& path);
 // Reads the keys of these files. Errors: invalid_argument for a malformed key or a file without a key.
 Result<std::vector<VerifierKey>> read_keys(const std::vector<std::string>& paths);
 
-// Errors: if a file named on the command line cannot be read.
+// Reads the keys and notes. Errors: if a file named on the command line cannot be read.
 Result<KeptFiles> read_kept_files(const NotePlaces& places);
 
 }  // namespace muniment::verify

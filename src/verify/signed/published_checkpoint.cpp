@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds given_to_publish{2'000}, look_every{50};
 // The daemon syncs published files to disk every minute.
 constexpr std::int64_t not_durable_micros_max = 120'000'000;
 
-// Size of the published note if a trusted key signed it; 0: none.
+// Returns the size of the published note if a trusted key signed it; 0: none.
 std::int64_t size_now(const std::string& tiles, const Log& log, const std::vector<VerifierKey>& keys) {
   const auto kept = read_kept_files({"", tiles, {}, {}, {}});
   if (!kept) return 0;
@@ -39,7 +39,7 @@ bool comes_up_to(std::int64_t size, const std::string& tiles, const Log& log, co
   return true;
 }
 
-// Whether a crash or a power failure may have left the note of `size` older than the one of `newest`.
+// Returns whether a crash or a power failure may have left the note of `size` older than the one of `newest`.
 Result<bool> may_be_left_behind(Connection& connection, const Log& log, std::int64_t size, std::int64_t newest) {
   ASSIGN_OR_RETURN(
       const auto stopped,
@@ -54,7 +54,7 @@ Result<bool> may_be_left_behind(Connection& connection, const Log& log, std::int
   return apart && *apart <= not_durable_micros_max;
 }
 
-// Whether tiles exist without their checkpoint.
+// Returns whether tiles exist without their checkpoint.
 bool is_missing(const std::string& tiles) {
   struct stat about {};
   return !tiles.empty() && ::lstat((tiles + "/tile").c_str(), &about) == 0 &&

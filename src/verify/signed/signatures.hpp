@@ -16,7 +16,7 @@ struct SignerFact {
 };
 
 struct WitnessFact {
-  std::string name;        // as the command line names it, or its key's name
+  std::string name;        // name on the command line, or the name of its key
   std::int64_t upto = -1;  // the last seq that it cosigned; -1: none
   Time last;               // time of that cosignature
 };

@@ -34,8 +34,8 @@ SignedLog::SignedLog(const Uuid& log_id, KeptFiles files, Time started, Findings
     if (ring_.keys()[key].type == KeyType::cosignature)
       witnesses_.push_back({ring_.keys()[key].name, key, false, -1, {}});
   }
-  // A key's name contains its log's id. A given key of this log that signed nothing is a different case: another key
-  // signed the log.
+  // The name of a key contains the id of its log. A given key of this log that signed nothing is a different case: a
+  // different key signed the log.
   keys_are_anothers_ = keys_given_ && has_key_ && !one_is_of(log_id, given_);
   for (const auto& [where, kind] : files.no_files) {
     findings_.add({where == published_note ? Check::tile : Check::checkpoint_signature, -1, "",
@@ -64,7 +64,7 @@ Status SignedLog::open_stored(Connection& connection, std::int64_t log_no, std::
   return advance();
 }
 
-// Skips a note of another log, because a witness may serve several.
+// Skips a note of a different log, because a witness may serve several.
 std::optional<SignedLog::Pending> SignedLog::parse(KeptNote kept) {
   auto file = parse_checkpoint_file(kept.text);
   if (!file) {
@@ -144,13 +144,13 @@ Status SignedLog::reached(const Tree& tree) {
     judge(*next_stored_, tree);
     RETURN_IF_ERROR(advance());
   }
-  settle_replaced();
+  judge_replaced();
   set_next_size();
   return success();
 }
 
 // Judges notes of this size by a replaced key. They are consistent if the log's key of that time signed the same tree.
-void SignedLog::settle_replaced() {
+void SignedLog::judge_replaced() {
   for (auto& [size, actual] : replaced_) {
     if (size != current_size_)
       found(Check::checkpoint_signature, size, "a signature by the log's key of that time", std::move(actual));
@@ -252,7 +252,7 @@ Status SignedLog::finish(std::int64_t size) {
     check_beyond(*next_stored_, size);
     RETURN_IF_ERROR(advance());
   }
-  settle_trust();
+  judge_trust();
   summarise();
   require_signature();
   return success();
@@ -275,7 +275,7 @@ void SignedLog::found_untrusted(const Group& group) {
         fmt::format("{} checkpoints, the first {}: signed by no trusted key", group.count, group.where));
 }
 
-void SignedLog::settle_trust() {
+void SignedLog::judge_trust() {
   const auto trusted = [&](const std::vector<std::size_t>& signers) {
     return std::any_of(signers.begin(), signers.end(), [&](std::size_t key) { return ring_.fact(key).trusted; });
   };
@@ -327,12 +327,12 @@ void SignedLog::summarise() {
   }
   if (outcome_.keys_are_the_logs_own && !outcome_.newest.empty()) {
     warnings_.push_back(
-        "the key was read from the data folder: it proves nothing against an attacker who can write that folder. Give a key that you kept: --key FILE");
+        "the key was read from the data folder: it proves nothing against an attacker who can write that folder. Give a key that you stored elsewhere: --key FILE");
   }
 }
 
-// A signing log has signatures; if none exist, they were removed. A given key of this log shows that it signs. Keys of
-// other logs or witnesses show nothing, because this log may have no key yet.
+// Requires a signature of a signing log, because the signatures were removed if none exist. A given key of this log
+// shows that it signs. Keys of other logs or of witnesses show nothing, because this log may have no key yet.
 void SignedLog::require_signature() {
   if (!groups_.empty() || outcome_.without_key) return;
   const bool its_key_given = keys_given_ && one_is_of(log_id_, given_);

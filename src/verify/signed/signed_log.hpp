@@ -25,7 +25,7 @@ namespace muniment::verify {
 
 class SignedLog {
  public:
-  // `started`: when this verify began. A key created only moments earlier may not have signed anything yet.
+  // `started` is the start of this verify. A key created only moments earlier may not have signed anything yet.
   SignedLog(const Uuid& log_id, KeptFiles files, Time started, Findings& findings);
   SignedLog(const SignedLog&) = delete;
 
@@ -51,7 +51,7 @@ class SignedLog {
 
   const Signatures& outcome() const { return outcome_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // The largest size, at most `size`, of the notes that are known before the events are read.
+  // Returns the largest size, at most `size`, of the notes that are known before the events are read.
   std::int64_t newest_size_within(std::int64_t size) const;
 
  private:
@@ -63,7 +63,7 @@ class SignedLog {
   struct Group {  // notes with the same signers
     std::int64_t count = 0;
     std::int64_t size_min = 0, size_max = 0;
-    std::string where;   // of the first note
+    std::string where;   // place of the first note
     std::string newest;  // text of the largest note
   };
   struct Witness {
@@ -81,8 +81,8 @@ class SignedLog {
   void judge_signatures(const Pending& pending);
   void note_witnesses(const Pending& pending, const std::vector<Signed>& signers);
   void check_beyond(const Pending& pending, std::int64_t size);
-  void settle_replaced();
-  void settle_trust();
+  void judge_replaced();
+  void judge_trust();
   void found_untrusted(const Group& group);
   void note_unconfirmed(const std::vector<std::size_t>& signers, const Group& group);
   void summarise();
@@ -99,13 +99,13 @@ class SignedLog {
   std::optional<Time> signs_since_;
   std::int64_t published_ = 0;
   KeyRing ring_;
-  const std::vector<VerifierKey> given_;  // the given keys of the ring
-  std::vector<Pending> outside_;          // by size, the largest first
+  const std::vector<VerifierKey> given_;  // the given keys
+  std::vector<Pending> outside_;          // notes by size, the largest first
   std::optional<Cursor> stored_;
   std::optional<Pending> next_stored_;
   std::int64_t stored_size_max_ = -1;
   std::int64_t next_size_ = 0;
-  std::map<std::vector<std::size_t>, Group> groups_;            // by signers: keys of the ring, in order
+  std::map<std::vector<std::size_t>, Group> groups_;            // groups by signers: keys of the ring, in order
   std::vector<std::pair<std::int64_t, std::string>> replaced_;  // notes of the current size by a replaced key
   std::int64_t current_size_ = -1;                              // the newest size that a key of its time signed
   std::vector<Witness> witnesses_;

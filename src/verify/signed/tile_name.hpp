@@ -18,7 +18,7 @@ struct TileName {
   std::string path() const { return entries ? entries_path(index, width) : tile_path(level, index, width); }
 };
 
-// nullopt: the path is not that of a tile or a bundle.
+// Returns nullopt if the path does not name a tile or a bundle.
 std::optional<TileName> tile_name(const std::string& path);
 
 }  // namespace muniment::verify

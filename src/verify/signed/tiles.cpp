@@ -22,7 +22,7 @@ constexpr std::size_t tiles_queued_max = 256;
 constexpr std::size_t entries_bytes_max = static_cast<std::size_t>(tile_width) * (2 + 65'535);
 constexpr int folders_deep_max = 12;
 constexpr std::string_view being_written = ".new";  // a file that is not renamed to its final name yet
-// A file's time may be a clock tick behind the system clock.
+// The time of a file may be a clock tick behind the system clock.
 constexpr std::int64_t tick_micros = 1'000'000;
 
 using Hashes = std::vector<Hash>;
@@ -39,7 +39,7 @@ Hash root_of(const Hashes& hashes) {
   return tree.root();
 }
 
-// Whether a bundle holds the entries that hash to these leaves and, unless `longer`, nothing else.
+// Returns whether a bundle holds the entries that hash to these leaves and, unless `longer`, nothing else.
 bool holds_entries(std::string_view bundle, const Hashes& leaves, std::size_t width, bool longer) {
   for (std::size_t i = 0; i < width; ++i) {
     if (bundle.size() < 2) return false;
@@ -126,7 +126,7 @@ struct TileFiles::Impl {
       if (name.width > least && name.width < tile_width) file = open_regular_beneath(root, name.path());
     }
     if (file) return file;
-    name.width = tile_width;  // tried last, because it replaces the partial ones
+    name.width = tile_width;  // tried last, because it replaces the partial files
     return open_regular_beneath(root, name.path());
   }
 
@@ -154,7 +154,7 @@ struct TileFiles::Impl {
     if (must_be < 1 || must_be >= tile_width || must_be > width) return;
     name.width = must_be;
     if (compare(tile, name, Must::may_lack) || whole) return;
-    name.width = tile_width;  // the tile may have been completed since, which removes the partial ones
+    name.width = tile_width;  // the tile may have been completed meanwhile, which removes the partial ones
     if (compare(tile, name, Must::begin_so)) return;
     name.width = must_be;
     compare(tile, name, Must::be_there);
@@ -224,7 +224,7 @@ struct TileFiles::Impl {
     }
   }
 
-  // Tiles follow the log, so that a tile beyond the events that were read was written later.
+  // Tiles follow the log, so a tile beyond the events that were read was written later.
   void check_in_flight(const std::string& path) {
     struct stat status {};
     if (::fstatat(root.get(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;

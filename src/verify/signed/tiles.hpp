@@ -1,5 +1,5 @@
-// Checks the static files from which others read the log (docs/format.md, Tiles) against the leaves of the events:
-// every hash tile and every entry bundle in every width, and no other file.
+// Checks the static files of the log (docs/format.md, Tiles) against the leaves of the events: every hash tile and
+// every entry bundle in every width, and no other file.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ struct TileCounts {
 
 class TileFiles {
  public:
-  // `published`: the files must exist up to this size. `started`: a file beyond the log's end that is older than this
-  // is a finding, not in flight.
+  // Opens the tiles. The files must exist up to the size `published`. A file beyond the log's end that is older than
+  // `started` is a finding, not in flight.
   static Result<TileFiles> open(const std::string& folder, std::int64_t published, Time started, unsigned jobs,
                                 Findings& findings);
   TileFiles(TileFiles&&) noexcept;

@@ -33,18 +33,18 @@ class Fold {
  public:
   explicit Fold(std::string run_id) : run_id_(std::move(run_id)) {}
 
-  // `spilled`: content of the artifact that spilled_patch_of names; nullopt if it is erased.
+  // Applies an event. `spilled` is the content of the artifact that spilled_patch_of names; nullopt if it is erased.
   void apply(const FoldEvent& event, const std::optional<std::string>& spilled);
 
   std::string document() const;  // canonical
 
-  // Types whose rules read the body. The other types fold without it.
+  // Returns the types whose rules read the body. The other types are folded without it.
   static std::vector<std::string_view> types_with_bodies();
 
  private:
   struct Item {  // an element of a bounded list: its key and its canonical text
     std::string key;
-    std::string before;  // its text up to "halted", or all of it
+    std::string before;  // text up to "halted", or the whole text
     std::string after;   // its text after the value of "halted"; empty if it has no such member
     bool halted = false;
   };

@@ -56,7 +56,7 @@ Status RunFolder::apply(const FoldEvent& event) {
 
 void RunFolder::compare() {
   // An erasure removes all states of the run from its first erased event on, and a state whose own file it names. The
-  // row of a state that was a file still names its artifact.
+  // row of a state in a file still names its artifact.
   if (!next_->state && next_->salt && !next_->artifact_hash) {
     found(Check::snapshot_hash, "a state, or neither it nor its salt", "a salt without a state");
     return;

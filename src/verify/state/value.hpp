@@ -1,5 +1,5 @@
-// A mutable JSON value, of which a run's `working` consists. Numbers keep their token, so that the canonical text
-// (docs/format.md) matches the hashed one.
+// A mutable JSON value, for a run's `working`. Numbers keep their token, so that the canonical text (docs/format.md)
+// matches the hashed one.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ bool same_number(std::string_view a, std::string_view b);
 // Compares JSON values, numbers by their decimal value, as jsonb does.
 bool same_value(const json::Value& a, const json::Value& b);
 
-// Whether a jsonb column holds the value of this text. nullopt is NULL.
+// Returns whether a jsonb column holds the value of this text. nullopt is NULL.
 bool same_jsonb(const std::optional<std::string>& wanted, const std::optional<std::string>& held);
 
 }  // namespace muniment::verify

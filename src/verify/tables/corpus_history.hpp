@@ -26,14 +26,14 @@ struct Revision {
   std::int64_t seq = -1;
   std::string corpus, document, revision;
   std::vector<std::string> sources;
-  Text owner;  // of an event of a run, which has its own owner; null: the corpus has the owner
+  Text owner;  // owner of an event of a run; null: the corpus has the owner
   std::int64_t first_chunk = 0;
   std::int64_t chunks = 0;
-  bool told = true;     // false: its event has no body, and the facts are those of its row
+  bool told = true;     // false: its event has no body, and the facts come from its row
   bool erased = false;  // an event.redacted names it
   std::int64_t chunk_rows = 0;
-  Ends ends;                 // as derived from the log
-  std::optional<Ends> held;  // as in its row; nullopt: there is no row
+  Ends ends;                 // ends derived from the log
+  std::optional<Ends> held;  // ends in its row; nullopt: there is no row
   std::string left;          // for an event without a body: a column of its row that still holds content
 };
 
@@ -49,7 +49,7 @@ class CorpusHistory {
   void retract(std::int64_t seq, const std::string& corpus, const std::string& document);
   void revoke(std::int64_t seq, const std::string& source, const Text& owner);
   void erase(std::int64_t seq, std::int64_t erased_seq);
-  // Records an event without its body. It may have made any change that its type permits.
+  // Records an event without its body, which may have made any change that its type permits.
   void lose(std::int64_t seq, const std::string& actor) { untold_.emplace(seq, actor); }
 
   const std::vector<Revision>& revisions() const { return revisions_; }
@@ -60,7 +60,7 @@ class CorpusHistory {
   const Revision* cited(std::string_view corpus, std::string_view document, std::string_view revision,
                         std::int64_t number) const;
   bool is_erased(std::int64_t seq) const { return erased_.contains(seq); }  // an event.redacted names it
-  // Whether the name matches several revisions, one of which was erased with its passages.
+  // Returns whether the name matches several revisions, one of which was erased with its passages.
   bool cites_erased(std::string_view corpus, std::string_view document, std::string_view revision) const;
 
  private:

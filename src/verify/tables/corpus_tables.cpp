@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t chunk_list_bytes_max = 256 << 20;
 
-// The parts of ev://corpus/document#p<number>?v=revision, and of ev://run/<run>#e<run_seq>[.<number>]?v=revision.
+// The parts of ev://corpus/document#p<number>?v=revision, or of ev://run/<run>#e<run_seq>[.<number>]?v=revision.
 struct Passage {
   std::string corpus, document, revision;
   std::int64_t number = -1;
@@ -231,7 +231,7 @@ Status CorpusTables::compare_chunks(const Revision& revision, const json::Value&
   return success();
 }
 
-// `item`: [start, end, sha256, heading?].
+// `item` is [start, end, sha256, heading?].
 void CorpusTables::compare_chunk(const Revision& revision, std::int64_t number, const json::Value& item) {
   std::vector<json::Value> parts;
   for (const json::Value part : item) parts.push_back(part);
@@ -331,7 +331,7 @@ Status CorpusTables::finish(Connection& connection) {
   return compare_corpora(connection);
 }
 
-// An event whose body is erased may have ended the revision, so that the row's value is accepted.
+// An event whose body is erased may have ended the revision, so the row's value is accepted.
 void CorpusTables::compare_ends(const Revision& revision) {
   const Ends& held = *revision.held;
   const auto untold = [&](std::optional<std::int64_t> seq) { return seq && history_.untold(*seq) != nullptr; };
@@ -369,7 +369,7 @@ Status CorpusTables::compare_corpora(Connection& connection) {
     if (!more) break;
     const std::string name = row.text(0);
     const auto facts = missing.find(name);
-    const std::string* const actor = history_.untold(row.integer(2));  // of a first event that was erased
+    const std::string* const actor = history_.untold(row.integer(2));  // actor of a first event that was erased
     if (facts == missing.end()) {
       if (actor == nullptr)
         found(Check::corpus, row.integer(2), "no row: no event names this corpus", "a row of corpus, " + name);

@@ -1,5 +1,5 @@
-// Checks the tables corpus, document, chunk and feedback, which the follower "document" keeps: rebuilds them from the
-// events that the follower has processed and compares both ways. Rows are read in the order of their events, in
+// Checks the tables corpus, document, chunk and feedback, which the follower "document" maintains: rebuilds them from
+// the events that the follower has processed and compares both ways. Rows are read in the order of their events, in
 // parallel with the log; corpus_history.hpp holds the state in memory.
 #pragma once
 
@@ -76,10 +76,10 @@ class CorpusTables {
   const Log& log_;
   const ArtifactRoot& root_;
   Findings& findings_;
-  std::int64_t next_seq_ = 0;  // of the follower
+  std::int64_t next_seq_ = 0;  // position of the follower
   Rows documents_, chunks_, feedback_;
   CorpusHistory history_;
-  std::unordered_map<std::int64_t, std::string> run_owners_;  // of indexed runs, by run_no
+  std::unordered_map<std::int64_t, std::string> run_owners_;  // owners of indexed runs, by run_no
   std::vector<Said> said_;
   std::vector<std::int64_t> erased_feedback_;  // rows of events without a body
   std::int64_t next_chunk_ = 1;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t revision_digits = 16;
 
-// Whether the text between two passages is blank: white space (including that of other scripts) and control characters.
+// Returns whether the text between two passages is blank: white space (including that of other scripts) and control
+// characters.
 bool is_blank(std::string_view text) {
   for (const char c : text) {
     if (c > ' ' && c < 0x7f) return false;

@@ -23,7 +23,7 @@ struct Patience {
 
 #define MUNIMENT_ZEROS "repeat('0', 64)"
 
-// Rows that the erasing transaction clears, so that none may be visible.
+// Rows that the erasing transaction clears, so none may be visible.
 constexpr std::string_view with_their_events =
     "SELECT seq, run_id, 'claim' FROM claim WHERE log_no = {0} AND seq IN ({1}) AND (text <> '' OR pointers <> '[]') "
     "UNION ALL SELECT seq, run_id, 'evidence' FROM evidence WHERE log_no = {0} AND seq IN ({1}) "
@@ -38,7 +38,7 @@ constexpr std::string_view with_their_events =
     "UNION ALL SELECT seq, run_id, 'task_change' FROM task_change WHERE log_no = {0} AND seq IN ({1}) "
     "UNION ALL SELECT seq, run_id, 'task_evidence' FROM task_evidence WHERE log_no = {0} AND seq IN ({1})";
 
-// Rows that a follower clears, possibly a moment later.
+// Rows that a follower clears, possibly with a delay.
 constexpr std::string_view of_followers =
     "SELECT seq, run_id, 'pointer' FROM pointer WHERE log_no = {0} AND seq IN ({1})";
 
@@ -73,7 +73,7 @@ Result<std::vector<Finding>> lasting_rows(SharedSnapshot& snapshot, std::string_
   return found;
 }
 
-// Whether the daemon of this folder has an unfinished erasure: its journals exist until it is done.
+// Returns whether the daemon of this folder has an unfinished erasure: its journals exist until it is done.
 bool is_under_way(const std::string& data) {
   if (data.empty()) return false;
   std::error_code none;

@@ -14,15 +14,15 @@
 
 namespace muniment::verify {
 
-// `erased`: the events that have neither salt nor body. `announced`: the events that an event.redacted names. `data`:
-// the daemon's folder, or empty. `erasing` receives the runs with an announced erasure whose content was still present
-// in the snapshot; data of these runs that is read outside the snapshot may be older or newer. Errors: unavailable if
-// an erasure is still in progress.
+// Checks the rows. `erased` are the events that have neither salt nor body. `announced` are the events that an
+// event.redacted names. `data` is the daemon's folder, or empty. `erasing` receives the runs with an announced erasure
+// whose content was still visible in the snapshot; data of these runs that is read outside the snapshot may be older or
+// newer. Errors: unavailable if an erasure is still in progress.
 Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::vector<std::int64_t>& erased,
                          const std::set<std::int64_t>& announced, const std::string& data, Findings& findings,
                          std::set<std::string>& erasing);
 
-// Returns the files of `left` that remain. Errors: as above.
+// Returns the files of `left` that still exist. Errors: as above.
 Status check_left_files(const FileWork& work, const std::string& data);
 
 }  // namespace muniment::verify

@@ -1,5 +1,5 @@
-// Checks erased states of snapshots against the erasures of their runs. A state that was stored before everything that
-// was erased, or after the erasures had ended, was removed by other means.
+// Checks erased states of snapshots against the erasures of their runs. A state that was stored before all erased
+// events, or after the erasures had ended, was removed by other means.
 #pragma once
 
 #include <set>
@@ -12,7 +12,7 @@
 
 namespace muniment::verify {
 
-// `redacted`: the erased artifacts. A state that is stored as a file may be erased on its own.
+// `redacted` are the erased artifacts. A state in a file may be erased separately.
 Status check_erased_states(Connection& connection, const Log& log, const std::set<std::string>& redacted,
                            Findings& findings);
 

@@ -11,7 +11,7 @@
 namespace muniment::verify {
 namespace {
 
-constexpr std::size_t passages_at_once = 1'024;  // of a document, to bound memory
+constexpr std::size_t passages_at_once = 1'024;  // passages of a document that are read at once, to bound memory
 
 struct PassageSpan {
   std::int64_t number = 0, start = 0, end = 0;

@@ -1,5 +1,5 @@
-// Checks the table `run`, which a follower keeps: rebuilds it from the `run.` events that the follower has processed
-// and compares both ways. Memory grows with the number of runs, not of events.
+// Checks the table `run`, which a follower maintains: rebuilds it from the `run.` events that the follower has
+// processed and compares both ways. Memory grows with the number of runs, not of events.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct RunText {
   std::string name;  // the document's title
   std::vector<std::string> tags;
   std::optional<std::string> text;  // the indexed part; nullopt: one of its files cannot be read
-  // Whether the row may be absent although text exists: the text is only white space, or not plain text.
+  // Returns whether the row may be absent although text exists: the text is only white space, or not plain text.
   bool may_lack_row() const;
 };
 

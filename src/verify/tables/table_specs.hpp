@@ -22,7 +22,7 @@ enum class From : std::uint8_t {
   step_id,
   actor,
   recorded_at,
-  participle,  // of the event's type: `opened` for task.opened
+  participle,  // derived from the event's type: `opened` for task.opened
   elsewhere,   // checked by a separate rule
 };
 

@@ -47,8 +47,8 @@ struct Table {
   const TableSpec* spec = nullptr;
   std::unique_ptr<RowSource> rows;
   bool there = false;        // a row is pending
-  std::int64_t seq = -1;     // of that row
-  std::vector<Text> values;  // of that row, one for each column
+  std::int64_t seq = -1;     // seq of that row
+  std::vector<Text> values;  // values of that row, one for each column
   std::int64_t count = 0;
 
   Status advance() {
@@ -71,7 +71,7 @@ struct Tables::Impl {
   Findings& findings;
   Extent extent;
   std::vector<Table> tables;
-  // Claims that are not simply open: the status in their rows, and the one in the last claim.decided.
+  // Claims with a decision: the status in their rows, and the status in the last claim.decided.
   struct Decision {
     std::string status;
     std::int64_t seq = -1;

@@ -30,7 +30,7 @@ using RowSources = std::array<std::unique_ptr<RowSource>, table_specs_count>;  /
 
 Result<RowSources> database_rows(Connection& connection, const Log& log);
 
-// Whether all events of the log are seen, or only a part.
+// The part of the log's events that is read.
 enum class Extent : std::uint8_t { all, part };
 
 struct TableCounts {
@@ -45,7 +45,7 @@ class Tables {
 
   // Call for each event that has a row, in the order of seq.
   Status see(const SeenEvent& event, const Telling& telling);
-  // Call after the last event. No event accounts for the remaining rows.
+  // Call this after the last event. Reports the remaining rows, because no event accounts for them.
   Status finish();
 
   TableCounts counts() const;

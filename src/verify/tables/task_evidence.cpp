@@ -13,7 +13,7 @@ namespace {
 
 std::string a_row(std::int64_t evidence_seq) { return fmt::format("a row with evidence_seq = {}", evidence_seq); }
 
-// The case of an id in the event may differ from that of Postgres.
+// Compares ids regardless of case, because an event may use capitals and Postgres does not.
 bool names(const json::Value& ids, const std::string& evidence_id) {
   for (const json::Value id : ids) {
     const auto uuid = parse_uuid(id.string_or(""));

@@ -105,9 +105,9 @@ def requirement_of(store: EvidenceStore, options: argparse.Namespace) -> bool:
         raise EvidenceError("--task names a task of a run. Name the run: --run RUN, or set MUNIMENT_RUN")
     found = store.client.call("task.list", run_id=store.run_id, task_id=options.task)["tasks"]
     if not found:
-        raise EvidenceError(f"no task {options.task!r:.100} in run {store.run_id}. Open it first: muniment task open")
+        raise EvidenceError(f"there is no task {options.task!r:.100} in run {store.run_id}. Open it first: muniment task open")
     if found[0].get("content", options.content) != options.content:
-        raise EvidenceError(f"task {options.task!r:.100} has another text: {found[0]['content']!r:.200}. Repeat it")
+        raise EvidenceError(f"task {options.task!r:.100} has a different text: {found[0]['content']!r:.200}. Repeat that text")
     return bool(found[0]["requires_evidence"])
 
 

@@ -73,13 +73,13 @@ class BeadsClient:
     def _task(self, issue_id: str) -> Json:
         found = self.evidence_store.client.call("task.list", run_id=self._run(), task_id=issue_id)["tasks"]
         if not found:
-            raise EvidenceNotFound(f"no issue {issue_id!r:.100} in run {self._run()}. Create it: beads.create_task(title)")
+            raise EvidenceNotFound(f"there is no issue {issue_id!r:.100} in run {self._run()}. Create it: beads.create_task(title)")
         task: Json = found[0]
         return task
 
     def _run(self) -> str:
         if not self.evidence_store.run_id:
-            raise InvalidEvidence("there is no run for the issues. Set MUNIMENT_RUN, or create an issue first")
+            raise InvalidEvidence("the issues have no run. Set MUNIMENT_RUN, or create an issue first")
         return self.evidence_store.run_id
 
     def _start_run(self) -> None:

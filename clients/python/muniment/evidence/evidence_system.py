@@ -117,8 +117,6 @@ class EvidenceStore:
     def in_run(self) -> Json:
         return {"run_id": self.run_id} if self.run_id else {}
 
-    # ---- recording and reading --------------------------------------------------------------------
-
     def add_evidence(self, type: str, content: Union[str, Json], validator_id: Optional[str] = None, *,
                      task_id: Optional[str] = None) -> Evidence:
         """Records evidence and writes its file. `content`: a text or a dict of JSON values. `task_id`: the task that it
@@ -150,7 +148,7 @@ class EvidenceStore:
         return Evidence.of_record(record)
 
     def retrieve_evidence(self, evidence_id: str) -> Evidence:
-        """As get_evidence, but raises EvidenceNotFound if there is none."""
+        """Like get_evidence, but raises EvidenceNotFound if there is none."""
         evidence = self.get_evidence(evidence_id)
         if evidence is None:
             raise EvidenceNotFound(f"no evidence {evidence_id!r:.100}. List it: store.list_evidence()")
@@ -170,8 +168,6 @@ class EvidenceStore:
         check_text("evidence_id", evidence_id, ID_CHARACTERS_MAX)
         found = self.client.call("evidence.check", evidence_id=evidence_id)
         return {name: value for name, value in found.items() if name not in ("halted", "log_no")}
-
-    # ---- files ------------------------------------------------------------------------------------
 
     def path_of(self, evidence_id: str) -> pathlib.Path:
         """Returns the path of the evidence's file. Raises InvalidEvidence if the id is not a UUID."""

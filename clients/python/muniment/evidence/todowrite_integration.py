@@ -230,8 +230,6 @@ class BlockingEnforcer:
                 raise CompletionBlocked(str(error)) from error
             raise
 
-    # ---- parts ------------------------------------------------------------------------------------
-
     def _run(self) -> str:
         if not self.evidence_store.run_id:
             raise InvalidEvidence(NO_RUN)

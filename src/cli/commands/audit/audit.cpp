@@ -25,8 +25,6 @@ Status deliver(Session& session, const std::string& path, std::string_view text)
   return write_file_durably(path, text, 0644);
 }
 
-// ---- keys ---------------------------------------------------------------------------------------
-
 struct KeyOptions {
   std::string reason;
   std::string file;
@@ -66,8 +64,6 @@ void declare_key_change(CLI::App& command, KeyOptions& options) {
   declare_key(command, options);
   command.add_option("--reason", options.reason, "Reason, stored in the event key.rotated");
 }
-
-// ---- checkpoints and proofs ---------------------------------------------------------------------
 
 // Explains why a reply to audit.checkpoint has no signed note.
 std::string why_unsigned(const json::Value& checkpoint) {
@@ -151,27 +147,25 @@ Status prove(Session& session, const ProveOptions& options) {
   return Error(Errc::not_found, "an unsigned proof proves nothing: " + why_unsigned(checkpoint.result()));
 }
 
-// ---- verify -------------------------------------------------------------------------------------
-
 constexpr std::size_t report_bytes_max = 16 << 20;
 
-constexpr const char* verify_footer = R"(Options, which are muniment-verify's (muniment-verify --help: all of them)
-  --key FILE …    verifier keys that you trust; otherwise DATA/keys/log.pub, which proves less
-  --proof FILE    a proof instead of a log
-  --bundle FILE   the bundle of one run instead of a log
-  --data DIR      the data folder; --database, --artifacts, --tiles: where they are elsewhere
-  --log N         the number of the log, where the database has several
-  --indexes       the search indexes, too
-  --unsigned-ok   exit code 0 when all is consistent, but not signed
-  --json          the report as JSON
+constexpr const char* verify_footer = R"(Options, passed to muniment-verify (muniment-verify --help lists all)
+  --key FILE …    verifier keys that you trust (default: DATA/keys/log.pub, which proves less)
+  --proof FILE    verify a proof instead of a log
+  --bundle FILE   verify the bundle of one run instead of a log
+  --data DIR      data folder; --database, --artifacts and --tiles override its parts
+  --log N         number of the log, if the database has several
+  --indexes       also verify the search indexes
+  --unsigned-ok   exit with 0 if the log is consistent but not signed
+  --json          print the report as JSON
 
 Exit codes
   0  verified
   1  tampered or corrupt
   2  consistent, but unsigned, with an unsigned tail, or signed by none of the keys
-  3  the command line is wrong
+  3  invalid command line
   4  unreadable
-  5  incomplete: not all could be read)";
+  5  incomplete: a part could not be read)";
 
 struct VerifyOptions {
   std::vector<std::string> arguments;
@@ -182,8 +176,8 @@ bool has(const std::vector<std::string>& arguments, std::string_view word) {
                      [&](const std::string& argument) { return argument.starts_with(word); });
 }
 
-// A verification of the whole log is recorded in the log. One of a file, of another folder or of another log is not
-// recorded by this daemon.
+// Records the verification of the daemon's own log. The verification of a file, of a different folder or of a different
+// log is not recorded by this daemon.
 Status note_verdict(Session& session, std::string_view report) {
   const auto parsed = json::parse(report);
   if (!parsed) return success();
@@ -210,7 +204,8 @@ Status verify(Session& session, const VerifyOptions& options) {
   if (!elsewhere) RETURN_IF_ERROR(session.find_place());
   if (!elsewhere && !session.options.data.empty()) arguments.insert(arguments.end(), {"--data", session.options.data});
   if (session.options.json) arguments.emplace_back("--json");
-  // The verdict to record comes from the report, even if only part of it is shown; the exit code is not sufficient.
+  // The verdict to record comes from the report, even if only part of it is shown, because the exit code is not
+  // sufficient.
   ASSIGN_OR_RETURN(const Fd told, memory_file("report", ""));
   if (!elsewhere)
     arguments.insert(arguments.end(), {"--report", fmt::format("/proc/{}/fd/{}", ::getpid(), told.get())});

@@ -123,7 +123,7 @@ Status redact(Session& session, const RedactOptions& options) {
   writer.member("reason", options.reason);
   if (!options.legal_basis.empty()) writer.member("legal_basis", options.legal_basis);
   std::string params = writer.end_object().text();
-  params.pop_back();  // its brace
+  params.pop_back();  // removes the closing brace
   if (!options.dry_run && !options.yes && is_asked()) RETURN_IF_ERROR(ask(session, params));
   ASSIGN_OR_RETURN(const Message answer,
                    session.call("audit.redact", params + (options.dry_run ? ",\"dry_run\":true}" : "}")));

@@ -42,7 +42,7 @@ Status witness(Session& session, const WitnessOptions& options) {
   }
   if (keys.empty())
     return Error(Errc::invalid_argument, "the files named by --log-key contain no key: there is no log to watch");
-  // Before any thread starts, so that all of them leave the signals to sigwait.
+  // Blocks the signals before any thread starts, so that all threads leave them to sigwait.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

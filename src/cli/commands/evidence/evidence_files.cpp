@@ -18,8 +18,6 @@ namespace {
 
 constexpr mode_t readable_by_all = 0644;
 
-// ---- check --------------------------------------------------------------------------------------
-
 struct EvidenceCheckOptions {
   std::string evidence;
   std::string run;
@@ -62,8 +60,6 @@ Status check_evidence(Session& session, const EvidenceCheckOptions& options) {
     out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + out.advised("  See: muniment recover RUN"));
   return success();
 }
-
-// ---- import -------------------------------------------------------------------------------------
 
 struct FileImportOptions {
   std::vector<std::string> files;
@@ -118,8 +114,6 @@ Status import_evidence_files(Session& session, const FileImportOptions& options)
   session.exit_code = first_failure;
   return success();
 }
-
-// ---- export -------------------------------------------------------------------------------------
 
 struct FileExportOptions {
   std::string evidence;

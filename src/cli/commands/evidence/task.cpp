@@ -1,4 +1,4 @@
-// Implements the commands task open, list, complete and validate, and validate-todo, for tasks completed with
+// Implements the commands task open, list, complete and validate, and validate-todo, for tasks that are completed with
 // evidence. Requests to judge a task include the digest of the working tree in the current folder.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -25,8 +25,6 @@ void add_tree_digest(json::Writer& params) {
 void add_if_given(json::Writer& params, std::string_view name, const std::string& value) {
   if (!value.empty()) params.member(name, value);
 }
-
-// ---- open, list ---------------------------------------------------------------------------------
 
 struct TaskOpenOptions {
   std::string content;
@@ -105,8 +103,6 @@ Status list_tasks(Session& session, const TaskListOptions& options) {
   if (!session.options.json) table.print(session.out());
   return success();
 }
-
-// ---- validate, complete -------------------------------------------------------------------------
 
 struct TaskJudgeOptions {
   std::string task;
@@ -189,8 +185,6 @@ Status complete_task(Session& session, const TaskJudgeOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("task.complete", params));
   return tell_judgement(session, answer, "completed", "refused");
 }
-
-// ---- validate-todo ------------------------------------------------------------------------------
 
 struct TodoOptions {
   std::string content;

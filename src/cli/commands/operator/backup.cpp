@@ -17,8 +17,6 @@
 namespace muniment::cli {
 namespace {
 
-// ---- backup ---------------------------------------------------------------------------------------
-
 constexpr std::size_t damaged_shown = 50;  // a missing folder can amount to many files
 
 struct BackupOptions {
@@ -158,8 +156,6 @@ Status back_up(Session& session, const BackupOptions& options) {
   }
   return verdict_on(report.manifest.damaged, options.keep > 0);
 }
-
-// ---- restore --------------------------------------------------------------------------------------
 
 struct RestoreOptions {
   std::string folder, generation, key, known;

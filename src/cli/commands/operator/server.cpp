@@ -56,7 +56,7 @@ void print_degraded(const Output& out, const json::Value& degraded) {
   }
 }
 
-// For a log that was restored or truncated: the daemon's note, which names the next step.
+// Returns whether the log was restored or truncated and accepts no events. The daemon's note then names the next step.
 bool takes_nothing_more(const json::Value& status) {
   for (const json::Value item : status["degraded"]) {
     if (text_or(item, "").find("--continue-restored") != std::string::npos) return true;
@@ -72,8 +72,7 @@ std::string own_folder_of(const json::Value& status) {
   return store::log_folder(std::string(status["data_dir"].string_or("")), static_cast<std::int16_t>(newest_closed + 1));
 }
 
-// The daemon does not sign a restored log. If it does not know the earlier signatures, it cannot report that there
-// are none.
+// Describes the signature. The daemon does not sign a restored log, and may not know its earlier signatures.
 std::string signed_text(const json::Value& status) {
   const json::Value checkpoint = status["checkpoint"];
   const std::string events = grouped(static_cast<std::uint64_t>(checkpoint["size"].as_int().value_or(0))) + " events";
@@ -87,8 +86,8 @@ std::string signed_text(const json::Value& status) {
   return "nothing: no checkpoint is signed (muniment audit key init)";
 }
 
-// A halted run does not make the daemon unhealthy. Halted runs of closed logs are not counted. A database that does
-// not answer must not delay the rest of the status.
+// Counts the halted runs, which do not make the daemon unhealthy. Halted runs of closed logs are not counted. A
+// database that does not answer must not delay the rest of the status.
 Result<std::size_t> halted_runs(Client& client) {
   std::size_t halted = 0;
   RETURN_IF_ERROR(each_item(client, "run.list", R"({"status":"halted","limit":1000,"_meta":{"deadline_ms":2000}})",

@@ -121,7 +121,7 @@ Result<std::vector<TopRun>> look_at_runs(Client& client, int most) {
   return runs;
 }
 
-// `runs`: the number of runs to show. Parts that need Postgres are left out while it is unavailable.
+// `runs` is the number of runs to show. Parts that need Postgres are omitted while it is unavailable.
 Result<TopLook> look(Client& client, int runs) {
   TopLook seen;
   ASSIGN_OR_RETURN(const Message metrics, client.call("server.metrics", "{}"));

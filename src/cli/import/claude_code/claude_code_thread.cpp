@@ -78,8 +78,6 @@ std::string ClaudeCodeThread::rest_of(const SessionLine& line, std::initializer_
   return std::move(rest.end_object()).text();
 }
 
-// Answers of the model ------------------------------------------------------------------------------------
-
 void ClaudeCodeThread::begin_answer(const SessionLine& line, const std::string& id) {
   if (compaction_) add_compaction(nullptr);
   const json::Value message = line.value["message"];
@@ -276,8 +274,6 @@ void ClaudeCodeThread::end() {
   step_.clear();
 }
 
-// Prompts and tool results -------------------------------------------------------------------------
-
 void ClaudeCodeThread::add_user(const SessionLine& line) {
   close_answer();
   if (line.value["isCompactSummary"].as_bool().value_or(false)) return add_compaction(&line);
@@ -382,8 +378,6 @@ bool ClaudeCodeThread::add_queued(const SessionLine& line) {
   add_prompt(line, joined(parts, ","), source_of(rest_of(line, {"attachment"}, {}), others), std::move(blobs));
   return true;
 }
-
-// Everything else ------------------------------------------------------------------------------------------
 
 void ClaudeCodeThread::add_system(const SessionLine& line) {
   close_answer();

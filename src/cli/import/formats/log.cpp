@@ -127,8 +127,6 @@ class LogImport {
     return leave("archived " + type);
   }
 
-  // Starting a run --------------------------------------------------------------------------------------
-
   // Keeps the id of the run unless another run has it.
   Result<std::string> name_run(const std::string& old_id) {
     if (!check_run_id(old_id)) return Error(Errc::invalid_argument, "invalid run_id: " + preview(old_id, 200));
@@ -190,8 +188,6 @@ class LogImport {
     targets_.emplace(pending.old_id, std::move(target));
     return success();
   }
-
-  // Events ----------------------------------------------------------------------------------------------
 
   Status record(Target& target, const json::Value& event, const std::string& type) {
     const json::Value body = event["body"];

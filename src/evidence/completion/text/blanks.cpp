@@ -19,14 +19,14 @@ bool is_upper_word(std::string_view word) {
   return std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '_' || c == ' '; });
 }
 
-// ___, ..., ???, ---, ###, and the ellipsis character.
+// ___, ..., ???, ---, ###, or the ellipsis character.
 bool is_rule(std::string_view value) {
   if (value == "\xE2\x80\xA6") return true;
   return value.size() >= 2 && std::string_view("_.?-#*~=xX").find(value[0]) != std::string_view::npos &&
          value.find_first_not_of(value[0]) == std::string_view::npos;
 }
 
-// Whether the text between brackets is the slot of a template.
+// Returns whether the text between brackets is the slot of a template.
 bool is_slot(std::string_view inside, bool doubled) {
   inside = trimmed(inside);
   if (inside.size() < 2 || inside.size() > slot_bytes_max) return false;
@@ -77,7 +77,7 @@ std::string_view without_punctuation(std::string_view token) {
   return token;
 }
 
-// Whether the token is a placeholder for a count: N, XX, ##, ??.
+// Returns whether the token is a placeholder for a count: N, XX, ##, ??.
 bool stands_for_number(std::string_view token) {
   if (token.empty() || token.size() > 4) return false;
   const char first = token[0];

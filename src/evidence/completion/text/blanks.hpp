@@ -20,7 +20,7 @@ Blank blank_kind(std::string_view value);
 // The field of a line; `name` is empty if the line has no field.
 struct Field {
   std::string_view name, value;
-  bool promises_result = false;  // the name is that of a result: "Test results"
+  bool promises_result = false;  // the name announces a result: "Test results"
 };
 Field field_of(std::string_view line);
 

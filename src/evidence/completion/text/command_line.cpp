@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 36> runner_programs{
     "gotestsum", "ginkgo",  "cargo-nextest", "bats",  "prove",   "behat",  "cucumber", "runtests.py", "trial",
     "busted",    "pest",    "testem",        "robot", "behave",  "stestr", "ptw",      "playwright",  "shunit2"};
 
-// A program with the arguments that make it run tests.
+// A program that runs tests if it has one of these arguments.
 struct RunnerCommand {
   std::string_view program;
   std::string_view arguments;  // alternatives, separated by spaces
@@ -76,8 +76,8 @@ constexpr std::array<std::string_view, 18> listing_flags{
 // The syntax of a wrapper before the command that it runs.
 struct Wrapper {
   std::string_view program;
-  std::string_view subcommand;        // required after the name; empty: none
-  std::string_view flags_with_value;  // separated by spaces
+  std::string_view subcommand;        // subcommand that must follow the name; empty: none
+  std::string_view flags_with_value;  // flags, separated by spaces
   int operands = 0;                   // number of operands before the command, such as the duration of timeout
 };
 constexpr std::array wrappers{Wrapper{"env", "", "-u -C --unset --chdir", 0},
@@ -135,7 +135,7 @@ bool holds_word(std::string_view list, std::string_view word) {
 
 bool is_python(std::string_view name) { return name.starts_with("python") || name.starts_with("pypy") || name == "py"; }
 
-// Whether the option passes a command line to the wrapper: `env -S LINE`, `npx -c LINE`.
+// Returns whether the option passes a command line to the wrapper: `env -S LINE`, `npx -c LINE`.
 bool brings_a_command(std::string_view wrapper, std::string_view option) {
   if (wrapper == "env") {
     return option.starts_with("--s") || (!option.starts_with("--") && option.find('S') != std::string_view::npos);
@@ -181,8 +181,6 @@ std::optional<std::span<const std::string>> unwrapped(std::span<const std::strin
   return std::nullopt;
 }
 
-// ---- a script of `sh -c`
-
 CommandKind kind_of_words(std::span<const std::string> words, std::span<const std::string> runners, int depth);
 
 // The kind of the most significant command: a runner precedes an unknown program, which precedes a printer.
@@ -218,8 +216,6 @@ CommandKind kind_of_script(std::string_view script, std::span<const std::string>
   kind.mentions_runner = mentions;
   return kind;
 }
-
-// ---- one command
 
 bool is_configured(std::span<const std::string> words, std::span<const std::string> runners) {
   for (const std::string& runner : runners) {

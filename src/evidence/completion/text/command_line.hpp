@@ -23,8 +23,9 @@ enum class Program : std::uint8_t {
 
 struct CommandKind {
   Program program = Program::unknown;
-  std::string name;     // of the classified program, as in the command
-  bool masked = false;  // the exit status of the command is not the program's: `pytest || true`, `pytest | tee log`
+  std::string name;  // name of the classified program, as in the command
+  bool masked =
+      false;  // the exit status of the command is not that of the program: `pytest || true`, `pytest | tee log`
   bool mentions_runner = false;  // a word of the command is the name of a runner
   bool direct = true;            // no other command of a script can have written its output or set its status
 };
@@ -33,7 +34,7 @@ struct CommandKind {
 // selftest").
 CommandKind kind_of(std::span<const std::string> argv, std::span<const std::string> runners);
 
-// As kind_of, for a line in the syntax of a shell.
+// Classifies a line in the syntax of a shell, like kind_of.
 CommandKind kind_of_line(std::string_view line, std::span<const std::string> runners);
 
 }  // namespace muniment::evidence::completion

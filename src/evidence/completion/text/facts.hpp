@@ -6,11 +6,11 @@
 
 namespace muniment::evidence::completion {
 
-// The token without the punctuation around it.
+// Returns the token without the punctuation around it.
 std::string_view core_of(std::string_view token);
 
-// Half facts that the token states: 2 for a path, an identifier, a time or a measured number, 1 for a bare number or an
-// absolute one ("100%", "0 failed"), otherwise 0. `next` is the following word, in any case.
+// Returns the half facts that the token states: 2 for a path, an identifier, a time or a measured number, 1 for a bare
+// number or an absolute one ("100%", "0 failed"), otherwise 0. `next` is the following word, in any case.
 std::size_t half_facts_of(std::string_view core, std::string_view next);
 
 // Both properties of a token, computed from its shape in one pass.

@@ -53,8 +53,8 @@ constexpr auto neighbours = [] {
   return table;
 }();
 
-// In hundredths of a bit for each pair. 99 of 100 words of the source stay below the first limit; the second, lower one
-// applies to words of neighbouring keys.
+// Limits in hundredths of a bit for each pair. 99 of 100 words of the source stay below the first limit. The second,
+// lower limit applies to words of neighbouring keys.
 constexpr std::size_t mash_surprise_min = 520;
 constexpr std::size_t neighbour_surprise_min = 430;
 constexpr std::size_t text_surprise_min = 465;

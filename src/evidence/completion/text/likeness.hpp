@@ -9,7 +9,7 @@ namespace muniment::evidence::completion {
 // Sums over the words of a text.
 struct Likeness {
   std::size_t letters = 0;  // letters of the words that were judged
-  std::size_t mashed = 0;   // those in words that look like keyboard mash
+  std::size_t mashed = 0;   // letters in words that look like keyboard mash
   std::size_t pairs = 0;
   std::size_t surprise = 0;  // the sum over pairs of -log2 P(second | first), rounded
 };

@@ -15,7 +15,8 @@ constexpr std::size_t prompt_bytes_max = 24;
 
 }  // namespace
 
-// Whether the line belongs to a runner's frame: "===== FAILURES =====", "-----", "platform linux -- Python 3.11".
+// Returns whether the line belongs to a runner's frame: "===== FAILURES =====", "-----", "platform linux -- Python
+// 3.11".
 bool is_frame(std::string_view line) {
   const std::size_t begin = line.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return true;
@@ -31,7 +32,7 @@ bool is_frame(std::string_view line) {
   return false;
 }
 
-// Whether the line states the outcome of one test, or one step of a build.
+// Returns whether the line states the outcome of one test, or one step of a build.
 bool is_status_line(std::string_view line) {
   while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
   const std::size_t begin = line.find_first_not_of(" \t");

@@ -17,7 +17,7 @@ constexpr std::uint32_t says_nothing = stop_word | work_verb | praise | generic_
                                        runner_name | count_noun | observation | deed | slot_word | weakening;
 // Flags beside a word's classes in the table: the word occurred outside of a frame; in a name.
 constexpr std::uint32_t seen_anywhere = 1U << 31, seen_in_name = 1U << 30;
-// Flags for the places in which the word was counted as that of another subject.
+// Flags for the places in which the word was counted as naming a different subject.
 constexpr std::uint32_t other_in_test = 1U << 29, other_in_name = 1U << 28, other_in_text = 1U << 27;
 constexpr std::uint32_t seen_bits = seen_anywhere | seen_in_name | other_in_test | other_in_name | other_in_text;
 constexpr std::size_t observation_specifics_min = 2;
@@ -29,13 +29,13 @@ constexpr std::size_t nones_counted_max = 2;
 constexpr std::size_t edit_reach_words = 4;
 constexpr std::size_t digest_bytes_min = 7;
 
-// Whether the token is the hash of a commit or a checksum, whose letters form no words.
+// Returns whether the token is the hash of a commit or a checksum, whose letters form no words.
 bool is_digest(std::string_view core) {
   if (core.size() < digest_bytes_min || std::none_of(core.begin(), core.end(), is_digit)) return false;
   return core.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Whether the token names a test: "tests/test_slug.py", "TestRetry", "router.spec.ts".
+// Returns whether the token names a test: "tests/test_slug.py", "TestRetry", "router.spec.ts".
 bool names_test(std::string_view token) {
   bool found = false;
   each_word(token, [&](std::string_view word) { found = found || (classes_of(word) & test_object) != 0; });
@@ -94,7 +94,7 @@ class Profiler {
     ++profile_.lines;
     if (begins_item(line)) end_sentence();
     if (names_command(line) && commands_++ < commands_counted_max) ++profile_.half_facts;
-    const bool answered = typed_;  // a line of output after a command shows that it ran
+    const bool answered = typed_;  // output after a command shows that it ran
     typed_ = is_typed(line);
     if ((typed_ || answered) && prompts_++ < prompts_counted_max) ++profile_.half_facts;
     const Field field = field_of(line);
@@ -192,8 +192,8 @@ class Profiler {
     }
   }
 
-  // The kind of place for words of another subject. A path names a location and does not count; a test's name is chosen
-  // for its subject.
+  // Returns the kind of place in which words name a different subject. A path names a location and does not count; a
+  // test's name is chosen for its subject.
   std::uint32_t place_of_others(std::string_view core, bool identifier) const {
     const bool path = core.find('/') != std::string_view::npos;
     if ((test_line_ && !path) || (identifier && names_test(core))) return other_in_test;
@@ -209,8 +209,8 @@ class Profiler {
     return task_.tokens.contains(hash_of(std::string_view(small, core.size())));
   }
 
-  // Whether the token is a name: a capitalised word inside a sentence, neither general nor in the task ("Priya",
-  // "Chrome").
+  // Returns whether the token is a name: a capitalised word inside a sentence, neither general nor in the task
+  // ("Priya", "Chrome").
   bool is_name(std::string_view core) const {
     if (sentence_start_ || core.size() < 3 || core[0] < 'A' || core[0] > 'Z') return false;
     if (!std::all_of(core.begin() + 1, core.end(), [](char c) { return c >= 'a' && c <= 'z'; })) return false;
@@ -408,7 +408,7 @@ class Profiler {
   const TaskTerms& task_;
   Profile& profile_;
   WordTable words_, tokens_, lines_;
-  std::uint32_t other_ = 0;  // the place for which the token's words are counted as those of another subject
+  std::uint32_t other_ = 0;  // place for which the token's words are counted as naming a different subject
   bool test_line_ = false, typed_ = false, behind_other_ = false;
   bool frame_ = false, status_ = false, naming_ = false, in_code_ = false, sentence_start_ = true, unrun_ = false;
   bool after_number_ = false, behind_number_ = false;

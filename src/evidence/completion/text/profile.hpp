@@ -12,7 +12,8 @@
 
 namespace muniment::evidence::completion {
 
-inline constexpr std::size_t profiled_bytes_max = 128 * 1024;  // of a longer text: the first and the last half of it
+inline constexpr std::size_t profiled_bytes_max =
+    128 * 1024;  // of a longer text, only the first and the last half of this length are read
 
 struct Profile {
   bool blank_text = true;  // the text is empty or white space
@@ -37,8 +38,8 @@ struct Profile {
   bool edited_after = false;  // "after that run I rewrote the cache"
   bool weakened = false;      // "removed the failing assertion"
   Likeness likeness;
-  std::vector<bool> covered;           // by index of the task's terms: named by the text
-  std::vector<bool> covered_by_names;  // by index: named by an identifier, a path or a line of a test
+  std::vector<bool> covered;           // by index of the task's terms: the text names the term
+  std::vector<bool> covered_by_names;  // by index: an identifier, a path or a line of a test names the term
   int covered_by_names_specific = 0;
   int covered_weight = 0;
   int covered_specific = 0;       // weight of the covered terms, without kinds of things
@@ -48,7 +49,7 @@ struct Profile {
   // Distinct words that could name a subject and name none of the task's terms: in the names of tests and of their
   // files (two each) or titles of tests, in identifiers other than paths, and in running text other than commands.
   std::size_t others_in_tests = 0, others_in_names = 0, others_in_text = 0;
-  std::size_t others_of_kind = 0;  // the words in running text that precede a kind of thing that the task names
+  std::size_t others_of_kind = 0;  // words in running text before a kind of thing that the task names
   std::uint32_t classes = 0;
 };
 

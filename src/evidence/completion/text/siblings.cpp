@@ -102,7 +102,7 @@ std::string_view label_number(std::string_view core) {
   return core;
 }
 
-// Whether a number equals the wanted one or its beginning: "v20" and "v20.1.0".
+// Returns whether a number equals the wanted one or its beginning: "v20" and "v20.1.0".
 bool is_same_number(std::string_view wanted, std::string_view shown) {
   return shown.starts_with(wanted) && (shown.size() == wanted.size() || shown[wanted.size()] == '.');
 }
@@ -162,7 +162,7 @@ void each_token(std::string_view text, Take&& take) {
   put({});
 }
 
-// Whether the line describes a runner or curl itself.
+// Returns whether the line describes a runner or curl itself.
 bool describes_tool(std::string_view line) {
   line = trimmed(line);
   for (const std::string_view name :
@@ -283,7 +283,7 @@ class Siblings {
   }
 
   void read_words(std::string_view token) {
-    // An extension can name the task's subject, but not another one: pyproject.toml, report.json.
+    // An extension can name the task's subject, but not a sibling: pyproject.toml, report.json.
     const std::size_t dot = token.rfind('.');
     const bool extended = dot != std::string_view::npos && dot > 0 && token.size() - dot <= extension_bytes_max;
     each_word(token.substr(0, extended ? dot : token.size()), [&](std::string_view word) { read_word(word, false); });
@@ -326,14 +326,14 @@ class Siblings {
                     : holds_number(core, label.number)) {
         label.shown = true;
       } else if (!shown.number.empty() && shown.name == label.name && other_labels_[i].empty()) {
-        // Another ticket after the first words is a reference: "(SHOP-412)".
+        // A second ticket after the first words is a reference: "(SHOP-412)".
         if (core.find('-') != std::string_view::npos && labels_read_ > words_of_beginning) continue;
         other_labels_[i] = shown.name + ' ' + shown.number;
       }
     }
   }
 
-  // Whether the token contains the number: "shop-1.4.0/", "node3", "#418".
+  // Returns whether the token contains the number: "shop-1.4.0/", "node3", "#418".
   static bool holds_number(std::string_view core, std::string_view number) {
     for (std::size_t at = 0; at + number.size() <= core.size(); ++at) {
       if (core[at] != number[0] || (at > 0 && (is_digit(core[at - 1]) || core[at - 1] == '.'))) continue;
@@ -380,7 +380,8 @@ struct Path {
   std::string_view extension;  // "py"; empty: none
 };
 
-// Reads a file name, a path, or the path of an address, without line, column and query. False: the token is none.
+// Reads a file name, a path, or the path of an address, without line, column and query. Returns false if the token is
+// none of these.
 bool read_path(std::string_view core, Path& path) {
   if (core.size() < 3 || core.size() > kin_bytes_max) return false;
   if (const std::size_t scheme = core.find("://"); scheme != std::string_view::npos) {
@@ -404,7 +405,7 @@ bool read_path(std::string_view core, Path& path) {
   return path.base.size() >= 2 && std::any_of(path.base.begin(), path.base.end(), is_letter);
 }
 
-// Whether the folders are the same: "crates" and "/srv/work/crates".
+// Returns whether the folders are the same: "crates" and "/srv/work/crates".
 bool is_same_folder(std::string_view wanted, std::string_view shown) {
   if (wanted == shown) return true;
   if (wanted == "/") return false;

@@ -13,7 +13,7 @@ inline constexpr std::size_t sign_bytes_max = 200;  // length of a scan, from th
 
 inline bool same(char a, char b) { return lower(a) == b; }
 
-// Whether the text begins with `prefix`, which is in lower case.
+// Returns whether the text begins with `prefix`, which is in lower case.
 inline bool begins(std::string_view text, std::string_view prefix) {
   return text.size() >= prefix.size() &&
          std::equal(prefix.begin(), prefix.end(), text.begin(), [](char p, char t) { return same(t, p); });
@@ -21,8 +21,8 @@ inline bool begins(std::string_view text, std::string_view prefix) {
 
 inline bool is_word_byte(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
-// Whether a text begins with one of `pairs`: pairs of lower-case letters, separated by spaces. A quick test that most
-// words fail.
+// Returns whether a text begins with one of `pairs`: pairs of lower-case letters, separated by spaces. Most words fail
+// this quick test.
 inline bool begins_as_any(std::string_view text, std::string_view pairs) {
   if (text.size() < 2) return false;
   const char first = lower(text[0]), second = lower(text[1]);

@@ -166,7 +166,7 @@ class Reader {
     return false;
   }
 
-  // Whether the position is within brackets or after an ellipsis: "[12 lines skipped]", "... output truncated".
+  // Returns whether the position is within brackets or after an ellipsis: "[12 lines skipped]", "... output truncated".
   static bool is_aside(std::string_view line, std::size_t at) {
     const std::string_view before = line.substr(0, at);
     if (contains_any(before, {"...", "\xE2\x80\xA6"}) || contains_any(line.substr(at), {"..."})) return true;

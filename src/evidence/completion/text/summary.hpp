@@ -10,9 +10,9 @@
 namespace muniment::evidence::completion {
 
 struct Summary {
-  std::optional<std::int64_t> passed, failed, skipped, ran;  // each from the last summary line with this count
+  std::optional<std::int64_t> passed, failed, skipped, ran;  // each value is from the last summary line with this count
   std::optional<std::int64_t> ran_of_classes, ran_of_all;    // for runners that print counts by class and a total
-  std::optional<std::int64_t> exit_status;                   // the last one stated
+  std::optional<std::int64_t> exit_status;                   // last stated value
   bool no_tests = false;                                     // "no tests ran", "no test files"
   bool says_failed = false;                                  // "FAILED (failures=2)", "BUILD FAILED"
   bool disagrees = false;                                    // "Tests: 6 passed, 9 total"

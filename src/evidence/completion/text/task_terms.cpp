@@ -30,7 +30,8 @@ int weight_of(std::string_view word, std::uint32_t classes, bool after_prepositi
   return after_preposition ? surroundings_weight : object_weight;
 }
 
-// Whether the token is code, which names an object in any position: `has_key`, QuerySet.bulk_create(), "coth(log(x))".
+// Returns whether the token is code, which names an object in any position: `has_key`, QuerySet.bulk_create(),
+// "coth(log(x))".
 bool is_code(std::string_view token) {
   if (is_identifier(core_of(token)) || token.find('`') != std::string_view::npos) return true;
   const std::size_t open = token.find('(');

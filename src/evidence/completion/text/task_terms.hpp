@@ -12,7 +12,7 @@ namespace muniment::evidence::completion {
 
 inline constexpr int object_weight = 4;
 inline constexpr std::size_t task_terms_max = 64;
-inline constexpr std::size_t task_bytes_read_max = 4096;  // of the content
+inline constexpr std::size_t task_bytes_read_max = 4096;  // bytes of the content that are read
 
 struct Term {
   std::string word;  // in lower case
@@ -25,18 +25,18 @@ struct TaskTerms {
   std::vector<Term> terms;
   WordTable words;               // hashes of all words of the content
   WordTable tokens;              // hashes of all tokens between white space, in lower case
-  std::uint32_t classes = 0;     // of all words together
+  std::uint32_t classes = 0;     // classes of all words together
   bool speaks_of_tests = false;  // names tests or a runner; "pass" alone does not
   bool names_code = false;       // a token is an identifier or a path
-  int weight = 0;                // of all terms
+  int weight = 0;                // sum of the weights of all terms
   int specific = 0;              // weight of the terms without kinds of things; 0: the task names no subject
   bool has(std::string_view lower_word) const { return words.contains(hash_of(lower_word)); }
 };
 
 TaskTerms terms_of(std::string_view task_content);
 
-// Whether a word of a text names the term: both have the same concept, or one word is a prefix of the other ("auth" for
-// "authentication").
+// Returns whether a word of a text names the term: both have the same concept, or one word is a prefix of the other
+// ("auth" for "authentication").
 bool names(const Term& term, std::string_view word, std::uint64_t concept_hash);
 
 }  // namespace muniment::evidence::completion

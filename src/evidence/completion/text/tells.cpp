@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::size_t quote_reach_bytes = 160;
 
-// ---- '<'
-
 bool markup_at(std::string_view at) {
   const std::string_view rest = at.substr(1);
   for (const std::string_view tag : {"script", "iframe", "object", "embed", "applet", "meta http-equiv", "base href"}) {
@@ -37,8 +35,6 @@ bool markup_at(std::string_view at) {
   }
   return false;
 }
-
-// ---- '$', '{'
 
 bool lookup_at(std::string_view at) {
   if (!at.starts_with("${")) return false;
@@ -70,8 +66,8 @@ bool template_at(std::string_view at) {
   return !rest.empty() && rest[0] == '*' && rest.size() > 1 && (is_digit(rest[1]) || rest[1] == '\'' || rest[1] == ' ');
 }
 
-// Whether the text begins with a program that reads secrets, fetches code or destroys data, in a substitution or after
-// a value that it breaks out of.
+// Returns whether the text begins with a program that reads secrets, fetches code or destroys data, in a substitution
+// or after a value that it breaks out of.
 bool hostile_command(std::string_view text) {
   text = skip_blanks(text);
   if (begins(text, "rm -") || begins(text, "cat /etc/") || begins(text, "cat ~/") || begins(text, "chmod ") ||
@@ -123,8 +119,6 @@ bool shell_at(std::string_view at, std::string_view before) {
   return !command_line;
 }
 
-// ---- paths
-
 bool traversal_at(std::string_view at) {
   std::size_t steps = 0;
   std::string_view rest = at.substr(0, sign_bytes_max);
@@ -171,8 +165,6 @@ bool secret_path_at(std::string_view at) {
          begins(at, "javascript:");
 }
 
-// ---- code of a language that would run where it is evaluated
-
 bool code_at(std::string_view at, std::string_view before) {
   if (!before.empty() && is_word_byte(before.back())) return false;
   if (begins(at, "__import__('") || begins(at, "__import__(\"")) return true;
@@ -184,8 +176,6 @@ bool code_at(std::string_view at, std::string_view before) {
          contains(line, "base64") || contains(line, "document.cookie") || contains(line, "__import__") ||
          contains(line, "getruntime");
 }
-
-// ---- control and invisible characters
 
 bool ansi_at(std::string_view at) {
   std::string_view rest = at.substr(1, 64);
@@ -217,10 +207,8 @@ std::optional<Tell> invisible_at(std::string_view text, std::size_t at) {
   return std::nullopt;
 }
 
-// ---- quoting
-
-// Whether the position is quoted: an odd number of the same quote precedes it on its line, or the line is part of a
-// traceback, a diff or a source listing.
+// Returns whether the position is quoted: an odd number of the same quote precedes it on its line, or the line is part
+// of a traceback, a diff or a source listing.
 bool is_quoted(std::string_view text, std::size_t at) {
   const std::size_t reach = at > quote_reach_bytes ? at - quote_reach_bytes : 0;
   std::string_view before = text.substr(reach, at - reach);
@@ -256,8 +244,8 @@ bool closes_json(std::string_view at, std::string_view before) {
   return !name.empty() && rest.substr(1 + name.size()).starts_with("\":");
 }
 
-// The tell at a position. A quote that ends a value before SQL is not a quotation: "Test passed'; DROP TABLE evidence;
-// --".
+// Returns the tell at a position. A quote that ends a value before SQL is not a quotation: "Test passed'; DROP TABLE
+// evidence; --".
 std::optional<Tell> tell_at(std::string_view text, std::size_t i) {
   const std::string_view at = text.substr(i);
   const std::string_view before = text.substr(0, i);
@@ -298,7 +286,7 @@ std::optional<Tell> tell_at(std::string_view text, std::size_t i) {
   return std::nullopt;
 }
 
-// The tell that begins at the first letter of a word.
+// Returns the tell that begins at the first letter of a word.
 std::optional<Tell> tell_at_word(std::string_view text, std::size_t i) {
   const std::string_view at = text.substr(i);
   const std::string_view before = text.substr(0, i);

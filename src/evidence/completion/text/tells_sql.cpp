@@ -11,7 +11,7 @@ bool ends_in_comment(std::string_view rest) {
   return at != std::string_view::npos || rest.find("/*") != std::string_view::npos;
 }
 
-// Whether a statement that changes or reads data begins at the keyword.
+// Returns whether a statement that changes or reads data begins at the keyword.
 bool statement_at(std::string_view at) {
   for (const std::string_view head : {"drop", "truncate", "alter"}) {
     if (!begins_word(at, head)) continue;

@@ -43,11 +43,11 @@ enum WordClass : std::uint32_t {
 
 std::uint32_t classes_of(std::string_view lower_word);
 
-// The stem of a word in lower case, at most word_bytes_max bytes: "processing" → "process", "authenticated" →
+// Returns the stem of a word in lower case, at most word_bytes_max bytes: "processing" → "process", "authenticated" →
 // "authent".
 std::string_view stem_of(std::string_view lower_word);
 
-// The common stem of a set of synonyms: "latency" → "perform", "db" → "databas".
+// Returns the common stem of a set of synonyms: "latency" → "perform", "db" → "databas".
 std::string_view concept_of(std::string_view stem);
 
 constexpr bool is_letter(char c) {
@@ -64,10 +64,10 @@ inline std::string_view trimmed(std::string_view text) {
 }
 std::string lowered(std::string_view text);
 
-// Differs between processes, so that a client cannot construct words whose hashes collide.
+// Random for each process, so that a client cannot construct words whose hashes collide.
 extern const std::uint64_t hash_seed;
 
-// A hash for sets of words; equal texts have equal hashes within one process.
+// Returns a hash for sets of words. Equal texts have equal hashes within one process.
 inline std::uint64_t hash_of(std::string_view text) {
   constexpr std::uint64_t factor = 0x9E3779B97F4A7C15ULL;
   std::uint64_t hash = hash_seed ^ (text.size() * factor);
@@ -99,11 +99,11 @@ class WordTable {
   WordTable() = default;
   // Reserves space for the words of a text of this size, so that the table does not grow.
   explicit WordTable(std::size_t text_bytes);
-  // The classes of a word, which the caller may change; nullptr: not in the table.
+  // Returns the classes of a word, which the caller may change; nullptr if it is not in the table.
   const std::uint32_t* find(std::uint64_t hash) const;
   std::uint32_t* find(std::uint64_t hash);
   void insert(std::uint64_t hash, std::uint32_t classes);  // must not be in the table
-  // True if the hash was not in the table.
+  // Returns true if the hash was not in the table.
   bool add(std::uint64_t hash);
   bool contains(std::uint64_t hash) const { return find(hash) != nullptr; }
   std::size_t size() const { return size_; }

@@ -151,7 +151,7 @@ std::string key_json(const audit::Publisher& publisher) {
   return std::move(out.end_object()).text();
 }
 
-// The event that announces a key activates it. A log whose private key was lost starts again with a first key.
+// The event that announces a key activates it. A log whose private key was lost gets a first key again.
 Result<Answer> change_key(Call& call, bool first) {
   RETURN_IF_ERROR(check_admin(call, "change the key"));
   audit::Publisher& publisher = call.services.publisher;
@@ -164,7 +164,7 @@ Result<Answer> change_key(Call& call, bool first) {
   if (!first && !publisher.can_sign()) {
     return Error(
         Errc::conflict,
-        "the private key is missing, so it cannot sign for a new one. Restore keys/log.key or, if it is lost, see: docs/runbook.md#checkpoints");
+        "the private key is missing, and a new key requires its signature. Restore keys/log.key or, if it is lost, see: docs/runbook.md#checkpoints");
   }
   ASSIGN_OR_RETURN(const VerifierKey made, publisher.prepare_key());
   json::Writer body;

@@ -12,8 +12,8 @@
 namespace muniment::gateway::methods {
 namespace {
 
-// The lines of a page are sent as raw bytes. Rows have up to 60 KiB, so that a few fill a page; rows of artifacts are
-// small and are sorted again for each page.
+// The lines of a page are sent as raw bytes. Rows have up to 60 KiB, so a few of them fill a page. Rows of artifacts
+// are small and are sorted again for each page.
 constexpr std::size_t page_rows_max = 256;
 constexpr std::size_t page_artifacts_max = 4'096;
 

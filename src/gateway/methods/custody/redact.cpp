@@ -39,7 +39,7 @@ Error not_erasable(const store::Run& run) {
       fmt::format(
           "run {} is in log {}, which was restored and is closed: nothing can be erased from it, since the events that record an erasure cannot be appended to "
           "it. To remove the content, delete that database and the backups that hold it; a document that was carried over is "
-          "erased in the present log. See docs/runbook.md (erasure, backup)",
+          "erased in the current log. See docs/runbook.md (erasure, backup)",
           run.run_id, run.closed_log));
   error.run_id = run.run_id;
   return error;
@@ -51,7 +51,7 @@ Status check_not_closed(Call& call, const store::ErasureTarget& target) {
                        return reader.artifact(*target.artifact_id);
                      }));
     if (!found.row || found.reader == call.reader) return success();
-    // This includes its `_log`; the `_log` of the present log is another run.
+    // The search includes the closed log's `_log`, which differs from the `_log` of the current log.
     ASSIGN_OR_RETURN(const auto closed, store::find_run(*earlier_log(call.services, found.reader->log_no()),
                                                         *call.reader, found.row->run_id));
     return closed ? Status(not_erasable(*closed)) : success();
@@ -69,8 +69,8 @@ struct Copies {
   bool all = true;  // the earlier logs were searched too
 };
 
-// Finds copies in closed logs of documents that were carried over; each copy was made from the one in the log before
-// it. The erasure has to be answered before the deadline, so the search may use half of the remaining time.
+// Finds copies in closed logs of documents that were carried over; each copy was made from the copy in the preceding
+// log. The erasure has to be answered before the deadline, so the search may use half of the remaining time.
 Result<Copies> closed_copies(Call& call, const store::ErasurePlan& plan) {
   const Monotonic now = call.services.clock.monotonic();
   const Monotonic until = call.deadline <= now ? now : now + (call.deadline - now) / 2;
@@ -108,7 +108,7 @@ std::string what_remains(const Copies& found) {
               : " Not all of them were checked within the deadline: documents that were carried over more than once may have more copies in older logs.");
 }
 
-// Includes the documents that corpora made of the content; their events are in the run _log.
+// Includes the documents that corpora made of the content. Their events are in the run _log.
 void write_plan(json::Writer& out, const store::ErasurePlan& plan, const Copies& copies) {
   std::vector<store::ErasedArtifact> artifacts = plan.artifacts;
   std::int64_t documents = plan.documents;

@@ -16,8 +16,8 @@
 namespace muniment::gateway::methods {
 namespace {
 
-// Reports followers and snapshots that make no progress: what is shown of runs is old. Not checked while Postgres is
-// unreachable, which is reported already.
+// Reports followers and snapshots that make no progress, because the displayed data of runs is then outdated. Not
+// checked while Postgres is unreachable, which is reported already.
 void add_standstills(std::vector<std::string>& found, const Services& services, const store::LogStatus& log) {
   if (log.silent) return;
   for (const store::Follower* const follower : services.followers) {
@@ -135,7 +135,7 @@ Reply status_reply(Services& services, const store::LogStatus& log, const Positi
 
 }  // namespace
 
-// The append thread's knowledge of Postgres; without appends it checks every few seconds
+// Reports the append thread's view of Postgres, which it checks every few seconds if there are no appends
 // (store/append/append_thread.cpp).
 Result<Answer> server_health(Call& call) {
   const store::LogStatus log = call.services.appender.status();

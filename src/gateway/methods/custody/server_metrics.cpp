@@ -22,7 +22,7 @@ using metrics::Text;
 using metrics::Type;
 
 constexpr std::int64_t micros_a_second = 1'000'000;
-// Summing the tables may use at most this share of a connection's time: one in fifty.
+// Part of a connection's time that the sums of tables may use: one in fifty.
 constexpr int totals_share = 50;
 
 void write_log(Text& text, Services& services, const store::LogStatus& log) {
@@ -69,8 +69,8 @@ void write_store(Text& text, Services& services, const store::LogStatus& log) {
   text.gauge("degradations", "Sentences in the member degraded of server.status.",
              static_cast<std::int64_t>(degradations(services, log).size()));
   const store::DiskSpace disk = services.files.disk();
-  text.gauge("disk_free_bytes", "Free space where artifacts are kept.", disk.free_bytes);
-  text.gauge("disk_total_bytes", "Size of the file system where artifacts are kept.", disk.total_bytes);
+  text.gauge("disk_free_bytes", "Free space in the file system of the artifacts.", disk.free_bytes);
+  text.gauge("disk_total_bytes", "Size of the file system of the artifacts.", disk.total_bytes);
   text.gauge("disk_reserve_bytes", "Space that must stay free.", disk.reserve_bytes);
   const metrics::Process& process = metrics::process();
   text.counter("artifact_written_bytes_total", "Bytes written to artifacts.", process.artifact_written_bytes.value());
@@ -84,11 +84,11 @@ void write_store(Text& text, Services& services, const store::LogStatus& log) {
 }
 
 void write_totals(Text& text, const store::Totals& totals) {
-  text.family("runs", Type::gauge, "Runs of the present log by status, from the table run.");
+  text.family("runs", Type::gauge, "Runs of the current log by status, from the table run.");
   text.sample(totals.runs_open, metrics::label("status", "open"));
   text.sample(totals.runs_ended, metrics::label("status", "ended"));
   text.sample(totals.runs_halted, metrics::label("status", "halted"));
-  text.gauge("artifacts", "Artifacts that events of the present log name.", totals.artifacts);
+  text.gauge("artifacts", "Artifacts that events of the current log name.", totals.artifacts);
   text.gauge("artifact_bytes", "Bytes of these artifacts.", totals.artifact_bytes);
   text.gauge("database_bytes", "Size of the database.", totals.database_bytes);
 }
@@ -111,7 +111,7 @@ void write_retrieval(Text& text, Services& services) {
   text.seconds("query_seconds", "Time of one evidence.retrieve.", process.query_seconds);
   text.seconds("passage_seconds", "Time to read one passage and check its hash.", process.passage_seconds);
   text.counter("pointers_total", "Pointers validated, rendered or resolved.", services.counters.pointers);
-  text.family("pointers_bad_total", Type::counter, "Pointers that were not usable, by reason.");
+  text.family("pointers_bad_total", Type::counter, "Unusable pointers, by reason.");
   for (std::size_t i = 0; i < evidence::reasons.size(); ++i) {
     text.sample(services.counters.pointers_bad[i], metrics::label("reason", evidence::name_of(evidence::reasons[i])));
   }
@@ -174,11 +174,11 @@ void write_process(Text& text, Services& services) {
              static_cast<std::int64_t>(std::min<rlim_t>(descriptors.rlim_cur, INT64_MAX)));
 }
 
-// Returns the last sums, or new ones if enough time has passed for what computing them costs.
+// Returns the last sums, or new ones if enough time has passed in relation to their cost.
 std::optional<store::Totals> totals_of(Services& services, store::Reader& reader) {
   StoreTotals& totals = services.totals;
   const std::unique_lock lock(totals.mutex, std::try_to_lock);
-  if (!lock) return std::nullopt;  // another request is computing them
+  if (!lock) return std::nullopt;  // a concurrent request is computing them
   const Monotonic now = std::chrono::steady_clock::now();
   if (!totals.known || now - totals.asked >= totals.took * totals_share) {
     auto fresh = reader.totals();
@@ -208,7 +208,7 @@ std::string metrics_text(Services& services, store::Reader* reader) {
 }
 
 Result<Answer> server_metrics(Call& call) {
-  // Only the sums need Postgres; without it, all other metrics are returned.
+  // Only the sums need Postgres; all other metrics are returned without it.
   if (!call.services.appender.status().silent && !call.reader && !call.without_database) return NeedsWorker{};
   json::Writer out;
   out.begin_object()

@@ -9,10 +9,10 @@
 
 namespace muniment::gateway::methods {
 
-// The present faults of the daemon, as sentences.
+// Returns the current faults of the daemon as sentences.
 std::vector<std::string> degradations(Services& services, const store::LogStatus& log);
 
-// The text of server.metrics. `reader` reads the sums from Postgres; nullptr: they are omitted.
+// Returns the text of server.metrics. `reader` reads the sums from Postgres; if it is nullptr, they are omitted.
 std::string metrics_text(Services& services, store::Reader* reader);
 
 }  // namespace muniment::gateway::methods

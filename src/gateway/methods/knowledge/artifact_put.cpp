@@ -85,7 +85,8 @@ Result<std::optional<Answer>> find_first(Call& call, const Put& put, const Hash&
 
 Answer record(Call& call, const Put& put, const store::StoredFile& file, std::int64_t asked_at);
 
-// The file is durable; its event and row remain. If the step already holds these bytes, the new file is removed.
+// Called once the file is durable: records its event and its row. If the step already holds these bytes, the new file
+// is removed.
 Result<Answer> record_unless_first(Call& call, const Put& put, const store::StoredFile& file) {
   const std::int64_t asked_at = put.run->next_run_seq();
   auto first = find_first(call, put, file.hash);
@@ -114,7 +115,7 @@ Answer record(Call& call, const Put& put, const store::StoredFile& file, std::in
     return error;
   };
   append.again = [put, file](Call& again) { return record_unless_first(again, put, file); };
-  append.even_if_answered = put.upload_id.has_value();  // the finished upload is gone, so its bytes must be recorded
+  append.even_if_answered = put.upload_id.has_value();  // the finished upload is removed, so its bytes must be recorded
   return append;
 }
 
@@ -131,7 +132,7 @@ Result<Answer> finish_upload(Call& call, const Put& put) {
   return record_unless_first(call, put, file);
 }
 
-// The bytes that the request itself contains, if any.
+// Returns the bytes that the request itself contains, if any.
 Result<std::optional<std::string>> inline_bytes(const json::Value& params) {
   if (params["text"] && params["base64"]) return Error(Errc::invalid_argument, "send text or base64, not both.");
   if (params["text"]) return params["text"].as_string();
@@ -202,7 +203,7 @@ Result<Answer> artifact_put(Call& call) {
                  "an artifact needs bytes: send text, base64, or body_bytes and the raw bytes after the line.");
   }
   ASSIGN_OR_RETURN(auto first, find_first(call, put, sha256(*bytes)));
-  if (first) return std::move(*first);  // needs no file, and does not depend on the run's state
+  if (first) return std::move(*first);  // needs no file, and is independent of the run's status
   RETURN_IF_ERROR(check_open(*put.run));
   ASSIGN_OR_RETURN(const store::StoredFile file, files.store(*bytes, put.run->run_id, put.step_id,
                                                              make_uuid_v7(call.services.clock.now()), put.mime_type));

@@ -28,7 +28,7 @@ std::string artifact_pointer(std::string_view run_id, const Uuid& artifact_id) {
 Status check_mime_type(std::string_view mime_type) {
   const auto refuse = [&] {
     return Error(Errc::invalid_argument,
-                 fmt::format("mime_type \"{}\" is not of the form type/subtype of at most {} bytes. Leave it out for "
+                 fmt::format("mime_type \"{}\" is not of the form type/subtype of at most {} bytes. Omit it for "
                              "application/octet-stream.",
                              mime_type.substr(0, 80), mime_type_bytes_max));
   };
@@ -63,11 +63,11 @@ Status check_metadata(const json::Value& metadata) {
 
 Error artifact_damage(const store::ArtifactRow& row, Error error) {
   if (error.code == Errc::not_found)
-    error.code = Errc::corrupt;  // the row proves that the file existed: not a mistake of the caller
+    error.code = Errc::corrupt;  // the row proves that the file existed, so the caller made no mistake
   if (!is_halting(error.code)) return error;
   error.run_id = row.run_id;
   error.pointer = artifact_pointer(row.run_id, row.artifact_id);
-  error.message += ". See what else is damaged: muniment recover " + row.run_id;
+  error.message += ". To list all damage: muniment recover " + row.run_id;
   return error;
 }
 

@@ -81,8 +81,9 @@ Result<Slice> slice_of(const json::Value& params, std::int64_t size, Encoding en
   const std::int64_t offset = params["offset"].as_int().value_or(0);
   const std::int64_t length = params["length"].as_int().value_or(size);
   if (offset < 0 || length < 0 || offset > size) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("the artifact is {} bytes; a slice from {} of {} is not in it.", size, offset, length));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("the artifact is {} bytes; it has no slice at offset {} of {} bytes.", size, offset, length));
   }
   const std::size_t most =
       encoding == Encoding::raw ? limits::artifact_raw_reply_bytes_max : limits::artifact_inline_bytes_max;
@@ -98,7 +99,7 @@ Result<Reply> slice_reply(const store::ArtifactRow& row, const Slice& slice, Enc
     const bool is_text = first_invalid_utf8(text) == std::string_view::npos;
     if (!is_text && encoding == Encoding::text) {
       return Error(Errc::invalid_argument,
-                   "this slice is not UTF-8 text. Ask for it with encoding: \"base64\" or \"raw\".");
+                   "this slice is not UTF-8 text. Request it with encoding: \"base64\" or \"raw\".");
     }
     encoding = is_text ? Encoding::text : Encoding::base64;
     if (is_text) bytes = std::move(text);
@@ -201,7 +202,7 @@ Result<Answer> artifact_list(Call& call) {
   std::optional<Uuid> after;
   if (const auto cursor = call.params["cursor"].as_string()) {
     after = parse_uuid(*cursor);
-    if (!after) return Error(Errc::invalid_argument, "cursor: not one that artifact.list answered.");
+    if (!after) return Error(Errc::invalid_argument, "cursor: expected a cursor that artifact.list returned.");
   }
   const auto limit = static_cast<std::size_t>(std::clamp<std::int64_t>(
       call.params["limit"].as_int().value_or(limits::page_items_default), 1, limits::page_items_max));

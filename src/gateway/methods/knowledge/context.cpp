@@ -21,7 +21,7 @@
 namespace muniment::gateway::methods {
 namespace {
 
-constexpr std::size_t manifest_entry_bytes_max = 200;  // beside the pointer
+constexpr std::size_t manifest_entry_bytes_max = 200;  // size of an entry without its pointer
 
 // The questions, the candidates and the pack.
 struct Building {
@@ -29,10 +29,10 @@ struct Building {
   std::vector<retrieval::Passage> candidates;
   std::vector<std::string> degraded;
   std::vector<std::string> unverified;
-  std::string reason;  // reason for no candidates; from the first query
+  std::string reason;  // reason for no candidates, from the first query
   std::int64_t count = 0;
   std::string profile;
-  std::string plan_hash;  // from the last query
+  std::string plan_hash;  // plan hash of the last query
   std::int64_t watermark = 0;
   std::optional<std::int64_t> as_of;
   retrieval::Budget budget;

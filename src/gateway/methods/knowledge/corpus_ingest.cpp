@@ -143,7 +143,7 @@ Result<retrieval::DocumentToIngest> about_of(Call& call, const std::string& corp
   return about;
 }
 
-// True if bytes and description are the same.
+// Returns true if bytes and description are equal.
 bool is_same(const store::DocumentRow& row, const PreparedDocument& prepared) {
   const retrieval::DocumentToIngest& about = prepared.about;
   return row.hash == prepared.hash && row.revision == prepared.revision && row.title == about.title &&
@@ -152,7 +152,7 @@ bool is_same(const store::DocumentRow& row, const PreparedDocument& prepared) {
          (!about.timestamp || row.document_time == *about.timestamp);
 }
 
-// Requires the revision that the sender based its change on to be the current one.
+// Checks that the revision on which the sender based its change is the current one.
 Status check_base(const std::string& base, const std::string& corpus, const std::string& id,
                   const store::DocumentRow* current) {
   if (current && current->revision == base) return success();
@@ -275,10 +275,9 @@ std::string reply_of(const std::string& corpus, const std::vector<Item>& items, 
   return std::move(out.end_object()).text();
 }
 
-// Resolves again the artifacts that could not be read: if a critical pointer depends on one, its run stops and the
-// request fails. Returns the events to record for the others. Adds to `again` the artifacts that are intact at the
-// second read.
-Result<evidence::Outcome> settle_damage(Call& call, const std::vector<Item>& items, std::set<std::string>& again) {
+// Resolves the unreadable artifacts again: if a critical pointer depends on one, its run stops and the request fails.
+// Returns the events to record for the others. Adds the artifacts that are intact at the second read to `again`.
+Result<evidence::Outcome> resolve_damage(Call& call, const std::vector<Item>& items, std::set<std::string>& again) {
   std::set<std::string> pointers;
   for (const Item& item : items) {
     if (item.error && is_halting(item.error->code) && !item.error->pointer.empty())
@@ -359,9 +358,8 @@ Status refuse_revoked(Call& call, std::string_view owner, std::vector<Item>& ite
     if (item.error) continue;
     ASSIGN_OR_RETURN(const auto revoked, revoked_of(item.prepared->about.sources));
     if (!revoked) continue;
-    item.error =
-        Error(Errc::not_found, fmt::format("NOT_FOUND, its source {} was revoked (seq {} of log {}). Leave it out.",
-                                           revoked->source, revoked->seq, revoked->log_no));
+    item.error = Error(Errc::not_found, fmt::format("NOT_FOUND, its source {} was revoked (seq {} of log {}). Omit it.",
+                                                    revoked->source, revoked->seq, revoked->log_no));
   }
   return success();
 }
@@ -371,7 +369,7 @@ void refuse_repeated(std::vector<Item>& items) {
   std::set<std::string> seen;
   for (Item& item : items) {
     if (!item.error && !seen.insert(item.id).second)
-      item.error = Error(Errc::invalid_argument, "the id is in this request twice.");
+      item.error = Error(Errc::invalid_argument, "the id occurs twice in this request.");
   }
 }
 
@@ -385,7 +383,7 @@ Result<Answer> corpus_ingest(Call& call) {
   ASSIGN_OR_RETURN(const std::int64_t known_upto, documents_known_upto(call));
   ASSIGN_OR_RETURN(const auto known, call.reader->corpus(corpus));
   if (known && !may_see_corpus(call.caller, known->owner)) return taken("corpus", corpus);
-  // A corpus that is carried over from a closed log keeps its owner even before its first document has arrived.
+  // A corpus that is carried over from a closed log keeps its owner even before its first document is copied.
   for (std::size_t i = 0; i < call.services.earlier.size() && !known; ++i) {
     ASSIGN_OR_RETURN(const auto before, call.reader->of(call.services.earlier[i]->place).corpus(corpus));
     if (before && before->owner != call.caller.actor) return taken("corpus", corpus);
@@ -406,7 +404,7 @@ Result<Answer> corpus_ingest(Call& call) {
     RETURN_IF_ERROR(prepare_one(document, item));
   }
   std::set<std::string> again;
-  ASSIGN_OR_RETURN(const evidence::Outcome met, settle_damage(call, items, again));
+  ASSIGN_OR_RETURN(const evidence::Outcome met, resolve_damage(call, items, again));
   if (!met.halts.empty()) return stop(met, nullptr);
   std::size_t place = 0;
   for (const json::Value document : call.params["documents"]) {

@@ -36,7 +36,8 @@ Error no_document(std::string_view corpus, std::string_view document) {
                                             corpus, corpus));
 }
 
-// Returns the error for a document without a current revision, and says how it ended if it existed.
+// Returns the error for a document without a current revision. If the document existed, the message names the event
+// that ended it.
 Error no_current_document(Call& call, const std::string& corpus, const std::string& document) {
   const auto rows = call.reader->document_history(corpus, document, std::nullopt, 1);
   if (!rows) return rows.error();
@@ -70,9 +71,9 @@ Uuid repeated_id(const Call& call, std::string_view method) {
   return idempotent_id(call.caller, method, call.idempotency_key);
 }
 
-// Returns the first reply to a repeated request, whatever happened to its targets since: the members `kept` of its
-// event's body. nullopt if it was not recorded or has no key. `same` compares the request with the recorded body.
-// Errors: conflict if they differ.
+// Returns the first reply to a repeated request, regardless of later changes to its targets: the members `kept` of its
+// event's body. Returns nullopt if it was not recorded or has no key. `same` compares the request with the recorded
+// body. Errors: conflict if they differ.
 Result<std::optional<Reply>> first_answer(Call& call, std::string_view method,
                                           const std::function<bool(const json::Value& body)>& same,
                                           std::initializer_list<std::string_view> kept) {
@@ -102,8 +103,8 @@ struct Change {
   std::int64_t known_upto = 0;
 };
 
-// Appends an event of the caller to `_log` about documents. The reply waits until the tables include it: then no later
-// query returns a withdrawn document, because each hit is checked against the tables.
+// Appends an event of the caller to `_log` about documents. The reply waits until the tables include the event. From
+// then on no query returns a withdrawn document, because each hit is checked against the tables.
 Answer append_change(Call& call, Change change, std::function<std::string(std::int64_t)> reply) {
   FAILPOINT("documents.looked_at");
   const std::shared_ptr<store::Run> log = call.services.runs.find(log_run_id);
@@ -223,7 +224,7 @@ Result<Answer> document_history(Call& call) {
   return Answer(Reply{std::move(out.end_object()).text(), {}});
 }
 
-// Compares chunks by hash, regardless of their position, to separate the common ones from those of one side.
+// Matches chunks by hash, regardless of their position, to separate the common ones from those of one side.
 Result<Answer> document_diff(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const store::DocumentRow right, revision_of(call, "to"));
@@ -240,7 +241,7 @@ Result<Answer> document_diff(Call& call) {
     ASSIGN_OR_RETURN(old_chunks, call.reader->chunks_of(*left));
   }
   ASSIGN_OR_RETURN(const auto new_chunks, call.reader->chunks_of(right));
-  std::map<Hash, std::int64_t> surplus;  // how many more the left has than the right
+  std::map<Hash, std::int64_t> surplus;  // number of surplus chunks on the left
   for (const store::ChunkRow& chunk : old_chunks) ++surplus[chunk.hash];
   json::Writer added;
   std::size_t added_count = 0, unchanged = 0;
@@ -259,7 +260,7 @@ Result<Answer> document_diff(Call& call) {
   out.key("only_left").begin_array();
   std::size_t removed_count = 0;
   for (auto chunk = old_chunks.rbegin(); chunk != old_chunks.rend();
-       ++chunk) {  // the last ones among equal chunks are the surplus
+       ++chunk) {  // the last of equal chunks are the surplus
     const auto there = surplus.find(chunk->hash);
     if (there->second <= 0) continue;
     --there->second;
@@ -320,7 +321,7 @@ Result<Answer> document_retract(Call& call) {
 
 namespace {
 
-// Searches all logs: a document that was not carried over (yet) must neither return nor be readable there.
+// Searches all logs, because a document that was not carried over (yet) must neither return nor be readable there.
 Result<std::int64_t> documents_of_source(Call& call, const std::string& source,
                                          const std::optional<std::string>& owner) {
   ASSIGN_OR_RETURN(std::int64_t documents, call.reader->count_of_source(source, owner));
@@ -342,10 +343,10 @@ Error no_source(Call& call, const std::string& source, const std::optional<std::
   const auto revoked = store::find_revocation_by(readers_of_all(call), source, owner);
   if (!revoked) return revoked.error();
   if (!*revoked)
-    return Error(Errc::not_found, "no document comes from the source " + source + ". document.list names the sources.");
+    return Error(Errc::not_found, "no document comes from the source " + source + ". List the sources: document.list");
   return Error(Errc::not_found,
-               fmt::format("the source {} is revoked already, by event {}, and no document has come from it since.",
-                           source, (*revoked)->seq));
+               fmt::format("the source {} is revoked already, by event {}, and it has no newer document.", source,
+                           (*revoked)->seq));
 }
 
 }  // namespace

@@ -21,10 +21,10 @@ namespace {
 constexpr std::int64_t hashed_span_bytes_max = 16 << 20;
 
 Status check_body_size(const std::string& body) {
-  return events::check_body_size(body.size(), "the event", "Put the text into an artifact and point at it.");
+  return events::check_body_size(body.size(), "the event", "Put the text into an artifact and pass its pointer.");
 }
 
-// The members of the reply that rate a command's evidence, with a leading comma.
+// Returns the members of the reply that rate a command's evidence, with a leading comma.
 std::string command_members(Call& call, const evidence::completion::Command& command, const std::string& type) {
   const auto policy = call.services.policies.of_type("");
   const CommandResult result = judge_command(command, type, policy, call.services.clock.now());
@@ -38,7 +38,7 @@ std::string command_members(Call& call, const evidence::completion::Command& com
   return "," + std::move(out).text().substr(1);
 }
 
-// Returns the first reply to a repeated request, whatever happened to the run and to the pointers since; nullopt if it
+// Returns the first reply to a repeated request, regardless of later changes to the run and the pointers; nullopt if it
 // was not recorded. `sent` names the members of the event's body that come from the request. Errors: conflict if they
 // differ.
 Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, const RecordIds& ids,
@@ -67,7 +67,7 @@ Result<std::optional<Reply>> recorded_before(Call& call, const store::Run& run, 
       Reply{recorded_json(id_name, id.value_or(ids.id), hash ? &*hash : nullptr, known->seq, true, more), {}});
 }
 
-// Returns the run that records the evidence: the one that is named, or the pointer's; empty: _log.
+// Returns the id of the run that records the evidence: the named run, or the pointer's; empty: _log.
 std::string run_of_evidence(Call& call, const std::optional<std::string>& pointer) {
   std::string run_id = call.params["run_id"].string_or("");
   if (run_id.empty() && pointer) {
@@ -82,7 +82,7 @@ std::size_t rows_limit(const json::Value& params) {
       params["limit"].as_int().value_or(limits::page_items_default), 1, limits::page_items_max));
 }
 
-Error bad_cursor() { return {Errc::invalid_argument, "cursor: not one that this method answered."}; }
+Error bad_cursor() { return {Errc::invalid_argument, "cursor: expected a cursor that this method returned."}; }
 
 // Writes {"<name>": [rows…], "cursor"?} with as many rows as fit a page; the cursor names the last one.
 template <typename Rows, typename Write, typename PlaceOf>
@@ -127,16 +127,16 @@ Result<Reply> answer_known(const store::EvidenceRow& known, const store::Evidenc
       Errc::conflict,
       is_erased(known)
           ? fmt::format(
-                "run {} recorded this evidence at seq {}, and that was erased. Evidence is recorded once in a run: leave it out.",
+                "run {} recorded this evidence at seq {}, and it was erased. A run records evidence once: omit it.",
                 row.run_id, known.seq)
           : fmt::format(
-                "run {} recorded this evidence at seq {} as {}. Evidence is recorded once in a run: link it with evidence.link.",
+                "run {} recorded this evidence at seq {} as {}. A run records evidence once: link it with evidence.link.",
                 row.run_id, known.seq, known.type));
   error.run_id = row.run_id;
   return error;
 }
 
-// Returns the run's recorded use of the pointer's target, whatever happened to either since; nullopt: none.
+// Returns the run's recorded use of the pointer's target, regardless of later changes to either; nullopt: none.
 Result<std::optional<Reply>> known_by_pointer(Call& call, const store::EvidenceRow& row) {
   if (!row.pointer) return std::optional<Reply>();
   // Evidence without a run is visible only to its recorder.
@@ -147,7 +147,7 @@ Result<std::optional<Reply>> known_by_pointer(Call& call, const store::EvidenceR
   return std::optional(std::move(reply));
 }
 
-// Like `known_by_pointer`, but by the id, which another pointer may share; also finds an erased use.
+// Like `known_by_pointer`, but by the id, which several pointers may share. Also finds an erased use.
 Result<std::optional<Reply>> known_by_id(Call& call, const store::EvidenceRow& row) {
   ASSIGN_OR_RETURN(const auto uses,
                    call.reader->evidence_uses(row.evidence_id, row.run_id, std::nullopt, limits::page_items_max));
@@ -158,7 +158,7 @@ Result<std::optional<Reply>> known_by_id(Call& call, const store::EvidenceRow& r
   return std::optional(std::move(reply));
 }
 
-// Sets the kind and hash of a pointer's evidence, and its id.
+// Sets the kind, the hash and the id of a pointer's evidence.
 void name_source(store::EvidenceRow& row, const evidence::EvidenceSource& source) {
   row.evidence_id = evidence::evidence_id(source);
   row.corpus_id = source.corpus_id;
@@ -167,9 +167,9 @@ void name_source(store::EvidenceRow& row, const evidence::EvidenceSource& source
   if (source.span) row.span = source.span_text();
 }
 
-// The source of evidence, beside its row.
+// The source of evidence, which accompanies its row.
 struct RecordedSource {
-  evidence::Outcome outcome;  // from its pointer
+  evidence::Outcome outcome;  // outcome of resolving its pointer
   std::string reply_members;  // members of the reply, for a command
 };
 
@@ -257,13 +257,14 @@ void write_evidence(json::Writer& out, const store::EvidenceRow& row) {
 Result<Hash> hash_of_evidence(Call& call, const evidence::Resolution& found) {
   if (found.parsed->kind == evidence::PointerKind::run || found.parsed->kind == evidence::PointerKind::log) {
     return Error(Errc::invalid_argument,
-                 "evidence points at bytes: an artifact, a manifest, a snapshot or an event, not at " + found.pointer);
+                 "a pointer of evidence must name bytes (an artifact, a manifest, a snapshot or an event), not " +
+                     found.pointer);
   }
   if (found.parsed->span) {
     const auto [start, end] = *found.parsed->span;
     if (end - start > hashed_span_bytes_max) {
       return Error(Errc::too_large,
-                   fmt::format("the span is {} bytes, limit {}. Point at a smaller one, or at the whole artifact.",
+                   fmt::format("the span is {} bytes, limit {}. Use a smaller span, or the whole artifact.",
                                end - start, hashed_span_bytes_max));
     }
     const Uuid& id = found.parsed->id;
@@ -276,7 +277,7 @@ Result<Hash> hash_of_evidence(Call& call, const evidence::Resolution& found) {
   }
   if (found.parsed->kind == evidence::PointerKind::evidence && found.text) return sha256(*found.text);
   const auto hash = found.expected ? hash_from_hex(*found.expected) : std::nullopt;
-  if (!hash) return Error(Errc::invalid_argument, found.pointer + " names nothing that has a hash.");
+  if (!hash) return Error(Errc::invalid_argument, found.pointer + " does not name bytes with a hash.");
   return *hash;
 }
 

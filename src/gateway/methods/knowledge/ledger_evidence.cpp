@@ -74,7 +74,7 @@ Result<Answer> link_again(Call& call, const std::string& run_id, const store::Ev
   return Answer(Reply{receipt_result(run_id, link.seq, events.front().run_seq, true), {}});
 }
 
-// Errors: conflict if the key belongs to an erased event, whose link cannot be compared any more.
+// Checks that the key does not belong to an erased event, whose link can no longer be compared. Errors: conflict.
 Status check_key_not_erased(Call& call, const store::Run& run, std::string_view method) {
   if (call.idempotency_key.empty()) return success();
   ASSIGN_OR_RETURN(
@@ -130,7 +130,7 @@ Result<std::vector<EvidenceUse>> evidence_uses(Call& call, const Uuid& id, const
                                               run_id ? " in run " + *run_id : ""));
   std::stable_partition(rows.begin(), rows.end(), [](const EvidenceUse& use) {
     return !is_erased(use.row);
-  });  // one use may be erased while another still has the content
+  });  // one use may be erased while a different one still has the content
   return rows;
 }
 
@@ -151,7 +151,7 @@ Result<EvidenceState> compare_evidence(Call& call, const store::EvidenceRow& row
     ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
     const Hash now = hash_of_content(content.root());
     if (now == row.hash) return EvidenceState{true, {}, {}, {}};
-    return EvidenceState{false, "HASH_MISMATCH", "the content differs from what was recorded", to_hex(now)};
+    return EvidenceState{false, "HASH_MISMATCH", "the content differs from the recorded hash", to_hex(now)};
   }
   if (found->damaged() || found->erased)
     return EvidenceState{false, std::string(name_of(found->reason)), found->detail, found->actual};
@@ -225,7 +225,7 @@ Result<Answer> evidence_link(Call& call) {
     if (link.evidence_id == id && link.relation == relation) return link_again(call, run_id, link);
   }
   if (is_erased(uses.front()))
-    return Error(Errc::not_found, fmt::format("evidence {} of run {} was erased. Leave it out.", id.text(), run_id));
+    return Error(Errc::not_found, fmt::format("evidence {} of run {} was erased. Omit it.", id.text(), run_id));
   RETURN_IF_ERROR(check_open(*found.run));
   evidence::Outcome outcome;
   if (uses.front().pointer) {
@@ -248,7 +248,9 @@ Result<Answer> claim_decide(Call& call) {
   ASSIGN_OR_RETURN(const Found found, find_claim(call));
   const std::string status = call.params["status"].string_or("");
   if (status == "open")
-    return Error(Errc::invalid_argument, "status: a decision cannot be \"open\". Send the status that was decided.");
+    return Error(
+        Errc::invalid_argument,
+        "status: a decision cannot be \"open\". Send the decision: supported, refuted, withdrawn or a word of your own.");
   json::Writer body;
   body.begin_object().member("claim_id", found.claim.claim_id.text()).member("status", status);
   if (const auto reason = call.params["reason"].as_string()) body.member("reason", *reason);

@@ -43,15 +43,15 @@ std::string recorded_json(std::string_view id_name, const Uuid& id, const Hash* 
 // Returns the body of evidence.recorded. `more`: further members, JSON text with a leading comma. Errors: too_large.
 Result<std::string> recorded_body(const store::EvidenceRow& row, std::string_view more = {});
 
-// SHA-256 of recorded content: of its text if it consists of a text and optional metadata; otherwise of its canonical
-// JSON.
+// Returns the SHA-256 of recorded content: of its text if it consists of a text and optional metadata, otherwise of its
+// canonical JSON.
 Hash hash_of_content(const json::Value& content);
 
-// SHA-256 of the pointer's target, or of the span it names. Errors: invalid_argument for a target without bytes,
+// Returns the SHA-256 of the pointer's target, or of its span. Errors: invalid_argument for a target without bytes,
 // too_large, and those of reading a file.
 Result<Hash> hash_of_evidence(Call& call, const evidence::Resolution& found);
 
-// One run's use of evidence, and the reader of its log.
+// The use of evidence by one run, and the reader of its log.
 struct EvidenceUse {
   store::EvidenceRow row;
   store::Reader* reader = nullptr;

@@ -17,10 +17,10 @@
 namespace muniment::gateway::methods {
 namespace {
 
-constexpr std::size_t resolved_text_bytes_max = limits::page_bytes_max;  // for all texts in a reply
-constexpr std::size_t log_pages_max = 16;  // per reply: each page holds at least one event
+constexpr std::size_t resolved_text_bytes_max = limits::page_bytes_max;  // total size of the texts in a reply
+constexpr std::size_t log_pages_max = 16;  // pages per reply; each page holds at least one event
 constexpr std::size_t log_text_bytes_max =
-    resolved_text_bytes_max / 2;  // for log:// pointers, whose texts are lines of JSON
+    resolved_text_bytes_max / 2;  // size for log:// pointers, whose texts are lines of JSON
 
 Result<std::vector<std::string>> pointers_of(const json::Value& params) {
   std::vector<std::string> pointers;
@@ -50,7 +50,8 @@ void bound_texts(evidence::Outcome& outcome) {
   }
 }
 
-// `cursors` is parallel to the items and has a cursor if the item's text continues; empty: no cursors.
+// `cursors` is parallel to the items and holds a cursor for each item whose text continues. If it is empty, there are
+// no cursors.
 void write_results(json::Writer& out, const evidence::Outcome& outcome, const std::vector<std::string>& cursors = {}) {
   out.key("results").begin_array();
   for (std::size_t i = 0; i < outcome.items.size(); ++i) {
@@ -90,7 +91,7 @@ std::size_t bad_of(const evidence::Outcome& outcome) {
       std::ranges::count_if(outcome.items, [](const auto& item) { return !item.resolution.ok(); }));
 }
 
-// The resolved pointers, counted and then recorded for their use.
+// The resolved pointers, which are counted and then recorded for their use.
 struct Looked {
   Use use;
   Time began;
@@ -106,11 +107,11 @@ void count_pointers(Services& services, const evidence::Outcome& outcome, std::i
   metrics::process().pointer_seconds.record(duration_us);
 }
 
-Answer settled(Call& call, const Looked& looked, std::string_view type, const evidence::Outcome& outcome,
-               std::string result) {
+Answer recorded(Call& call, const Looked& looked, std::string_view type, const evidence::Outcome& outcome,
+                std::string result) {
   const std::int64_t duration_us = call.services.clock.now().micros - looked.began.micros;
   count_pointers(call.services, outcome, duration_us);
-  // A reader that follows the log without a run must not append events, or it would never reach the end.
+  // A reader that follows the log without a run must not append events, because it would never reach the end.
   if (!looked.use.run && outcome.events.empty() && !outcome.items.empty() &&
       std::ranges::all_of(outcome.items, is_of_log))
     return Reply{std::move(result), {}};
@@ -164,7 +165,7 @@ Result<Answer> pointer_resolve(Call& call) {
   json::Writer out;
   write_results(out.begin_object(), outcome, cursors);
   write_halted(out, outcome);
-  return settled(call, looked, "pointer.resolved", outcome, std::move(out.end_object()).text());
+  return recorded(call, looked, "pointer.resolved", outcome, std::move(out.end_object()).text());
 }
 
 // Validates without a second attempt, as long as no run depends on a damaged pointer.
@@ -181,7 +182,7 @@ Result<Answer> pointer_validate(Call& call) {
   json::Writer out;
   write_results(out.begin_object(), outcome);
   write_halted(out.member("ok", bad_of(outcome) == 0), outcome);
-  return settled(call, looked, "pointer.validated", outcome, std::move(out.end_object()).text());
+  return recorded(call, looked, "pointer.validated", outcome, std::move(out.end_object()).text());
 }
 
 Result<Answer> pointer_render(Call& call) {
@@ -212,7 +213,7 @@ Result<Answer> pointer_render(Call& call) {
   }
   out.end_array();
   if (!ok) write_halted(out, outcome);
-  return settled(call, looked, "pointer.rendered", outcome, std::move(out.end_object()).text());
+  return recorded(call, looked, "pointer.rendered", outcome, std::move(out.end_object()).text());
 }
 
 }  // namespace muniment::gateway::methods

@@ -7,8 +7,8 @@
 
 namespace muniment::gateway::methods {
 
-// Reads what applies to all queries of the request: mode, topK, group, profile, filters, asof, cursor, explain, exact,
-// and the corpora that the caller may see. Errors: invalid_argument.
+// Reads the parameters that apply to all queries of the request: mode, topK, group, profile, filters, asof, cursor,
+// explain, exact, and the corpora that the caller may see. Errors: invalid_argument.
 Result<retrieval::Question> common_question(Call& call);
 
 Result<retrieval::Scope> scope_of(Call& call);

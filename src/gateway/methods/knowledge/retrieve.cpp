@@ -119,7 +119,7 @@ std::string answered_body(Services& services, const std::vector<retrieval::Quest
 
 namespace {
 
-// One passage that is no longer valid invalidates the cached answer.
+// A single invalid passage invalidates the cached answer.
 bool still_stands(Call& call, std::string_view answer, std::optional<std::int64_t> as_of) {
   const auto parsed = json::parse(answer);
   if (!parsed) return false;
@@ -141,8 +141,8 @@ std::string shared_key(Services& services, const std::string& key) {
   return key + "\n" + joined(services.retrieval.indexer().degraded(), "\n");
 }
 
-// Returns the cached answer to the same plan if all lanes contributed that could answer now and all passages are still
-// valid; otherwise nullptr.
+// Returns the cached answer to the same plan if all currently available lanes contributed to it and all its passages
+// are still valid; otherwise nullptr.
 std::shared_ptr<const std::string> known_answer(Call& call, const retrieval::QueryPlan& plan) {
   retrieval::Retriever& retriever = call.services.retrieval.retriever();
   const std::vector<std::string> keys = retriever.keys(plan, call.deadline);
@@ -163,14 +163,14 @@ std::shared_ptr<const std::string> known_answer(Call& call, const retrieval::Que
   return nullptr;
 }
 
-// Writes the components that are degraded; they slow answers down but do not change them.
+// Writes the degraded components, which slow answers down but do not change them.
 void write_degraded(json::Writer& out, Services& services) {
   const retrieval::SharedCache* const shared = services.retrieval.shared_cache();
   const std::string problem = shared ? shared->problem() : std::string();
   if (!problem.empty()) out.member("degraded", std::vector<std::string>{"shared cache: " + problem});
 }
 
-// A remembered answer keeps that a lane was behind, but not how far.
+// A remembered answer records that a lane was behind, but not by how much.
 retrieval::Answer as_remembered(retrieval::Answer answer) {
   for (const std::string& lane : answer.waiting) {
     std::erase_if(answer.degraded, [&](const std::string& words) { return words.starts_with(lane + ": "); });

@@ -1,6 +1,6 @@
-// command.start and command.end: record a command that `muniment exec` ran. The id of its command.started event names
-// the command, and the id of its end is derived from it, so that an end that is sent again after an unknown outcome is
-// recorded once.
+// command.start and command.end record a command that `muniment exec` ran. The id of its command.started event
+// identifies the command. The id of its end is derived from that id, so that an end that is sent again after an unknown
+// outcome is recorded once.
 #include <initializer_list>
 
 #include "gateway/access.hpp"
@@ -20,7 +20,7 @@ Reply command_reply(const std::string& command_id, std::string_view run_id, cons
   return {std::move(out).text(), {}};
 }
 
-// Copies the parameters `names`, and the client's own, as they were sent.
+// Copies the parameters `names`, and the client's own, as sent.
 void copy_members(json::Writer& out, const json::Value& params, std::initializer_list<std::string_view> names) {
   for (std::string_view name : names) {
     if (const json::Value value = params[name]) out.raw_member(name, value.source());
@@ -38,7 +38,7 @@ Status check_size(std::string_view method, const std::string& body) {
 Result<Answer> append_command(Call& call, const std::shared_ptr<store::Run>& run, std::string command_id,
                               events::NewEvent event) {
   const Status open = check_open(*run);
-  if (call.check_ids || !open) {  // also for a run that has ended since: the end was recorded, and the reply says so
+  if (call.check_ids || !open) {  // also for a run that has ended meanwhile: a recorded end is reported
     if (!call.reader) return NeedsWorker{};
     ASSIGN_OR_RETURN(const auto first, first_receipts(call, *run, {&event, 1}));
     if (first) return command_reply(command_id, run->run_id, first->front());
@@ -81,7 +81,7 @@ Result<events::Event> started_command(Call& call, const store::Run& run, const s
   ASSIGN_OR_RETURN(auto event, call.reader->event_by_id(run.view().run_no, id));
   if (event && event->type == "command.started") return std::move(*event);
   return Error(Errc::not_found, "no command " + command_id + " in run " + run.run_id +
-                                    ". Give the command_id that command.start answered");
+                                    ". Send the command_id that command.start returned");
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ Result<Answer> command_end(Call& call) {
   ASSIGN_OR_RETURN(const auto run, find_run(call, call.params["run_id"].string_or("")));
   const json::Value& params = call.params;
   if (params["exit_code"].present() + params["signal"].present() + params["interrupted"].present() == 0) {
-    return Error(Errc::invalid_argument, "say how the command ended: exit_code, signal or interrupted");
+    return Error(Errc::invalid_argument, "send the end of the command: exit_code, signal or interrupted");
   }
   const std::string command_id = params["command_id"].string_or("");
   ASSIGN_OR_RETURN(const events::Event started, started_command(call, *run, command_id));

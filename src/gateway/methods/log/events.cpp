@@ -44,7 +44,7 @@ bool wants_spill(Call& call, const AdmittedAppend& admitted) {
   return std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return may_spill(item.body); });
 }
 
-// Checks that the patches among the events apply to the run's present working state. Uses the bodies as received,
+// Checks that the patches among the events apply to the run's current working state. Uses the bodies as received,
 // before spilling.
 Status check_patches(Call& call, const store::Run& run, const AdmittedAppend& admitted) {
   std::vector<std::string_view> patches;
@@ -81,7 +81,8 @@ Result<Spilled> spill_bodies(Call& call, const store::Run& run, AdmittedAppend& 
   return spilled;
 }
 
-// A long run that was loaded again does not have all ids in memory: ids that a client chose have to be looked up.
+// A long run that was loaded again has only a part of its ids in memory, so ids that a client chose have to be looked
+// up.
 bool has_unknown_ids(const store::Run& run, const AdmittedAppend& admitted) {
   return run.ids_complete_from > 0 &&
          std::ranges::any_of(admitted.events, [](const AdmittedEvent& item) { return !item.event.event_id_is_ours; });
@@ -117,14 +118,14 @@ Result<evidence::Outcome> resolve_manifests(Call& call, const std::shared_ptr<st
 }
 
 // A state's hash includes the run's position. A patch that was admitted against a hash may be numbered only there; any
-// other append in between refuses it.
+// append in between refuses it.
 bool names_its_state(const AdmittedAppend& admitted) {
   const AdmittedEvent& first = admitted.events.front();
   return first.event.type == patched_type && first.body["expected_state_hash"].present();
 }
 
-// The log has all of the events. If the first request with their key had more events, it was another request. Errors:
-// conflict.
+// Answers if the log has all of the events. If the first request with their key had more events, it was a different
+// request. Errors: conflict.
 Result<Answer> answer_again(Call& call, const store::Run& run, bool several,
                             const std::vector<events::Receipt>& receipts, const Spilled& spilled) {
   if (!call.idempotency_key.empty()) {
@@ -161,7 +162,7 @@ void answer_append(PendingAppend& append, const std::shared_ptr<store::Run>& run
   }
 }
 
-// Errors: those of admit_append. If a client tries to append an event of the gate, a violation is recorded.
+// Errors: those of admit_append. An attempt to append an event of the gate is recorded as a violation.
 Result<AdmittedAppend> admit(Call& call, const std::shared_ptr<store::Run>& run) {
   Result<AdmittedAppend> admitted =
       admit_append(call.params, call.caller, call.idempotency_key, run->view().origin, call.services.clock.now());
@@ -174,8 +175,8 @@ Result<AdmittedAppend> admit(Call& call, const std::shared_ptr<store::Run>& run)
 Result<Answer> event_append(Call& call) {
   std::string run_id = call.params["run_id"].string_or("");
   ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, find_run(call, run_id));
-  // A patch applies to the state as its sender knows it, so the connection's earlier events have to be appended first.
-  if (!call.reader && sends_patches(call.params)) return NeedsWorker{.settled = true};
+  // A patch applies to the state that its sender knows, so the connection's earlier events have to be appended first.
+  if (!call.reader && sends_patches(call.params)) return NeedsWorker{.after_earlier = true};
   if (!run) return NeedsWorker{};
   if (run_id == log_run_id) RETURN_IF_ERROR(check_open(*run));
 
@@ -229,7 +230,7 @@ Result<Answer> event_append(Call& call) {
     append.request.events.push_back({run, std::move(event), false});
   }
   for (events::NewEvent& event : violations) append.request.events.push_back({run, std::move(event), false});
-  // These follow the request's events, whose first one may have been promised a position.
+  // The failures follow the request's events, whose first one may have been promised a position.
   append.request.events.insert(append.request.events.end(), outcome.events.begin(), outcome.events.end());
   answer_append(append, run, spilled, several, events.size(), by_state);
   return append;

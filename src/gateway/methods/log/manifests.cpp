@@ -19,9 +19,10 @@ std::string_view view_of(const Salt& salt) { return {reinterpret_cast<const char
 
 Status check_size(std::string_view manifest) {
   if (manifest.size() <= limits::manifest_bytes_max) return success();
-  Error error(Errc::too_large,
-              "manifest is " + grouped(manifest.size()) + " bytes, limit " + grouped(limits::manifest_bytes_max) +
-                  ". Name a base manifest and say only what was added and dropped, or artifact.put what is large.");
+  Error error(
+      Errc::too_large,
+      "manifest is " + grouped(manifest.size()) + " bytes, limit " + grouped(limits::manifest_bytes_max) +
+          ". Name a base manifest and send only additions and removals, or store large parts with artifact.put.");
   error.limit = static_cast<std::int64_t>(limits::manifest_bytes_max);
   return error;
 }
@@ -101,7 +102,7 @@ Result<Answer> manifest_put(Call& call) {
   const bool repeatable = !call.idempotency_key.empty();
   if (!run) return NeedsWorker{};
   const bool imported = run->view().origin == events::Origin::imported;
-  // Everything that a manifest refers to must exist; an imported manifest may refer to content that was not imported.
+  // Every target of a manifest's references must exist, except in an imported manifest.
   const std::vector<std::string> pointers =
       imported ? std::vector<std::string>() : evidence::pointers_of_manifest(manifest, run->run_id);
   if (!call.reader && (!pointers.empty() || manifest["base"] || repeatable)) return NeedsWorker{};

@@ -24,7 +24,7 @@
 namespace muniment::gateway::methods {
 namespace {
 
-// The document and the reader of its log, which may be a closed one.
+// The document and the reader of its log, which may be a closed log.
 struct FoundDocument {
   store::CitedDocument cited;
   store::Reader* reader = nullptr;
@@ -78,7 +78,7 @@ Result<Repair> repair_document(Call& call, const evidence::Pointer& pointer, con
     return Error(
         Errc::invalid_argument,
         fmt::format(
-            "{} is not what was ingested, or other documents of its artifact {} are damaged too. Nothing was changed.",
+            "{} differs from the ingested bytes, or other documents of its artifact {} are damaged too. Nothing was changed.",
             file, artifact->artifact_id.text()));
   }
   ASSIGN_OR_RETURN(const Fd whole, memory_file("repair", mended));
@@ -96,7 +96,7 @@ Result<Repair> repair(Call& call, const json::Value& repair) {
         text +
             " is neither an artifact nor a document: only files can be repaired. Manifests and snapshots are stored in Postgres: restore the database from a backup.");
   }
-  // The artifact may be in a closed log; the reply does not name that log.
+  // The artifact may be in a closed log, but the reply does not name that log.
   ASSIGN_OR_RETURN(const auto found, find_in_all<store::ArtifactRow>(
                                          call, [&](store::Reader& reader) { return reader.artifact(pointer.id); }));
   const auto& row = found.row;
@@ -159,7 +159,7 @@ Result<Answer> run_recover(Call& call) {
   ASSIGN_OR_RETURN(const auto run, find_run(call, params["run_id"].string_or("")));
   Named named;
   if (params["repair"]) {
-    RETURN_IF_ERROR(check_admin(call, "have the daemon read a file"));
+    RETURN_IF_ERROR(check_admin(call, "let the daemon read a file"));
     RETURN_IF_ERROR(call.begin_writing());
     ASSIGN_OR_RETURN(named.repair, repair(call, params["repair"]));
     call.has_written();
@@ -170,7 +170,7 @@ Result<Answer> run_recover(Call& call) {
   if (run->view().status != store::RunStatus::halted || !found.damage.empty() || !wanted) {
     return Answer(Reply{recover_json(*run, found, named, std::nullopt), {}});
   }
-  if (run->latched() || call.services.halts.holds(run->run_id)) {
+  if (run->fail_stopped() || call.services.halts.holds(run->run_id)) {
     Error error(Errc::unavailable, "the halt of " + run->run_id +
                                        " is in the halt journal and not yet in the log. Retry when Postgres answers.");
     error.retry_after_ms = 2'000;

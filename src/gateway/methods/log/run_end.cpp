@@ -21,7 +21,7 @@ Reply receipt_reply(std::string_view run_id, const events::Receipt& receipt) {
   return {std::move(out).text(), {}};
 }
 
-// Returns the parameters `names`, as they were sent, as a body.
+// Returns the parameters `names`, as sent, as a body.
 Result<std::string> body_of(std::string_view method, const json::Value& params,
                             std::initializer_list<std::string_view> names) {
   json::Writer out;
@@ -63,8 +63,8 @@ Result<Answer> append_once(Call& call, const std::shared_ptr<store::Run>& run, e
   return append;
 }
 
-// A run may end as a success only if everything that its claims, evidence and manifests depend on is intact. Returns
-// nullopt if so.
+// Checks that everything on which the run's claims, evidence and manifests depend is intact, since only such a run may
+// end as a success. Returns nullopt if so.
 Result<std::optional<Answer>> what_success_lacks(Call& call, const std::shared_ptr<store::Run>& run) {
   ASSIGN_OR_RETURN(const auto needed, evidence::pointers_needed_by(run->run_id, call.services.tail, *call.reader));
   std::vector<std::string> pointers;
@@ -85,10 +85,11 @@ Error no_success(const store::Run& run) {
   return error;
 }
 
-// Returns the refusal to end the run as a success; nullopt if there is no reason, or if another check decides.
+// Returns the refusal to end the run as a success; nullopt if there is no reason for one, or if a different check
+// decides.
 Result<std::optional<Answer>> refuse_success(Call& call, const std::shared_ptr<store::Run>& run,
                                              const events::NewEvent& event) {
-  if (run->view().origin == events::Origin::imported) return std::optional<Answer>();  // its source states how it ended
+  if (run->view().origin == events::Origin::imported) return std::optional<Answer>();  // the source states its outcome
   const store::RunStatus status = run->view().status;
   if (status != store::RunStatus::open && status != store::RunStatus::halted) return std::optional<Answer>();
   // A repeated request that was recorded as a success is not checked again, even if the run was reopened since.

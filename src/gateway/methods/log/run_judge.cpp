@@ -16,7 +16,7 @@ namespace {
 
 namespace judging = evidence::run_judge;
 
-constexpr std::int64_t judged_spilled_bytes_max = 64 << 20;  // per call; texts beyond it count as not read
+constexpr std::int64_t judged_spilled_bytes_max = 64 << 20;  // bytes per call; texts beyond it count as unread
 constexpr std::int64_t judged_artifact_bytes_max = judging::output_bytes_max;
 constexpr std::string_view judged_types[] = {"claim.recorded", "command.*",     "evidence.recorded",
                                              "file.changed",   "message.added", "model.answered",
@@ -38,7 +38,7 @@ class SpilledReader {
       }
       auto text = read_ends(*row);
       if (!text && is_transient(text.error().code)) return text.error();
-      if (!text) {  // damaged or erased: the methods that return its bytes report it
+      if (!text) {  // damaged or erased, which the methods that return its bytes report
         ++unread_;
         continue;
       }
@@ -82,7 +82,7 @@ Status judge_event(judging::RunJudge& judge, SpilledReader& spilled, const event
   return success();
 }
 
-// Reads the run's present events page by page.
+// Reads the current events of the run page by page.
 Result<judging::Judgement> judge_events(Call& call, const ReadRun& found, SpilledReader& spilled) {
   const std::int64_t run_no = found.run->view().run_no;
   ASSIGN_OR_RETURN(const std::int64_t next_run_seq, found.reader->next_run_seq(run_no));

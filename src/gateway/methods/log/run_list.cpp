@@ -52,7 +52,7 @@ void write_run(json::Writer& out, const store::RunRow& row, std::optional<std::i
   out.end_object();
 }
 
-// The daemon's own run has no row. In the present log it began with the daemon.
+// The daemon's own run has no row. In the current log it began with the daemon.
 Result<store::RunRow> log_row(store::Reader& reader, const store::RunView& view, Time started,
                               std::int16_t of_present) {
   store::RunRow row;
@@ -78,8 +78,8 @@ Result<store::RunRow> row_of(Call& call, const ReadRun& found) {
   return Error(Errc::corrupt, "run " + run.run_id + " has no run.started. Run muniment-verify");
 }
 
-// Waits until the followers have processed all present commits. Returns how many events they are behind if that takes
-// too long.
+// Waits until the followers have processed all current commits. If that takes too long, returns the number of events by
+// which they are behind.
 Result<std::int64_t> wait_for_followers(Call& call) {
   ASSIGN_OR_RETURN(const std::int64_t wanted, call.reader->log_size());
   const Monotonic until = std::min(call.services.clock.monotonic() + follower_wait_most, call.deadline);
@@ -98,7 +98,7 @@ Result<std::int64_t> wait_for_followers(Call& call) {
   return behind;
 }
 
-// A row, and the log that it belongs to.
+// A row and its log.
 struct ListedRun {
   store::RunRow row;
   std::size_t reader_no = 0;
@@ -110,7 +110,7 @@ std::int64_t cursor_of(const ListedRun& last) {
   return static_cast<std::int64_t>(last.reader_no) * runs_of_a_log_max + last.row.run_no;
 }
 
-// All logs, or the one that is named.
+// Returns the readers of all logs, or of the named log.
 Result<std::vector<store::Reader*>> readers_to_list(Call& call) {
   if (!call.params["log_no"]) return readers_of_all(call);
   ASSIGN_OR_RETURN(store::Reader* const one, reader_named(call));
@@ -154,12 +154,14 @@ Result<Answer> run_list(Call& call) {
     ASSIGN_OR_RETURN(const std::int64_t position, read_cursor(cursor.string_or(""), question));
     reader_no = static_cast<std::size_t>(position / runs_of_a_log_max);
     filter.before_run_no = position % runs_of_a_log_max;
-    if (reader_no >= readers.size()) return Error(Errc::invalid_argument, "cursor: it belongs to another question.");
+    if (reader_no >= readers.size())
+      return Error(Errc::invalid_argument,
+                   "cursor: it belongs to a request with other parameters. Send those parameters, or omit cursor.");
   }
   const auto limit = static_cast<std::size_t>(
       call.params["limit"].as_int().value_or(static_cast<std::int64_t>(limits::page_items_default)));
   ASSIGN_OR_RETURN(const std::int64_t behind, wait_for_followers(call));
-  // Lists the runs of the present log, then those of the earlier logs, newest log first.
+  // Lists the runs of the current log, then those of the earlier logs, newest log first.
   std::vector<ListedRun> rows;
   for (; reader_no < readers.size() && rows.size() <= limit; ++reader_no) {
     ASSIGN_OR_RETURN(auto found, readers[reader_no]->runs(filter, limit + 1 - rows.size()));

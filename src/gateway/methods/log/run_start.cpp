@@ -70,7 +70,7 @@ bool named_by_key(const Call& call) { return !call.params["run_id"] && !call.ide
 
 std::string chosen_run_id(const Call& call) {
   if (const auto given = call.params["run_id"].as_string()) return *given;
-  // The same key yields the same run id, so that a repeated request finds its run.
+  // The same key yields the same run id, so a repeated request finds its run.
   if (named_by_key(call)) return idempotent_id(call.caller, start_method, call.idempotency_key).text();
   return make_uuid_v7(call.services.clock.now()).text();
 }
@@ -103,8 +103,8 @@ Status check_same_start(Call& call, const store::Run& run) {
   return starts_as(document.root(), call.params) ? success() : Status(used_key(*first));
 }
 
-// Returns {"run_id":…, "run_seq":…}: the position in the parent at which the run was started; the present one by
-// default.
+// Returns {"run_id":…, "run_seq":…}: the position in the parent at which the run was started (default: the current
+// position).
 std::string parent_member(const json::Value& parent, const store::Run& run) {
   json::Writer out;
   out.begin_object()
@@ -120,7 +120,8 @@ Result<std::string> started_body(const Call& call, std::string_view run_id, cons
   for (std::string_view name : kept_members) {
     if (const json::Value value = call.params[name]) out.raw_member(name, value.source());
   }
-  // Decided once, at the start: the content of the corpus run is a function of the log, independent of later settings.
+  // Decided at the start, so that the content of the corpus run is a function of the log and independent of later
+  // settings.
   if (call.params["indexed"].as_bool().value_or(call.services.index_runs)) out.member("indexed", true);
   if (parent) out.raw_member("parent", parent_member(call.params["parent"], *parent));
   out.end_object();
@@ -138,13 +139,13 @@ events::NewEvent child_started(Call& call, std::string_view child, const store::
   return make_event(call, parent, "child.started", std::move(out).text());
 }
 
-// The appender accepts one start per run. If a second one is refused, another request was faster; if it came from the
-// same caller, its run is returned.
+// The appender accepts one start per run. If it refuses a second one, a concurrent request was faster. If that came
+// from the same caller, its run is returned.
 Result<Reply> second_start(const store::Run& run, const Caller& caller, Error error) {
   const store::RunView view = run.view();
   if (error.code != Errc::conflict || view.status == store::RunStatus::absent) return error;
   if (!may_see(caller, view)) return run_taken(run.run_id);
-  // The refusal came after everything that the caller can have read, so memory includes that.
+  // The refusal came after all events that the caller can have read, so memory includes them.
   if (view.status == store::RunStatus::open) return resumed_reply(run, run.next_run_seq());
   return error;
 }

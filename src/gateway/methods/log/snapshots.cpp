@@ -140,7 +140,7 @@ Result<std::string> part_of(std::string document, const json::Value& path) {
   return part->canonical();
 }
 
-// nullopt: the rehydrated state may not be stored any more.
+// Returns nullopt if the rehydrated state may no longer be stored.
 Result<std::optional<Answer>> answer_of_state(Call& call, const ReadRun& found, const snapshot::Rehydrated& had) {
   const std::shared_ptr<store::Run>& run = found.run;
   const std::string document = had.state.document();
@@ -162,8 +162,8 @@ Result<std::optional<Answer>> answer_of_state(Call& call, const ReadRun& found, 
           "the part is " + std::to_string(part.size()) + " bytes, limit " +
               std::to_string(limits::state_reply_bytes_max) +
               (run->closed_log != 0
-                   ? ". Ask for smaller parts with path: the run is in a closed log, which takes no state_artifact."
-                   : ". Ask for a smaller part, or leave path out and read the state_artifact."));
+                   ? ". Request smaller parts with path: the run is in a closed log, which accepts no state_artifact."
+                   : ". Request a smaller part, or omit path and read the state_artifact."));
     }
     ASSIGN_OR_RETURN(auto stored,
                      call.services.snapshots.store(had, run, "rehydrated", call.caller.actor, call.deadline));
@@ -176,8 +176,8 @@ Result<std::optional<Answer>> answer_of_state(Call& call, const ReadRun& found, 
   return std::optional(answer_with(std::move(taking), std::move(out.end_object()).text()));
 }
 
-// Damage that prevents reading the state stops the run, which cannot continue without it. nullopt: a second attempt
-// succeeded; try again.
+// Stops the run if damage prevents reading its state, because it cannot continue without it. Returns nullopt if a
+// second attempt succeeded; then read again.
 Result<std::optional<Answer>> answer_lost_state(Call& call, const std::shared_ptr<store::Run>& run,
                                                 const Error& error) {
   if (error.code != Errc::corrupt || error.pointer.empty()) return error;

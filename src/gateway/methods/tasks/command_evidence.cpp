@@ -18,8 +18,8 @@ namespace {
 namespace completion = evidence::completion;
 namespace reports = evidence::reports;
 
-constexpr std::size_t text_bytes_max = 16 * 1024;     // output that the evidence itself contains
-constexpr std::size_t content_bytes_max = 48 * 1024;  // evidence that fits an event's body
+constexpr std::size_t text_bytes_max = 16 * 1024;     // size of the output that the evidence itself contains
+constexpr std::size_t content_bytes_max = 48 * 1024;  // size of evidence that fits an event's body
 
 Result<store::ArtifactRow> find_artifact(Call& call, const store::Run& run, const std::string& id) {
   ASSIGN_OR_RETURN(const auto row, call.reader->artifact(parse_uuid(id).value_or(Uuid{})));
@@ -40,7 +40,7 @@ Result<std::string> read_stream(Call& call, const store::Run& run, const json::V
   return call.services.files.read(store::file_of(row), row.size_bytes - length, length);
 }
 
-// Returns the end of the output. JSON cannot hold NUL; the writer replaces invalid UTF-8.
+// Returns the end of the output. NUL is replaced because JSON cannot hold it; the writer replaces invalid UTF-8.
 std::string tail_of(std::string_view text) {
   std::string tail(text.substr(text.size() > text_bytes_max ? text.size() - text_bytes_max : 0));
   std::erase(tail, '\0');

@@ -1,5 +1,5 @@
-// Makes evidence of a recorded command from its events, its output and its report. Nothing in it relies on the client,
-// except what the recorder saw of the working tree.
+// Makes evidence of a recorded command from its events, its output and its report. The client contributes only the
+// recorder's observation of the working tree.
 #pragma once
 
 #include <optional>
@@ -21,10 +21,10 @@ struct CommandEvidence {
 // an artifact that the run does not have, conflict for a command that has not ended, corrupt for a damaged artifact.
 Result<CommandEvidence> command_evidence(Call& call, const store::Run& run);
 
-// Returns the command that such content describes.
+// Returns the command that this content describes.
 evidence::completion::Command command_of(const json::Value& content);
 
-// Whether the command passed the structural checks alone, with the reason.
+// The verdict of the structural checks alone on a command, with the reason.
 struct CommandResult {
   bool passed = false;
   std::string reason;

@@ -31,14 +31,14 @@ std::vector<std::string> ids_of(const json::Value& params) {
   return ids;
 }
 
-// A task, its evidence and the judgement.
+// A task with its evidence and the judgement.
 struct Judged {
   std::shared_ptr<store::Run> run{};   // nullptr: no run was named
   std::optional<TaskRecord> record{};  // nullopt: the task was not opened
   completion::Task task{};
   Pieces pieces{};
   completion::Judgement judgement{};
-  std::int64_t log_size = 0;  // before the evidence was read
+  std::int64_t log_size = 0;  // size of the log before the evidence was read
 };
 
 void write_judgement(json::Writer& out, const Judged& judged) {
@@ -127,16 +127,17 @@ void require_same_run(Judged& judged, const completion::Policy& policy) {
   for (std::size_t i = 0; i < judged.pieces.uses.size(); ++i) {
     const auto& use = judged.pieces.uses[i];
     if (!use || use->row.run_id == judged.run->run_id) continue;
-    completion::refuse(judged.judgement, {.check = "relevance",
-                                          .code = "other_run",
-                                          .verdict = completion::Verdict::fail,
-                                          .evidence_id = judged.pieces.pieces[i].evidence_id,
-                                          .text = "Evidence mismatch: it was recorded in another run. Record it in the "
-                                                  "run of the task."});
+    completion::refuse(judged.judgement,
+                       {.check = "relevance",
+                        .code = "other_run",
+                        .verdict = completion::Verdict::fail,
+                        .evidence_id = judged.pieces.pieces[i].evidence_id,
+                        .text = "Evidence mismatch: it was recorded in a different run. Record it in the "
+                                "run of the task."});
   }
 }
 
-// The opened task decides what is required; a different value in the request is an attempt to change it.
+// The opened task defines the requirements. A different value in the request is an attempt to change them.
 void hold_requirement(Judged& judged, const json::Value& params) {
   const auto said = params["requires_evidence"].as_bool();
   if (!judged.record || !said || *said == judged.record->requires_evidence) return;
@@ -145,7 +146,7 @@ void hold_requirement(Judged& judged, const json::Value& params) {
                       .code = "requirement_changed",
                       .verdict = completion::Verdict::tampered,
                       .violation = "requirement_changed",
-                      .text = fmt::format("the task was opened with requires_evidence {}, and that does not change",
+                      .text = fmt::format("the task was opened with requires_evidence {}, which cannot be changed",
                                           judged.record->requires_evidence)});
 }
 
@@ -227,7 +228,7 @@ std::string completed_json(const Judged& judged, bool completed, bool duplicate,
   return std::move(out.end_object()).text();
 }
 
-// Answers for a task that is already completed, with this evidence or with other evidence.
+// Answers for a task that is already completed, with this or with other evidence.
 Result<Answer> complete_again(const std::shared_ptr<store::Run>& run, const TaskRecord& task,
                               const json::Value& params) {
   std::vector<std::string> ids = ids_of(params), known = task.evidence_ids;
@@ -255,7 +256,7 @@ Result<TaskRecord> task_named(Call& call, const std::string& run_id) {
   return std::move(*task);
 }
 
-// Two completions of the run that use the same content or command are judged one after the other.
+// Serializes two completions of the run that use the same content or command.
 void name_what_is_spent(const Judged& judged, store::AppendRequest& request) {
   request.names_known_upto = judged.log_size;
   for (const auto& use : judged.pieces.uses) {
@@ -304,7 +305,8 @@ Result<Answer> task_validate(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   const bool opened = call.params["task_id"].present();
   if (opened == call.params["content"].present())
-    return Error(Errc::invalid_argument, "send run_id and task_id of an opened task, or the content of another one.");
+    return Error(Errc::invalid_argument,
+                 "send run_id and task_id of an opened task, or the content of a task that was not opened.");
   if (opened && !call.params["run_id"].present())
     return Error(Errc::invalid_argument, "run_id: missing. A task_id is the name of a task in its run.");
   std::shared_ptr<store::Run> run;

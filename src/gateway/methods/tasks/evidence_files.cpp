@@ -89,7 +89,7 @@ std::string content_in_file(const store::EvidenceRow& row) {
   return std::move(pointing.end_object()).text();
 }
 
-// Returns whether the file has the time of the recording, or the time that an imported record had.
+// Returns whether the file states the time of the recording, or the time of the imported record.
 Result<bool> states_its_time(const EvidenceUse& use, const FileRecord& file) {
   const auto stated = time_of(file.timestamp);
   if (!stated || *stated == use.row.created_at) return stated.has_value();

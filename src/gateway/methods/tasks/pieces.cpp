@@ -16,7 +16,7 @@ namespace {
 
 using evidence::completion::Piece;
 
-constexpr std::int64_t artifact_bytes_max = 256 * 1024;  // read from an artifact that a pointer names, for the checks
+constexpr std::int64_t artifact_bytes_max = 256 * 1024;  // bytes that are read from a pointer's artifact for the checks
 constexpr std::size_t accepted_max = 1000;               // pieces of a run that are compared by their shape
 constexpr std::size_t twins_max = 100;                   // pieces with the same hash that are compared
 
@@ -73,7 +73,7 @@ class PieceReader {
     return look_up_reuse(piece, use);
   }
 
-  // The row must equal the event, and the event's body must match the hash that the chain covers.
+  // Checks that the row equals the event, and that the event's body matches the hash that the chain covers.
   Status compare_with_event(Piece& piece, const EvidenceUse& use) {
     const store::EvidenceRow& row = use.row;
     ASSIGN_OR_RETURN(const auto event, use.reader->event_at(row.seq));
@@ -118,7 +118,7 @@ class PieceReader {
     return success();
   }
 
-  // Reads the pointer's target as text; of a whole artifact, its beginning.
+  // Reads the pointer's target as text; for a whole artifact, only its beginning.
   Status read_pointer(Piece& piece, const evidence::Resolution& found) {
     if (found.text) {
       piece.text = *found.text;

@@ -14,7 +14,7 @@
 
 namespace muniment::gateway::methods {
 
-// The task that the evidence is for; without a run, it was not opened.
+// The task that the evidence is for. Without a run, it was not opened.
 struct PiecesFor {
   std::string run_id;
   std::string task_id;
@@ -28,7 +28,8 @@ struct Pieces {
   evidence::Outcome outcome;  // events from their pointers, to be appended with the answer
 };
 
-// Errors: those of the stop rule, and unavailable. Missing or damaged evidence is not an error.
+// Reads and compares the pieces. Errors: those of the stop rule, and unavailable. Missing or damaged evidence is not an
+// error.
 Result<Pieces> read_pieces(Call& call, const std::vector<std::string>& ids, const PiecesFor& task);
 
 }  // namespace muniment::gateway::methods

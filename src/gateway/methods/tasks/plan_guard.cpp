@@ -14,8 +14,8 @@
 namespace muniment::gateway::methods {
 namespace {
 
-// Statuses that do not call an item done, as agents write them, in order. Every other status does: a word that is not
-// known here must not be a way past the gate.
+// Statuses of unfinished items, as agents write them, in order. Every other status counts as finished, so that an
+// unknown word cannot bypass the gate.
 constexpr std::array<std::string_view, 34> unfinished = {
     "abandoned", "active",  "backlog",     "blocked",   "canceled",   "cancelled", "deferred",    "doing",   "draft",
     "failed",    "failing", "in_progress", "in_review", "incomplete", "new",       "not_started", "on_hold", "ongoing",
@@ -25,7 +25,8 @@ static_assert(std::ranges::is_sorted(unfinished));
 constexpr std::array<std::string_view, 5> of_the_gate = {"task.opened", "task.validated", "task.completed",
                                                          "evidence.recorded", "violation.detected"};
 
-// Without white space around it, in lower case, words joined by "_": "In Progress" as in_progress.
+// Returns the status without white space around it, in lower case, with words joined by "_": "In Progress" as
+// in_progress.
 std::string folded(std::string_view status) {
   constexpr std::string_view blanks = " \t\r\n\f\v";
   const std::size_t begin = std::min(status.find_first_not_of(blanks), status.size());

@@ -80,7 +80,7 @@ Result<std::vector<TaskRecord>> list_tasks(store::Reader& reader, std::string_vi
 events::NewEvent violation_event(Call& call, const store::Run& run, const Violation& violation) {
   json::Writer body;
   body.begin_object().member("kind", violation.kind).member("detail", preview(violation.detail, detail_bytes_max));
-  const auto add_id = [&](std::string_view name, const std::string& id) {  // the client may send any text as an id
+  const auto add_id = [&](std::string_view name, const std::string& id) {  // the client may send any text as id
     if (!id.empty() && id.size() <= id_bytes_max) body.member(name, id);
   };
   add_id("task_id", violation.task_id);

@@ -17,10 +17,10 @@ struct TaskRecord {
   std::int64_t seq = -1;  // seq of task.opened; -1: erased
   Time opened_at{};
   std::string actor;
-  bool erased = false;  // its text was erased
+  bool erased = false;  // the text was erased
   std::string content, type, required_type, tree_digest;
   bool requires_evidence = true;
-  std::optional<std::int64_t> completed_seq;  // nullopt: it is open
+  std::optional<std::int64_t> completed_seq;  // nullopt: the task is open
   Time completed_at{};
   std::string verdict;
   std::vector<std::string> evidence_ids;
@@ -34,7 +34,7 @@ Result<std::vector<TaskRecord>> list_tasks(store::Reader& reader, std::string_vi
 // The content of a violation.detected event that the caller caused.
 struct Violation {
   std::string kind;    // requirement_changed, evidence_edited, direct_change …
-  std::string detail;  // the finding
+  std::string detail;  // text of the finding
   std::string task_id;
   std::string evidence_id;
 };

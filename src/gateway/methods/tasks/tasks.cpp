@@ -49,7 +49,7 @@ Result<Answer> open_again(Call& call, const std::shared_ptr<store::Run>& run, co
   const std::string detail =
       fmt::format("task {} was opened at seq {} with other parameters", known.task_id, known.seq);
   log_violation(call, run, {"requirement_changed", detail, known.task_id, ""});
-  Error error(Errc::conflict, detail + ". A task does not change: open another one under another task_id.");
+  Error error(Errc::conflict, detail + ". A task cannot be changed: open a new one with a different task_id.");
   error.run_id = run->run_id;
   return error;
 }

@@ -57,7 +57,6 @@ class MarkdownReader {
   }
 
  private:
-  // --- to --- at the very beginning: its title is the document's.
   void read_front_matter() {
     const std::size_t start = text_.starts_with("\xEF\xBB\xBF") ? 3 : 0;
     if (!text_.substr(start).starts_with("---\n") && !text_.substr(start).starts_with("---\r\n")) return;

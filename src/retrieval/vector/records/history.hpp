@@ -1,5 +1,5 @@
-// The closed vectors: on disk only, sorted by their closing, so that memory does not grow over the years, and a search
-// as of a position reads only those that were closed after it.
+// The closed vectors: on disk only, sorted by their closing. Therefore memory does not grow over the years, and a
+// search as of a position reads only the vectors that were closed after it.
 #pragma once
 
 #include "base/result.hpp"

@@ -22,7 +22,7 @@ struct Loaded {
   Spaces spaces;
 };
 
-// Errors: corrupt.
+// Loads all records. Errors: corrupt.
 Result<Loaded> load(const RecordStore& store);
 
 }  // namespace muniment::retrieval::vec

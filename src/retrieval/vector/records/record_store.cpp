@@ -12,7 +12,7 @@ namespace muniment::retrieval::vec {
 namespace {
 
 constexpr std::size_t write_buffer_bytes = 16 << 20;
-constexpr std::size_t block_cache_bytes = 8 << 20;  // for single reads by the writer: a search reads memory
+constexpr std::size_t block_cache_bytes = 8 << 20;  // cache for single reads by the writer; a search reads memory
 constexpr std::size_t readahead_bytes = 2 << 20;
 constexpr std::size_t block_bytes = 16 << 10;
 constexpr std::size_t logs_max = 8;  // log files that are kept
@@ -145,7 +145,7 @@ Result<std::unique_ptr<RecordStore>> RecordStore::open(const std::string& folder
   return store;
 }
 
-// With an empty log, the next open has nothing to replay.
+// The log is emptied, so that the next open has nothing to replay.
 RecordStore::~RecordStore() {
   if (!database_) return;
   database_->db->Flush(rocksdb::FlushOptions()).PermitUncheckedError();
@@ -198,7 +198,7 @@ Status RecordStore::erase_for_good() {
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   if (status.ok()) status = database_->db->CompactRange(options, nullptr, nullptr);
-  // Deletes unused files at once instead of when RocksDB next does.
+  // Deletes unused files at once, before RocksDB would.
   if (status.ok()) status = database_->db->DisableFileDeletions();
   if (status.ok()) status = database_->db->EnableFileDeletions(/*force=*/true);
   if (!status.ok()) return error_of(status, "erasing from the vector shard", Errc::system_error);

@@ -29,25 +29,25 @@ class Changes {
 
 class RecordStore {
  public:
-  // Errors: conflict (another process has it open), corrupt.
+  // Opens the store. Errors: conflict (another process has it open), corrupt.
   static Result<std::unique_ptr<RecordStore>> open(const std::string& folder);
   ~RecordStore();
 
   bool created() const { return created_; }  // this open created it, so it is empty
 
-  // A snapshot of the store, for the lifetime of the value.
+  // A snapshot of the store, valid for the lifetime of the value.
   class Moment;
   std::shared_ptr<const Moment> now() const;
 
-  // Reads as of the moment, or the present state if it is null.
+  // Reads as of the moment, or the current state if it is null.
   Result<std::optional<std::string>> get(std::string_view key, const Moment* at = nullptr) const;
   // Visits the keys [from, to) in order. Stops at the first error and returns it.
   using Visit = std::function<Status(std::string_view key, std::string_view value)>;
   Status scan(std::string_view from, std::string_view to, const Visit& visit, const Moment* at = nullptr) const;
 
   Status write(const Changes& changes);
-  // Afterwards no file of the store contains removed records. No moment from before the removal may be held. Rewrites
-  // what has changed since the last call: a second for 100,000 vectors.
+  // Ensures that no file of the store contains removed records. No moment from before the removal may be held. Rewrites
+  // the data that changed since the last call: a second for 100,000 vectors.
   Status erase_for_good();
 
  private:

@@ -27,7 +27,7 @@ enum class RecordKind : char { header = 'a', closed_at = 'c', links = 'g', histo
 std::string shard_key();
 std::string kind_key(std::uint32_t space, RecordKind kind);  // the common prefix of all keys of the kind
 std::string space_begin(std::uint32_t space);                // first key of a space
-std::string space_end(std::uint32_t space);                  // end of its keys (exclusive)
+std::string space_end(std::uint32_t space);                  // end of a space's keys (exclusive)
 std::string header_key(std::uint32_t space);
 std::string node_key(std::uint32_t space, Slot slot);
 std::string links_key(std::uint32_t space, Slot slot, int level);
