@@ -14,8 +14,12 @@
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
 #include "base/json/schema.hpp"
+#include "base/limits.hpp"
+#include "cli/import/format.hpp"
 #include "cli/import/formats/swe_agent.hpp"
 #include "cli/import/formats/swe_agent_action.hpp"
+#include "cli/import/spill.hpp"
+#include "cli/import/translate/translation.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -109,6 +113,23 @@ SourceFile source_of(const std::string& name, const std::string& text) {
 std::string read(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// Records a trajectory as the importer does, with every text from 8 KiB up as an artifact.
+Status import_swe_agent(const SourceFile& file, ImportSink& sink) {
+  const auto translated =
+      translate_source(*find_format(swe_agent_format), {.name = file.name, .text = std::string(file.text)});
+  if (!translated) return translated.error();
+  const TranslatedRun& one = translated->front();
+  RETURN_IF_ERROR(sink.start(start_params(one.run, one.source, swe_agent_format)));
+  std::vector<ImportedEvent> events = one.run.events;
+  for (ImportedEvent& event : events) {
+    if (event.body.size() <= limits::spill_part_bytes_max) continue;
+    ASSIGN_OR_RETURN(event.body, shrink_body(sink, "r1", event));
+  }
+  RETURN_IF_ERROR(sink.append(0, events));
+  if (!one.run.submission.empty()) RETURN_IF_ERROR(sink.put({}, "text/x-diff", one.run.submission));
+  return sink.end(one.run.end);
 }
 
 constexpr const char* small_trace = R"({
@@ -209,7 +230,7 @@ TEST(ImportSweAgent, LargeTextsBecomeArtifactsAndStayWhole) {
   text.replace(text.find("un\\u00e9"), 8, large);
   MemorySink sink;
   ASSERT_TRUE(import_swe_agent(source_of("demo__1", text), sink).ok());
-  EXPECT_EQ(sink.artifacts.size(), 4U);  // the message, the field as JSON and as strings, the patch
+  EXPECT_EQ(sink.artifacts.size(), 3U);  // the message, the text of the field, the patch
   expect_all_strings(json::parse(text)->root(), sink);
 }
 

@@ -431,6 +431,7 @@ void OpenHandsEvents::add_return(const json::Value& event, const std::string& ob
   if (observation == "error" || says_error || extras["error"].as_bool().value_or(false)) result.status = "error";
   if (observation == "user_rejected") result.status = "denied";
   keep_event(result.rest, event, {text});
+  if (observation != call.action) result.rest.detail("observation", event["observation"]);
   keep_metadata(result.rest, event);
   result.rest.keep(extras, {}, "extras");
   turns_.returned(result);

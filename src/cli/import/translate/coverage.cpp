@@ -18,7 +18,7 @@ bool is_container(const json::Value& value) { return value.is(json::Kind::object
 
 // A word that says how a record is built, such as "type": "function". The translation expresses it by the event's type.
 bool is_structural(std::string_view key, std::string_view text) {
-  constexpr std::string_view keys[] = {"type", "role", "object", "kind", "class_"};
+  constexpr std::string_view keys[] = {"type", "role", "object", "kind", "class_", "source"};
   const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-'; };
   return std::ranges::find(keys, key) != std::end(keys) && text.size() <= structural_bytes_max &&
          std::ranges::all_of(text, is_word);
