@@ -38,6 +38,14 @@ void require_events(const std::vector<cli::ImportedEvent>& events) {
   }
 }
 
+void require_run(const cli::TranslatedRun& translated, std::string_view format) {
+  require_events(translated.run.events);
+  const std::string params = cli::start_params(translated.run, translated.source, format);
+  require(json::parse(params).ok(), "the start of a run is no JSON");
+  const std::string& usage = translated.run.end.usage;
+  require(usage.empty() || json::parse(std::string_view(usage)).ok(), "the usage of a run is no JSON");
+}
+
 // A file of a format that is read record by record, or as one run.
 template <const std::string_view& format_name>
 void try_format(const std::string& text) {
@@ -52,11 +60,7 @@ void try_format(const std::string& text) {
       const auto runs = cli::translate_source(format, **source);
       if (!runs) continue;
       require(!runs->empty(), "a translation has no run");
-      for (const cli::TranslatedRun& translated : *runs) {
-        require_events(translated.run.events);
-        const std::string params = cli::start_params(translated.run, translated.source, format.name);
-        require(json::parse(params).ok(), "the start of a run is no JSON");
-      }
+      for (const cli::TranslatedRun& translated : *runs) require_run(translated, format.name);
     }
   });
 }

@@ -18,8 +18,8 @@ inline constexpr std::size_t coverage_searched_bytes_max = 1 << 30;
 // Returns the number of strings, numbers and booleans in the value, without empty strings.
 std::uint64_t members_in(const json::Value& value);
 
-// Adds an event x.<format>.source with the part "not_understood" to the first of the runs, if a text of the record is in
-// none of their events. Its body has the texts by their places in the record, as in "info.notes.2".
+// Adds an event x.<format>.source with the part "not_understood" to the first of the runs, if a text of the record is
+// in none of their events. Its body has the texts by their places in the record, as in "info.notes.2".
 void keep_lost_texts(const json::Value& record, std::string_view format, std::vector<ImportedRun>& runs);
 
 // Returns x.<format>.<name>, with '_' for '-'.

@@ -12,7 +12,7 @@
 namespace muniment::cli {
 
 struct TraceSource {
-  std::string name;        // the beginning of the run's id
+  std::string name;  // the beginning of the run's id
   std::string text;
   std::uint64_t line = 0;  // of its first byte; 0: the whole file
   bool is_parts = false;   // its records are the parts of one run

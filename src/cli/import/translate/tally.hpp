@@ -1,5 +1,5 @@
-// Counts what a translation understood, from the events that it made. A member of a source that has no place in an event
-// is in the event's "x_source" or in an event x.<format>.source.
+// Counts what a translation understood, from the events that it made. A member of a source that has no place in an
+// event is in the event's "x_source" or in an event x.<format>.source.
 #pragma once
 
 #include <cstdint>
