@@ -22,7 +22,9 @@ struct FoundFormats {
 std::string_view guessed_format(const json::Value& record) {
   if (!record.is(json::Kind::object)) return {};
   const auto has = [&](std::string_view name, json::Kind kind) { return record[name].is(kind); };
-  if (record["resourceSpans"] || record["resourceLogs"]) return "otlp";
+  for (const char* name : {"resourceSpans", "resourceLogs", "resource_spans", "resource_logs"}) {
+    if (record[name]) return "otlp";
+  }
   if (record["event_id"] && record["body_hash"] && record["run_seq"]) return "jsonl";
   if (has("trajectory", json::Kind::array) && record["history"]) return "swe-agent";
   if (has("traj", json::Kind::array) || has("messages_display", json::Kind::string)) return "tau-bench";

@@ -9,7 +9,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t read_piece_bytes = 1 << 20;
-constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+constexpr std::string_view utf8_mark = "\xef\xbb\xbf";
 
 bool is_white_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -95,7 +95,7 @@ Result<bool> RecordReader::at_end() {
 // lines.
 Status RecordReader::begin() {
   RETURN_IF_ERROR(at_end());
-  if (std::string_view(buffer_).substr(at_).starts_with(byte_order_mark)) at_ += byte_order_mark.size();
+  if (std::string_view(buffer_).substr(at_).starts_with(utf8_mark)) at_ += utf8_mark.size();
   ASSIGN_OR_RETURN(const bool empty, at_end());
   if (empty) {
     form_ = Form::lines;
@@ -184,7 +184,7 @@ Result<std::optional<TraceRecord>> RecordReader::next_line() {
       RETURN_IF_ERROR(skip_line());
       return wrong(Errc::too_large, line, fmt::format("the line is over {} bytes", import_record_bytes_max));
     }
-    if (std::string_view(buffer_).substr(at_, end - at_).starts_with(byte_order_mark)) at_ += byte_order_mark.size();
+    if (std::string_view(buffer_).substr(at_, end - at_).starts_with(utf8_mark)) at_ += utf8_mark.size();
     const TraceRecord record{std::string_view(buffer_).substr(at_, end - at_), records_ + 1, line, position()};
     at_ = std::min(end + 1, buffer_.size());
     if (end < buffer_.size()) ++line_;
