@@ -253,6 +253,18 @@ TEST(OtlpCases, OpenInferenceMapsAgentsCallsAndTools) {
   EXPECT_EQ(seen.tools, Texts{R"(weather {"city":"Oslo"} (00000000000000a1) → rain)"});
 }
 
+// As the instrumentation of the OpenAI Agents SDK writes it.
+TEST(OtlpCases, TheSpanAroundAnAgentIsNoAgent) {
+  const TakenFile taken = take_text(request_of({
+      {"a0", "", "Agent workflow", {{"openinference.span.kind", "AGENT"}}},
+      {"a1", "a0", "Forecaster", {{"openinference.span.kind", "AGENT"}, {"agent.name", "Forecaster"}}},
+      {"a2", "a1", "generation", {{"openinference.span.kind", "LLM"}, {"llm.model_name", "m"}}},
+  }));
+  ASSERT_EQ(taken.traces.size(), 1U);
+  EXPECT_EQ(taken.traces[0].head.agent, "Forecaster");
+  for (const RunAction& action : taken.traces[0].actions) EXPECT_EQ(action.kind, RunAction::Kind::event);
+}
+
 TEST(OtlpCases, TraceloopMapsPromptsCompletionsAndEntities) {
   const Seen seen = seen_of(std::vector<Span>{
       {"a0",

@@ -187,6 +187,15 @@ const ForeignOperation* operation_of(const OtlpAttributes& attributes) {
   return nullptr;
 }
 
+// OpenInference marks the span around all agents of a run as an agent too: it has neither a name nor content.
+bool is_frame(const OtlpAttributes& attributes) {
+  if (attributes.find("gen_ai.operation.name")) return false;
+  const auto is_name = [](const OtlpAttributes::One& one) {
+    return one.key == "gen_ai.agent.name" || otlp_meaning(one.key, OtlpKind::agent).attribute == "gen_ai.agent.name";
+  };
+  return std::ranges::none_of(attributes.all(), is_name) && !otlp_has_text(attributes);
+}
+
 bool has_details(const json::Value& span) {
   for (const json::Value event : span["events"]) {
     if (event["name"].string_or("") == otlp_details_event) return true;
@@ -225,7 +234,7 @@ OtlpKind otlp_kind(const json::Value& span) {
   const OtlpAttributes attributes(span["attributes"]);
   const std::string operation = otlp_operation(attributes);
   if (operation == "execute_tool") return OtlpKind::tool;
-  if (operation == "invoke_agent") return OtlpKind::agent;
+  if (operation == "invoke_agent") return is_frame(attributes) ? OtlpKind::other : OtlpKind::agent;
   if (operation == "chat" || operation == "text_completion" || operation == "generate_content" ||
       operation == "embeddings")
     return OtlpKind::model;
