@@ -4,13 +4,14 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 from typing import Any
 
 import opentelemetry_packages
 from otlp_receiver import Receiver
-from support import BUILD, DaemonCase, main, wait_until
+from support import BUILD, ROOT, DaemonCase, main, wait_until
 
 PROGRAMS = opentelemetry_packages.PINNED
 PROCESS_S_MAX = 300
@@ -65,6 +66,14 @@ class Sdk(DaemonCase):
         self.assertEqual(done.stderr, "")
         wait_until(lambda: receiver.runs, "the trace is recorded")
         self.check_agent(receiver.runs[0]["run_id"])
+
+    def test_the_readmes_example_is_recorded(self) -> None:
+        (example,) = re.findall(r"^\$ muniment otlp -- python3 (\S+)\n(.*)\nmuniment otlp: recorded otlp-", (ROOT / "README.md").read_text(), re.MULTILINE)
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "otlp", "--", sys.executable, ROOT / example[0]], capture_output=True, text=True,
+                              timeout=PROCESS_S_MAX, env=self.environment())
+        self.assertEqual((done.returncode, done.stdout), (0, f"{example[1]}\n"), done.stderr)
+        run = self.call("run.get", run_id=done.stderr.rsplit("recorded ", 1)[1].strip())
+        self.assertEqual((run["agent"]["name"], run["goal"]), ("harbour", "Which tide table is current?"))
 
     def test_the_exporters_protobuf_is_the_run_of_the_same_spans_in_json(self) -> None:
         request, file = self.daemon.folder / "request.pb", self.daemon.folder / "trace.json"

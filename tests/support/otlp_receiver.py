@@ -8,6 +8,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import tempfile
 import threading
 from typing import Any, Optional
 
@@ -17,10 +18,10 @@ START_S_MAX = 60
 
 
 class Receiver:
-    """Incomplete traces are in a folder of the daemon's test, so a second receiver goes on with those of the first."""
+    """Receivers with the same spool go on with each other's traces."""
 
-    def __init__(self, daemon: Daemon, *arguments: str) -> None:
-        self.spool = daemon.folder / "otlp"
+    def __init__(self, daemon: Daemon, *arguments: str, spool: Optional[pathlib.Path] = None) -> None:
+        self.spool = spool or pathlib.Path(tempfile.mkdtemp(prefix="otlp-", dir=daemon.folder))
         self.said: list[str] = []
         self.process = subprocess.Popen([BUILD / "muniment", "--data", daemon.data, "--json", "otlp", "--listen", "127.0.0.1:0", "--spool", self.spool,
                                          *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -45,11 +45,8 @@ http::Answer failure(const http::Request& request, int status, int code, const s
 }
 
 http::Answer failure_of(const http::Request& request, const Error& error) {
-  switch (error.code) {
-    case Errc::invalid_argument: return failure(request, 400, invalid_code, error.message);
-    case Errc::too_large: return failure(request, 413, invalid_code, error.message);
-    default: break;
-  }
+  if (error.code == Errc::invalid_argument) return failure(request, 400, invalid_code, error.message);
+  if (error.code == Errc::too_large) return failure(request, 413, invalid_code, error.message);
   http::Answer answer =
       failure(request, 503, error.code == Errc::over_budget ? exhausted_code : unavailable_code, error.message);
   answer.headers.push_back({"Retry-After", retry_after_seconds});
