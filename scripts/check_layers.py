@@ -37,7 +37,7 @@ FOLDERS = {
     "bridge": ["events", "evidence", "retrieval"],
     "gateway": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
     "daemon": ["gateway", "mcp", "http"],
-    "cli": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
+    "cli": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge", "http"],
     "verify": ["base"],
 }
 
@@ -53,7 +53,7 @@ OWNERS = {
     "pqxx": ["store/*.cpp", "store/read/pq.hpp"],
     "libpq-fe.h": APPEND_CONNECTION + ["verify/*.cpp", "cli/export/connection.cpp", "cli/sql/connection.cpp", "store/postgres/reporter_login.cpp"],
     "libpq/": APPEND_CONNECTION + ["verify/*.cpp"],
-    "uv.h": ["daemon/*.cpp", "daemon/*.hpp", "http/*.cpp"],
+    "uv.h": ["daemon/*.cpp", "daemon/*.hpp", "http/*.cpp", "cli/commands/otlp.cpp"],
     "CLI11.hpp": ["base/config/command_tree.cpp", "cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
     "CLI/": ["base/config/command_tree.cpp", "cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
     "xapian": ["retrieval/*.cpp", "retrieval/lexical/*.hpp", "verify/*.cpp"],
@@ -66,6 +66,8 @@ OWNERS = {
     "seccomp.h": ["base/process/sandbox_calls.cpp"],
     "microhttpd.h": ["audit/witness/witness_server.cpp", "http/*.cpp"],
     "zstd.h": ["base/files/zstd.cpp"],
+    "zlib.h": ["base/files/gzip.cpp"],
+    "google/protobuf/": ["cli/receive/otlp_protobuf.cpp"],
     "archive.h": ["base/files/tar_archive.cpp"],
     "archive_entry.h": ["base/files/tar_archive.cpp"],
     "fmt/": ["*.cpp"],

@@ -38,6 +38,7 @@ constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"why", "muniment why src/main.c --run @last"},
     {"exec", "muniment exec --run nightly-17 -- make test"},
     {"mcp", "muniment mcp --record files -- npx @modelcontextprotocol/server-filesystem ."},
+    {"otlp", "muniment otlp -- python3 agent.py"},
     {"record", "muniment record claude-code --settings"},
     {"event", "muniment event tail --follow"},
     {"event append", "muniment event append x.acme.deployed '{\"build\": 17}' --run nightly-17"},

@@ -180,6 +180,7 @@ int run(int argc, char** argv) {
   add_why_command(app, session);
   add_exec_command(app, session);
   add_mcp_command(app, session);
+  add_otlp_command(app, session);
   add_record_command(app, session, follow_file);
   add_event_commands(app, session);
   add_artifact_commands(app, session);

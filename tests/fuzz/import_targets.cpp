@@ -16,6 +16,7 @@
 #include "cli/import/formats/tau_bench.hpp"
 #include "cli/import/otlp/otlp_trace.hpp"
 #include "cli/import/translate/translation.hpp"
+#include "cli/receive/otlp_protobuf.hpp"
 #include "cli/show/metrics_text.hpp"
 #include "events/catalogue.hpp"
 #include "fuzz/target.hpp"
@@ -80,6 +81,17 @@ void require_actions(std::vector<cli::RunAction>& actions) {
   }
   require(open.empty(), "a child is left open");
   for (const auto& [child, list] : events) require_events(list);
+}
+
+// What is accepted is JSON, but for characters that JSON refuses, which the importer replaces.
+void try_otlp_protobuf(const std::string& bytes) {
+  constexpr std::size_t bytes_max = 1 << 20;
+  for (const cli::OtlpSignal signal : {cli::OtlpSignal::traces, cli::OtlpSignal::logs}) {
+    const auto json = cli::otlp_json_of(signal, bytes, bytes_max);
+    if (!json) continue;
+    const std::string readable = cli::with_readable_characters(*json).text;
+    require(json::parse(std::string_view(readable)).ok(), "a request in protobuf becomes no JSON");
+  }
 }
 
 void try_otlp(const std::string& text) {
@@ -168,6 +180,14 @@ std::vector<Target> import_targets() {
        try_otlp,
        {golden("imports/otlp.jsonl"),
         R"([{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"","events":[{}]}]}]}]}])"}},
+      {"otlp_protobuf",
+       try_otlp_protobuf,
+       {std::string(
+            "\x0a\x2b\x12\x29\x12\x27\x0a\x10\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x2a"
+            "\x04"
+            "chat\x39\x01\x02\x03\x04\x05\x06\x07\x08\x4a\x04\x12\x02\x18\x05",
+            47),
+        std::string("\x0a\x0a\x12\x08\x12\x06\x2a\x04\x0a\x02hi", 12)}},
       {"metrics_text", try_metrics, {golden("metrics.txt"), "a{b=\"x\\\"\"} +Inf\n"}},
       {"export_row", try_export_row, {row, std::string("\xff\xff", 2)}},
   };

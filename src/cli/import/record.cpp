@@ -66,7 +66,7 @@ Result<std::string> ImportRecorder::event_json(std::size_t place, const Imported
   if (!event.step_id.empty()) writer.member("step_id", event.step_id);
   if (!event.occurred_at.empty()) writer.member("occurred_at", event.occurred_at);
   std::string body = event.body;
-  if (body.size() > sent_body_bytes_max) {
+  if (must_shrink(body)) {
     ASSIGN_OR_RETURN(body, shrink_body(*this, run_id_, event));
   }
   if (!event.blobs.empty()) {

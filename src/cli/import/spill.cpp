@@ -10,7 +10,16 @@ namespace muniment::cli {
 namespace {
 
 // A large value without a long string becomes one JSON artifact.
-constexpr std::size_t json_bytes_max = 64 * 1024;
+constexpr std::size_t json_bytes_max = 32 * 1024;
+
+std::size_t bytes_of_long_strings(const json::Value& value) {
+  const std::size_t own = value.source().size();
+  if (own <= limits::spill_part_bytes_max) return 0;
+  if (value.is(json::Kind::string)) return own;
+  std::size_t bytes = 0;
+  for (const json::Value part : value) bytes += bytes_of_long_strings(part);
+  return bytes;
+}
 
 class BodyShrinker {
  public:
@@ -123,6 +132,13 @@ class BodyShrinker {
 };
 
 }  // namespace
+
+bool must_shrink(std::string_view body) {
+  if (body.size() > sent_body_bytes_max) return true;
+  if (body.size() <= limits::event_body_bytes_max) return false;
+  const auto document = json::parse(body);
+  return document && body.size() - bytes_of_long_strings(document->root()) > limits::event_body_bytes_max;
+}
 
 Result<std::string> shrink_body(ImportSink& sink, const std::string& run_id, const ImportedEvent& event) {
   return BodyShrinker(sink, run_id, event).run();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "cli/import/source.hpp"
@@ -11,6 +12,9 @@ namespace muniment::cli {
 
 // A larger body is shrunk before it is sent; the limit leaves room for the rest of the request line.
 inline constexpr std::size_t sent_body_bytes_max = 256 * 1024;
+
+// Returns whether the daemon could not record the body: it is too large, or remains too large without its long texts.
+bool must_shrink(std::string_view body);
 
 // Returns the body with every long text stored by `sink` and replaced by a reference, like the daemon's spill. Errors:
 // those of the sink; invalid_argument if the body is not JSON; too_large if the result is still too large.

@@ -11,13 +11,15 @@ bool is_otlp(const json::Value& record) {
 Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const OtlpTraceItems& items) {
   OtlpTrace trace(file, items);
   ASSIGN_OR_RETURN(std::string sha256, trace.sha256_of_all());
-  ASSIGN_OR_RETURN(const ImportedRun head, trace.head());
+  ASSIGN_OR_RETURN(ImportedRun head, trace.head());
   RunTree tree(client, trace.name(), std::move(sha256), otlp_format);
   ImportedTrace run;
   run.run_id = tree.run_id();
   ASSIGN_OR_RETURN(run.added, tree.start(head));
   if (!run.added) return run;
   Status done = trace.each([&](std::vector<RunAction>& actions) { return tree.carry_out(actions); });
+  run.understood = trace.understood();
+  if (!run.understood) head.end.summary += "; no question and no answer were found in its spans";
   if (done) done = tree.end(head.end);
   if (!done) return tree.broke_off(done.error());
   run.events = tree.events();

@@ -43,38 +43,66 @@ void write_parameters(json::Writer& body, const OtlpAttributes& attributes, Plac
   body.end_object();
 }
 
-// Returns nullopt if absent or not a list of short texts.
+// Returns nullopt if absent or neither a short text nor a list of short texts.
 std::optional<std::vector<std::string>> finish_reasons(const OtlpAttributes& attributes) {
-  const json::Value list = attributes.find("gen_ai.response.finish_reasons")["arrayValue"];
+  const json::Value any = attributes.find("gen_ai.response.finish_reasons");
+  if (!any) return std::nullopt;
+  const std::string text = any_text(any);
+  const auto document = json::parse(text);
+  if (!document || !document->root().is(json::Kind::array)) {
+    if (!any["stringValue"] || text.empty() || text.size() > call_name_bytes_max) return std::nullopt;
+    return std::vector{text};
+  }
   std::vector<std::string> reasons;
-  for (const json::Value item : list["values"]) {
-    const auto reason = item["stringValue"].as_string();
+  for (const json::Value item : document->root()) {
+    const auto reason = item.as_string();
     if (!reason || reason->size() > call_name_bytes_max || reasons.size() == finish_reasons_max) return std::nullopt;
     reasons.push_back(*reason);
   }
-  return list.present() ? std::optional(reasons) : std::nullopt;
+  return reasons;
 }
 
-struct Usage {
-  std::int64_t input = 0;
-  std::int64_t output = 0;
+// Attributes of the usage and the members that hold them.
+constexpr std::pair<std::string_view, std::string_view> usage_names[] = {
+    {"gen_ai.usage.input_tokens", "input_tokens"},
+    {"gen_ai.usage.output_tokens", "output_tokens"},
+    {"gen_ai.usage.cache_read.input_tokens", "cached_input_tokens"},
+    {"gen_ai.usage.cache_creation.input_tokens", "cache_write_tokens"},
+    {"gen_ai.usage.reasoning.output_tokens", "reasoning_tokens"},
 };
+constexpr std::string_view cost_name = "gen_ai.usage.cost";  // in USD
 
-// An embedding has no output tokens.
-std::optional<Usage> usage_of(const OtlpAttributes& attributes) {
-  const auto input = attributes.integer("gen_ai.usage.input_tokens"),
-             output = attributes.integer("gen_ai.usage.output_tokens");
-  const bool is_embedding =
-      attributes.text("gen_ai.operation.name") == "embeddings" && !attributes.find("gen_ai.usage.output_tokens");
-  if (!input || *input < 0 || (!output && !is_embedding) || output.value_or(0) < 0) return std::nullopt;
-  return Usage{*input, output.value_or(0)};
+// Writes the counts that the span has; a missing count is unknown, but an embedding has no output. Returns JSON, or
+// empty if it has none.
+std::string usage_json(const OtlpAttributes& attributes, Placed& placed) {
+  json::Writer usage;
+  bool any = false, has_output = false;
+  usage.begin_object();
+  for (const auto& [attribute, member] : usage_names) {
+    const auto count = any_count(attributes.find(attribute));
+    if (!count) continue;
+    usage.member(member, *count);
+    placed.push_back(attribute);
+    any = true;
+    has_output = has_output || member == "output_tokens";
+  }
+  const bool is_embedding = attributes.text("gen_ai.operation.name") == "embeddings";
+  if (any && is_embedding && !has_output && !attributes.find("gen_ai.usage.output_tokens"))
+    usage.member("output_tokens", 0);
+  const json::Value cost = attributes.find(cost_name)["doubleValue"];
+  if (const auto amount = cost.as_double(); amount && *amount >= 0) {
+    usage.key("cost").begin_object().raw_member("amount", cost.source()).member("currency", "USD").end_object();
+    placed.push_back(cost_name);
+    any = true;
+  }
+  return any ? std::move(usage.end_object()).text() : std::string();
 }
 
 // Attributes that the answer holds.
 void place_answer(const OtlpAttributes& attributes, Placed& placed) {
   std::string ignored = take_name(attributes, "gen_ai.response.model", "", placed);
   if (finish_reasons(attributes)) placed.push_back("gen_ai.response.finish_reasons");
-  if (usage_of(attributes)) placed.insert(placed.end(), {"gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"});
+  ignored = usage_json(attributes, placed);
   ignored = take_name(attributes, "error.type", "", placed);
 }
 
@@ -97,8 +125,9 @@ Answer answer_of(const json::Value& messages, const std::optional<std::vector<st
     whole = whole && (!message["finish_reason"].present() || (reason && reason->size() <= call_name_bytes_max));
     if (index++ > 0) continue;
     answer.first = otlp_message_parts(message);
-    answer.role = message["role"].string_or("assistant");
-    whole = whole && answer.first.whole && answer.role == "assistant";
+    bool known = true;
+    answer.role = otlp_role(message, known, "assistant");
+    whole = whole && answer.first.whole && known && answer.role == "assistant";
   }
   if (said && !answer.reasons.empty() && *said != answer.reasons) whole = false;
   if (!whole) answer.rest = one_line_json(messages);
@@ -141,15 +170,13 @@ void OtlpTrace::end_model(std::uint32_t item) {
   Call call = std::move(calls_[item]);
   calls_.erase(item);
   const auto said = finish_reasons(attributes);
-  const std::string text = any_text(attributes.find("gen_ai.output.messages"));
+  const std::string text = otlp_message_list(attributes.find(otlp_output_messages), "assistant");
   const auto document = json::parse(text);
-  const bool has_messages = document && document->root().is(json::Kind::array);
-  Answer answer = has_messages ? answer_of(document->root(), said) : Answer{};
+  Answer answer = document ? answer_of(document->root(), said) : Answer{};
   if (!answer.first.parts.empty()) (void)remember(run_of(item), answer.role, answer.first, {}, nullptr);
   std::move(call.parts.begin(), call.parts.end(), std::back_inserter(answer.first.parts));
-  for (const std::string& id : answer.first.tool_calls) {
-    if (run_of(item).asked_by.size() < asked_calls_max) run_of(item).asked_by.emplace(id, call.call_id);
-  }
+  understood_ = understood_ || !answer.first.parts.empty();
+  note_asked(run_of(item), answer.first, call.call_id);
   if (answer.reasons.empty()) answer.reasons = std::move(call.reasons);
   Placed ignored;
   json::Writer body;
@@ -157,18 +184,40 @@ void OtlpTrace::end_model(std::uint32_t item) {
   body.member("model", take_name(attributes, "gen_ai.response.model", unknown_model, ignored));
   body.member("finish_reasons", said ? *said : answer.reasons);
   body.raw_member("content", "[" + joined(answer.first.parts, ",") + "]");
-  if (const auto usage = usage_of(attributes)) {
-    body.key("usage")
-        .begin_object()
-        .member("input_tokens", usage->input)
-        .member("output_tokens", usage->output)
-        .end_object();
-  }
+  if (const std::string usage = usage_json(attributes, ignored); !usage.empty()) body.raw_member("usage", usage);
   write_outcome(body, item, span, attributes);
   if (!answer.rest.empty()) call.sources.push_back(std::move(answer.rest));
-  if (!has_messages && !text.empty()) call.sources.push_back(json::quote(text));
   if (!call.sources.empty()) body.raw_member("x_source", "[" + joined(call.sources, ",") + "]");
   emit(item, "answer", "model.answered", std::move(body.end_object()).text(), end_time(item));
+}
+
+void OtlpTrace::note_asked(Run& run, const OtlpParts& parts, const std::string& call_id) {
+  for (const OtlpToolCall& asked : parts.tool_calls) {
+    if (run.asked_by.size() >= asked_calls_max || run.asked_by_name.size() >= asked_calls_max) return;
+    if (!asked.id.empty()) run.asked_by.emplace(asked.id, call_id);
+    std::deque<std::string>& same = run.asked_by_name[asked.name];
+    if (same.size() < asked_calls_max) same.push_back(call_id);
+  }
+}
+
+// A tool call without an id is the oldest of its name that was requested. A call inside the span of a model's call is
+// that call's, which has not answered yet.
+std::optional<std::string> OtlpTrace::take_asked(std::uint32_t item, const std::string& id, const std::string& name) {
+  Run& run = run_of(item);
+  const std::uint32_t parent = order_.parents[item];
+  if (const auto by = run.asked_by.find(id); by != run.asked_by.end()) {
+    std::string call_id = std::move(by->second);
+    run.asked_by.erase(by);
+    std::deque<std::string>& same = run.asked_by_name[name];
+    if (const auto one = std::ranges::find(same, call_id); one != same.end()) same.erase(one);
+    return call_id;
+  }
+  if (parent != none && kind(parent) == OtlpKind::model && calls_.contains(parent)) return calls_[parent].call_id;
+  const auto same = run.asked_by_name.find(name);
+  if (!id.empty() || same == run.asked_by_name.end() || same->second.empty()) return std::nullopt;
+  std::string call_id = std::move(same->second.front());
+  same->second.pop_front();
+  return call_id;
 }
 
 void OtlpTrace::begin_tool(std::uint32_t item) {
@@ -191,10 +240,8 @@ void OtlpTrace::begin_tool(std::uint32_t item) {
   const bool is_type = type == "function" || type == "extension" || type == "datastore";
   body.member("kind", is_mcp ? "mcp" : is_type ? type : "function");
   if (is_type && !is_mcp) placed.emplace_back("gen_ai.tool.type");
-  if (const auto by = run_of(item).asked_by.find(asked); by != run_of(item).asked_by.end()) {
-    body.member("requested_by", by->second);
-    run_of(item).asked_by.erase(by);
-  }
+  const std::string tool = attributes.text("gen_ai.tool.name");
+  if (const auto by = take_asked(item, asked, tool.empty() ? name : tool)) body.member("requested_by", *by);
   if (const json::Value arguments = attributes.find("gen_ai.tool.call.arguments")) {
     placed.emplace_back("gen_ai.tool.call.arguments");
     if (arguments["stringValue"]) {
@@ -204,6 +251,8 @@ void OtlpTrace::begin_tool(std::uint32_t item) {
     }
   }
   if (attributes.find("gen_ai.tool.call.result")) placed.emplace_back("gen_ai.tool.call.result");
+  understood_ =
+      understood_ || attributes.find("gen_ai.tool.call.arguments") || attributes.find("gen_ai.tool.call.result");
   std::string ignored = take_name(attributes, "error.type", "", placed);
   write_place(body, item, span, placed);
   calls_[item] = std::move(call);

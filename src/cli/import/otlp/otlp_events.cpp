@@ -13,19 +13,6 @@ namespace {
 
 constexpr std::size_t choice_parts_max = 100;  // parts of an answer given as events; further ones become messages
 
-constexpr std::string_view details_event = "gen_ai.client.inference.operation.details";
-
-// Returns the JSON of a message list, which an attribute holds as text or structured. Empty: not a list.
-std::string list_text(const json::Value& any) {
-  const std::string text = any_text(any);
-  const auto document = json::parse(text);
-  if (!document || !document->root().is(json::Kind::array)) return {};
-  for (const json::Value message : document->root()) {
-    if (!message.is(json::Kind::object)) return {};
-  }
-  return text;
-}
-
 // Returns the role in the name of an older event, or empty.
 std::string_view role_of_event(std::string_view name) {
   for (const std::string_view role : {"system", "user", "assistant", "tool"}) {
@@ -77,14 +64,12 @@ bool is_plain_event(const OtlpAttributes& attributes, bool has_body) {
 // Returns the first text of the user in the messages of a span.
 std::string OtlpTrace::goal_of(const json::Value& span) const {
   const OtlpAttributes attributes(span["attributes"]);
-  const std::string text = list_text(attributes.find("gen_ai.input.messages"));
-  const auto document = json::parse(text);
-  if (document) {
+  const std::string text = otlp_message_list(attributes.find(otlp_input_messages), "user");
+  if (const auto document = json::parse(text); document) {
     for (const json::Value message : document->root()) {
-      if (message["role"].string_or("") != "user") continue;
-      for (const json::Value part : message["parts"]) {
-        if (const auto said = part["content"].as_string(); said && part["type"].string_or("") == "text") return *said;
-      }
+      bool known = true;
+      if (otlp_role(message, known, "user") != "user") continue;
+      if (OtlpParts parts = otlp_message_parts(message); !parts.text.empty()) return std::move(parts.text);
     }
   }
   for (const json::Value event : span["events"]) {
@@ -98,26 +83,19 @@ std::string OtlpTrace::goal_of(const json::Value& span) const {
 
 void OtlpTrace::add_messages(std::uint32_t item, const OtlpAttributes& attributes, std::string_view what,
                              const std::string& occurred_at, Placed& placed) {
-  const std::string system = list_text(attributes.find("gen_ai.system_instructions"));
-  if (const auto document = json::parse(system); document) {
-    OtlpParts parts = otlp_parts(document->root());
-    const std::string source = parts.whole ? std::string() : one_line_json(document->root());
-    if (remember(run_of(item), "system", parts, source, nullptr))
-      add_message(item, fmt::format("{}-system", what), "system", parts, source, occurred_at);
-    placed.emplace_back("gen_ai.system_instructions");
+  constexpr std::string_view instructions = "gen_ai.system_instructions";
+  if (attributes.find(instructions)) {
+    add_message_list(item, attributes.find(instructions), "system", fmt::format("{}-system", what), occurred_at);
+    placed.push_back(instructions);
   }
-  const json::Value input = attributes.find("gen_ai.input.messages");
-  if (!list_text(input).empty()) placed.emplace_back("gen_ai.input.messages");
-  if (const json::Value output = attributes.find("gen_ai.output.messages");
-      items_[item].kind == OtlpKind::model ? output.present() : !list_text(output).empty()) {
-    placed.emplace_back("gen_ai.output.messages");
-  }
-  add_message_list(item, input, what, occurred_at);
+  if (attributes.find(otlp_input_messages)) placed.push_back(otlp_input_messages);
+  if (attributes.find(otlp_output_messages)) placed.push_back(otlp_output_messages);
+  add_message_list(item, attributes.find(otlp_input_messages), "user", what, occurred_at);
 }
 
-void OtlpTrace::add_message_list(std::uint32_t item, const json::Value& list, std::string_view what,
-                                 const std::string& occurred_at) {
-  const std::string text = list_text(list);
+void OtlpTrace::add_message_list(std::uint32_t item, const json::Value& list, std::string_view role,
+                                 std::string_view what, const std::string& occurred_at) {
+  const std::string text = otlp_message_list(list, role);
   const auto document = json::parse(text);
   if (!document) return;
   std::map<std::string, std::uint32_t> counts;
@@ -125,11 +103,12 @@ void OtlpTrace::add_message_list(std::uint32_t item, const json::Value& list, st
   for (const json::Value message : document->root()) {
     ++index;
     bool known = true;
-    const std::string_view role = otlp_role(message["role"].string_or(""), known);
+    const std::string_view named = otlp_role(message, known, role);
     const OtlpParts parts = otlp_message_parts(message);
     const std::string source = parts.whole && known ? std::string() : one_line_json(message);
-    if (remember(run_of(item), role, parts, source, &counts))
-      add_message(item, fmt::format("{}-{}", what, index), role, parts, source, occurred_at);
+    if (remember(run_of(item), named, parts, source, &counts))
+      add_message(item, index == 1 && role == "system" ? std::string(what) : fmt::format("{}-{}", what, index), named,
+                  parts, source, occurred_at);
   }
 }
 
@@ -148,6 +127,7 @@ bool OtlpTrace::remember(Run& run, std::string_view role, const OtlpParts& parts
 
 void OtlpTrace::add_message(std::uint32_t item, const std::string& what, std::string_view role, const OtlpParts& parts,
                             std::string_view source, const std::string& occurred_at) {
+  understood_ = understood_ || !parts.parts.empty();
   json::Writer body;
   body.begin_object().member("message_id", fmt::format("{}-{}", name_of(item), what)).member("role", role);
   body.raw_member("content", "[" + joined(parts.parts, ",") + "]");
@@ -159,7 +139,7 @@ void OtlpTrace::add_message(std::uint32_t item, const std::string& what, std::st
 
 // Input messages are placed before the call, all other events before the end.
 void OtlpTrace::add_span_events(std::uint32_t item, bool at_begin) {
-  if (items_[item].kind == OtlpKind::log) return;
+  if (kind(item) == OtlpKind::log) return;
   std::size_t index = 0;
   const json::Value events = document_->root()["events"];
   if (!events.is(json::Kind::array)) return;
@@ -177,6 +157,10 @@ void OtlpTrace::add_span_events(std::uint32_t item, bool at_begin) {
 
 // A log record belongs to its span, or to the trace if the span is unknown.
 void OtlpTrace::add_log(std::uint32_t item) {
+  if (is_lone_call(item)) {
+    begin_model(item);
+    return end_model(item);
+  }
   const json::Value value = document_->root();
   Event event{
       item,          "log",           value["eventName"].string_or(""), value, OtlpAttributes(value["attributes"]),
@@ -189,15 +173,16 @@ void OtlpTrace::add_event(const Event& event) {
   if (const std::string_view role = role_of_event(event.name); !role.empty()) return add_event_message(event, role);
   if (event.name == "gen_ai.choice") return add_choice(event);
   if (event.name == "exception" || event.attributes.find("exception.type").present()) return add_exception(event);
-  if (event.name == details_event) {
-    for (const char* list : {"gen_ai.input.messages", "gen_ai.output.messages"}) {
-      add_message_list(event.item, event.attributes.find(list), event.what + (list[7] == 'i' ? "-in" : "-out"),
-                       event.occurred_at);
-    }
-  }
+  const auto moved = moved_.find(event.item);
   json::Writer body;
-  write_value(body.begin_object().key("source"), event.value);
-  const bool is_log = items_[event.item].kind == OtlpKind::log;
+  body.begin_object().key("source");
+  if (moved == moved_.end() || moved->second.empty()) {
+    write_value(body, event.value);
+  } else {
+    const Placed placed(moved->second.begin(), moved->second.end());
+    body.raw(rest_of(event.value, placed));
+  }
+  const bool is_log = kind(event.item) == OtlpKind::log;
   emit(event.item, event.what, is_log ? "x.otlp.log" : "x.otlp.event", std::move(body.end_object()).text(),
        event.occurred_at);
 }
@@ -206,9 +191,9 @@ void OtlpTrace::add_event_message(const Event& event, std::string_view role) {
   const std::string text = body_text(event.body, event.attributes);
   const auto document = json::parse(text);
   const json::Value said = document ? document->root() : json::Value();
-  OtlpParts parts = otlp_body_parts(said);
+  OtlpParts parts = otlp_message_parts(said);
   bool known = true;
-  const std::string_view named = otlp_role(said["role"].string_or(role), known);
+  const std::string_view named = said["role"] ? otlp_role(said, known, role) : role;
   const bool plain = parts.whole && known && is_plain_event(event.attributes, event.body.present());
   // A call repeats earlier messages with a different time.
   json::Writer rest, times;
@@ -226,8 +211,8 @@ void OtlpTrace::add_event_message(const Event& event, std::string_view role) {
 
 // Adds a part to the answer of an open call; otherwise adds a message.
 void OtlpTrace::add_choice(const Event& event) {
-  const std::uint32_t span = items_[event.item].kind == OtlpKind::log ? order_.parents[event.item] : event.item;
-  const auto open = span == none || items_[span].kind != OtlpKind::model ? calls_.end() : calls_.find(span);
+  const std::uint32_t span = kind(event.item) == OtlpKind::log ? order_.parents[event.item] : event.item;
+  const auto open = span == none || kind(span) != OtlpKind::model ? calls_.end() : calls_.find(span);
   if (open == calls_.end() || open->second.parts.size() > choice_parts_max ||
       open->second.sources.size() > choice_parts_max) {
     return add_event_message(event, "assistant");
@@ -236,10 +221,10 @@ void OtlpTrace::add_choice(const Event& event) {
   const auto document = json::parse(text);
   const json::Value choice = document ? document->root() : json::Value();
   const json::Value message = choice["message"].is(json::Kind::object) ? choice["message"] : choice;
-  OtlpParts parts = otlp_body_parts(message);
+  OtlpParts parts = otlp_message_parts(message);
   (void)remember(run_of(span), "assistant", parts, {}, nullptr);
   Call& call = open->second;
-  for (const std::string& id : parts.tool_calls) run_of(span).asked_by.emplace(id, call.call_id);
+  note_asked(run_of(span), parts, call.call_id);
   std::move(parts.parts.begin(), parts.parts.end(), std::back_inserter(call.parts));
   if (const auto reason = choice["finish_reason"].as_string(); reason && reason->size() <= 256)
     call.reasons.push_back(*reason);
@@ -260,7 +245,7 @@ void OtlpTrace::add_exception(const Event& event) {
     body.member("stack", event.attributes.text("exception.stacktrace"));
     placed.emplace_back("exception.stacktrace");
   }
-  const std::uint32_t span = items_[event.item].kind == OtlpKind::log ? order_.parents[event.item] : event.item;
+  const std::uint32_t span = kind(event.item) == OtlpKind::log ? order_.parents[event.item] : event.item;
   if (const auto open = calls_.find(span); open != calls_.end()) body.member("call_id", open->second.call_id);
   body.raw_member("x_source", rest_of(event.value, placed)).end_object();
   emit(event.item, event.what, "error.raised", std::move(body).text(), event.occurred_at);

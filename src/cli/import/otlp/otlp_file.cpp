@@ -32,17 +32,10 @@ std::uint64_t span_number(const json::Value& id) {
   return number_of(to_hex(sha256(text)).substr(0, 16)) | 1;
 }
 
-OtlpKind kind_of(const json::Value& span) {
-  const OtlpAttributes attributes(span["attributes"]);
-  const std::string operation = attributes.text("gen_ai.operation.name");
-  if (operation == "execute_tool") return OtlpKind::tool;
-  if (operation == "invoke_agent") return OtlpKind::agent;
-  if (operation == "chat" || operation == "text_completion" || operation == "generate_content" ||
-      operation == "embeddings")
-    return OtlpKind::model;
-  const bool is_call = operation != "create_agent" && operation != "invoke_workflow" &&
-                       attributes.find("gen_ai.request.model").present();
-  return is_call ? OtlpKind::model : OtlpKind::other;
+// A member by its name in OTLP/JSON, or by its name in the .proto files.
+json::Value otlp_field(const json::Value& object, std::string_view name) {
+  if (const json::Value member = object[name]) return member;
+  return object[snake_case(name)];
 }
 
 }  // namespace
@@ -104,29 +97,32 @@ Status OtlpFile::take_request(const TraceRecord& record) {
     repairs_.push_back({record.offset, record.text.size(), record.line, repaired.replaced});
   }
   const json::Value request = document->root();
-  const json::Value spans = request["resourceSpans"], logs = request["resourceLogs"];
+  const json::Value spans = otlp_field(request, "resourceSpans"), logs = otlp_field(request, "resourceLogs");
   if (!spans.is(json::Kind::array) && !logs.is(json::Kind::array)) {
-    if (request["resourceMetrics"])
+    if (otlp_field(request, "resourceMetrics"))
       return Error(Errc::invalid_argument, "metrics cannot be imported; expected spans or logs");
     return Error(Errc::invalid_argument,
                  "this is not OTLP/JSON: it has no list \"resourceSpans\"" + looks_like(request));
   }
+  has_snake_case_ = has_snake_case_ || request["resource_spans"] || request["resource_logs"];
   RETURN_IF_ERROR(take_group(around, spans, false));
   return take_group(around, logs, true);
 }
 
 Status OtlpFile::take_group(const Around& around, const json::Value& resources, bool is_log) {
-  const char* const scopes_name = is_log ? "scopeLogs" : "scopeSpans";
-  const char* const items_name = is_log ? "logRecords" : "spans";
+  const std::string scopes_name = is_log ? "scopeLogs" : "scopeSpans";
+  const std::string items_name = is_log ? "logRecords" : "spans";
   for (const json::Value resource : resources) {
-    for (const json::Value scope : resource[scopes_name]) {
+    for (const json::Value scope : otlp_field(resource, scopes_name)) {
       json::Writer others;
       others.begin_object();
-      write_members(others.key("resource").begin_object(), resource, {scopes_name, "resource"});
-      write_members(others.end_object().key("scope").begin_object(), scope, {items_name, "scope"});
+      write_members(others.key("resource").begin_object(), resource,
+                    {scopes_name, snake_case(scopes_name), "resource"});
+      write_members(others.end_object().key("scope").begin_object(), scope,
+                    {items_name, snake_case(items_name), "scope"});
       ASSIGN_OR_RETURN(const std::uint32_t index,
                        scope_of(around, resource["resource"], scope["scope"], others.end_object().end_object().text()));
-      for (const json::Value item : scope[items_name]) RETURN_IF_ERROR(add(around, item, index, is_log));
+      for (const json::Value item : otlp_field(scope, items_name)) RETURN_IF_ERROR(add(around, item, index, is_log));
     }
   }
   return success();
@@ -178,28 +174,44 @@ Status OtlpFile::add(const Around& around, const json::Value& value, std::uint32
   OtlpItem item;
   item.scope = scope;
   if (around.repaired != nullptr) item.repair = static_cast<std::uint32_t>(repairs_.size());
-  item.trace = trace_of(value);
   item.offset = around.of(value);
   item.length = around.length_of(value);
-  if (is_log) {
-    item.kind = OtlpKind::log;
-    item.parent = span_number(value["spanId"]);
-    item.start_ns = otlp_nanos(value["timeUnixNano"]).value_or(otlp_nanos(value["observedTimeUnixNano"]).value_or(0));
+  if (has_snake_case_) {
+    const std::string text = camel_case_json(value);
+    const auto renamed = json::parse(std::string_view(text));
+    if (!renamed) return renamed.error();
+    describe(item, renamed->root(), is_log);
   } else {
-    item.kind = kind_of(value);
-    item.id = span_number(value["spanId"]);
-    item.parent = span_number(value["parentSpanId"]);
-    item.start_ns = otlp_nanos(value["startTimeUnixNano"]).value_or(0);
-    item.end_ns = otlp_nanos(value["endTimeUnixNano"]).value_or(0);
+    describe(item, value, is_log);
   }
   ++traces_[item.trace].count;
   items_.push_back(item);
   return success();
 }
 
+void OtlpFile::describe(OtlpItem& item, const json::Value& value, bool is_log) {
+  item.trace = trace_of(value);
+  if (is_log) {
+    item.kind = OtlpKind::log;
+    item.is_details = otlp_is_details_log(value);
+    item.parent = span_number(value["spanId"]);
+    item.start_ns = otlp_nanos(value["timeUnixNano"]).value_or(otlp_nanos(value["observedTimeUnixNano"]).value_or(0));
+    return;
+  }
+  item.kind = otlp_kind(value);
+  item.has_text = otlp_has_text(OtlpAttributes(value["attributes"]));
+  item.id = span_number(value["spanId"]);
+  item.parent = span_number(value["parentSpanId"]);
+  item.start_ns = otlp_nanos(value["startTimeUnixNano"]).value_or(0);
+  item.end_ns = otlp_nanos(value["endTimeUnixNano"]).value_or(0);
+}
+
 Result<std::string> OtlpFile::read(std::int64_t offset, std::size_t length) const {
   ASSIGN_OR_RETURN(std::string text, read_bytes(offset, length));
-  return repairs_.empty() ? text : with_readable_characters(text).text;
+  if (!repairs_.empty()) text = with_readable_characters(text).text;
+  if (!has_snake_case_) return text;
+  const auto document = json::parse(std::string_view(text));
+  return document ? camel_case_json(document->root()) : text;
 }
 
 Result<std::string> OtlpFile::read_bytes(std::int64_t offset, std::size_t length) const {

@@ -17,14 +17,13 @@
 #include "base/files/file.hpp"
 #include "base/json/json.hpp"
 #include "base/result.hpp"
+#include "cli/import/otlp/otlp_names.hpp"
 #include "cli/import/records.hpp"
 
 namespace muniment::cli {
 
 inline constexpr std::size_t otlp_items_max = 4'000'000;
 inline constexpr std::size_t otlp_scopes_max = 100'000;
-
-enum class OtlpKind : std::uint8_t { other, model, tool, agent, log };
 
 // A span or a log record.
 struct OtlpItem {
@@ -38,6 +37,8 @@ struct OtlpItem {
   std::uint32_t scope = 0;
   std::uint32_t repair = 0;  // 1 + its request's place in repairs(); 0: none
   OtlpKind kind = OtlpKind::other;
+  bool has_text = false;    // the span has an input or an output
+  bool is_details = false;  // the log record is the event of an inference's details
 };
 
 // Context of spans: the other members of their resourceSpans and scopeSpans, as JSON.
@@ -78,7 +79,7 @@ class OtlpFile {
   std::uint64_t duplicates() const { return duplicates_; }  // number of dropped byte-identical copies of spans
 
   Result<std::string> text(const OtlpItem& item) const { return read(item.offset, item.length); }
-  // Readable JSON, and the bytes themselves.
+  // Readable JSON with the field names of OTLP/JSON, and the bytes themselves.
   Result<std::string> read(std::int64_t offset, std::size_t length) const;
   Result<std::string> read_bytes(std::int64_t offset, std::size_t length) const;
   const std::vector<OtlpRepair>& repairs() const { return repairs_; }
@@ -89,6 +90,7 @@ class OtlpFile {
   Status take_request(const TraceRecord& record);
   Status take_group(const Around& around, const json::Value& resources, bool is_log);
   Status add(const Around& around, const json::Value& value, std::uint32_t scope, bool is_log);
+  void describe(OtlpItem& item, const json::Value& value, bool is_log);
   Result<std::uint32_t> scope_of(const Around& around, const json::Value& resource, const json::Value& scope,
                                  std::string others);
   std::uint32_t trace_of(const json::Value& value);
@@ -105,6 +107,7 @@ class OtlpFile {
   std::unordered_map<std::string, std::uint32_t> scope_index_;  // by the start of the hash of what it says
   std::vector<OtlpRepair> repairs_;
   std::uint64_t duplicates_ = 0;
+  bool has_snake_case_ = false;  // a request has the field names of the .proto files
 };
 
 // Orders the starts and ends of the items of a trace by time, with every span within its parent. A clock step does not

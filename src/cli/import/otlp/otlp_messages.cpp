@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "cli/import/events.hpp"
+#include "cli/import/otlp/otlp_value.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -34,118 +35,269 @@ bool id_fits(const json::Value& id) {
   return !id.present() || id.is(json::Kind::null) || fits(id, part_name_bytes_max, 1);
 }
 
-void write_texts(json::Writer& out, const json::Value& part, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    if (const auto text = part[name].as_string()) out.member(name, *text);
+// Returns the first of the named members that is present.
+json::Value first_member(const json::Value& object, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (const json::Value member = object[name]) return member;
   }
+  return {};
 }
 
-// Returns the part as JSON, or empty if the schema of a part cannot represent it.
-std::string part_json(const json::Value& part) {
-  const std::string type = part["type"].string_or("");
-  json::Writer out;
-  out.begin_object().member("type", type);
-  if ((type == "text" || type == "reasoning") && part["content"].is(json::Kind::string) &&
-      only_has(part, {"type", "content"})) {
-    write_texts(out, part, {"content"});
-  } else if (type == "tool_call" && fits(part["name"], part_name_bytes_max, 1) && id_fits(part["id"]) &&
-             only_has(part, {"type", "id", "name", "arguments"})) {
-    write_texts(out, part, {"id", "name"});
-    if (part["arguments"]) write_value(out.key("arguments"), part["arguments"]);
-  } else if (type == "tool_call_response" && id_fits(part["id"]) &&
-             part["response"].present() != part["result"].present() &&
-             only_has(part, {"type", "id", "response", "result"})) {
-    write_texts(out, part, {"id"});
-    write_value(out.key("response"), part["response"] ? part["response"] : part["result"]);
-  } else if (type == "uri" && fits(part["uri"], part_uri_bytes_max, 1) &&
-             fits(part["mime_type"], part_name_bytes_max) && fits(part["modality"], part_modality_bytes_max) &&
-             only_has(part, {"type", "uri", "mime_type", "modality"})) {
-    write_texts(out, part, {"uri", "mime_type", "modality"});
-  } else if (type == "file" && fits(part["file_id"], part_file_id_bytes_max, 1) &&
-             fits(part["mime_type"], part_name_bytes_max) && fits(part["modality"], part_modality_bytes_max) &&
-             only_has(part, {"type", "file_id", "mime_type", "modality"})) {
-    write_texts(out, part, {"file_id", "mime_type", "modality"});
-  } else {
-    return {};
+// Texts, also those of providers: {"type": "input_text", "text": …}, {"type": "thinking", "thinking": …}.
+struct TextForm {
+  std::string_view type;
+  std::string_view member;
+  std::string_view part;
+};
+constexpr TextForm text_forms[] = {
+    {"text", "content", "text"},          {"text", "text", "text"},
+    {"input_text", "text", "text"},       {"output_text", "text", "text"},
+    {"refusal", "refusal", "text"},       {"reasoning", "content", "reasoning"},
+    {"reasoning", "text", "reasoning"},   {"thinking", "thinking", "reasoning"},
+    {"thinking", "content", "reasoning"},
+};
+
+class PartConverter {
+ public:
+  OtlpParts take() && { return std::move(parts_); }
+  void unknown() { parts_.whole = false; }
+
+  void add_list(const json::Value& list) {
+    if (!list.is(json::Kind::array)) unknown();
+    for (const json::Value part : list) add_part(part);
   }
-  return std::move(out.end_object()).text();
+
+  void add_text(std::string_view type, std::string_view text) {
+    json::Writer out;
+    write_part(out, type, text);
+    add(std::move(out).text());
+    if (type == "text" && parts_.text.empty()) parts_.text = text;
+  }
+
+  // A text, a list of parts, or one part.
+  void add_content(const json::Value& content) {
+    if (const auto text = content.as_string()) {
+      add_text("text", *text);
+    } else if (content.is(json::Kind::array)) {
+      add_list(content);
+    } else if (content.is(json::Kind::object)) {
+      add_part(content);
+    } else if (content.present() && !content.is(json::Kind::null)) {
+      unknown();
+    }
+  }
+
+  void add_part(const json::Value& part) {
+    if (const auto text = part.as_string()) return add_text("text", *text);
+    const std::string type = part["type"].string_or("");
+    for (const TextForm& form : text_forms) {
+      if (type != form.type || !part[form.member].is(json::Kind::string)) continue;
+      add_text(form.part, part[form.member].string_or(""));
+      if (!only_has(part, {"type", form.member})) unknown();
+      return;
+    }
+    if (type == "tool_call" || type == "tool-call" || type == "tool_use" || type == "function_call")
+      return add_call(part, part);
+    if (type == "tool_call_response" || type == "tool-result" || type == "tool_result" ||
+        type == "function_call_output")
+      return add_response(part);
+    if (type == "uri" || type == "file") return add_reference(part, type);
+    const json::Value image = part["image"]["image"] ? part["image"]["image"] : part["image"];
+    add_image(part["image_url"] ? part["image_url"] : image, part);
+  }
+
+  // `holder` has the call's id, `call` its name and arguments.
+  void add_call(const json::Value& holder, const json::Value& call) {
+    const json::Value id = first_member(holder, {"id", "toolCallId", "tool_call_id", "call_id"});
+    const json::Value name = first_member(call, {"name", "toolName"});
+    if (!fits(name, part_name_bytes_max, 1) || !id_fits(id)) return unknown();
+    json::Writer out;
+    out.begin_object().member("type", "tool_call");
+    if (id.is(json::Kind::string)) out.member("id", id.string_or(""));
+    out.member("name", name.string_or(""));
+    if (const json::Value arguments = first_member(call, {"arguments", "args", "input"}))
+      write_value(out.key("arguments"), arguments);
+    add(std::move(out.end_object()).text());
+    parts_.tool_calls.push_back({id.string_or(""), name.string_or("")});
+    const bool all = only_has(call, {"type", "id", "name", "arguments", "toolCallId", "tool_call_id", "call_id",
+                                     "toolName", "args", "input", "toolCallType"});
+    if (!all) unknown();
+  }
+
+  void add_tool_calls(const json::Value& calls) {
+    if (calls.present() && !calls.is(json::Kind::array) && !calls.is(json::Kind::null)) unknown();
+    for (const json::Value call : calls) {
+      const bool nested = call["function"].is(json::Kind::object);
+      add_call(call, nested ? call["function"] : call);
+      if (nested && !only_has(call, {"id", "type", "function"})) unknown();
+    }
+  }
+
+  void add_response(const json::Value& part) {
+    const json::Value id = first_member(part, {"id", "toolCallId", "tool_use_id", "call_id", "tool_call_id"});
+    const json::Value response = first_member(part, {"response", "result", "output", "content"});
+    if (!id_fits(id) || !response.present()) return unknown();
+    json::Writer out;
+    out.begin_object().member("type", "tool_call_response");
+    if (id.is(json::Kind::string)) out.member("id", id.string_or(""));
+    write_value(out.key("response"), response);
+    add(std::move(out.end_object()).text());
+    for (const json::Value member : part) {
+      const std::string key = member.key();
+      const bool placed = key == "type" || member.source().data() == id.source().data() ||
+                          member.source().data() == response.source().data();
+      if (!placed && !member.is(json::Kind::null)) unknown();
+    }
+  }
+
+ private:
+  void add(std::string part) {
+    if (parts_.parts.size() == parts_max) return unknown();
+    parts_.parts.push_back(std::move(part));
+  }
+
+  void add_reference(const json::Value& part, std::string_view type) {
+    const std::string_view name = type == "uri" ? "uri" : "file_id";
+    const bool plain = fits(part[name], type == "uri" ? part_uri_bytes_max : part_file_id_bytes_max, 1) &&
+                       fits(part["mime_type"], part_name_bytes_max) && fits(part["modality"], part_modality_bytes_max);
+    if (!plain) return unknown();
+    json::Writer out;
+    out.begin_object().member("type", type);
+    for (const std::string_view member : {name, std::string_view("mime_type"), std::string_view("modality")}) {
+      if (const auto text = part[member].as_string()) out.member(member, *text);
+    }
+    add(std::move(out.end_object()).text());
+    if (!only_has(part, {"type", name, "mime_type", "modality"})) unknown();
+  }
+
+  void add_image(const json::Value& image, const json::Value& part) {
+    const json::Value url = image.is(json::Kind::object) ? image["url"] : image;
+    if (!fits(url, part_uri_bytes_max, 1)) return unknown();
+    json::Writer out;
+    out.begin_object().member("type", "uri").member("uri", url.string_or("")).member("modality", "image");
+    add(std::move(out.end_object()).text());
+    if (part.size() > 2 || (image.is(json::Kind::object) && image.size() != 1)) unknown();
+  }
+
+  OtlpParts parts_;
+};
+
+// Role of a message, also of the messages of LangChain and of the items of OpenAI's Responses API, which have a type
+// instead.
+std::string message_role(const json::Value& message) {
+  if (const auto role = message["role"].as_string()) return *role;
+  const std::string type = message["type"].string_or("");
+  if (type == "human" || type == "ai" || type == "system" || type == "tool") return type;
+  if (type == "function_call" || type == "reasoning") return message["id"] || message["call_id"] ? "assistant" : "";
+  return type == "function_call_output" ? "tool" : "";
 }
 
-void add_part(OtlpParts& parts, std::string json) {
-  if (json.empty() || parts.parts.size() == parts_max) {
-    parts.whole = false;
-  } else {
-    parts.parts.push_back(std::move(json));
+// {"system": …, "messages": […]} and {"prompt": …}, as requests of models are written.
+bool write_request(json::Writer& out, const json::Value& request) {
+  bool any = false;
+  const std::pair<const char*, const char*> texts[] = {
+      {"system", "system"}, {"instructions", "system"}, {"prompt", "user"}};
+  for (const auto& [name, role] : texts) {
+    if (const auto text = request[name].as_string(); text && !text->empty()) {
+      out.begin_object().member("role", role).member("content", *text).end_object();
+      any = true;
+    }
   }
-}
-
-std::string text_part(std::string_view text) {
-  json::Writer out;
-  write_part(out, "text", text);
-  return std::move(out).text();
-}
-
-void add_tool_call(OtlpParts& parts, const json::Value& call) {
-  const json::Value function = call["function"];
-  const bool plain = fits(function["name"], part_name_bytes_max, 1) && fits(call["id"], part_name_bytes_max, 1) &&
-                     only_has(call, {"id", "type", "function"}) && only_has(function, {"name", "arguments"});
-  if (!plain) {
-    parts.whole = false;
-    return;
+  for (const char* name : {"prompt", "messages", "input"}) {
+    if (!request[name].is(json::Kind::array)) continue;
+    for (const json::Value message : request[name]) {
+      any = true;
+      write_value(out, message);
+    }
   }
-  json::Writer out;
-  out.begin_object()
-      .member("type", "tool_call")
-      .member("id", call["id"].string_or(""))
-      .member("name", function["name"].string_or(""));
-  if (function["arguments"]) write_value(out.key("arguments"), function["arguments"]);
-  add_part(parts, std::move(out.end_object()).text());
-  parts.tool_calls.push_back(call["id"].string_or(""));
+  return any;
 }
 
 }  // namespace
 
-OtlpParts otlp_parts(const json::Value& list) {
-  OtlpParts parts;
-  parts.whole = list.is(json::Kind::array);
-  for (const json::Value part : list) {
-    add_part(parts, part_json(part));
-    if (part["type"].string_or("") == "tool_call" && part["id"]) parts.tool_calls.push_back(part["id"].string_or(""));
+std::string otlp_message_list(const json::Value& any, std::string_view role) {
+  const std::string text = any_text(any);
+  if (text.empty() || text == "null") return {};
+  const auto document = json::parse(text);
+  const json::Value root = document ? document->root() : json::Value();
+  json::Writer out;
+  out.begin_array();
+  const auto write_text = [&](std::string_view words) {
+    out.begin_object().member("role", role).member("content", words).end_object();
+  };
+  if (root.is(json::Kind::array)) {
+    bool are_parts = root.size() > 0;
+    for (const json::Value one : root)
+      are_parts = are_parts && one["type"].is(json::Kind::string) && message_role(one).empty();
+    if (are_parts) {
+      write_value(out.begin_object().member("role", role).key("parts"), root);
+      out.end_object();
+    }
+    for (const json::Value one : root) {
+      if (are_parts) break;
+      if (one.is(json::Kind::object)) {
+        write_value(out, one);
+      } else if (one.is(json::Kind::array)) {
+        for (const json::Value inner : one) write_value(out, inner);
+      } else {
+        write_text(one.string_or(one.source()));
+      }
+    }
+  } else if (root["role"] || root["parts"]) {
+    write_value(out, root);
+  } else if (!root.is(json::Kind::object) || !write_request(out, root)) {
+    write_text(root.string_or(text));
   }
-  return parts;
+  return std::move(out.end_array()).text();
+}
+
+OtlpParts otlp_parts(const json::Value& list) {
+  PartConverter converter;
+  converter.add_list(list);
+  return std::move(converter).take();
 }
 
 OtlpParts otlp_message_parts(const json::Value& message) {
-  OtlpParts parts = otlp_parts(message["parts"]);
-  parts.whole = parts.whole && only_has(message, {"role", "parts", "finish_reason"});
-  return parts;
-}
-
-OtlpParts otlp_body_parts(const json::Value& body) {
-  OtlpParts parts;
-  const json::Value content = body["content"];
-  if (const auto text = content.as_string()) {
-    add_part(parts, text_part(*text));
-  } else if (content.is(json::Kind::array)) {
-    for (const json::Value part : content) {
-      const bool plain =
-          part["type"].string_or("") == "text" && part["text"].is(json::Kind::string) && part.size() == 2;
-      add_part(parts, plain ? text_part(part["text"].string_or("")) : part_json(part));
-    }
-  } else if (content.present() && !content.is(json::Kind::null)) {
-    parts.whole = false;
+  PartConverter converter;
+  if (message.is(json::Kind::string)) converter.add_content(message);
+  const json::Value reasoning = first_member(message, {"reasoning_content", "reasoning"});
+  if (const auto text = reasoning.as_string()) converter.add_text("reasoning", *text);
+  if (message["parts"].present()) converter.add_list(message["parts"]);
+  const json::Value content = first_member(message, {"content", "contents", "text"});
+  const bool is_result = message["role"].string_or("") == "tool" && message["tool_call_id"].is(json::Kind::string);
+  if (is_result && content.is(json::Kind::string)) {
+    json::Writer part;
+    part.begin_object().member("type", "tool_call_response").member("id", message["tool_call_id"].string_or(""));
+    part.member("response", content.string_or("")).end_object();
+    const auto document = json::parse(part.text());
+    if (document) converter.add_response(document->root());
+  } else {
+    converter.add_content(content);
   }
-  for (const json::Value call : body["tool_calls"]) add_tool_call(parts, call);
-  parts.whole = parts.whole && only_has(body, {"role", "content", "tool_calls"});
+  converter.add_tool_calls(message["tool_calls"]);
+  const std::string type = message["type"].string_or("");
+  const bool is_item = type == "function_call" || type == "function_call_output";
+  if (is_item) converter.add_part(message);
+  const json::Value legacy = message["function_call"];
+  if (legacy.is(json::Kind::object)) converter.add_call({}, legacy);
+  OtlpParts parts = std::move(converter).take();
+  if (!message.is(json::Kind::object) || is_item) return parts;
+  parts.whole = parts.whole && !(message["content"] && message["contents"]) &&
+                only_has(message, {"role", "parts", "finish_reason", "content", "contents", "text", "tool_calls",
+                                   "function_call", is_result ? "tool_call_id" : "role",
+                                   reasoning.is(json::Kind::string) ? reasoning.key() : "role"});
   return parts;
 }
 
-std::string_view otlp_role(std::string_view role, bool& known) {
+std::string_view otlp_role(const json::Value& message, bool& known, std::string_view absent) {
+  const std::string role = message_role(message);
   for (const std::string_view one : {"system", "developer", "user", "assistant", "tool"}) {
     if (role == one) return one;
   }
   known = false;
-  return "user";
+  if (role == "ai" || role == "model" || role == "bot") return "assistant";
+  if (role == "function") return "tool";
+  return role.empty() ? absent : "user";
 }
 
 }  // namespace muniment::cli

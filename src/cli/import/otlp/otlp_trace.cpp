@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <unordered_set>
 #include <utility>
 
 #include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
+#include "cli/import/otlp/otlp_conventional.hpp"
 #include "cli/import/readable.hpp"
 
 namespace muniment::cli {
@@ -28,8 +30,28 @@ OtlpTrace::OtlpTrace(const OtlpFile& file, const OtlpTraceItems& trace)
   plan();
 }
 
+// If no span is a call or an agent, the content of a single root is the run's.
+void OtlpTrace::plan_kinds() {
+  std::uint32_t root = none;
+  bool has_calls = false, has_several_roots = false;
+  for (std::uint32_t item = 0; item < trace_.count; ++item) kinds_.push_back(items_[item].kind);
+  for (std::uint32_t item = 0; item < trace_.count; ++item) {
+    const std::uint32_t parent = order_.parents[item];
+    has_calls = has_calls || kind(item) == OtlpKind::model || kind(item) == OtlpKind::agent || items_[item].is_details;
+    if (kind(item) != OtlpKind::log && parent == none) {
+      has_several_roots = has_several_roots || root != none;
+      root = item;
+    }
+    if (!items_[item].is_details || parent == none || kind(parent) != OtlpKind::model) continue;
+    details_[parent].push_back(item);
+    moved_[item];
+  }
+  if (!has_calls && !has_several_roots && root != none && items_[root].has_text) kinds_[root] = OtlpKind::agent;
+}
+
 void OtlpTrace::plan() {
   const std::size_t count = trace_.count;
+  plan_kinds();
   has_children_.assign(count, false);
   has_twin_.assign(count, false);
   run_of_.assign(count, 0);
@@ -40,12 +62,12 @@ void OtlpTrace::plan() {
   std::vector<bool> in_agent(count, false);
   for (const std::uint32_t item : order_.top_down) {
     const std::uint32_t parent = order_.parents[item];
-    const bool is_agent = items_[item].kind == OtlpKind::agent;
-    if (parent != none) has_children_[parent] = has_children_[parent] || items_[item].kind != OtlpKind::log;
+    const bool is_agent = kind(item) == OtlpKind::agent;
+    if (parent != none) has_children_[parent] = has_children_[parent] || kind(item) != OtlpKind::log;
     const bool above = parent != none && in_agent[parent];
     if (is_agent && !above) outermost.push_back(item);
     in_agent[item] = above || is_agent;
-    has_twin_[item] = items_[item].kind != OtlpKind::log && !ids.insert(items_[item].id).second;
+    has_twin_[item] = kind(item) != OtlpKind::log && !ids.insert(items_[item].id).second;
     if (scope_places_.emplace(items_[item].scope, scopes_.size()).second) scopes_.push_back(items_[item].scope);
   }
   if (outermost.size() == 1) main_agent_ = outermost[0];
@@ -62,7 +84,7 @@ void OtlpTrace::plan() {
 }
 
 std::string OtlpTrace::name_of(std::uint32_t item) const {
-  if (items_[item].kind == OtlpKind::log) return fmt::format("log-{}", item);
+  if (kind(item) == OtlpKind::log) return fmt::format("log-{}", item);
   std::string name = fmt::format("{:016x}", items_[item].id);
   if (has_twin_[item]) name += fmt::format(".{}", item);
   return name;
@@ -97,9 +119,33 @@ Result<json::Value> OtlpTrace::load(std::uint32_t item) {
     ASSIGN_OR_RETURN(text_, file_.text(items_[item]));
     ASSIGN_OR_RETURN(json::Document document, json::parse(text_));
     document_ = std::move(document);
+    RETURN_IF_ERROR(rewrite_loaded(item));
     loaded_ = item;
   }
   return document_->root();
+}
+
+Status OtlpTrace::rewrite_loaded(std::uint32_t item) {
+  const OtlpKind as = is_lone_call(item) ? OtlpKind::model : kind(item);
+  if (as == OtlpKind::log) return success();
+  const auto logs = details_.find(item);
+  std::deque<std::string> texts;
+  std::deque<json::Document> documents;
+  std::vector<OtlpDetails> details;
+  for (const std::uint32_t log : logs == details_.end() ? std::vector<std::uint32_t>() : logs->second) {
+    ASSIGN_OR_RETURN(std::string text, file_.text(items_[log]));
+    texts.push_back(std::move(text));
+    ASSIGN_OR_RETURN(json::Document document, json::parse(std::string_view(texts.back())));
+    documents.push_back(std::move(document));
+    details.push_back({documents.back().root()["attributes"]});
+  }
+  auto rewritten = otlp_conventional(document_->root(), as, details);
+  for (std::size_t i = 0; i < details.size(); ++i) moved_[logs->second[i]] = std::move(details[i].moved);
+  if (!rewritten) return success();
+  text_ = std::move(*rewritten);
+  ASSIGN_OR_RETURN(json::Document document, json::parse(std::string_view(text_)));
+  document_ = std::move(document);
+  return success();
 }
 
 // The head -------------------------------------------------------------------------------------------------
@@ -109,7 +155,7 @@ Result<ImportedRun> OtlpTrace::head() {
   run.external_id = trace_.id;
   bool failed = false, has_root = false, went_well = true;
   for (const std::uint32_t item : order_.top_down) {
-    if (order_.parents[item] != none || items_[item].kind == OtlpKind::log) continue;
+    if (order_.parents[item] != none || kind(item) == OtlpKind::log) continue;
     ASSIGN_OR_RETURN(const json::Value span, load(item));
     failed = failed || is_error(span);
     if (items_[item].parent != 0) continue;
@@ -129,6 +175,11 @@ Result<ImportedRun> OtlpTrace::head() {
     const OtlpAttributes attributes(span["attributes"]);
     if (run.goal.empty()) run.goal = goal_of(span);
     if (conversation.empty()) conversation = attributes.text("gen_ai.conversation.id");
+  }
+  for (const std::uint32_t item : order_.top_down) {
+    if (!run.goal.empty() || order_.parents[item] != none || !items_[item].has_text) continue;
+    ASSIGN_OR_RETURN(const json::Value span, load(item));
+    run.goal = otlp_input_text(OtlpAttributes(span["attributes"]));
   }
   if (main_agent_ != none) {
     ASSIGN_OR_RETURN(const json::Value span, load(main_agent_));
@@ -179,7 +230,7 @@ Status OtlpTrace::each(const std::function<Status(std::vector<RunAction>&)>& tak
 }
 
 void OtlpTrace::begin(std::uint32_t item) {
-  switch (items_[item].kind) {
+  switch (kind(item)) {
     case OtlpKind::agent: return begin_agent(item);
     case OtlpKind::model: return begin_model(item);
     case OtlpKind::tool: return begin_tool(item);
@@ -190,7 +241,7 @@ void OtlpTrace::begin(std::uint32_t item) {
 
 void OtlpTrace::end(std::uint32_t item) {
   add_span_events(item, false);
-  switch (items_[item].kind) {
+  switch (kind(item)) {
     case OtlpKind::agent: return end_agent(item);
     case OtlpKind::model: return end_model(item);
     case OtlpKind::tool: return end_tool(item);
@@ -225,7 +276,7 @@ std::string_view OtlpTrace::status_of(std::uint32_t item, const json::Value& spa
   const std::string type = attributes.text("error.type");
   if (is_error(span) || !type.empty())
     return type == "timeout" ? "timeout" : type == "cancelled" ? "cancelled" : "error";
-  return is_ok(span) || items_[item].end_ns != 0 ? "ok" : unknown_end;
+  return is_ok(span) || items_[item].end_ns != 0 || kind(item) == OtlpKind::log ? "ok" : unknown_end;
 }
 
 // Parts of bodies --------------------------------------------------------------------------------------------
@@ -236,7 +287,7 @@ std::string OtlpTrace::start_time(std::uint32_t item) const {
 }
 
 std::string OtlpTrace::end_time(std::uint32_t item) const {
-  const std::uint64_t nanos = items_[item].end_ns;
+  const std::uint64_t nanos = kind(item) == OtlpKind::log ? items_[item].start_ns : items_[item].end_ns;
   return nanos == 0 ? std::string() : otlp_time(nanos);
 }
 
@@ -295,6 +346,7 @@ void OtlpTrace::write_outcome(json::Writer& body, std::uint32_t item, const json
     body.member("message", span["status"]["message"].string_or(type)).end_object();
   }
   const OtlpItem& times = items_[item];
+  if (kind(item) == OtlpKind::log) return;  // a record has no duration
   if (times.start_ns == 0 || times.end_ns == 0) {
     body.member("x_clock", "the span has no start or end time");
   } else if (times.end_ns < times.start_ns) {
@@ -350,7 +402,7 @@ void OtlpTrace::begin_agent(std::uint32_t item) {
     action.parent = parent == none ? std::string() : run_of(parent).key;
     action.agent = attributes.text("gen_ai.agent.name");
     action.goal = goal_of(span);
-    if (parent != none && calls_.contains(parent) && items_[parent].kind == OtlpKind::tool)
+    if (parent != none && calls_.contains(parent) && kind(parent) == OtlpKind::tool)
       action.call_id = calls_[parent].call_id;
     actions_.push_back(std::move(action));
   }
@@ -368,7 +420,7 @@ void OtlpTrace::begin_agent(std::uint32_t item) {
 void OtlpTrace::end_agent(std::uint32_t item) {
   const json::Value span = document_->root();
   const OtlpAttributes attributes(span["attributes"]);
-  add_message_list(item, attributes.find("gen_ai.output.messages"), "output", end_time(item));
+  add_message_list(item, attributes.find(otlp_output_messages), "assistant", "output", end_time(item));
   add_error(item);
   if (!starts_run(item)) return;
   RunAction action;

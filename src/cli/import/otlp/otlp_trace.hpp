@@ -1,5 +1,6 @@
 // Translates one trace of OTLP spans to a run according to the GenAI semantic conventions, version otlp_conventions,
-// and to the forms used before 1.37 (gen_ai.system, messages as events).
+// and to the forms used before 1.37 (gen_ai.system, messages as events). Spans of other conventions are rewritten first
+// (otlp_conventional.hpp).
 //
 // The trace is the run, and its single outermost invoke_agent span names the agent; every other invoke_agent span is a
 // child run. A model or tool call becomes two events, at its start and its end; another span with child spans becomes a
@@ -7,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -37,6 +39,8 @@ class OtlpTrace {
   Result<ImportedRun> head();
   // Passes the actions to `take` in order; `take` empties the list. Errors: those of the file and of `take`.
   Status each(const std::function<Status(std::vector<RunAction>&)>& take);
+  // After `each`: whether a question or an answer was found.
+  bool understood() const { return understood_; }
 
  private:
   static constexpr std::uint32_t none = OtlpOrder::none;
@@ -49,6 +53,7 @@ class OtlpTrace {
         said;                                // hashes of messages in the run, since a call repeats the dialogue so far
     std::set<std::string> tool_definitions;  // hashes
     std::unordered_map<std::string, std::string> asked_by;  // tool call → the model call that requested it
+    std::unordered_map<std::string, std::deque<std::string>> asked_by_name;  // the same for calls without an id
   };
   // A call that has begun.
   struct Call {
@@ -69,18 +74,25 @@ class OtlpTrace {
   };
   using Placed = std::vector<std::string_view>;  // attributes that a field of the body holds
 
-  // Plan: the run and step of each item.
+  // Plan: the kind, run and step of each item.
   void plan();
+  void plan_kinds();
+  OtlpKind kind(std::uint32_t item) const { return kinds_[item]; }
+  // A details log whose span is not in the file is a call by itself.
+  bool is_lone_call(std::uint32_t item) const { return items_[item].is_details && !moved_.contains(item); }
+  void note_asked(Run& run, const OtlpParts& parts, const std::string& call_id);
+  std::optional<std::string> take_asked(std::uint32_t item, const std::string& id, const std::string& name);
   // Returns the outcome of a span from its status; by the conventions, an unset status without an error means ok.
   static bool is_error(const json::Value& span);
   static bool is_ok(const json::Value& span);
   std::string_view status_of(std::uint32_t item, const json::Value& span, const OtlpAttributes& attributes) const;
-  bool is_step(std::uint32_t item) const { return items_[item].kind == OtlpKind::other && has_children_[item]; }
-  bool starts_run(std::uint32_t item) const { return items_[item].kind == OtlpKind::agent && item != main_agent_; }
+  bool is_step(std::uint32_t item) const { return kind(item) == OtlpKind::other && has_children_[item]; }
+  bool starts_run(std::uint32_t item) const { return kind(item) == OtlpKind::agent && item != main_agent_; }
   std::string name_of(std::uint32_t item) const;
   Run& run_of(std::uint32_t item) { return runs_[run_of_[item]]; }
 
   Result<json::Value> load(std::uint32_t item);
+  Status rewrite_loaded(std::uint32_t item);
   std::string goal_of(const json::Value& span) const;
 
   // otlp_trace.cpp: edges
@@ -101,7 +113,8 @@ class OtlpTrace {
   // otlp_events.cpp: messages and events
   void add_messages(std::uint32_t item, const OtlpAttributes& attributes, std::string_view what,
                     const std::string& occurred_at, Placed& placed);
-  void add_message_list(std::uint32_t item, const json::Value& list, std::string_view what,
+  // `role` is that of messages without one.
+  void add_message_list(std::uint32_t item, const json::Value& list, std::string_view role, std::string_view what,
                         const std::string& occurred_at);
   void add_message(std::uint32_t item, const std::string& what, std::string_view role, const OtlpParts& parts,
                    std::string_view source, const std::string& occurred_at);
@@ -128,6 +141,10 @@ class OtlpTrace {
   const OtlpTraceItems& trace_;
   const OtlpItem* const items_;
   OtlpOrder order_;
+  std::vector<OtlpKind> kinds_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> details_;  // details logs of each model call …
+  std::map<std::uint32_t, std::set<std::string>> moved_;         // … and the attributes that the call has taken
+  bool understood_ = false;
   std::vector<bool> has_children_;
   std::vector<bool> has_twin_;  // an earlier item has the same span id
   std::vector<std::uint32_t> run_of_, step_of_;

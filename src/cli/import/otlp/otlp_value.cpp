@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <set>
 
 #include "base/clock.hpp"
@@ -27,6 +28,43 @@ std::optional<std::int64_t> int_value(const json::Value& value) {
   const auto number = text ? whole_number<std::int64_t>(*text) : std::nullopt;
   // "007" and "-0" are not canonical numbers and remain text.
   return number && std::to_string(*number) == *text ? number : std::nullopt;
+}
+
+// 7.0 is 7.
+std::optional<std::int64_t> whole_double(const json::Value& value) {
+  constexpr double exact_max = 9'007'199'254'740'992.0;
+  const auto number = value.as_double();
+  if (!number || *number < 0 || *number > exact_max || *number != std::floor(*number)) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
+}
+
+std::string camel_case(std::string_view name) {
+  std::string camel;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool joins = name[i] == '_' && i > 0 && i + 1 < name.size() && name[i + 1] >= 'a' && name[i + 1] <= 'z';
+    camel.push_back(joins ? static_cast<char>(name[++i] - 'a' + 'A') : name[i]);
+  }
+  return camel;
+}
+
+// Names of attributes are values ("key"), so every member is a field. Nesting is at most json_depth_max.
+void write_camel_case(json::Writer& out, const json::Value& value) {
+  if (value.is(json::Kind::object)) {
+    out.begin_object();
+    std::set<std::string> names;
+    for (const json::Value member : value) {
+      std::string name = camel_case(member.key());
+      while (!names.insert(name).second) name.push_back('_');
+      write_camel_case(out.key(name), member);
+    }
+    out.end_object();
+  } else if (value.is(json::Kind::array)) {
+    out.begin_array();
+    for (const json::Value one : value) write_camel_case(out, one);
+    out.end_array();
+  } else {
+    out.raw(value.source());
+  }
 }
 
 void write_list(json::Writer& out, const json::Value& values) {
@@ -91,6 +129,36 @@ std::string any_text(const json::Value& any) {
 }
 
 std::optional<std::int64_t> any_int(const json::Value& any) { return int_value(any["intValue"]); }
+
+std::optional<std::int64_t> any_count(const json::Value& any) {
+  constexpr std::int64_t count_max = 1'000'000'000'000;
+  std::optional<std::int64_t> count = any_int(any);
+  if (!count) count = int_value(any["stringValue"]);
+  json::Value number = any["doubleValue"] ? any["doubleValue"] : any["stringValue"];
+  if (const auto words = number.as_string(); !count && words) {
+    const auto document = json::parse(*words);
+    count = document ? whole_double(document->root()) : std::nullopt;
+  } else if (!count) {
+    count = whole_double(number);
+  }
+  return count && *count >= 0 && *count <= count_max ? count : std::nullopt;
+}
+
+std::string snake_case(std::string_view name) {
+  std::string snake;
+  for (const char c : name) {
+    const bool is_upper = c >= 'A' && c <= 'Z';
+    if (is_upper) snake.push_back('_');
+    snake.push_back(is_upper ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+  return snake;
+}
+
+std::string camel_case_json(const json::Value& value) {
+  json::Writer out;
+  write_camel_case(out, value);
+  return std::move(out).text();
+}
 
 std::optional<std::uint64_t> otlp_nanos(const json::Value& value) {
   const auto text = value.as_string();

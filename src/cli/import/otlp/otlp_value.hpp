@@ -19,6 +19,8 @@ std::string any_json(const json::Value& any);
 // Returns a stringValue, a number or boolean in its original spelling, or the JSON of any other value.
 std::string any_text(const json::Value& any);
 std::optional<std::int64_t> any_int(const json::Value& any);
+// Returns a count that an instrumentation wrote as an integer, as a number with a fraction of zero, or as text.
+std::optional<std::int64_t> any_count(const json::Value& any);
 
 // Reads a 64-bit field, a number or its text. Returns nullopt if absent, zero, negative or not a number.
 std::optional<std::uint64_t> otlp_nanos(const json::Value& value);
@@ -27,6 +29,11 @@ std::string otlp_time(std::optional<std::uint64_t> nanos);
 
 // Returns an id of `bytes` bytes as lower-case hexadecimal; empty if it is invalid or zero.
 std::string otlp_id(const json::Value& value, std::size_t bytes);
+
+// "startTimeUnixNano" → "start_time_unix_nano": the name of a field in the .proto files.
+std::string snake_case(std::string_view name);
+// Returns a value with the names that OTLP/JSON gives to the fields of the .proto files.
+std::string camel_case_json(const json::Value& value);
 
 // Writes the members of an object except the named ones and nulls into the current object.
 void write_members(json::Writer& out, const json::Value& object, std::initializer_list<std::string_view> placed);
