@@ -14,7 +14,7 @@ import support
 from log_bench import Row
 
 DATA = log_bench.SHARED / "data" / "ir"
-USE_LITE = pathlib.Path(os.environ.get("MUNIMENT_USE_LITE", pathlib.Path.home() / ".cache/muniment/use-lite-0.2.0"))
+MODELS = next((folder for folder in (pathlib.Path.home() / ".cache/muniment/models", pathlib.Path("/var/cache/muniment/models")) if folder.is_dir()), None)
 # Vectors of the collections are kept here: the neural ones take minutes.
 WORK = pathlib.Path(os.environ.get("MUNIMENT_QUALITY_WORK", pathlib.Path(tempfile.gettempdir()) / "muniment-quality"))
 
@@ -26,12 +26,12 @@ def target_of(name: str, method: str) -> float:
     """0: measured, and nothing asked of it."""
     if method == "lexical":
         return TARGETS[name][0]
-    return TARGETS[name][1] if method == "muniment-1: lexical + lsa + use-lite" else 0
+    return TARGETS[name][1] if method == "muniment-1: lexical + encoder" else 0
 
 
 def part(name: str) -> Callable[[int, int], Iterator[Row]]:
     def measure(_seconds: int, _repeat: int) -> Iterator[Row]:
-        command = [str(support.BUILD / "retrieval_quality"), str(DATA), str(WORK), str(USE_LITE) if USE_LITE.is_dir() else "", name]
+        command = [str(support.BUILD / "retrieval_quality"), str(DATA), str(WORK), str(MODELS or ""), name]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         for line in done.stdout.splitlines():
             row = json.loads(line)

@@ -1,7 +1,7 @@
 // How well the lanes and their fusions rank, on test collections: the engine's own lanes, profiles and fusion, one
 // setting for all sets.
 //
-//   retrieval_quality DATA WORK [USE_LITE_FOLDER] [SET …]
+//   retrieval_quality DATA WORK [MODELS_FOLDER] [SET …]
 //
 // DATA holds a folder for each set (tests/bench/ir_sets.hpp); WORK takes the indexes, and keeps the documents'
 // vectors for another run. Prints one JSON line for each method and set, which scripts/bench makes a table of; p is
@@ -20,6 +20,7 @@
 #include "base/limits.hpp"
 #include "bench/ir_sets.hpp"
 #include "retrieval/embed/embedder.hpp"
+#include "retrieval/embed/encoder/sentence_encoder.hpp"
 #include "retrieval/lexical/lexical_index.hpp"
 #include "retrieval/plan/expansions.hpp"
 #include "retrieval/plan/fusion.hpp"
@@ -48,7 +49,7 @@ T must(Result<T> result) {
 
 struct Work {
   std::string folder;
-  std::string use_lite_folder;
+  std::string models_folder;
 };
 
 // ---- lanes
@@ -146,8 +147,8 @@ std::map<std::string, Lists> all_lanes(const IrSet& set, const Work& work, Lexic
   lanes["lsa"] = vector_lists(set, work, [](const std::vector<std::string_view>& texts) {
     return must(open_lsa(must(train_lsa(texts, {})).bytes));
   });
-  if (!work.use_lite_folder.empty()) {
-    lanes["use-lite"] = vector_lists(set, work, [&](const auto&) { return must(open_use_lite(work.use_lite_folder)); });
+  if (!work.models_folder.empty()) {
+    lanes["encoder"] = vector_lists(set, work, [&](const auto&) { return must(open_encoder(work.models_folder)); });
   }
   return lanes;
 }
@@ -257,23 +258,23 @@ void run(const std::string& data, const Work& work, const std::string& name) {
   const IrSet set = must(bench::load_ir_set(data + "/" + name, name));
   const auto reader = lexical_reader(set, work);
   const AllLists lanes{all_lanes(set, work, *reader), all_lanes(expanded_queries(set), work, *reader)};
-  const bool neural = lanes.original.contains("use-lite");
+  const bool neural = lanes.original.contains("encoder");
   std::vector<Method> methods = {
       {"lexical", "muniment-1", LaneChoice::lexical_only, {"lexical"}},
       {"hash", "muniment-1", LaneChoice::vectors_only, {"lexical", "hash"}},
       {"lsa", "muniment-1", LaneChoice::vectors_only, {"lexical", "lsa"}},
       {"muniment-1 before the first epoch: lexical + hash", "muniment-1", LaneChoice::all, {"lexical", "hash"}},
-      {"muniment-1 without use-lite: lexical + lsa", "muniment-1", LaneChoice::all, {"lexical", "lsa", "hash"}},
+      {"muniment-1 without encoder: lexical + lsa", "muniment-1", LaneChoice::all, {"lexical", "lsa", "hash"}},
       {"kairos: lexical + lsa", "kairos", LaneChoice::all, {"lexical", "lsa"}},
   };
   if (neural) {
-    methods.push_back({"use-lite", "muniment-1", LaneChoice::vectors_only, {"lexical", "use-lite"}});
-    methods.push_back({"lexical + use-lite", "muniment-1", LaneChoice::all, {"lexical", "use-lite"}});
-    methods.push_back({"muniment-1: lexical + lsa + use-lite",
+    methods.push_back({"encoder", "muniment-1", LaneChoice::vectors_only, {"lexical", "encoder"}});
+    methods.push_back({"lexical + encoder", "muniment-1", LaneChoice::all, {"lexical", "encoder"}});
+    methods.push_back({"muniment-1: lexical + encoder",
                        "muniment-1",
                        LaneChoice::all,
-                       {"lexical", "lsa", "use-lite", "hash"}});
-    methods.push_back({"kairos: lexical + lsa + use-lite", "kairos", LaneChoice::all, {"lexical", "lsa", "use-lite"}});
+                       {"lexical", "encoder", "hash"}});
+    methods.push_back({"kairos: lexical + encoder", "kairos", LaneChoice::all, {"lexical", "encoder"}});
   }
   const Measured lexical = measure(set, *reader, lanes, methods.front());
   for (const Method& method : methods) report(set, method, measure(set, *reader, lanes, method), lexical);
@@ -294,7 +295,7 @@ void run(const std::string& data, const Work& work, const std::string& name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) fail("usage: retrieval_quality DATA WORK [USE_LITE_FOLDER] [SET …]");
+  if (argc < 3) fail("usage: retrieval_quality DATA WORK [MODELS_FOLDER] [SET …]");
   const std::string data = argv[1];
   Work work{argv[2], argc > 3 ? argv[3] : ""};
   std::filesystem::create_directories(work.folder);

@@ -1,4 +1,4 @@
-// A lane whose embedder is slow (use-lite embeds some 75 short texts a second on a core) or is a server that may be
+// A lane whose embedder is slow (the sentence encoder embeds some 100 passages a second on a core) or is a server that may be
 // unreachable for hours. Batches are queued and embedded by a low-priority thread; closings and removals apply at once.
 // The lane answers for a corpus if none of the corpus' chunks are waiting.
 //
@@ -37,7 +37,7 @@ class LateLane {
   // Position up to which it has received everything.
   std::int64_t given() const;
   bool covers(const std::vector<std::string>& corpora, std::int64_t next_seq) const;
-  // "use-lite: behind (40 chunks of 3 corpora)"; empty if it is not behind.
+  // "encoder: behind (40 chunks of 3 corpora)"; empty if it is not behind.
   std::string behind(std::int64_t next_seq) const;
 
  private:
@@ -55,7 +55,7 @@ class LateLane {
 
   void run();
   Picked pick();
-  Status write(const Picked& picked, const Vectors& vectors);
+  Status write(const Picked& picked, const std::vector<Vectors>& vectors);
   Status finish_first();
   Status apply_endings(const EngineBatch& batch);
   std::int64_t position_of(const std::string& space) const;

@@ -5,6 +5,9 @@
 
 #include <array>
 #include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
 
 #include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
@@ -19,6 +22,8 @@ constexpr std::array<ModelSpec, 1> models = {{
      "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
      "Represent this sentence for searching relevant passages: "},
 }};
+
+constexpr std::string_view reading_version = "1";  // changes with the tokenizer and the cutting into parts
 
 bool has_a_model(const std::string& folder) {
   for (const ModelSpec& spec : models) {
@@ -36,6 +41,8 @@ Result<std::string> read_checked(const std::string& path, std::string_view hash)
 }  // namespace
 
 std::span<const ModelSpec> known_models() { return models; }
+
+std::string version_of(const ModelSpec& spec) { return fmt::format("{}-{}", reading_version, spec.name); }
 
 Result<const ModelSpec*> find_model(std::string_view name) {
   std::string known;
@@ -67,6 +74,28 @@ Result<ModelFiles> read_model(const std::string& models_folder, const ModelSpec&
   ASSIGN_OR_RETURN(files.model, read_checked(folder + "/model.onnx", spec.model_hash));
   ASSIGN_OR_RETURN(files.tokenizer, read_checked(folder + "/tokenizer.json", spec.tokenizer_hash));
   return files;
+}
+
+std::vector<InstalledPart> installed_parts(const std::string& models_folder) {
+  const auto size_of = [](const std::string& file) {
+    std::error_code failed;
+    const auto size = std::filesystem::file_size(file, failed);
+    return failed ? std::int64_t{0} : static_cast<std::int64_t>(size);
+  };
+  std::vector<InstalledPart> parts;
+  for (const ModelSpec& spec : models) {
+    const std::string file = models_folder + "/" + std::string(spec.name) + "/model.onnx";
+    const auto read = read_model(models_folder, spec);
+    const char* const state = read ? "installed" : read.error().code == Errc::not_found ? "not installed" : "damaged";
+    parts.push_back({std::string(spec.name), state, spec.dimension, size_of(file),
+                     fmt::format("encoder/{}/{}/{}", version_of(spec), spec.dimension, spec.model_hash.substr(0, 16)),
+                     file});
+  }
+  const std::string library = runtime_library(models_folder);
+  const bool there = ::access(library.c_str(), R_OK) == 0;
+  parts.push_back({"onnxruntime", there ? "installed" : "not installed", 0, size_of(library),
+                   std::string(onnx_runtime_version), library});
+  return parts;
 }
 
 }  // namespace muniment::retrieval

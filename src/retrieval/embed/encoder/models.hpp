@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -22,6 +24,8 @@ struct ModelSpec {
 
 std::span<const ModelSpec> known_models();
 inline const ModelSpec& default_model() { return known_models().front(); }
+// The version in the identity of its vectors. It changes with the model, the tokenizer and the cutting into parts.
+std::string version_of(const ModelSpec& spec);
 // Errors: not_found, naming the known models.
 Result<const ModelSpec*> find_model(std::string_view name);
 
@@ -36,5 +40,16 @@ struct ModelFiles {
 };
 // Errors: not_found; corrupt if a file is not the one of the model.
 Result<ModelFiles> read_model(const std::string& models_folder, const ModelSpec& spec);
+
+// A known model, or the runtime, and what is in its place.
+struct InstalledPart {
+  std::string name;
+  std::string state;  // installed, not installed, damaged
+  std::size_t dimension = 0;  // 0: the runtime
+  std::int64_t size_bytes = 0;
+  std::string identity;  // of the vectors; of the runtime: its version
+  std::string file;
+};
+std::vector<InstalledPart> installed_parts(const std::string& models_folder);
 
 }  // namespace muniment::retrieval

@@ -7,8 +7,6 @@
 #include <future>
 #include <thread>
 
-#include <fmt/format.h>
-
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "retrieval/embed/vectors.hpp"
@@ -17,7 +15,6 @@ namespace muniment::retrieval {
 namespace {
 
 constexpr std::size_t part_pieces_max = 254;  // with [CLS] and [SEP], 256 tokens
-constexpr std::string_view reading_version = "1";  // changes with the tokenizer and the cutting into parts
 constexpr std::size_t threads_max = 2;        // for documents; they have a low priority
 
 bool is_readable(const WordPiece::Pieces& pieces) { return pieces.words > 0 && 2 * pieces.unknown < pieces.words; }
@@ -41,7 +38,7 @@ void share_out(std::size_t count, const Work& work) {
 SentenceEncoder::SentenceEncoder(const ModelSpec& spec, WordPiece pieces, std::unique_ptr<TokenModel> model,
                                  std::shared_ptr<const void> keeps)
     : spec_(spec), pieces_(std::move(pieces)), keeps_(std::move(keeps)), model_(std::move(model)) {
-  identity_ = {"encoder", fmt::format("{}-{}", reading_version, spec_.name), spec_.dimension,
+  identity_ = {"encoder", version_of(spec_), spec_.dimension,
                std::string(spec_.model_hash)};
 }
 
