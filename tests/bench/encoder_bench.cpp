@@ -42,9 +42,9 @@ double resident_mb() {
 
 void encode(Embedder& encoder, const std::vector<std::string>& texts) {
   for (std::size_t begin = 0; begin < texts.size(); begin += together) {
-    const std::vector<std::string_view> views(texts.begin() + static_cast<std::ptrdiff_t>(begin),
-                                              texts.begin() +
-                                                  static_cast<std::ptrdiff_t>(std::min(texts.size(), begin + together)));
+    const std::vector<std::string_view> views(
+        texts.begin() + static_cast<std::ptrdiff_t>(begin),
+        texts.begin() + static_cast<std::ptrdiff_t>(std::min(texts.size(), begin + together)));
     must(encoder.embed_parts(views));
   }
 }
@@ -77,7 +77,8 @@ int main(int argc, char** argv) {
   const WordPiece pieces = must(WordPiece::read(must(read_model(argv[1], default_model())).tokenizer));
   std::size_t tokens = 0;
   for (const std::string& text : texts) tokens += pieces.split(text, 10'000).ids.size() + 2;
-  encode(*encoder, {texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(texts.size(), 32))});
+  encode(*encoder,
+         {texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(texts.size(), 32))});
   const double begin = now();
   encode(*encoder, texts);
   const double seconds = now() - begin;
@@ -89,7 +90,8 @@ int main(int argc, char** argv) {
   const double busy = query_ms(*encoder, texts);
   done = true;
   background.join();
-  std::printf("{\"passages_per_s\":%.1f,\"tokens\":%.1f,\"query_ms\":%.2f,\"busy_query_ms\":%.2f,\"resident_mb\":%.0f}\n",
-              static_cast<double>(texts.size()) / seconds,
-              static_cast<double>(tokens) / static_cast<double>(texts.size()), alone, busy, resident_mb() - before_mb);
+  std::printf(
+      "{\"passages_per_s\":%.1f,\"tokens\":%.1f,\"query_ms\":%.2f,\"busy_query_ms\":%.2f,\"resident_mb\":%.0f}\n",
+      static_cast<double>(texts.size()) / seconds, static_cast<double>(tokens) / static_cast<double>(texts.size()),
+      alone, busy, resident_mb() - before_mb);
 }

@@ -270,10 +270,7 @@ void run(const std::string& data, const Work& work, const std::string& name) {
   if (neural) {
     methods.push_back({"encoder", "muniment-1", LaneChoice::vectors_only, {"lexical", "encoder"}});
     methods.push_back({"lexical + encoder", "muniment-1", LaneChoice::all, {"lexical", "encoder"}});
-    methods.push_back({"muniment-1: lexical + encoder",
-                       "muniment-1",
-                       LaneChoice::all,
-                       {"lexical", "encoder", "hash"}});
+    methods.push_back({"muniment-1: lexical + encoder", "muniment-1", LaneChoice::all, {"lexical", "encoder", "hash"}});
     methods.push_back({"kairos: lexical + encoder", "kairos", LaneChoice::all, {"lexical", "encoder"}});
   }
   const Measured lexical = measure(set, *reader, lanes, methods.front());

@@ -174,7 +174,8 @@ TEST(Runtime, ARuntimeOfAnotherVersionIsRefused) {
   const auto other = OnnxRuntime::load(OTHER_RUNTIME);
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, Errc::unavailable);
-  EXPECT_NE(other.error().message.find("its version is 1.20.1, not 1.32.0"), std::string::npos) << other.error().message;
+  EXPECT_NE(other.error().message.find("its version is 1.20.1, not 1.32.0"), std::string::npos)
+      << other.error().message;
 }
 
 // ---- the model, where it is installed

@@ -220,7 +220,8 @@ TEST_F(RemoteLane, OneThatIsNotKnownYetIsSaidToBeSo) {
   const LaneAnswer answer = ask(*engine, asking("captain"));
   EXPECT_EQ("http: not known yet", said(answer));
   EXPECT_TRUE(answer.passing);
-  EXPECT_EQ(std::vector<std::string>{"encoder: bge-small-en-v1.5 is not installed"}, engine->status().degraded);  // what lasts
+  EXPECT_EQ(std::vector<std::string>{"encoder: bge-small-en-v1.5 is not installed"},
+            engine->status().degraded);  // what lasts
 }
 
 TEST_F(RemoteLane, AnotherModelIsEmbeddedAnewAndTheVectorsBeforeAreDropped) {

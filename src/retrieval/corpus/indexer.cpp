@@ -92,7 +92,9 @@ void Indexer::follow() {
       auto lock = worker_.lock();
       worker_.pause(lock, pause_when_away);
     } else if (!*stepped) {
-      documents_.wait_for(next_seq_.load() + 1, std::chrono::steady_clock::now() + (behind().empty() ? look_at_rest : look_at_lag_every), false);
+      documents_.wait_for(next_seq_.load() + 1,
+                          std::chrono::steady_clock::now() + (behind().empty() ? look_at_rest : look_at_lag_every),
+                          false);
     }
   }
 }

@@ -74,8 +74,9 @@ struct Candidate {
 struct LaneAnswer {
   std::vector<Candidate> candidates;  // by score, ties by best rank, then by id
   std::vector<LaneList> lists;        // with explain
-  std::vector<std::string> degraded;  // "encoder: bge-small-en-v1.5 is not installed", "lsa: behind (notes at 18 of 20)" …
-  bool passing = false;               // some of `degraded` is temporary: the same query soon has another answer
+  std::vector<std::string>
+      degraded;          // "encoder: bge-small-en-v1.5 is not installed", "lsa: behind (notes at 18 of 20)" …
+  bool passing = false;  // some of `degraded` is temporary: the same query soon has another answer
   std::vector<std::string>
       waiting;  // lanes in `degraded` that were skipped because they are behind, sorted; not included in `passing`
   std::vector<std::string> identities;  // identities of the lanes that were used

@@ -1,6 +1,6 @@
-// A lane whose embedder is slow (the sentence encoder embeds some 100 passages a second on a core) or is a server that may be
-// unreachable for hours. Batches are queued and embedded by a low-priority thread; closings and removals apply at once.
-// The lane answers for a corpus if none of the corpus' chunks are waiting.
+// A lane whose embedder is slow (the sentence encoder embeds some 100 passages a second on a core) or is a server that
+// may be unreachable for hours. Batches are queued and embedded by a low-priority thread; closings and removals apply
+// at once. The lane answers for a corpus if none of the corpus' chunks are waiting.
 //
 // Its position on disk covers what was embedded. The queue is in memory: after a restart the lane is behind the others
 // and receives those batches again.

@@ -33,8 +33,11 @@ Profile kairos() {
   profile.name = "kairos";
   profile.fusion = FusionKind::rrf;
   profile.lane_sets = {
-      {{"lexical", 1}, {"http", 1}}, {{"lexical", 1}, {"encoder", 1}}, {{"lexical", 1}, {"lsa", 1}},
-      {{"lexical", 1}, {"hash", 1}}, {{"lexical", 1}},
+      {{"lexical", 1}, {"http", 1}},
+      {{"lexical", 1}, {"encoder", 1}},
+      {{"lexical", 1}, {"lsa", 1}},
+      {{"lexical", 1}, {"hash", 1}},
+      {{"lexical", 1}},
   };
   profile.rank_one_bonus = .05;
   profile.rank_two_three_bonus = .02;

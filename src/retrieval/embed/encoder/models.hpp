@@ -44,7 +44,7 @@ Result<ModelFiles> read_model(const std::string& models_folder, const ModelSpec&
 // A known model, or the runtime, and what is in its place.
 struct InstalledPart {
   std::string name;
-  std::string state;  // installed, not installed, damaged
+  std::string state;          // installed, not installed, damaged
   std::size_t dimension = 0;  // 0: the runtime
   std::int64_t size_bytes = 0;
   std::string identity;  // of the vectors; of the runtime: its version

@@ -100,12 +100,12 @@ Status check_shapes(Table table, const onnx::Session* session, std::size_t dimen
   ASSIGN_OR_RETURN(const auto outputs,
                    (shapes_of<onnx::SessionGetOutputCount, onnx::SessionGetOutputName, onnx::SessionGetOutputTypeInfo>(
                        table, session)));
-  const bool right_inputs = inputs.size() == input_names.size() &&
-                            std::all_of(input_names.begin(), input_names.end(), [&](const char* name) {
-                              const auto found = inputs.find(name);
-                              return found != inputs.end() && found->second.type == onnx::ElementType::int64 &&
-                                     found->second.sides.size() == 2;
-                            });
+  const bool right_inputs =
+      inputs.size() == input_names.size() && std::all_of(input_names.begin(), input_names.end(), [&](const char* name) {
+        const auto found = inputs.find(name);
+        return found != inputs.end() && found->second.type == onnx::ElementType::int64 &&
+               found->second.sides.size() == 2;
+      });
   if (!right_inputs) return Error(Errc::corrupt, "the model does not have the inputs of a sentence encoder");
   const auto output = outputs.find(output_name);
   if (output == outputs.end() || output->second.type != onnx::ElementType::float32 ||
@@ -138,8 +138,9 @@ class OnnxModel : public TokenModel {
     RETURN_IF_ERROR(try_call<onnx::Run>(table_, Errc::unavailable, session_.get(), nullptr, input_names.data(),
                                         pointers.data(), pointers.size(), &output_name, std::size_t{1}, &made));
     const OwnedValue output(made, {table_});
-    ASSIGN_OR_RETURN(const auto info, (make<onnx::GetTensorTypeAndShape, onnx::ReleaseTensorTypeAndShapeInfo,
-                                            onnx::TensorInfo>(table_, Errc::unavailable, output.get())));
+    ASSIGN_OR_RETURN(const auto info,
+                     (make<onnx::GetTensorTypeAndShape, onnx::ReleaseTensorTypeAndShapeInfo, onnx::TensorInfo>(
+                         table_, Errc::unavailable, output.get())));
     ASSIGN_OR_RETURN(const TensorShape got, shape_of(table_, info.get()));
     if (got.sides != std::vector<std::int64_t>{1, shape[1], static_cast<std::int64_t>(dimension_)})
       return Error(Errc::unavailable, "the model returned vectors of another shape");
@@ -204,8 +205,8 @@ Result<std::shared_ptr<const OnnxRuntime>> OnnxRuntime::load(const std::string& 
     return not_loadable(library, fmt::format("its version is {}, not {}", version, onnx_runtime_version));
   const Table table = base->get_api(onnx::api_version);
   if (table == nullptr) return not_loadable(library, "it does not have the API that is needed");
-  ASSIGN_OR_RETURN(auto env, (make<onnx::CreateEnv, onnx::ReleaseEnv, onnx::Env>(
-                                 table, Errc::unavailable, onnx::LogLevel::error, "muniment")));
+  ASSIGN_OR_RETURN(auto env, (make<onnx::CreateEnv, onnx::ReleaseEnv, onnx::Env>(table, Errc::unavailable,
+                                                                                 onnx::LogLevel::error, "muniment")));
   RETURN_IF_ERROR(try_call<onnx::DisableTelemetryEvents>(table, Errc::unavailable, env.get()));
   return std::shared_ptr<const OnnxRuntime>(std::make_shared<LoadedRuntime>(table, std::move(env)));
 }

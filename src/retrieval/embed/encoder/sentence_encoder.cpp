@@ -38,8 +38,7 @@ void share_out(std::size_t count, const Work& work) {
 SentenceEncoder::SentenceEncoder(const ModelSpec& spec, WordPiece pieces, std::unique_ptr<TokenModel> model,
                                  std::shared_ptr<const void> keeps)
     : spec_(spec), pieces_(std::move(pieces)), keeps_(std::move(keeps)), model_(std::move(model)) {
-  identity_ = {"encoder", version_of(spec_), spec_.dimension,
-               std::string(spec_.model_hash)};
+  identity_ = {"encoder", version_of(spec_), spec_.dimension, std::string(spec_.model_hash)};
 }
 
 Result<std::vector<float>> SentenceEncoder::vector_of(std::span<const std::int64_t> ids) const {

@@ -81,8 +81,8 @@ Result<WordPiece> WordPiece::read(std::string_view tokenizer) {
   const auto document = json::parse(tokenizer);
   if (!document) return not_a_tokenizer(document.error().message);
   const json::Value model = document->root()["model"], normalizer = document->root()["normalizer"];
-  if (model["continuing_subword_prefix"].string_or("") != "##" || normalizer["type"].string_or("") != "BertNormalizer" ||
-      !normalizer["lowercase"].as_bool().value_or(false))
+  if (model["continuing_subword_prefix"].string_or("") != "##" ||
+      normalizer["type"].string_or("") != "BertNormalizer" || !normalizer["lowercase"].as_bool().value_or(false))
     return not_a_tokenizer("it is not the WordPiece tokenizer of an uncased model");
   WordPiece pieces;
   std::int64_t found = 0;

@@ -18,9 +18,9 @@ class WordPiece {
   static Result<WordPiece> read(std::string_view tokenizer);
 
   struct Pieces {
-    std::vector<std::int64_t> ids;   // without [CLS] and [SEP]
-    std::vector<bool> begins_word;   // whether the piece with the same index begins a word
-    std::size_t unknown = 0;         // number of words that the vocabulary cannot spell: [UNK]
+    std::vector<std::int64_t> ids;  // without [CLS] and [SEP]
+    std::vector<bool> begins_word;  // whether the piece with the same index begins a word
+    std::size_t unknown = 0;        // number of words that the vocabulary cannot spell: [UNK]
     std::size_t words = 0;
   };
   // Reads the text up to the first word past `pieces_max` pieces; the result has at most that number. Names of special
