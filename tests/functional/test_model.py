@@ -90,7 +90,7 @@ class Model(unittest.TestCase):
             client.call("corpus.ingest", corpus="notes", documents=[{"id": name, "text": text} for name, text in texts.items()], wait=True)
 
             def first(question: str) -> str:
-                result = client.call("evidence.retrieve", queries=[{"query": question, "mode": "vector"}])["results"][0]
+                result = client.call("evidence.retrieve", queries=[{"query": question}], mode="vector")["results"][0]
                 return str(result["cards"][0]["document"]) if any(lane.startswith(f"encoder/1-{MODEL}/384/6c9c6101a956d62d") for lane in result["lanes"]) else ""
             wait_until(lambda: first("why did the vehicle break down") != "", "the lane answers", 60)
             self.assertEqual([first(question) for question in ("why did the vehicle break down", "how do I bake a loaf", "weather forecast for the seaside")],
