@@ -137,7 +137,7 @@ inline constexpr std::size_t search_channels_max = 64;
 inline constexpr std::size_t searches_waiting_max = 4'096;
 inline constexpr std::size_t child_task_bytes_max = std::size_t{1} << 30;  // texts to train on, a document to read
 inline constexpr std::size_t child_result_bytes_max = std::size_t{256} << 20;
-inline constexpr std::size_t late_queue_bytes_max = std::size_t{256} << 20;  // texts that wait for a slow embedder
+inline constexpr std::size_t late_queue_bytes_max = std::size_t{256} << 20;  // passages that wait for a slow embedder
 
 // Documents and their chunks (docs/retrieval.md). A change of a chunk's sizes requires a new chunker_identity().
 inline constexpr std::size_t document_text_bytes_max = 64 << 20;

@@ -103,7 +103,7 @@ class Model(unittest.TestCase):
         models = self.copied()
         library = models / RUNTIME / "libonnxruntime.so"
         library.unlink()
-        subprocess.run(["g++", "-std=c++20", "-shared", "-fPIC", "-o", library, SOURCES / "support/other_runtime.cpp"], check=True)
+        subprocess.run(["g++", "-std=c++20", "-shared", "-fPIC", "-I", SOURCES.parent / "src", "-o", library, SOURCES / "support/other_runtime.cpp"], check=True)
         with self.daemon_with(models).client() as client:
             self.assertEqual([card["document"] for card in self.asked(client)["cards"]], ["a"])
             self.assertEqual(client.call("server.status")["degraded"], [f"search: encoder: {library}: its version is 1.20.1, not 1.32.0"])

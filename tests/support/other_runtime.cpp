@@ -1,14 +1,13 @@
 // A library with the entry point of ONNX Runtime, of a version that the product does not know.
-#include <cstdint>
+#include "retrieval/embed/encoder/onnx_api.hpp"
 
 namespace {
 
-struct ApiBase {
-  const void* (*get_api)(std::uint32_t);
-  const char* (*get_version)();
-};
+using muniment::retrieval::onnx::ApiBase;
 
-const ApiBase base = {[](std::uint32_t) -> const void* { return nullptr; }, [] { return "1.20.1"; }};
+const void* const* no_api(std::uint32_t) { return nullptr; }
+const char* version() { return "1.20.1"; }
+const ApiBase base = {no_api, version};
 
 }  // namespace
 

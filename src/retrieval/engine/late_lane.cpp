@@ -58,7 +58,7 @@ Status LateLane::take(const EngineBatch& batch) {
     }
     if (const auto [place, is_new] = waiting_.try_emplace(entry.id, &entry); !is_new) entry.settled = true;
     if (entry.settled) continue;
-    bytes_ += entry.text.size();
+    bytes_ += memory_of(entry);
     ++waiting_in_[entry.corpus];
   }
   given_ = batch.next_seq;
@@ -93,11 +93,20 @@ Status LateLane::apply_endings(const EngineBatch& batch) {
   return success();
 }
 
+// Short passages take most of their memory beside their text.
+std::size_t LateLane::memory_of(const Entry& entry) {
+  constexpr std::size_t place_in_maps = 64;
+  std::size_t bytes = sizeof entry + place_in_maps + entry.text.capacity() + entry.corpus.capacity();
+  for (const std::string& label : entry.facts.labels) bytes += sizeof label + label.capacity();
+  return bytes;
+}
+
 void LateLane::settle(Entry& entry) {
   entry.settled = true;
   waiting_.erase(entry.id);
-  bytes_ -= entry.text.size();
+  bytes_ -= memory_of(entry);
   std::string().swap(entry.text);
+  std::vector<std::string>().swap(entry.facts.labels);
   const std::lock_guard counts(counts_mutex_);
   if (const auto count = waiting_in_.find(entry.corpus); count != waiting_in_.end() && --count->second == 0)
     waiting_in_.erase(count);

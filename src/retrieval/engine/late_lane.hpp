@@ -60,6 +60,7 @@ class LateLane {
   Status apply_endings(const EngineBatch& batch);
   std::int64_t position_of(const std::string& space) const;
   void settle(Entry& entry);
+  static std::size_t memory_of(const Entry& entry);
 
   const std::shared_ptr<Embedder> embedder_;
   VectorShard& shard_;
@@ -67,7 +68,7 @@ class LateLane {
 
   std::deque<Item> queue_;  // guarded by the worker's lock, like the next four
   std::unordered_map<ChunkId, Entry*> waiting_;
-  std::size_t bytes_ = 0;  // size of the queued texts
+  std::size_t bytes_ = 0;  // memory of the queue
   bool missed_ = false;    // a batch was skipped: continuing would leave a gap
   Status failed_ = success();
 
