@@ -75,6 +75,7 @@ OWNERS = {
     "uchardet/": ["retrieval/text/encoding.cpp"],
     "cld2/": ["retrieval/text/language.cpp"],
     "poppler-": ["retrieval/text/formats/pdf.cpp"],
+    "dlfcn.h": ["retrieval/embed/encoder/onnx_runtime.cpp"],
     "expat.h": ["evidence/reports/xml.cpp"],
     "iconv.h": ["retrieval/text/formats/pdf.cpp"],
 }

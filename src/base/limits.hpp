@@ -127,8 +127,9 @@ inline constexpr std::size_t embedding_dimension_max = 4'096;  // vectors of an 
 inline constexpr std::size_t http_embed_batch_texts_max = 1'024;
 inline constexpr std::size_t http_embed_batch_bytes_max = 256 * 1024;
 inline constexpr std::size_t http_embed_answer_bytes_max = 32 << 20;
-inline constexpr std::size_t use_lite_file_bytes_max = 8 << 20;
-inline constexpr std::size_t use_lite_text_bytes_max = 16 * 1024;  // far more than the 128 pieces that are read
+inline constexpr std::size_t model_file_bytes_max = std::size_t{512} << 20;
+// Vectors of a passage, each of 254 pieces: more than the largest chunk has, at one byte a piece
+inline constexpr std::size_t encoder_parts_max = 18;
 
 // The search child and its channels (docs/retrieval.md).
 inline constexpr std::size_t search_request_bytes_max = 64 << 20;  // a batch to index; the indexer stays far below
@@ -137,7 +138,7 @@ inline constexpr std::size_t search_channels_max = 64;
 inline constexpr std::size_t searches_waiting_max = 4'096;
 inline constexpr std::size_t child_task_bytes_max = std::size_t{1} << 30;  // texts to train on, a document to read
 inline constexpr std::size_t child_result_bytes_max = std::size_t{256} << 20;
-inline constexpr std::size_t late_queue_bytes_max = std::size_t{256} << 20;  // texts that wait for a slow embedder
+inline constexpr std::size_t late_queue_bytes_max = std::size_t{256} << 20;  // passages that wait for a slow embedder
 
 // Documents and their chunks (docs/retrieval.md). A change of a chunk's sizes requires a new chunker_identity().
 inline constexpr std::size_t document_text_bytes_max = 64 << 20;

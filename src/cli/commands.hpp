@@ -34,6 +34,7 @@ void add_command(Session& session, CLI::App& parent, const std::string& name, co
 
 void add_server_commands(CLI::App& app, Session& session);     // up down status config rebuild
 void add_doctor_command(CLI::App& app, Session& session);      // doctor
+void add_model_commands(CLI::App& app, Session& session);      // model install, list
 void add_metrics_command(CLI::App& app, Session& session);     // metrics
 void add_top_command(CLI::App& app, Session& session);         // top
 void add_run_commands(CLI::App& app, Session& session);        // run …, recover, rehydrate

@@ -185,6 +185,7 @@ int run(int argc, char** argv) {
   declare_common(app, session.options);
   add_server_commands(app, session);
   add_doctor_command(app, session);
+  add_model_commands(app, session);
   add_metrics_command(app, session);
   add_top_command(app, session);
   add_run_commands(app, session);

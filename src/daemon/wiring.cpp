@@ -38,6 +38,7 @@
 #include "gateway/request/worker_pool.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/embed/embedder.hpp"
+#include "retrieval/embed/encoder/models.hpp"
 #include "retrieval/service.hpp"
 #include "snapshot/snapshotter.hpp"
 #include "store/append/appender.hpp"
@@ -159,8 +160,7 @@ Status Daemon::Parts::open_retrieval(const Config& config) {
   retrieval::ServiceOptions options;
   options.place = place;
   options.search.engine.folder = own + "/index";
-  options.search.engine.use_lite_folder =
-      config.use_lite.empty() ? retrieval::use_lite_default_folder() : config.use_lite;
+  options.search.engine.models_folder = config.models.empty() ? retrieval::default_models_folder() : config.models;
   options.search.search_channels = static_cast<std::size_t>(config.search_threads);
   options.search.remote = remote;
   options.retriever.cache_bytes_max = static_cast<std::size_t>(config.query_cache_bytes);

@@ -1,7 +1,7 @@
 """The part of `scripts/bench retrieval`: a daemon with the passages of ../shared/data beside raw Xapian and LanceDB.
 
 One pass: Xapian indexes the passages, the daemon ingests them over its socket, LanceDB runs as a whole; then Xapian and
-the daemon take turns with the same queries. use-lite is not there (its folder is empty): hybrid is lexical + lsa. The
+the daemon take turns with the same queries. The encoder is not there (its folder is empty): hybrid is lexical + lsa. The
 peers are those of ../shared/peers/retrieval/setup.sh, in $PEERS_WORK. The load of the machine stands beside every
 figure on stderr: others' work makes a p95 longer before it makes a ratio wrong.
 """
@@ -305,10 +305,10 @@ def measure(seconds: int, repeat: int) -> Iterator[Row]:
     """Everything: the passages are ingested once."""
     with tempfile.TemporaryDirectory(prefix="muniment-bench-") as folder:
         peers = Peers(pathlib.Path(folder))
-        nothing = pathlib.Path(folder) / "no-use-lite"
+        nothing = pathlib.Path(folder) / "no-models"
         nothing.mkdir()
         queries = (peers.folder / "queries.txt").read_text().splitlines()
-        with daemon(config=f'use_lite = "{nothing}"\n') as made:
+        with daemon(config=f'models = "{nothing}"\n') as made:
             other = peers.xapian_index()
             note(f"Xapian indexes {other:,.0f}/s")
             mine = ingest(made, peers)

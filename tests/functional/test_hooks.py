@@ -23,7 +23,7 @@ PORTS = {
     "wine": "Port is a wine of the Douro that is drunk after dinner.",
 }
 # It is not there, so that lanes do not come in between two questions.
-LANES = 'use_lite = "/nowhere"\n'
+LANES = 'models = "/nowhere"\n'
 # Reads what its file says it is to be, each time it is run.
 HOOK = """
 import json, os, subprocess, sys, time

@@ -134,7 +134,7 @@ class HttpLane(DaemonCase):
     def configure(cls, model: str, **more: Any) -> None:
         key = cls.daemon.folder / "key"
         key.write_text(KEY + "\n")
-        settings = {"use_lite": "/nowhere", "embed_url": cls.server.url, "embed_model": model, "embed_key_file": str(key),
+        settings = {"models": "/nowhere", "embed_url": cls.server.url, "embed_model": model, "embed_key_file": str(key),
                     "embed_query_prefix": "query: ", **more}
         (cls.daemon.folder / "muniment.toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items()))
 

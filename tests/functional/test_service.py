@@ -263,7 +263,7 @@ class Unit(unittest.TestCase):
 
             wait_until(found, "the search child serves", 60)
             degraded = client.call("server.status")["degraded"]
-            self.assertEqual([text for text in degraded if "use-lite" not in text], [])   # its weights are another user's
+            self.assertEqual([text for text in degraded if "encoder" not in text], [])   # its files are another user's
         status_text = pathlib.Path(f"/proc/{service.process.pid}/status").read_text()
         self.assertRegex(status_text, r"NoNewPrivs:\s*1")
         self.assertRegex(status_text, r"Seccomp:\s*2")

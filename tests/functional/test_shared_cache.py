@@ -59,8 +59,8 @@ class SharedCache(DaemonCase):
         cls.redis = Redis(folder)
         cls.redis.start()
         cls.addClassCleanup(cls.redis.stop)
-        (folder / "no-use-lite").mkdir()   # which joins late, and until then no answer is kept
-        cls.config = f'use_lite = "{folder / "no-use-lite"}"\nredis = "{cls.redis.socket}"\nredis_password_file = "{folder / "password"}"\n'
+        (folder / "no-models").mkdir()   # which joins late, and until then no answer is kept
+        cls.config = f'models = "{folder / "no-models"}"\nredis = "{cls.redis.socket}"\nredis_password_file = "{folder / "password"}"\n'
         super().setUpClass()
 
     def setUp(self) -> None:

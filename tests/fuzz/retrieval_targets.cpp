@@ -135,14 +135,15 @@ std::vector<std::string> message_seeds() {
   LaneAnswer answer;
   answer.candidates = {{9, 0.25, {{"lexical", -1.5}}, 4}};
   answer.lists = {{"lsa", "text", false, 0.35, {{9, 0.5}}, 1}};
-  answer.degraded = {"use-lite: not installed"};
+  answer.degraded = {"encoder: bge-small-en-v1.5 is not installed"};
   LaneQuery query{"text", {"a phrase"}, {"lex"}, {"vec"}, {"notes"}, Mode::vector, {{{"a"}}, {"d"}, 1, -2, 3}, 17,
                   7,      "muniment-1", true,    true};
   EngineBatch batch;
   batch.add = {{7, "notes", "text", "title", "heading", "en", {{"corpus:notes"}, -5, 3, still_valid}}};
   batch.close = {{3, 41}};
   batch.remove = {1};
-  SearchHello hello{{1, 2, 3, {"x"}, {"lexical"}, {"use-lite"}, {{"notes", "lsa/1", true}}}, {"Landlock: no"}};
+  SearchHello hello{{1, 2, 3, {"x"}, {"lexical"}, {"encoder"}, {"encoder: behind"}, {{"notes", "lsa/1", true}}},
+                    {"Landlock: no"}};
   DocumentText document;
   document.text = "some text";
   document.chunks = {{0, 4, "h"}, {5, 9, ""}};

@@ -231,6 +231,13 @@ TEST_F(ConfigTest, UidsAreAListInTheFileAndCommasElsewhere) {
   EXPECT_EQ(load_config(inputs_).values.allowed_uids, (std::vector<std::int64_t>{7, 8}));
 }
 
+TEST_F(ConfigTest, AKeyOfEarlierVersionsHasNoEffect) {
+  write("muniment.toml", "use_lite = \"/var/cache/muniment/use-lite-0.2.0\"\n");
+  const LoadedConfig loaded = load_config(inputs_);
+  EXPECT_TRUE(loaded.problems.empty());
+  EXPECT_EQ(loaded.values.models, "");
+}
+
 TEST_F(ConfigTest, AnUnknownKeyNamesTheNearest) {
   const std::string file = write("muniment.toml", "snapshot_event = 3\n");
   EXPECT_EQ(first_problem(), file + ": unknown key \"snapshot_event\". Did you mean \"snapshot_events\"?");

@@ -170,11 +170,9 @@ TEST(TruncatedSvd, NothingComesOfNothing) {
   EXPECT_TRUE(truncated_svd(zeros, 8, 1).singular_values.empty());
 }
 
-TEST(StableMaths, LogarithmsAndPowersAreThoseOfTheLibrary) {
+TEST(StableMaths, LogarithmsAreThoseOfTheLibrary) {
   for (double x = 1e-9; x < 1e12; x *= 1.37)
     EXPECT_NEAR(stable_log(x), std::log(x), 4e-16 * std::max(1.0, std::abs(std::log(x))));
-  for (double x = -50; x < 50; x += 0.173) EXPECT_NEAR(stable_exp(x) / std::exp(x), 1, 1e-15);
-  EXPECT_EQ(stable_exp(-1000), 0);
   EXPECT_EQ(stable_log(1), 0);
 }
 

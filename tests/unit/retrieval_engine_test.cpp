@@ -63,7 +63,7 @@ TEST_F(EngineTest, WhatIsIndexedIsFoundByItsWords) {
   EXPECT_EQ(31, status.vector_next_seq);
   EXPECT_EQ(30, status.chunks);
   EXPECT_TRUE(status.rebuilt.empty());
-  EXPECT_TRUE(names(status.degraded, "use-lite: not installed"));
+  EXPECT_TRUE(names(status.degraded, "encoder: bge-small-en-v1.5 is not installed"));
 }
 
 TEST_F(EngineTest, AMisspeltWordIsFoundByTheHashLane) {

@@ -104,12 +104,13 @@ TEST(Profile, TheFirstSetWhoseLanesAreThereIsChosen) {
   const auto chosen = [&](LaneChoice choice, const Strings& available) {
     return spelled(choose_lanes(muniment, choice, available));
   };
-  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "use-lite"}), "lexical=500 lsa=350 use-lite=150 ");
+  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "encoder"}), "lexical=500 encoder=500 ");
+  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "encoder"}), "lexical=500 encoder=500 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa"}), "lexical=650 lsa=350 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical"}), "lexical=750 hash=250 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"lexical"}), "lexical=1000 ");
-  EXPECT_EQ(chosen(LaneChoice::lexical_only, {"hash", "lexical", "lsa", "use-lite"}), "lexical=1000 ");
-  EXPECT_EQ(chosen(LaneChoice::vectors_only, {"hash", "lexical", "lsa", "use-lite"}), "lsa=700 use-lite=300 ");
+  EXPECT_EQ(chosen(LaneChoice::lexical_only, {"hash", "lexical", "lsa", "encoder"}), "lexical=1000 ");
+  EXPECT_EQ(chosen(LaneChoice::vectors_only, {"hash", "lexical", "lsa", "encoder"}), "encoder=1000 ");
   EXPECT_EQ(chosen(LaneChoice::vectors_only, {"lexical"}), "");
 }
 
@@ -249,7 +250,7 @@ struct Lists {
 };
 
 Lists arbitrary_lists(std::uint32_t seed) {
-  static constexpr std::string_view lanes[] = {"lexical", "lsa", "use-lite"};
+  static constexpr std::string_view lanes[] = {"lexical", "lsa", "encoder"};
   std::mt19937 random(seed);
   Lists made;
   const std::size_t count = 1 + random() % 5;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <thread>
 
 #include "retrieval/embed/embedder.hpp"
@@ -27,6 +28,22 @@ class ServerEmbedder : public Embedder {
     if (away) return Error(Errc::unavailable, "gone");
     if (slow && kind == TextKind::query) std::this_thread::sleep_for(700ms);
     return inner_->embed(texts, kind);
+  }
+
+  // Lines are parts.
+  Result<std::vector<Vectors>> embed_parts(std::span<const std::string_view> documents) override {
+    std::vector<Vectors> parts;
+    for (const std::string_view document : documents) {
+      Vectors& vectors = parts.emplace_back();
+      for (std::size_t begin = 0; begin < document.size();) {
+        const std::size_t end = std::min(document.find('\n', begin), document.size());
+        const std::string_view line = document.substr(begin, end - begin);
+        ASSIGN_OR_RETURN(Vectors made, embed({&line, 1}, TextKind::document));
+        vectors.push_back(std::move(made.at(0)));
+        begin = end + 1;
+      }
+    }
+    return parts;
   }
 
   std::atomic<bool> away = false, slow = false;
@@ -111,6 +128,46 @@ TEST_F(RemoteLane, JoinsWithItsIdentityOnceItHasEverything) {
   EXPECT_EQ("http", answer.lists[1].lane);
 }
 
+TEST_F(RemoteLane, AChunkOfSeveralPartsHasTheScoreOfItsBestPart) {
+  auto engine = open(std::make_shared<ServerEmbedder>("a"));
+  EngineBatch batch;
+  batch.from_seq = 0;
+  batch.next_seq = 4;
+  const auto add = [&](ChunkId id, const std::string& text, const std::string& corpus) {
+    batch.add.push_back({id, corpus, text, "", "", "en", {{}, 0, static_cast<std::int64_t>(id) - 1, still_valid}});
+  };
+  add(1, "the bread is baked in the morning\nthe captain has an anchor\nthe telescope is on the roof", "notes");
+  add(2, "the captain has an anchor", "notes");
+  add(3, "flour and water", "notes");
+  add(4, "the roof of the lighthouse\nthe captain has an anchor", "others");
+  ASSERT_TRUE(engine->index(batch));
+  LaneQuery query = asking("the captain has an anchor");
+  query.mode = Mode::vector;
+  query.explain = true;
+  const auto scores = [&](const LaneAnswer& answer) {
+    std::map<ChunkId, double> found;
+    for (const Hit& hit : answer.lists.at(0).hits) EXPECT_TRUE(found.emplace(hit.chunk, hit.score).second) << hit.chunk;
+    return found;
+  };
+  const auto found = scores(eventually_joined(*engine, query));
+  EXPECT_NEAR(1, found.at(1), 0.02);
+  EXPECT_NEAR(1, found.at(2), 0.02);
+  EXPECT_NEAR(1, found.at(4), 0.02);
+  EXPECT_LT(found.contains(3) ? found.at(3) : 0, 0.9);
+
+  EngineBatch ending;
+  ending.from_seq = 4;
+  ending.next_seq = 6;
+  ending.close = {{1, 5}};
+  ending.remove = {4};
+  ASSERT_TRUE(engine->index(ending));
+  const auto left = scores(eventually_joined(*engine, query));
+  EXPECT_FALSE(left.contains(1) || left.contains(4)) << "no part of a chunk outlives it";
+  EXPECT_TRUE(left.contains(2));
+  query.filter.as_of = 4;
+  EXPECT_TRUE(scores(eventually_joined(*engine, query)).contains(1));
+}
+
 TEST_F(RemoteLane, WhereItFailsTheAnswerIsThatOfTheOthers) {
   const auto server = std::make_shared<ServerEmbedder>("a");
   auto with = open(server);
@@ -163,7 +220,8 @@ TEST_F(RemoteLane, OneThatIsNotKnownYetIsSaidToBeSo) {
   const LaneAnswer answer = ask(*engine, asking("captain"));
   EXPECT_EQ("http: not known yet", said(answer));
   EXPECT_TRUE(answer.passing);
-  EXPECT_EQ(std::vector<std::string>{"use-lite: not installed"}, engine->status().degraded);  // what lasts
+  EXPECT_EQ(std::vector<std::string>{"encoder: bge-small-en-v1.5 is not installed"},
+            engine->status().degraded);  // what lasts
 }
 
 TEST_F(RemoteLane, AnotherModelIsEmbeddedAnewAndTheVectorsBeforeAreDropped) {

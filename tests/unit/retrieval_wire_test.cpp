@@ -33,9 +33,9 @@ LaneAnswer some_answer() {
   LaneAnswer answer;
   answer.candidates = {{9, 0.25, {{"lexical", -1.5}, {"lsa", 1e-300}}, 4}};
   answer.lists = {{"lsa", "text", false, 0.35, {{9, 0.5}, {8, 0.25}}, 1'234}};
-  answer.degraded = {"use-lite: not installed"};
+  answer.degraded = {"encoder: bge-small-en-v1.5 is not installed"};
   answer.passing = true;
-  answer.waiting = {"http", "use-lite"};
+  answer.waiting = {"encoder", "http"};
   answer.identities = {"lsa/1/128/4f2a"};
   answer.watermark = 41;
   answer.unfiltered = 6;
@@ -110,7 +110,7 @@ TEST(Wire, AnAnswerComesBackAsItWas) {
 TEST(Wire, ASetupComesBackAsItWas) {
   SearchSetup setup;
   setup.engine.folder = "/index";
-  setup.engine.use_lite_folder = "/weights";
+  setup.engine.models_folder = "/weights";
   setup.engine.empty_first = true;
   setup.engine.remote_missing = "http: away";
   setup.search_channels = 3;
@@ -121,7 +121,7 @@ TEST(Wire, ASetupComesBackAsItWas) {
   const auto back = from_wire<SearchSetup>(to_wire(setup));
   ASSERT_TRUE(back);
   EXPECT_EQ("/index", back->engine.folder);
-  EXPECT_EQ("/weights", back->engine.use_lite_folder);
+  EXPECT_EQ("/weights", back->engine.models_folder);
   EXPECT_TRUE(back->engine.empty_first);
   EXPECT_EQ("http: away", back->engine.remote_missing);
   EXPECT_EQ(3U, back->search_channels);

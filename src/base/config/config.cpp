@@ -23,6 +23,8 @@ constexpr const char* root_data = "/var/lib/muniment";
 constexpr const char* machine_file = "/etc/muniment/muniment.toml";
 constexpr std::size_t socket_path_bytes_max = 107;  // sockaddr_un, without its final NUL
 
+constexpr std::string_view retired_key = "use_lite";  // of earlier versions: has no effect
+
 constexpr ConfigKey table[] = {
     {"data", &Config::data, "", "", 0, 0, "Data folder of the instance."},
     {"database", &Config::database, "", "", 0, 0,
@@ -61,8 +63,8 @@ constexpr ConfigKey table[] = {
      "Redis server for cached answers that survive a restart, HOST:PORT or the path of its socket; empty: cache in memory only."},
     {"redis_password_file", &Config::redis_password_file, "", "", 0, 0, "File with the password of the Redis server."},
     {"redis_seconds", &Config::redis_seconds, "86400", "seconds", 1, any, "Lifetime of an answer in Redis."},
-    {"use_lite", &Config::use_lite, "", "", 0, 0,
-     "Folder of the weights of the sentence encoder; empty: the one that scripts/setup uses."},
+    {"models", &Config::models, "", "", 0, 0,
+     "Folder of the sentence encoder and its runtime; empty: the one that muniment model install uses."},
     {"embed_url", &Config::embed_url, "", "", 0, 0,
      "URL of an embedding server for an additional lane, such as http://127.0.0.1:8080/v1/embeddings; empty: no such lane."},
     {"embed_api", &Config::embed_api, "", "", 0, 0,
@@ -363,6 +365,7 @@ class Loader {
 
   void take_from_file(std::string_view key, Result<std::string> value) {
     const std::size_t row = row_of(key);
+    if (key == retired_key) return;
     if (row == std::size(table)) {
       std::vector<std::string_view> names;
       for (const ConfigKey& known : table) names.push_back(known.key);

@@ -202,6 +202,7 @@ std::vector<std::string> system_files() {
           "/dev/null",
           "/dev/urandom",
           "/sys/devices/system/cpu",
+          "/proc/cpuinfo",
           "/proc/meminfo"};
 }
 

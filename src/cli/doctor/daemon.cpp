@@ -74,12 +74,7 @@ void look_at_followers(Findings& findings, Client& client, const Seen& first) {
                   fmt::format("{} keep up with {} events", second.followers.size(), grouped(count_of(second.size))));
 }
 
-// Returns the command that installs the weights of the embedder, for a package or a source tree.
-std::string weights_command() {
-  constexpr const char* installed = "/usr/libexec/muniment/fetch-use-lite";
-  return fmt::format("{} && muniment down && muniment up",
-                     ::access(installed, X_OK) == 0 ? installed : "scripts/fetch_use_lite");
-}
+constexpr const char* install_encoder = "muniment model install && muniment down && muniment up";
 
 void look_at_status(Findings& findings, const json::Value& status) {
   const std::string version = std::string(status["version"].string_or("?"));
@@ -99,8 +94,10 @@ void look_at_status(Findings& findings, const json::Value& status) {
     }
   }
   for (const json::Value text : status["notes"]) {
-    findings.note("search", escape_for_terminal(preview(text.string_or(""), 400)), weights_command(),
-                  runbook("use_lite"));
+    const std::string said = text.string_or("");
+    const bool installable = said.ends_with("not installed");
+    findings.note("search", escape_for_terminal(preview(said, 400)), installable ? install_encoder : "muniment status",
+                  runbook("encoder"));
   }
   const json::Value checkpoint = status["checkpoint"];
   const std::int64_t newer = status["log"]["size"].as_int().value_or(0) - checkpoint["size"].as_int().value_or(0);

@@ -111,7 +111,7 @@ void members(Archive& archive, T& it) {
 
 template <typename Archive, Of<EngineStatus> T>
 void members(Archive& archive, T& it) {
-  archive(it.lexical_next_seq, it.vector_next_seq, it.chunks, it.degraded, it.absent, it.rebuilt, it.models);
+  archive(it.lexical_next_seq, it.vector_next_seq, it.chunks, it.degraded, it.absent, it.behind, it.rebuilt, it.models);
 }
 
 template <typename Archive, Of<EngineModel> T>
@@ -121,7 +121,7 @@ void members(Archive& archive, T& it) {
 
 template <typename Archive, Of<Engine::Options> T>
 void members(Archive& archive, T& it) {
-  archive(it.folder, it.use_lite_folder, it.empty_first, it.remote_missing);
+  archive(it.folder, it.models_folder, it.empty_first, it.remote_missing);
 }
 
 template <typename Archive, Of<EmbedderIdentity> T>

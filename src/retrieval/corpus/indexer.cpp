@@ -20,6 +20,7 @@ constexpr std::int64_t batch_bytes_max = 8 << 20;
 constexpr std::size_t refill_chunks = 1'024;
 constexpr milliseconds pause_when_away{500};
 constexpr milliseconds look_at_rest{5'000};  // interval for detecting that the child was restarted and started over
+constexpr milliseconds look_at_lag_every{1'000};
 constexpr milliseconds status_patience{60'000};
 
 }  // namespace
@@ -62,6 +63,11 @@ std::vector<std::string> Indexer::absent() const {
   return absent_;
 }
 
+std::vector<std::string> Indexer::behind() const {
+  const auto lock = worker_.lock();
+  return behind_;
+}
+
 std::vector<std::string> Indexer::degraded() const {
   const auto lock = worker_.lock();
   return degraded_;
@@ -78,6 +84,7 @@ void Indexer::follow() {
     const Result<bool> stepped = step();
     if (!stepped || !*stepped) trainer_.hold(false);
     set_problem(stepped ? std::string() : stepped.error().message);
+    if (stepped) look_at_lag();
     worker_.notify();  // after the lock was released, so that every waiter that checked earlier is notified
     if (!stepped) next_seq_.store(-1, std::memory_order_release);
     if (worker_.stopping()) return;
@@ -85,7 +92,9 @@ void Indexer::follow() {
       auto lock = worker_.lock();
       worker_.pause(lock, pause_when_away);
     } else if (!*stepped) {
-      documents_.wait_for(next_seq_.load() + 1, std::chrono::steady_clock::now() + look_at_rest, false);
+      documents_.wait_for(next_seq_.load() + 1,
+                          std::chrono::steady_clock::now() + (behind().empty() ? look_at_rest : look_at_lag_every),
+                          false);
     }
   }
 }
@@ -115,6 +124,15 @@ Result<std::int64_t> Indexer::watermark() {
   for (const std::string& name : status.rebuilt)
     log_warning("a damaged index is being filled again", {{"index", name}});
   return std::min(status.lexical_next_seq, status.vector_next_seq);
+}
+
+void Indexer::look_at_lag() {
+  const Monotonic now = std::chrono::steady_clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + look_at_lag_every;
+  auto status = search_.status(now + status_patience);
+  const auto lock = worker_.lock();
+  behind_ = status ? std::move(status->behind) : std::vector<std::string>();
 }
 
 Result<bool> Indexer::step() {

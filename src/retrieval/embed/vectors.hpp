@@ -1,5 +1,5 @@
 // Arithmetic on vectors and counts that the embedders share. Results are identical on every machine: square roots are
-// exact by IEEE 754, logarithms and powers are computed here instead of by the C library, and the folder is compiled
+// exact by IEEE 754, logarithms are computed here instead of by the C library, and the folder is compiled
 // without contraction of a·b + c.
 #pragma once
 
@@ -12,7 +12,6 @@ namespace muniment::retrieval {
 void make_unit(std::span<float> vector);
 
 double stable_log(double x);  // x > 0 and normal; within 2 units in the last place
-double stable_exp(double x);  // the same precision; 0 below -700
 
 // The weight of a term by its count: 1 + ln(count).
 float damped_count(std::size_t count);

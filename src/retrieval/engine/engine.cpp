@@ -49,7 +49,7 @@ Status LocalEngine::start() {
   if (failed) return Error(Errc::unavailable, "making " + options_.folder + ": " + failed.message());
   RETURN_IF_ERROR(open_part(parts_.lexical_folder, [this] { return open_lexical(); }));
   RETURN_IF_ERROR(open_part(parts_.vector_folder, [this]() -> Status {
-    const VectorLanes::Options lanes{parts_.vector_folder.path(), options_.folder + "/models", options_.use_lite_folder,
+    const VectorLanes::Options lanes{parts_.vector_folder.path(), options_.folder + "/models", options_.models_folder,
                                      options_.remote, options_.remote_missing};
     ASSIGN_OR_RETURN(parts_.vectors, VectorLanes::open(lanes));
     return success();
@@ -165,6 +165,7 @@ EngineStatus LocalEngine::status() const {
   status.chunks = parts_.lexical->chunks();
   status.degraded = parts_.vectors->degraded();
   status.absent = parts_.vectors->absent();
+  status.behind = parts_.vectors->behind(parts_.reached);
   status.rebuilt = parts_.rebuilt;
   status.models = parts_.vectors->models();
   return status;

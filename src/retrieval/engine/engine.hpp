@@ -55,7 +55,7 @@ struct LaneQuery {
 };
 
 struct LaneList {
-  std::string lane;   // lexical, hash, lsa, use-lite, http
+  std::string lane;   // lexical, hash, lsa, encoder, http
   std::string query;  // the expansion; the original query has weight 2
   bool original = true;
   double weight = 1;  // weight of the lane for this query
@@ -74,8 +74,9 @@ struct Candidate {
 struct LaneAnswer {
   std::vector<Candidate> candidates;  // by score, ties by best rank, then by id
   std::vector<LaneList> lists;        // with explain
-  std::vector<std::string> degraded;  // "use-lite: not installed", "lsa: behind (notes at 18 of 20)" …
-  bool passing = false;               // some of `degraded` is temporary: the same query soon has another answer
+  std::vector<std::string>
+      degraded;          // "encoder: bge-small-en-v1.5 is not installed", "lsa: behind (notes at 18 of 20)" …
+  bool passing = false;  // some of `degraded` is temporary: the same query soon has another answer
   std::vector<std::string>
       waiting;  // lanes in `degraded` that were skipped because they are behind, sorted; not included in `passing`
   std::vector<std::string> identities;  // identities of the lanes that were used
@@ -95,6 +96,7 @@ struct EngineStatus {
   std::int64_t chunks = 0;
   std::vector<std::string> degraded;  // parts that it lacks for its lifetime
   std::vector<std::string> absent;    // the subset that was never installed
+  std::vector<std::string> behind;    // "encoder: behind (40 chunks wait)": lanes that queries go without at present
   std::vector<std::string> rebuilt;   // indexes that were found damaged at the start and emptied
   std::vector<EngineModelStatus> models;
 };
@@ -109,7 +111,7 @@ class Engine {
  public:
   struct Options {
     std::string folder;                  // contains lexical/ and vector/
-    std::string use_lite_folder;         // empty or missing: degraded
+    std::string models_folder;           // of sentence encoders; empty or missing: the lane is absent
     bool empty_first = false;            // discards both indexes, because reading them crashed a process
     std::string remote_missing{};        // the reason for which there is no `remote`, if one is configured
     std::shared_ptr<Embedder> remote{};  // embedder of a server, for an additional lane; null: no such lane

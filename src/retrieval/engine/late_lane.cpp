@@ -58,7 +58,7 @@ Status LateLane::take(const EngineBatch& batch) {
     }
     if (const auto [place, is_new] = waiting_.try_emplace(entry.id, &entry); !is_new) entry.settled = true;
     if (entry.settled) continue;
-    bytes_ += entry.text.size();
+    bytes_ += memory_of(entry);
     ++waiting_in_[entry.corpus];
   }
   given_ = batch.next_seq;
@@ -75,15 +75,14 @@ Status LateLane::apply_endings(const EngineBatch& batch) {
     if (const auto found = waiting_.find(id); found != waiting_.end()) settle(*found->second);
   }
   std::map<std::string, VectorBatch> batches;
-  const std::string own = embedder_->identity().text() + "@";
   for (const auto& [id, valid_to] : batch.close) {
     for (const std::string& space : shard_.spaces_with(id)) {
-      if (space.starts_with(own)) batches[space].close.emplace_back(id, valid_to);
+      if (is_space_of(*embedder_, space)) batches[space].close.emplace_back(id, valid_to);
     }
   }
   if (batches.empty() && batch.remove.empty()) return success();
   for (const SpaceStatus& space : shard_.spaces()) {
-    if (!space.space.starts_with(own) || (batch.remove.empty() && !batches.contains(space.space))) continue;
+    if (!is_space_of(*embedder_, space.space) || (batch.remove.empty() && !batches.contains(space.space))) continue;
     VectorBatch& ending = batches[space.space];
     ending.space = space.space;
     ending.dimension = space.dimension;
@@ -94,11 +93,20 @@ Status LateLane::apply_endings(const EngineBatch& batch) {
   return success();
 }
 
+// Short passages take most of their memory beside their text.
+std::size_t LateLane::memory_of(const Entry& entry) {
+  constexpr std::size_t place_in_maps = 64;
+  std::size_t bytes = sizeof entry + place_in_maps + entry.text.capacity() + entry.corpus.capacity();
+  for (const std::string& label : entry.facts.labels) bytes += sizeof label + label.capacity();
+  return bytes;
+}
+
 void LateLane::settle(Entry& entry) {
   entry.settled = true;
   waiting_.erase(entry.id);
-  bytes_ -= entry.text.size();
+  bytes_ -= memory_of(entry);
   std::string().swap(entry.text);
+  std::vector<std::string>().swap(entry.facts.labels);
   const std::lock_guard counts(counts_mutex_);
   if (const auto count = waiting_in_.find(entry.corpus); count != waiting_in_.end() && --count->second == 0)
     waiting_in_.erase(count);
@@ -139,7 +147,7 @@ void LateLane::run() {
     for (const Entry* entry : picked) texts.push_back(entry->text);
     lock.unlock();
     const std::vector<std::string_view> views(texts.begin(), texts.end());
-    const auto vectors = embedder_->embed(views, TextKind::document);
+    const auto vectors = embedder_->embed_parts(views);
     lock.lock();
     {
       const std::lock_guard counts(counts_mutex_);
@@ -163,12 +171,14 @@ LateLane::Picked LateLane::pick() {
 
 // The spaces keep their own position, which is not used: the lane's position is that of the mark. (It is not 0 if the
 // lane was missing for a while and other lanes handled the closings.) The lock must be held.
-Status LateLane::write(const Picked& picked, const Vectors& vectors) {
+Status LateLane::write(const Picked& picked, const std::vector<Vectors>& vectors) {
   std::map<std::string, VectorBatch> batches;
   for (std::size_t i = 0; i < picked.size(); ++i) {
     if (picked[i]->settled) continue;
-    VectorBatch& batch = batches[space_of(*embedder_, picked[i]->corpus)];
-    batch.add.push_back({picked[i]->id, vectors[i], picked[i]->facts});
+    for (std::size_t part = 0; part < vectors[i].size(); ++part) {
+      VectorBatch& batch = batches[space_of(*embedder_, picked[i]->corpus, part)];
+      batch.add.push_back({picked[i]->id, vectors[i][part], picked[i]->facts});
+    }
   }
   for (auto& [space, batch] : batches) {
     batch.space = space;

@@ -1,6 +1,6 @@
-// A lane whose embedder is slow (use-lite embeds some 75 short texts a second on a core) or is a server that may be
-// unreachable for hours. Batches are queued and embedded by a low-priority thread; closings and removals apply at once.
-// The lane answers for a corpus if none of the corpus' chunks are waiting.
+// A lane whose embedder is slow (the sentence encoder embeds some 100 passages a second on a core) or is a server that
+// may be unreachable for hours. Batches are queued and embedded by a low-priority thread; closings and removals apply
+// at once. The lane answers for a corpus if none of the corpus' chunks are waiting.
 //
 // Its position on disk covers what was embedded. The queue is in memory: after a restart the lane is behind the others
 // and receives those batches again.
@@ -37,7 +37,7 @@ class LateLane {
   // Position up to which it has received everything.
   std::int64_t given() const;
   bool covers(const std::vector<std::string>& corpora, std::int64_t next_seq) const;
-  // "use-lite: behind (40 chunks of 3 corpora)"; empty if it is not behind.
+  // "encoder: behind (40 chunks of 3 corpora)"; empty if it is not behind.
   std::string behind(std::int64_t next_seq) const;
 
  private:
@@ -55,11 +55,12 @@ class LateLane {
 
   void run();
   Picked pick();
-  Status write(const Picked& picked, const Vectors& vectors);
+  Status write(const Picked& picked, const std::vector<Vectors>& vectors);
   Status finish_first();
   Status apply_endings(const EngineBatch& batch);
   std::int64_t position_of(const std::string& space) const;
   void settle(Entry& entry);
+  static std::size_t memory_of(const Entry& entry);
 
   const std::shared_ptr<Embedder> embedder_;
   VectorShard& shard_;
@@ -67,7 +68,7 @@ class LateLane {
 
   std::deque<Item> queue_;  // guarded by the worker's lock, like the next four
   std::unordered_map<ChunkId, Entry*> waiting_;
-  std::size_t bytes_ = 0;  // size of the queued texts
+  std::size_t bytes_ = 0;  // memory of the queue
   bool missed_ = false;    // a batch was skipped: continuing would leave a gap
   Status failed_ = success();
 

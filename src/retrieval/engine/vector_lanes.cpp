@@ -2,8 +2,10 @@
 #include "retrieval/engine/vector_lanes.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/log.hpp"
+#include "retrieval/embed/encoder/sentence_encoder.hpp"
 #include "retrieval/engine/vector_advance.hpp"
 
 namespace muniment::retrieval {
@@ -13,6 +15,7 @@ namespace {
 constexpr std::string_view mark_prefix = "mark:";
 constexpr const char* lanes_mark = "mark:vectors";
 constexpr const char* bound_mark = "mark:bound";
+constexpr std::string_view retired_lane = "use-lite/";  // earlier versions had it
 
 std::string_view corpus_of(std::string_view space) { return space.substr(space.find('@') + 1); }
 
@@ -22,8 +25,14 @@ std::string text_to_embed(const EngineChunk& chunk) {
   return chunk.heading.empty() ? chunk.text : chunk.heading + "\n" + chunk.text;
 }
 
-std::string space_of(const Embedder& embedder, std::string_view corpus) {
-  return embedder.identity().text() + "@" + std::string(corpus);
+std::string space_of(const Embedder& embedder, std::string_view corpus, std::size_t part) {
+  return embedder.identity().text() + (part == 0 ? "" : "#" + std::to_string(part)) + "@" + std::string(corpus);
+}
+
+bool is_space_of(const Embedder& embedder, std::string_view space) {
+  const std::string identity = embedder.identity().text();
+  return space.starts_with(identity) && space.size() > identity.size() &&
+         (space[identity.size()] == '@' || space[identity.size()] == '#');
 }
 
 VectorLanes::VectorLanes(std::unique_ptr<VectorShard> shard, ModelStore store)
@@ -57,14 +66,11 @@ Status VectorLanes::load_models() {
 }
 
 Status VectorLanes::open_late_lanes(const Options& options) {
-  Result<std::unique_ptr<Embedder>> use_lite = Error(Errc::not_found, "no folder is given");
-  if (!options.use_lite_folder.empty()) use_lite = open_use_lite(options.use_lite_folder);
-  if (use_lite) {
-    RETURN_IF_ERROR(add_late_lane(*std::move(use_lite)));
+  RETURN_IF_ERROR(drop_unless([](std::string_view identity) { return !identity.starts_with(retired_lane); }));
+  if (auto encoder = open_encoder(options.models_folder)) {
+    RETURN_IF_ERROR(add_late_lane(*std::move(encoder)));
   } else {
-    const bool absent = use_lite.error().code == Errc::not_found;
-    missing_.push_back(
-        {"use-lite: " + (absent ? std::string("not installed") : use_lite.error().message), false, absent});
+    missing_.push_back({"encoder: " + encoder.error().message, false, encoder.error().code == Errc::not_found});
   }
   if (!options.remote_missing.empty()) missing_.push_back({options.remote_missing, true, false});
   return options.remote ? add_late_lane(options.remote) : success();
@@ -79,12 +85,15 @@ Status VectorLanes::add_late_lane(std::shared_ptr<Embedder> embedder) {
 // Drops the vectors of an earlier model of the same lane, which are not used any more.
 Status VectorLanes::drop_others_of(const Embedder& embedder) {
   const std::string own = embedder.identity().text(), family = embedder.identity().name + "/";
+  return drop_unless([&](std::string_view identity) { return identity == own || !identity.starts_with(family); });
+}
+
+Status VectorLanes::drop_unless(const std::function<bool(std::string_view identity)>& kept) {
   for (const SpaceStatus& space : shard_->spaces()) {
     std::string_view identity = space.space;
     if (identity.starts_with(mark_prefix)) identity.remove_prefix(mark_prefix.size());
-    identity = identity.substr(0, identity.find('@'));
-    if (identity == own || !identity.starts_with(family)) continue;
-    log_info("vectors of another model are dropped", {{"space", space.space}, {"model", own}});
+    if (kept(identity.substr(0, identity.find_first_of("#@")))) continue;
+    log_info("vectors of another model are dropped", {{"space", space.space}});
     RETURN_IF_ERROR(shard_->drop(space.space));
   }
   return success();
@@ -111,7 +120,7 @@ Status VectorLanes::index(const EngineBatch& batch) {
 
 bool VectorLanes::is_late(std::string_view space) const {
   return std::any_of(late_.begin(), late_.end(),
-                     [&](const auto& lane) { return space.starts_with(lane->embedder().identity().text() + "@"); });
+                     [&](const auto& lane) { return is_space_of(lane->embedder(), space); });
 }
 
 const LateLane* VectorLanes::late_lane(std::string_view name) const {
@@ -257,6 +266,28 @@ Result<std::vector<Hit>> VectorLanes::search(const Question& question, std::set<
   }
 }
 
+// A chunk's score is that of its best part.
+Status VectorLanes::search_corpus(const Question& question, const Embedder& embedder, const std::string& corpus,
+                                  std::span<const float> vector, std::vector<Hit>& hits) const {
+  std::string space = space_of(embedder, corpus);
+  ASSIGN_OR_RETURN(std::vector<Hit> found, shard_->search(space, vector, question.filter, question.how));
+  for (std::size_t part = 1; shard_->has(space = space_of(embedder, corpus, part)); ++part) {
+    ASSIGN_OR_RETURN(const auto more, shard_->search(space, vector, question.filter, question.how));
+    std::unordered_map<ChunkId, Hit*> known;
+    for (Hit& hit : found) known.emplace(hit.chunk, &hit);
+    std::vector<Hit> added;
+    for (const Hit& hit : more) {
+      if (const auto same = known.find(hit.chunk); same == known.end())
+        added.push_back(hit);
+      else
+        same->second->score = std::max(same->second->score, hit.score);
+    }
+    found.insert(found.end(), added.begin(), added.end());
+  }
+  hits.insert(hits.end(), found.begin(), found.end());
+  return success();
+}
+
 Result<std::vector<Hit>> VectorLanes::search_once(const Question& question, std::set<std::string>& identities) const {
   std::map<std::shared_ptr<Embedder>, std::vector<float>> embedded;  // the query, once for each embedder
   std::vector<Hit> hits;
@@ -268,9 +299,7 @@ Result<std::vector<Hit>> VectorLanes::search_once(const Question& question, std:
       ASSIGN_OR_RETURN(Vectors made, embedder->embed({&question.text, 1}, TextKind::query));
       vector->second = std::move(made.at(0));
     }
-    ASSIGN_OR_RETURN(const auto found,
-                     shard_->search(space_of(*embedder, corpus), vector->second, question.filter, question.how));
-    hits.insert(hits.end(), found.begin(), found.end());
+    RETURN_IF_ERROR(search_corpus(question, *embedder, corpus, vector->second, hits));
     identities.insert(embedder->identity().text());
   }
   std::sort(hits.begin(), hits.end(),
@@ -293,6 +322,14 @@ std::vector<std::string> VectorLanes::degraded() const {
   std::vector<std::string> out;
   for (const Missing& lane : missing_) {
     if (!lane.passing) out.push_back(lane.why);
+  }
+  return out;
+}
+
+std::vector<std::string> VectorLanes::behind(std::int64_t next_seq) const {
+  std::vector<std::string> out;
+  for (const auto& lane : late_) {
+    if (std::string text = lane->behind(next_seq); !text.empty()) out.push_back(std::move(text));
   }
   return out;
 }

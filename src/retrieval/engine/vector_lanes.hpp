@@ -1,15 +1,17 @@
 // The vector lanes over one shard: `hash` for every chunk; `lsa` for a corpus with a model; and the lanes with slow
-// embedders, which follow behind (late_lane.hpp): `use-lite` and `http`. Each corpus has its own space in each lane.
+// embedders, which follow behind (late_lane.hpp): `encoder` and `http`. Each corpus has its own space in each lane.
 //
 // The lanes' position is a space without vectors, written after all others of a batch: every lane has what it covers. A
 // space that was further before a crash skips what it has.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,15 +26,17 @@ namespace muniment::retrieval {
 // The text of a chunk that is embedded.
 std::string text_to_embed(const EngineChunk& chunk);
 
-// "<identity>@<corpus>"
-std::string space_of(const Embedder& embedder, std::string_view corpus);
+// "<identity>@<corpus>"; for later parts of long chunks "<identity>#<part>@<corpus>", with parts from 0 on: a space has
+// one vector per chunk, and only some chunks have a further part.
+std::string space_of(const Embedder& embedder, std::string_view corpus, std::size_t part = 0);
+bool is_space_of(const Embedder& embedder, std::string_view space);
 
 class VectorLanes {
  public:
   struct Options {
     std::string shard_folder;
     std::string model_folder;
-    std::string use_lite_folder;
+    std::string models_folder;
     std::shared_ptr<Embedder> remote;  // embedder of a server; null: no such lane
     std::string remote_missing;        // the reason for its absence, if it is configured
   };
@@ -72,7 +76,8 @@ class VectorLanes {
 
   std::vector<EngineModelStatus> models() const;
   std::vector<std::string> degraded() const;
-  std::vector<std::string> absent() const;  // the subset that was never installed
+  std::vector<std::string> behind(std::int64_t next_seq) const;  // slow lanes that have not embedded everything
+  std::vector<std::string> absent() const;                       // the subset that was never installed
 
  private:
   struct Models {
@@ -90,11 +95,14 @@ class VectorLanes {
   Status open_late_lanes(const Options& options);
   Status add_late_lane(std::shared_ptr<Embedder> embedder);
   Status drop_others_of(const Embedder& embedder);
+  Status drop_unless(const std::function<bool(std::string_view identity)>& kept);
   bool is_late(std::string_view space) const;
   const LateLane* late_lane(std::string_view name) const;
   Status mark(const char* space, std::int64_t next_seq);
   Status install_waiting(const std::string& corpus);
   std::shared_ptr<Embedder> embedder_for(std::string_view lane, const std::string& corpus) const;
+  Status search_corpus(const Question& question, const Embedder& embedder, const std::string& corpus,
+                       std::span<const float> vector, std::vector<Hit>& hits) const;
   Result<std::vector<Hit>> search_once(const Question& question, std::set<std::string>& identities) const;
 
   const std::unique_ptr<VectorShard> shard_;

@@ -16,14 +16,13 @@ Profile muniment_1() {
   profile.fusion = FusionKind::min_max;
   profile.lane_sets = {
       {{"lexical", .5}, {"http", .5}},
-      {{"lexical", .5}, {"lsa", .35}, {"use-lite", .15}},
-      {{"lexical", .75}, {"use-lite", .25}},  // a corpus before its first epoch
+      {{"lexical", .5}, {"encoder", .5}},
       {{"lexical", .65}, {"lsa", .35}},
       {{"lexical", .75}, {"hash", .25}},
       {{"lexical", 1}},
   };
   profile.typo_lane_weight = .35;
-  profile.short_chunk_words = {{"hash", 20}, {"lsa", 20}, {"use-lite", 20}};
+  profile.short_chunk_words = {{"hash", 20}, {"lsa", 20}};
   profile.standing_hits = 20;
   profile.noise = {{"hash", .13}};  // three standard deviations of the product of unrelated vectors, 1 / √512
   profile.blend = {{all_ranks, .5}};
@@ -36,9 +35,11 @@ Profile kairos() {
   profile.name = "kairos";
   profile.fusion = FusionKind::rrf;
   profile.lane_sets = {
-      {{"lexical", 1}, {"http", 1}},     {{"lexical", 1}, {"lsa", 1}, {"use-lite", 1}},
-      {{"lexical", 1}, {"use-lite", 1}}, {{"lexical", 1}, {"lsa", 1}},
-      {{"lexical", 1}, {"hash", 1}},     {{"lexical", 1}},
+      {{"lexical", 1}, {"http", 1}},
+      {{"lexical", 1}, {"encoder", 1}},
+      {{"lexical", 1}, {"lsa", 1}},
+      {{"lexical", 1}, {"hash", 1}},
+      {{"lexical", 1}},
   };
   profile.rank_one_bonus = .05;
   profile.rank_two_three_bonus = .02;

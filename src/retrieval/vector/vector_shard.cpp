@@ -32,6 +32,7 @@ class StoredVectorShard : public VectorShard {
   Status drop(std::string_view name) override;
   Result<std::vector<Hit>> search(std::string_view name, std::span<const float> vector, const Filter& filter,
                                   const VectorSearch& how) const override;
+  bool has(std::string_view name) const override { return find(name) != nullptr; }
   std::vector<SpaceStatus> spaces() const override;
   std::vector<std::string> spaces_with(ChunkId chunk) const override;
 

@@ -66,6 +66,7 @@ class VectorShard {
   // vector of a different dimension, corrupt if as_of reads a damaged history.
   virtual Result<std::vector<Hit>> search(std::string_view space, std::span<const float> vector, const Filter& filter,
                                           const VectorSearch& how) const = 0;
+  virtual bool has(std::string_view space) const = 0;
   virtual std::vector<SpaceStatus> spaces() const = 0;
   // Returns the spaces in which the chunk is current.
   virtual std::vector<std::string> spaces_with(ChunkId chunk) const = 0;

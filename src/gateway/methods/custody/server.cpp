@@ -127,6 +127,7 @@ Reply status_reply(Services& services, const store::LogStatus& log, const Positi
   for (const std::string& text : degraded) out.string(text);
   out.end_array().key("notes").begin_array();
   for (const std::string& what : services.retrieval.indexer().absent()) out.string("search: " + what);
+  for (const std::string& what : services.retrieval.indexer().behind()) out.string("search: " + what);
   if (const std::string carrying = services.carrying ? services.carrying() : std::string(); !carrying.empty())
     out.string(carrying);
   out.end_array().end_object();

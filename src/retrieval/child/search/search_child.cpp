@@ -104,7 +104,7 @@ Result<SandboxReport> lock_in(const SearchSetup& setup) {
   if (failed) return Error(Errc::unavailable, setup.engine.folder + ": " + failed.message());
   SandboxPolicy policy;
   policy.read_only = system_files();
-  if (!setup.engine.use_lite_folder.empty()) policy.read_only.push_back(setup.engine.use_lite_folder);
+  if (!setup.engine.models_folder.empty()) policy.read_only.push_back(setup.engine.models_folder);
   policy.read_write = {setup.engine.folder};
   policy.threads = true;
   policy.address_space_bytes_max = setup.address_space_bytes_max;
