@@ -433,10 +433,11 @@ class HostileRecords(Importing):
                b'{"messages_display":"user: \\ud800"}', b'{"other": "format"}', b'{"traj":1e999}']
         path = self.write("mixed.jsonl", good + b"\n".join(bad) + b"\n" + good + b'{"messages_display":"user: cut')
         runs = self.muniment_import(path, code=1)[:-1]
-        self.assertEqual([run["line"] for run in runs], [1, 7, 10])   # of line 7 a character is replaced
-        for line in (2, 3, 4, 5, 6, 8, 9, 11):
+        self.assertEqual([run["line"] for run in runs], [1, 3, 7, 10])   # of line 7 a character is replaced
+        for line in (2, 4, 5, 6, 8, 9, 11):
             self.assertIn(f"line {line}: ", self.said)
         self.assertEqual(self.said.count("line "), 8, self.said)
+        self.assertIn("neither a question nor an answer was understood in 1 of 4 runs (first: line 3)", self.said)
 
     def test_a_list_that_is_cut_gives_what_was_whole(self) -> None:
         whole = b'[{"messages_display":"user: Hello"},\n{"messages_display":"user: Again"},\n{"messages_display":"us'

@@ -1,4 +1,4 @@
-// Helpers for tests of the agents' formats: a parsed file, the events of a run, and the folder of cases.
+// Support for tests of the agents' formats: a parsed file, the events of a run, and the folder of cases.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -206,6 +206,17 @@ TEST(OpenHandsToday, TheOlderHistoryIsPairsAndTheAnswerOfTheServerIsARecord) {
   }
 }
 
+TEST(OpenHandsToday, AnEvaluationThatFailedHasItsGoalAndError) {
+  const ParsedTrace source(
+      R"({"instance_id":"i","instruction":"Do it","history":null,"metadata":{"agent_class":"CodeActAgent"},"test_result":{},"error":"No container"})");
+  ASSERT_TRUE(is_openhands(source.first()));
+  const auto run = translate_openhands(source.first());
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run->goal, "Do it");
+  EXPECT_EQ(run->end.outcome, "failure");
+  EXPECT_EQ(run->end.summary, "No container");
+}
+
 // tau2-bench ---------------------------------------------------------------------------------------
 
 TEST(Tau2, EachSimulationIsARun) {

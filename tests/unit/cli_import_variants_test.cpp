@@ -140,7 +140,9 @@ void add_display(std::string_view text, std::set<std::string>& texts) {
 
 // The texts of a record, without the words that the types of events stand for.
 void add_texts(const Tree& value, std::string_view name, std::set<std::string>& texts) {
-  const bool is_word = name == "type" || name == "role" || name == "object" || name == "kind" || name == "class_";
+  const std::set<std::string_view> speakers{"system", "developer", "user", "assistant", "tool", "agent", "environment"};
+  const bool is_speaker = (name == "role" || name == "source") && speakers.contains(value.text());
+  const bool is_word = is_speaker || name == "type" || name == "object" || name == "kind" || name == "class_";
   if (name == "messages_display" && value.is(Kind::string)) return add_display(value.text(), texts);
   if (value.is(Kind::string) && !value.text().empty() && !is_word) texts.insert(value.text());
   for (const Tree& item : value.items()) add_texts(item, {}, texts);

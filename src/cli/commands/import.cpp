@@ -330,7 +330,7 @@ class Importer {
   std::size_t failed_ = 0;
   LineIdentities identities_;
   std::map<std::string, FileReport> reports_;  // by path
-  ImportCrew crew_;  // last: its threads use what stands above
+  ImportCrew crew_;                            // last: its threads use what stands above
 };
 
 // Prints what would be imported, run by run.

@@ -56,7 +56,8 @@ const TraceFormat* find_format(std::string_view name) {
 
 const TraceFormat* format_of_record(const json::Value& record) {
   if (!record.is(json::Kind::object)) return nullptr;
-  const auto found = std::ranges::find_if(formats, [&](const TraceFormat& format) { return recognises(format, record); });
+  const auto found =
+      std::ranges::find_if(formats, [&](const TraceFormat& format) { return recognises(format, record); });
   return found == std::end(formats) ? nullptr : found;
 }
 

@@ -164,7 +164,7 @@ Result<RecordedRun> record_run(Client& client, const TranslatedRun& translated, 
   ImportRecorder recorder(client, imported_run_id(translated.source), translated.source.sha256);
   const auto added = send_run(recorder, translated, format);
   if (!added) return recorder.broke_off(added.error());
-  RecordedRun recorded{recorder.run_id(),    *added,          recorder.events(), recorder.artifacts(),
+  RecordedRun recorded{recorder.run_id(),   *added,          recorder.events(), recorder.artifacts(),
                        recorder.repaired(), recorder.tally()};
   if (*added) recorded.tally.expect_members(translated.run.members);
   return recorded;

@@ -55,7 +55,7 @@ class ImportRecorder : public ImportSink {
 
 struct RecordedRun {
   std::string run_id;
-  bool added = false;  // false: already imported
+  bool added = false;        // false: already imported
   std::uint64_t events = 0;  // as counted by ImportRecorder
   std::uint64_t artifacts = 0;
   std::uint64_t repaired = 0;

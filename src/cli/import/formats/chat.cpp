@@ -78,7 +78,7 @@ void ChatTrace::add_text(std::string_view role, std::string_view text) {
 
 void ChatTrace::add_answer(const json::Value& message) {
   turns_.begin_step();
-  ModelAnswer answer;
+  TurnAnswer answer;
   answer.model = message["model"].string_or(message["raw_data"]["model"].string_or(model_));
   answer.parts = content_parts(message["content"], answer.rest);
   const std::string reasoning = message["reasoning_content"].string_or("");
@@ -134,7 +134,7 @@ std::string ChatTrace::take_pending(const json::Value& message) {
 }
 
 void ChatTrace::add_return(const json::Value& message, const std::string& call_id) {
-  ToolReturn result{.call_id = call_id};
+  TurnReturn result{.call_id = call_id};
   result.parts = content_parts(message["content"], result.rest);
   const std::string text = content_text(message["content"]);
   const auto is_error = message["error"].as_bool();

@@ -126,7 +126,7 @@ void TurnWriter::end_step() {
   step_.clear();
 }
 
-std::string TurnWriter::answer(const ModelAnswer& answer) {
+std::string TurnWriter::answer(const TurnAnswer& answer) {
   const std::string call_id = fmt::format("model-{:04}", steps_);
   const std::string model = name_or(answer.model, unknown_model);
   json::Writer called;
@@ -157,7 +157,7 @@ std::string TurnWriter::new_call_id(const std::string& source_id) {
   return id;
 }
 
-std::string TurnWriter::call(const ToolCall& call) {
+std::string TurnWriter::call(const TurnCall& call) {
   std::string call_id = new_call_id(call.source_id);
   json::Writer body;
   body.begin_object()
@@ -171,7 +171,7 @@ std::string TurnWriter::call(const ToolCall& call) {
   return call_id;
 }
 
-void TurnWriter::returned(const ToolReturn& result) {
+void TurnWriter::returned(const TurnReturn& result) {
   json::Writer body;
   body.begin_object().member("call_id", result.call_id).member("status", result.status);
   if (result.exit_code) body.member("exit_code", *result.exit_code);
@@ -181,7 +181,7 @@ void TurnWriter::returned(const ToolReturn& result) {
   add("returned", "tool.returned", std::move(body.end_object()).text());
 }
 
-void TurnWriter::changed(const ChangedFile& file) {
+void TurnWriter::changed(const TurnChange& file) {
   json::Writer body;
   body.begin_object().member("path", preview(file.path, file_path_bytes_max)).member("change", file.change);
   if (!file.from_path.empty()) body.member("from_path", preview(file.from_path, file_path_bytes_max));

@@ -51,7 +51,7 @@ class SourceRest {
   std::vector<Member> members_;
 };
 
-struct ModelAnswer {
+struct TurnAnswer {
   std::string model = {};  // empty: unknown
   std::string_view status = "ok";
   std::vector<std::string> finish_reasons = {};
@@ -61,7 +61,7 @@ struct ModelAnswer {
   SourceRest rest = {};
 };
 
-struct ToolCall {
+struct TurnCall {
   std::string name;
   std::string_view kind = "function";
   std::string source_id = {};     // id in the source; empty: none
@@ -70,7 +70,7 @@ struct ToolCall {
   SourceRest rest = {};
 };
 
-struct ToolReturn {
+struct TurnReturn {
   std::string call_id;
   std::string_view status = unknown_end;
   std::vector<std::string> parts = {};
@@ -79,7 +79,7 @@ struct ToolReturn {
   SourceRest rest = {};
 };
 
-struct ChangedFile {
+struct TurnChange {
   std::string path;
   std::string_view change;  // created, modified, renamed, deleted
   std::string call_id = {};
@@ -103,11 +103,11 @@ class TurnWriter {
   std::size_t steps() const { return steps_; }
 
   // Records an answer of a model in the open step; returns its call_id.
-  std::string answer(const ModelAnswer& answer);
+  std::string answer(const TurnAnswer& answer);
   // Records a tool call; returns its call_id, which is that of the source unless it was used before.
-  std::string call(const ToolCall& call);
-  void returned(const ToolReturn& result);
-  void changed(const ChangedFile& file);
+  std::string call(const TurnCall& call);
+  void returned(const TurnReturn& result);
+  void changed(const TurnChange& file);
   void message(std::string_view role, const std::vector<std::string>& parts, const SourceRest& rest);
   // Records members of the source that belong to no other event as x.<format>.source; nothing if there are none.
   void source(std::string_view format, std::string_view part, const SourceRest& rest);

@@ -56,7 +56,7 @@ class MessageTrace {
   void add_answer(const json::Value& message) {
     turns_.begin_step();
     const std::vector<json::Value> tools = tools_of(message);
-    ModelAnswer answer{.model = message["model"].string_or("")};
+    TurnAnswer answer{.model = message["model"].string_or("")};
     answer.parts = content_parts(message["content"], answer.rest);
     for (const json::Value tool : tools) {
       answer.parts.push_back(
@@ -74,7 +74,7 @@ class MessageTrace {
   }
 
   void add_call(const json::Value& tool, const std::string& requested_by) {
-    ToolCall call{.name = tool["name"].string_or(""),
+    TurnCall call{.name = tool["name"].string_or(""),
                   .source_id = tool["id"].string_or(""),
                   .requested_by = requested_by,
                   .arguments = arguments_json(tool["arguments"])};
@@ -93,7 +93,7 @@ class MessageTrace {
       keep_rest(rest, message, {"role", "content"});
       return turns_.message("tool", parts, rest);
     }
-    ToolReturn result{.call_id = call->second, .parts = std::move(parts), .exit_code = tool["exit_code"].as_int()};
+    TurnReturn result{.call_id = call->second, .parts = std::move(parts), .exit_code = tool["exit_code"].as_int()};
     pending_.erase(call);
     if (result.exit_code) result.status = *result.exit_code == 0 ? "ok" : "error";
     result.rest = std::move(rest);

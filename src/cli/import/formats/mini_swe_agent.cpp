@@ -156,7 +156,7 @@ class MiniTrace {
     turns_.begin_step();
     const json::Value extra = message["extra"];
     const json::Value response = is_response ? message : extra["response"];
-    ModelAnswer answer;
+    TurnAnswer answer;
     answer.model = response["model"].string_or(model_);
     StringSet known;
     if (is_response) {
@@ -187,7 +187,7 @@ class MiniTrace {
     add_commands(message, turns_.answer(answer));
   }
 
-  void count(ModelAnswer& answer, const json::Value& response, const json::Value& extra) {
+  void count(TurnAnswer& answer, const json::Value& response, const json::Value& extra) {
     answer.usage = call_usage(response["usage"], extra["cost"]);
     input_tokens_ += tokens_in(answer.usage, "input_tokens");
     output_tokens_ += tokens_in(answer.usage, "output_tokens");
@@ -202,13 +202,13 @@ class MiniTrace {
     return true;
   }
 
-  static void add_reasoning(ModelAnswer& answer, const json::Value& message) {
+  static void add_reasoning(TurnAnswer& answer, const json::Value& message) {
     const std::string reasoning = message["reasoning_content"].string_or("");
     if (!reasoning.empty()) answer.parts.insert(answer.parts.begin(), reasoning_part_json(reasoning));
   }
 
   // Items of the Responses API: messages, function calls and reasoning.
-  static void add_output(ModelAnswer& answer, const json::Value& output, StringSet& known) {
+  static void add_output(TurnAnswer& answer, const json::Value& output, StringSet& known) {
     for (const json::Value item : output) {
       const std::string type = item["type"].string_or("");
       if (type == "function_call") {
@@ -231,8 +231,7 @@ class MiniTrace {
   }
 
   // The response repeats the message; only members that say something new are kept.
-  static void keep_response(ModelAnswer& answer, const json::Value& response, bool is_response,
-                            const StringSet& known) {
+  static void keep_response(TurnAnswer& answer, const json::Value& response, bool is_response, const StringSet& known) {
     if (!response.is(json::Kind::object)) {
       answer.rest.keep_value("response", response);
       return;
@@ -290,7 +289,7 @@ class MiniTrace {
     const std::string id = message["tool_call_id"].string_or(message["call_id"].string_or(""));
     auto found = std::ranges::find(pending_, id, &Call::source_id);
     if (found == pending_.end()) found = pending_.begin();
-    ToolReturn result{.call_id = found->call_id};
+    TurnReturn result{.call_id = found->call_id};
     pending_.erase(found);
     const json::Value content = message["content"] ? message["content"] : message["output"];
     result.parts = content_parts(content, result.rest);
@@ -319,7 +318,7 @@ class MiniTrace {
     rest.keep(message, {"content", "extra"}).keep(message["extra"], {"timestamp"}, "extra");
     const bool submits = message["extra"]["exit_status"].string_or("") == "Submitted" && !pending_.empty();
     if (!submits) return turns_.message("tool", parts, rest);
-    ToolReturn result{.call_id = pending_.back().call_id, .status = "ok", .parts = std::move(parts)};
+    TurnReturn result{.call_id = pending_.back().call_id, .status = "ok", .parts = std::move(parts)};
     result.rest = std::move(rest);
     turns_.returned(result);
     pending_.pop_back();
@@ -332,7 +331,7 @@ class MiniTrace {
     const json::Value said = message["message"]["content"] ? message["message"]["content"] : extra["model_response"];
     if (!response.is(json::Kind::object) && !said) return;
     turns_.begin_step();
-    ModelAnswer answer{.model = response["model"].string_or(model_)};
+    TurnAnswer answer{.model = response["model"].string_or(model_)};
     answer.parts = content_parts(said, answer.rest);
     for (const json::Value call : message["message"]["tool_calls"]) {
       answer.parts.push_back(tool_call_part_json(call["id"].string_or(""), call["function"]["name"].string_or(""),

@@ -332,6 +332,12 @@ bool has_events(const json::Value& list) {
   return std::any_of(events.begin(), events.end(), is_openhands_event);
 }
 
+// A record of the evaluation without a history, as after an error.
+bool is_evaluation(const json::Value& record) {
+  return record["instance_id"].is(json::Kind::string) && record["test_result"].is(json::Kind::object) &&
+         record["metadata"].is(json::Kind::object);
+}
+
 }  // namespace
 
 bool is_openhands(const json::Value& record) {
@@ -340,7 +346,7 @@ bool is_openhands(const json::Value& record) {
     break;
   }
   if (record["instance_id"] && record["messages"].is(json::Kind::array)) return true;
-  return has_events(record["history"]) || has_events(record["trajectory"]);
+  return has_events(record["history"]) || has_events(record["trajectory"]) || is_evaluation(record);
 }
 
 Result<ImportedRun> translate_openhands_events(const std::vector<json::Value>& events) {
@@ -356,7 +362,8 @@ Result<ImportedRun> translate_openhands_events(const std::vector<json::Value>& e
 Result<ImportedRun> translate_openhands(const json::Value& record) {
   if (record["content"].is(json::Kind::array)) return translate_standard(record);
   if (record["messages"].is(json::Kind::array)) return translate_raw(record);
-  if (has_events(record["history"]) || has_events(record["trajectory"])) return translate_history(record);
+  if (has_events(record["history"]) || has_events(record["trajectory"]) || is_evaluation(record))
+    return translate_history(record);
   return Error(Errc::invalid_argument,
                "this is not an OpenHands trajectory: it has no list \"content\", \"messages\", \"history\" or "
                "\"trajectory\" of its events");

@@ -291,7 +291,7 @@ void OpenHandsEvents::add_message(const json::Value& event) {
   }
   const json::Value response = event["tool_call_metadata"]["model_response"];
   turns_.begin_step();
-  ModelAnswer answer{.model = response["model"].string_or(state_.model), .parts = std::move(parts)};
+  TurnAnswer answer{.model = response["model"].string_or(state_.model), .parts = std::move(parts)};
   answer.usage = call_usage(response["usage"], {});
   state_.count(answer.usage);
   answer.rest = std::move(rest);
@@ -303,7 +303,7 @@ void OpenHandsEvents::add_message(const json::Value& event) {
 // the text of an answer whose response is not there.
 void OpenHandsEvents::add_answer(const json::Value& response, const std::string& thought) {
   turns_.begin_step();
-  ModelAnswer answer{.model = response["model"].string_or(state_.model)};
+  TurnAnswer answer{.model = response["model"].string_or(state_.model)};
   const json::Value choices = response["choices"];
   const bool has_choice = choices.is(json::Kind::array) && choices.size() > 0;
   const json::Value choice = has_choice ? *choices.begin() : json::Value();
@@ -357,7 +357,7 @@ void OpenHandsEvents::add_call(const json::Value& event, const std::string& acti
   const bool is_said = said.find(thought) != std::string::npos;
   const bool says_it = !by_user && !is_same_answer;
   if (says_it) add_answer(response, is_said ? std::string() : thought);
-  ToolCall call{.name = metadata["function_name"].string_or(action)};
+  TurnCall call{.name = metadata["function_name"].string_or(action)};
   call.kind = action == "run" ? "command" : action == "call_tool_mcp" ? "mcp" : "function";
   call.source_id = metadata["tool_call_id"].string_or("");
   if (!by_user) call.requested_by = state_.model_call;
@@ -416,7 +416,7 @@ void OpenHandsEvents::add_return(const json::Value& event, const std::string& ob
                                  const OpenHandsState::Call& call) {
   const json::Value extras = event["extras"];
   const std::string text = content_text(event["content"]);
-  ToolReturn result{.call_id = call.call_id, .status = "ok"};
+  TurnReturn result{.call_id = call.call_id, .status = "ok"};
   result.parts = content_parts(event["content"], result.rest);
   const auto exit_code = exit_code_of(extras);
   if (exit_code) {

@@ -19,7 +19,7 @@ void add_texts(std::vector<std::string>& parts, const json::Value& content, Sour
   for (std::string& part : content_parts(content, rest)) parts.push_back(std::move(part));
 }
 
-void add_reasoning(ModelAnswer& answer, const json::Value& source) {
+void add_reasoning(TurnAnswer& answer, const json::Value& source) {
   const std::string reasoning = source["reasoning_content"].string_or("");
   if (!reasoning.empty()) answer.parts.push_back(reasoning_part_json(reasoning));
   for (const json::Value block : source["thinking_blocks"]) {
@@ -110,7 +110,7 @@ void OpenHandsSdkEvents::add_system(const json::Value& event) {
 
 void OpenHandsSdkEvents::add_message(const json::Value& event) {
   const json::Value message = event["llm_message"];
-  ModelAnswer answer{.model = state_.model};
+  TurnAnswer answer{.model = state_.model};
   const bool is_agent = event["source"].string_or("") == "agent";
   add_reasoning(answer, message);
   add_texts(answer.parts, message["content"], answer.rest);
@@ -141,7 +141,7 @@ void OpenHandsSdkEvents::add_message(const json::Value& event) {
 void OpenHandsSdkEvents::add_answer(const json::Value& event) {
   turns_.begin_step();
   const std::string id = event["llm_response_id"].string_or("");
-  ModelAnswer answer{.model = state_.model};
+  TurnAnswer answer{.model = state_.model};
   add_reasoning(answer, event);
   add_texts(answer.parts, event["thought"], answer.rest);
   std::vector<json::Value> actions = {event};
@@ -164,7 +164,7 @@ void OpenHandsSdkEvents::add_action(const json::Value& event) {
   const std::string id = event["llm_response_id"].string_or("");
   const bool is_same_answer = !id.empty() && id == state_.response_id;
   const json::Value asked = event["tool_call"], action = event["action"];
-  ToolCall call{.name = event["tool_name"].string_or(asked["name"].string_or(""))};
+  TurnCall call{.name = event["tool_name"].string_or(asked["name"].string_or(""))};
   if (is_same_answer) {
     // A thought of a later action of the answer.
     if (event["thought"].size() > 0) call.rest.keep_value("thought", event["thought"]);
@@ -191,7 +191,7 @@ void OpenHandsSdkEvents::add_action(const json::Value& event) {
 
 void OpenHandsSdkEvents::add_return(const json::Value& event) {
   const json::Value observation = event["observation"];
-  ToolReturn result;
+  TurnReturn result;
   add_texts(result.parts, observation["content"], result.rest);
   add_texts(result.parts, observation["output"], result.rest);
   if (const auto error = observation["error"].as_string(); error && !error->empty()) {
@@ -249,7 +249,7 @@ void OpenHandsSdkEvents::add_changes(const json::Value& observation, const OpenH
 }
 
 void OpenHandsSdkEvents::add_refusal(const json::Value& event, std::string_view status, const json::Value& text) {
-  ToolReturn result;
+  TurnReturn result;
   result.status = status;
   result.call_id = state_.take({event["tool_call_id"].string_or(""), event["action_id"].string_or("")}).call_id;
   result.parts = content_parts(text, result.rest);

@@ -116,7 +116,7 @@ class SweAgentTrace {
     json::Value message;
     if (next_message_ < history_.size() && is_turn(history_[next_message_])) message = history_[next_message_++];
     const std::string model_call = add_answer(entry["response"], entry["thought"], message);
-    const ToolReturn result = add_tool(entry, message, model_call);
+    const TurnReturn result = add_tool(entry, message, model_call);
     add_effects(entry["state"], result.call_id, content_text(entry["observation"]));
     add_entry_rest(entry, message);
     ++next_turn_;
@@ -134,14 +134,14 @@ class SweAgentTrace {
     const bool has_result = next_message_ < history_.size() && !is_turn(history_[next_message_]);
     const bool calls = message["action"].is(json::Kind::string) || message["tool_calls"].size() > 0;
     if (calls) {
-      ToolReturn result{.call_id = add_call(message["action"], message, model_call)};
+      TurnReturn result{.call_id = add_call(message["action"], message, model_call)};
       if (has_result) add_observation(history_[next_message_++], result);
     }
     turns_.source(swe_agent_source, "message", rest);
     while (next_message_ < history_.size() && !is_turn(history_[next_message_])) add_message(history_[next_message_++]);
   }
 
-  void add_observation(const json::Value& message, ToolReturn& result) {
+  void add_observation(const json::Value& message, TurnReturn& result) {
     constexpr std::string_view heading = "OBSERVATION:\n";
     turns_.begin_item();
     std::string text = content_text(message["content"]);
@@ -156,7 +156,7 @@ class SweAgentTrace {
   }
 
   std::string add_answer(const json::Value& response, const json::Value& thought, const json::Value& message) {
-    ModelAnswer answer{.model = model_};
+    TurnAnswer answer{.model = model_};
     answer.parts = content_parts(response, answer.rest);
     if (answer.parts.empty()) answer.status = unknown_end;
     std::vector<std::string> reasoning;
@@ -188,7 +188,7 @@ class SweAgentTrace {
   // The call that the answer asks for; the agent runs exactly one. Without it, the first word of the action.
   std::string add_call(const json::Value& action, const json::Value& message, const std::string& model_call) {
     const std::string text = content_text(action);
-    ToolCall call;
+    TurnCall call;
     call.requested_by = model_call;
     tool_ = tool_of(text);
     for (const json::Value asked : message["tool_calls"]) {
@@ -210,8 +210,8 @@ class SweAgentTrace {
     return turns_.call(call);
   }
 
-  ToolReturn add_tool(const json::Value& entry, const json::Value& message, const std::string& model_call) {
-    ToolReturn result{.call_id = add_call(entry["action"], message, model_call)};
+  TurnReturn add_tool(const json::Value& entry, const json::Value& message, const std::string& model_call) {
+    TurnReturn result{.call_id = add_call(entry["action"], message, model_call)};
     result.parts = content_parts(entry["observation"], result.rest);
     if (result.parts.empty()) result.parts.push_back(text_part_json(""));
     result.status = tool_status(tool_, content_text(entry["observation"]));

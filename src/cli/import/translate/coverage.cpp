@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -16,11 +17,18 @@ constexpr std::size_t structural_bytes_max = 32;
 
 bool is_container(const json::Value& value) { return value.is(json::Kind::object) || value.is(json::Kind::array); }
 
-// A word that says how a record is built, such as "type": "function". The translation expresses it by the event's type.
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+// A word that says how a record is built, such as "type": "function", or who speaks. The translation expresses it by
+// the event's type and its role.
 bool is_structural(std::string_view key, std::string_view text) {
-  constexpr std::string_view keys[] = {"type", "role", "object", "kind", "class_", "source"};
+  if (key == "role" || key == "source") {
+    return is_one_of(text, {"system", "developer", "user", "assistant", "tool", "function", "agent", "environment"});
+  }
   const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-'; };
-  return std::ranges::find(keys, key) != std::end(keys) && text.size() <= structural_bytes_max &&
+  return is_one_of(key, {"type", "object", "kind", "class_"}) && text.size() <= structural_bytes_max &&
          std::ranges::all_of(text, is_word);
 }
 

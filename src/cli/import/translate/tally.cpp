@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t tally_name_bytes_max = 64;
 
 bool is_dialogue(const ImportedEvent& event, const json::Value& body) {
-  if (event.type == "tool.called") return true;
+  if (event.type == "tool.called") return body["name"].string_or("unknown") != "unknown";
   if (event.type != "message.added" && event.type != "model.answered") return false;
   // Instrumentations may leave out the content of an answer.
   return body["content"].size() > 0 || !event.blobs.empty() || body["usage"].present();
