@@ -32,11 +32,11 @@ class Sdk(DaemonCase):
 
     def told(self, run_id: str) -> list[tuple[str, Any]]:
         """The events that the translation makes, without the place of the spans in the run."""
-        return [(event["type"], event["body"]) for event in self.events(run_id) if event["type"] not in ("run.started", "snapshot.created", "artifact.stored")]
+        return [(event["type"], event["body"]) for event in self.events(run_id) if event["type"] not in ("run.started", "snapshot.taken", "artifact.stored")]
 
     def check_agent(self, run_id: str) -> None:
-        run = self.call("run.get", run_id=run_id)
-        self.assertEqual((run["agent"]["name"], run["goal"]), ("Forecaster", "What is the weather in Oslo?"))
+        run = self.call("run.get", run_id=run_id)["run"]
+        self.assertEqual((run["agent"], run["goal"]), ("Forecaster", "What is the weather in Oslo?"))
         events = self.told(run_id)
         answers = [body for kind, body in events if kind == "model.answered"]
         self.assertEqual([body["content"] for body in answers],
@@ -72,8 +72,8 @@ class Sdk(DaemonCase):
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "otlp", "--", sys.executable, ROOT / example[0]], capture_output=True, text=True,
                               timeout=PROCESS_S_MAX, env=self.environment())
         self.assertEqual((done.returncode, done.stdout), (0, f"{example[1]}\n"), done.stderr)
-        run = self.call("run.get", run_id=done.stderr.rsplit("recorded ", 1)[1].strip())
-        self.assertEqual((run["agent"]["name"], run["goal"]), ("harbour", "Which tide table is current?"))
+        run = self.call("run.get", run_id=done.stderr.rsplit("recorded ", 1)[1].strip())["run"]
+        self.assertEqual((run["agent"], run["goal"]), ("harbour", "Which tide table is current?"))
 
     def test_the_exporters_protobuf_is_the_run_of_the_same_spans_in_json(self) -> None:
         request, file = self.daemon.folder / "request.pb", self.daemon.folder / "trace.json"

@@ -22,45 +22,47 @@ namespace {
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 
-constexpr std::size_t bytes_max = 1 << 20;
+constexpr std::size_t request_limit = 1 << 20;
 
-std::string varint(std::uint64_t number) {
+std::string pb_varint(std::uint64_t number) {
   std::string out;
   for (; number >= 128; number >>= 7) out.push_back(static_cast<char>((number & 127) | 128));
   out.push_back(static_cast<char>(number));
   return out;
 }
-std::string number(std::uint32_t field, std::uint64_t value) { return varint(field << 3) + varint(value); }
-std::string bytes(std::uint32_t field, const std::string& value) {
-  return varint(field << 3 | 2) + varint(value.size()) + value;
+std::string pb_number(std::uint32_t field, std::uint64_t value) { return pb_varint(field << 3) + pb_varint(value); }
+std::string pb_bytes(std::uint32_t field, const std::string& value) {
+  return pb_varint(field << 3 | 2) + pb_varint(value.size()) + value;
 }
-std::string fixed(std::uint32_t field, std::uint64_t value) {
-  std::string out = varint(field << 3 | 1);
+std::string pb_fixed(std::uint32_t field, std::uint64_t value) {
+  std::string out = pb_varint(field << 3 | 1);
   for (int i = 0; i < 8; ++i, value >>= 8) out.push_back(static_cast<char>(value & 255));
   return out;
 }
-std::string attribute(const std::string& key, const std::string& any) { return bytes(1, key) + bytes(2, any); }
+std::string pb_attribute(const std::string& key, const std::string& any) { return pb_bytes(1, key) + pb_bytes(2, any); }
 
-std::string whole_request() {
+std::string request_of_all_fields() {
   const std::string id(16, '\x11'), span(8, '\x22'), parent(8, '\x33');
-  const std::string values = bytes(9, attribute("text", bytes(1, "a\0b\n"s))) +
-                             bytes(9, attribute("yes", number(2, 1))) +
-                             bytes(9, attribute("minus", number(3, static_cast<std::uint64_t>(-7)))) +
-                             bytes(9, attribute("real", fixed(4, std::bit_cast<std::uint64_t>(0.5)))) +
-                             bytes(9, attribute("list", bytes(5, bytes(1, bytes(1, "x")) + bytes(1, "")))) +
-                             bytes(9, attribute("map", bytes(6, bytes(1, attribute("k", number(3, 1)))))) +
-                             bytes(9, attribute("raw", bytes(7, "\xff\x00"s)));
-  const std::string event = fixed(1, 5) + bytes(2, "e") + bytes(3, attribute("k", bytes(1, "v")));
-  const std::string link = bytes(1, id) + bytes(2, span);
-  const std::string one = bytes(1, id) + bytes(2, span) + bytes(4, parent) + bytes(5, "chat") + number(6, 3) +
-                          fixed(7, 1780000000000000000) + fixed(8, 1780000000900000000) + values + bytes(11, event) +
-                          bytes(13, link) + bytes(15, bytes(2, "bad") + number(3, 2)) + number(99, 1);
-  const std::string scope = bytes(1, bytes(1, "scope") + bytes(2, "1")) + bytes(2, one) + bytes(3, "https://schema");
-  return bytes(1, bytes(1, bytes(1, attribute("service.name", bytes(1, "demo")))) + bytes(2, scope));
+  const std::string values =
+      pb_bytes(9, pb_attribute("text", pb_bytes(1, "a\0b\n"s))) + pb_bytes(9, pb_attribute("yes", pb_number(2, 1))) +
+      pb_bytes(9, pb_attribute("minus", pb_number(3, static_cast<std::uint64_t>(-7)))) +
+      pb_bytes(9, pb_attribute("real", pb_fixed(4, std::bit_cast<std::uint64_t>(0.5)))) +
+      pb_bytes(9, pb_attribute("list", pb_bytes(5, pb_bytes(1, pb_bytes(1, "x")) + pb_bytes(1, "")))) +
+      pb_bytes(9, pb_attribute("map", pb_bytes(6, pb_bytes(1, pb_attribute("k", pb_number(3, 1)))))) +
+      pb_bytes(9, pb_attribute("raw", pb_bytes(7, "\xff\x00"s)));
+  const std::string event = pb_fixed(1, 5) + pb_bytes(2, "e") + pb_bytes(3, pb_attribute("k", pb_bytes(1, "v")));
+  const std::string link = pb_bytes(1, id) + pb_bytes(2, span);
+  const std::string one = pb_bytes(1, id) + pb_bytes(2, span) + pb_bytes(4, parent) + pb_bytes(5, "chat") +
+                          pb_number(6, 3) + pb_fixed(7, 1780000000000000000) + pb_fixed(8, 1780000000900000000) +
+                          values + pb_bytes(11, event) + pb_bytes(13, link) +
+                          pb_bytes(15, pb_bytes(2, "bad") + pb_number(3, 2)) + pb_number(99, 1);
+  const std::string scope =
+      pb_bytes(1, pb_bytes(1, "scope") + pb_bytes(2, "1")) + pb_bytes(2, one) + pb_bytes(3, "https://schema");
+  return pb_bytes(1, pb_bytes(1, pb_bytes(1, pb_attribute("service.name", pb_bytes(1, "demo")))) + pb_bytes(2, scope));
 }
 
 TEST(OtlpProtobuf, EveryFieldBecomesItsJson) {
-  const auto json = otlp_json_of(OtlpSignal::traces, whole_request(), bytes_max);
+  const auto json = otlp_json_of(OtlpSignal::traces, request_of_all_fields(), request_limit);
   ASSERT_TRUE(json.ok());
   EXPECT_EQ(
       *json,
@@ -68,23 +70,24 @@ TEST(OtlpProtobuf, EveryFieldBecomesItsJson) {
 }
 
 TEST(OtlpProtobuf, ATruncatedOrDamagedRequestIsRefusedOrStillJson) {
-  const std::string request = whole_request();
+  const std::string request = request_of_all_fields();
   for (std::size_t size = 1; size < request.size(); ++size)
-    EXPECT_FALSE(otlp_json_of(OtlpSignal::traces, request.substr(0, size), bytes_max).ok()) << size;
+    EXPECT_FALSE(otlp_json_of(OtlpSignal::traces, request.substr(0, size), request_limit).ok()) << size;
   for (std::size_t at = 0; at < request.size(); ++at) {
     std::string damaged = request;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x15);
-    const auto json = otlp_json_of(OtlpSignal::traces, damaged, bytes_max);
+    const auto json = otlp_json_of(OtlpSignal::traces, damaged, request_limit);
     EXPECT_TRUE(!json || json->front() == '{');
   }
 }
 
 TEST(OtlpProtobuf, DeepValuesBecomeBytesAndTheRestOfTheSpanStays) {
-  std::string any = bytes(1, "deep");
-  for (int i = 0; i < 5'000; ++i) any = bytes(5, bytes(1, any));
-  const std::string span = bytes(1, std::string(16, '\x11')) + bytes(9, attribute("k", any)) + bytes(5, "name");
-  const std::string request = bytes(1, bytes(2, bytes(2, span)));
-  const auto json = otlp_json_of(OtlpSignal::traces, request, bytes_max);
+  std::string any = pb_bytes(1, "deep");
+  for (int i = 0; i < 5'000; ++i) any = pb_bytes(5, pb_bytes(1, any));
+  const std::string span =
+      pb_bytes(1, std::string(16, '\x11')) + pb_bytes(9, pb_attribute("k", any)) + pb_bytes(5, "name");
+  const std::string request = pb_bytes(1, pb_bytes(2, pb_bytes(2, span)));
+  const auto json = otlp_json_of(OtlpSignal::traces, request, request_limit);
   ASSERT_TRUE(json.ok());
   EXPECT_TRUE(json::parse(std::string_view(*json)).ok());
   EXPECT_NE(json->find("\"name\":\"name\""), std::string::npos);
@@ -93,8 +96,8 @@ TEST(OtlpProtobuf, DeepValuesBecomeBytesAndTheRestOfTheSpanStays) {
 
 TEST(OtlpProtobuf, TextOverTheLimitIsTooLarge) {
   std::string span;
-  for (int i = 0; i < 100; ++i) span += bytes(9, attribute("k", bytes(1, std::string(100, '\x01'))));
-  const std::string request = bytes(1, bytes(2, bytes(2, span)));
+  for (int i = 0; i < 100; ++i) span += pb_bytes(9, pb_attribute("k", pb_bytes(1, std::string(100, '\x01'))));
+  const std::string request = pb_bytes(1, pb_bytes(2, pb_bytes(2, span)));
   const auto json = otlp_json_of(OtlpSignal::traces, request, 20'000);
   ASSERT_FALSE(json.ok());
   EXPECT_EQ(json.error().code, Errc::too_large);
@@ -102,8 +105,8 @@ TEST(OtlpProtobuf, TextOverTheLimitIsTooLarge) {
 
 TEST(OtlpProtobuf, RepliesSayWhatWasRefused) {
   EXPECT_EQ(otlp_response_protobuf({}), "");
-  EXPECT_EQ(otlp_response_protobuf({3, "why"}), bytes(1, number(1, 3) + bytes(2, "why")));
-  EXPECT_EQ(otlp_status_protobuf(3, "bad"), number(1, 3) + bytes(2, "bad"));
+  EXPECT_EQ(otlp_response_protobuf({3, "why"}), pb_bytes(1, pb_number(1, 3) + pb_bytes(2, "why")));
+  EXPECT_EQ(otlp_status_protobuf(3, "bad"), pb_number(1, 3) + pb_bytes(2, "bad"));
 }
 
 // printf hello | gzip -n
@@ -119,7 +122,7 @@ TEST(Gzip, ContentIsReadWithinItsLimit) {
   EXPECT_FALSE(gunzip("plain text, no gzip", 100).ok());
 }
 
-struct SetClock : Clock {
+struct SpoolClock : Clock {
   Monotonic monotonic() const override { return at; }
   Monotonic at{1h};
 };
@@ -154,7 +157,7 @@ class Spooled : public testing::Test {
   }
 
   test::TemporaryFolder folder_;
-  SetClock clock_;
+  SpoolClock clock_;
   std::unique_ptr<TraceSpool> spool_;
 };
 

@@ -217,9 +217,6 @@ class Importer {
       auto work = [this, path, file, &items](Client& client) -> ImportCrew::Report {
         auto trace = import_trace(client, *file, items);
         return [this, path, file, &items, trace = std::move(trace)]() -> Status {
-          if (trace && trace->added && !trace->understood)
-            fmt::print(stderr, "muniment: {}: trace {}: no question and no answer were found in its spans\n",
-                       escape_for_terminal(path), items.id);
           if (trace)
             say_tree(path, *trace);
           else if (is_transient(trace.error().code))

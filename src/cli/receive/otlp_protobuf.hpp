@@ -20,7 +20,7 @@ inline constexpr int otlp_protobuf_levels_max = 20;
 // invalid_argument for bytes that are not such a message; too_large for text over `bytes_max`.
 Result<std::string> otlp_json_of(OtlpSignal signal, std::string_view protobuf, std::size_t bytes_max);
 
-// What a receiver did not record of a request that it accepted.
+// Items of an accepted request that the receiver did not record.
 struct OtlpRefused {
   std::uint64_t items = 0;
   std::string why;

@@ -164,8 +164,6 @@ std::string TraceSpool::path_of(const std::string& trace_id, std::uint64_t numbe
   return fmt::format("{}/{}-{}{}", folder_, trace_id, number, file_suffix);
 }
 
-// ---- What an earlier process has left ----------------------------------------------------------
-
 Status TraceSpool::load() {
   std::error_code failed;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, failed)) {
@@ -233,8 +231,6 @@ Status TraceSpool::load_known(const std::string& trace_id) {
   }
   return success();
 }
-
-// ---- Requests ------------------------------------------------------------------------------------
 
 Result<OtlpRefused> TraceSpool::add(OtlpSignal signal, std::string_view text) {
   ASSIGN_OR_RETURN(const ReadRequest request, ReadRequest::parse(text));
@@ -322,8 +318,6 @@ Status TraceSpool::store(const std::string& trace_id, OtlpSignal signal, const P
   ++open_;
   return success();
 }
-
-// ---- Complete traces -----------------------------------------------------------------------------
 
 std::vector<CompleteTrace> TraceSpool::take_complete(Complete which) {
   const std::lock_guard lock(mutex_);

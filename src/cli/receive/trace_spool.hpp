@@ -83,7 +83,7 @@ class TraceSpool {
     Items items;
     bool has_root = false;
   };
-  // What a request adds.
+  // Parts that a request adds, and the items that are refused.
   struct Added {
     std::map<std::string, Part> parts;
     OtlpRefused refused;

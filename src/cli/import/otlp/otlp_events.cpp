@@ -59,8 +59,6 @@ bool is_plain_event(const OtlpAttributes& attributes, bool has_body) {
 
 }  // namespace
 
-// Messages ---------------------------------------------------------------------------------------------------
-
 // Returns the first text of the user in the messages of a span.
 std::string OtlpTrace::goal_of(const json::Value& span) const {
   const OtlpAttributes attributes(span["attributes"]);
@@ -134,8 +132,6 @@ void OtlpTrace::add_message(std::uint32_t item, const std::string& what, std::st
   if (!source.empty()) body.raw_member("x_source", source);
   emit(item, what, "message.added", std::move(body.end_object()).text(), occurred_at);
 }
-
-// Events -----------------------------------------------------------------------------------------------------
 
 // Input messages are placed before the call, all other events before the end.
 void OtlpTrace::add_span_events(std::uint32_t item, bool at_begin) {

@@ -148,8 +148,6 @@ Status OtlpTrace::rewrite_loaded(std::uint32_t item) {
   return success();
 }
 
-// The head -------------------------------------------------------------------------------------------------
-
 Result<ImportedRun> OtlpTrace::head() {
   ImportedRun run;
   run.external_id = trace_.id;
@@ -279,8 +277,6 @@ std::string_view OtlpTrace::status_of(std::uint32_t item, const json::Value& spa
   return is_ok(span) || items_[item].end_ns != 0 || kind(item) == OtlpKind::log ? "ok" : unknown_end;
 }
 
-// Parts of bodies --------------------------------------------------------------------------------------------
-
 std::string OtlpTrace::start_time(std::uint32_t item) const {
   const std::uint64_t nanos = items_[item].start_ns;
   return nanos == 0 ? std::string() : otlp_time(nanos);
@@ -371,8 +367,6 @@ std::string OtlpTrace::new_call_id(std::uint32_t item, const OtlpAttributes& att
   if (!used.insert(id).second) used.insert(id += fmt::format("~{}", item));
   return id;
 }
-
-// Resources, agents and other spans --------------------------------------------------------------------------
 
 void OtlpTrace::add_resource(std::size_t index) {
   const OtlpScope& scope = file_.scope(scopes_[index]);
