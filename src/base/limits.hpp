@@ -248,6 +248,10 @@ inline constexpr std::size_t query_terms_max = 64;              // … of which 
 inline constexpr std::size_t query_phrases_max = 16;
 inline constexpr std::size_t query_filters_max = 64;  // of its markup
 inline constexpr std::size_t lexical_hits_max = 10'000;
-inline constexpr std::size_t index_languages_max = 4;  // whose stems are used for a query without a known language
+inline constexpr std::size_t index_languages_max = 16;  // whose stems are used for a query
+inline constexpr std::size_t corrected_word_bytes_min = 4;  // a shorter word is not corrected
+inline constexpr std::size_t corrected_word_bytes_max = 24;
+inline constexpr std::size_t corrected_words_max = 4;  // of a query
+inline constexpr std::size_t corrections_max = 3;      // words that a misspelt word may stand for
 
 }  // namespace muniment::limits

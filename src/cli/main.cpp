@@ -52,8 +52,19 @@ void declare_common(CLI::App& app, CommonOptions& options) {
   app.add_flag("--no-autostart", options.no_autostart, "Never start a daemon");
 }
 
-// The words after "--" are the command to run and are not parsed here.
+// Returns whether the first word that is no option, and no option's value, names a command that runs another one.
+bool runs_a_command(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with('-')) return word == "exec" || word == "mcp" || word == "record";
+    if (word == "--data" || word == "--config" || word == "--socket" || word == "--database") ++i;
+  }
+  return false;
+}
+
+// The words after "--" are the command to run and are not parsed here; for other commands they are parsed, as arguments.
 int cut_command(int argc, char** argv, std::vector<std::string>& command) {
+  if (!runs_a_command(argc, argv)) return argc;
   int end = 1;
   while (end < argc && std::strcmp(argv[end], "--") != 0) ++end;
   for (int i = end + 1; i < argc; ++i) command.emplace_back(argv[i]);

@@ -18,7 +18,7 @@ std::string spelled(std::string_view text) {
   std::string out;
   for (const Word& word : words_of(text, 1'000)) {
     if (!out.empty()) out += ' ';
-    if (word.kind == Word::Kind::whole) out += '=';
+    if (word.kind == Word::Kind::whole || word.kind == Word::Kind::run) out += '=';
     if (word.kind == Word::Kind::pair) out += '~';
     out += word.text;
   }
@@ -41,9 +41,36 @@ TEST(Words, WhatOnlyLooksLikeACompoundIsNone) {
   EXPECT_EQ(spelled("the end. Start"), "the end start");
   EXPECT_EQ(spelled("wait...what"), "wait what");
   EXPECT_EQ(spelled("__init__"), "init");
-  EXPECT_EQ(spelled("3.14 1,000 1.4.22"), "3.14 1,000 1.4.22");
-  EXPECT_EQ(spelled("AT&T's don't O\u2019Brien"), "at&t don't o'brien");
+  EXPECT_EQ(spelled("3.14 1,5"), "3.14 1,5");
+  EXPECT_EQ(spelled("AT&T's don't O\u2019Brien"), "at&t don't o'brien =obrien");
   EXPECT_EQ(spelled("C++ and C#, a+b"), "c++ and c# a b");
+}
+
+TEST(Words, NumbersAreAlsoKeptByTheirBeginnings) {
+  EXPECT_EQ(spelled("v2.1.0"), "v2.1.0 =2.1.0 =2.1");
+  EXPECT_EQ(spelled("2.10"), "2.10");
+  EXPECT_EQ(spelled("192.168.1.10"), "192.168.1.10 =192.168.1 =192.168");
+  EXPECT_EQ(spelled("1,234,567 12,34"), "1,234,567 =1234567 12,34");
+}
+
+TEST(Words, NamesWithADotInFrontAreKeptWithIt) {
+  EXPECT_EQ(spelled("uses .NET and (.env)"), "uses net =dotnet and env =dotenv");
+  EXPECT_EQ(spelled("wait ...what a.b"), "wait what a b =ab");
+}
+
+TEST(Words, ElidedArticlesAndSuffixesAreParted) {
+  EXPECT_EQ(spelled("L'avion qu\u2019il"), "l avion =lavion qu il =quil");
+  EXPECT_EQ(spelled("\u0130stanbul'daki don't we'll"), "istanbul'daki =istanbul =istanbuldaki don't we'll");
+}
+
+TEST(Words, CapitalsAreNotedAmongOtherWords) {
+  const auto capitals = [](std::string_view text) {
+    std::string out;
+    for (const Word& word : words_of(text, 1'000)) out += word.capitals ? word.text + " " : "";
+    return out;
+  };
+  EXPECT_EQ(capitals("Ask IT and the US office, I said"), "it us ");
+  EXPECT_EQ(capitals("WHAT IS THE PORT"), "");
 }
 
 TEST(Words, AccentsWidthsAndMarksAreFolded) {
@@ -51,10 +78,13 @@ TEST(Words, AccentsWidthsAndMarksAreFolded) {
   EXPECT_EQ(spelled("Ｆｕｌｌ ﬁne"), "full fine");
   EXPECT_EQ(spelled("مُحَمَّد أحمد"), "محمد احمد");
   EXPECT_EQ(spelled("Ёлка"), "елка");
+  EXPECT_EQ(spelled("Łódź smørrebrød ısıtıcı"), "lodz smorrebrod isitici");
+  EXPECT_EQ(spelled("की का"), "की का");  // vowel signs are letters
 }
 
 TEST(Words, ScriptsWithoutSpacesBecomeCharactersAndPairs) {
-  EXPECT_EQ(spelled("東京都 a"), "東 ~東京 京 ~京都 都 a");
+  EXPECT_EQ(spelled("東京都 a"), "東 ~東京 京 ~京都 都 =東京都 a");
+  EXPECT_EQ(spelled("京都の"), "京 ~京都 都 =京都 ~都の の");
   EXPECT_EQ(spelled("がか"), "が ~がか か");  // not the same letter without its mark
   EXPECT_EQ(spelled("ｶﾞ"), "ガ");
   EXPECT_EQ(spelled("🎉 x"), "🎉 x");
@@ -203,9 +233,44 @@ TEST_F(Lexical, NothingInAQueryIsAnOperator) {
   EXPECT_EQ(found("alpha NEAR beta"), (Ids{1, 2, 3}));
   EXPECT_EQ(found("alpha -beta"), (Ids{1, 2}));
   EXPECT_EQ(found("NOT alpha"), Ids{1});
-  EXPECT_EQ(found("alph*"), Ids{});
-  EXPECT_EQ(found("Lcorpus:secret Gen Zalpha"), Ids{});  // the prefixes of terms are not to be had
+  EXPECT_EQ(found("al*"), Ids{});
+  EXPECT_EQ(found("Lcorpus:secret Gen Zalphabet1"), Ids{});  // the prefixes of terms are not to be had
+  EXPECT_EQ(found("Zalpha2 Walpha2"), Ids{});
   EXPECT_EQ(found("alpha..beta ((("), (Ids{1, 2}));
+}
+
+TEST_F(Lexical, AWordThatIsNowhereStandsForThoseAtOneEdit) {
+  fill({{1, "the scheduler of the warehouse"}, {2, "a regression of the commit"}, {3, "rule A002"}, {4, "расписание поездов", "ru"}});
+  EXPECT_EQ(found("shceduler"), Ids{1});  // exchanged
+  EXPECT_EQ(found("warehose"), Ids{1});   // one is missing
+  EXPECT_EQ(found("regresssion"), Ids{2});
+  EXPECT_EQ(found("comnit"), Ids{2});
+  EXPECT_EQ(found("росписание"), Ids{4});
+  EXPECT_EQ(found("warhose"), Ids{});  // two edits
+  EXPECT_EQ(found("A003"), Ids{});     // a name, not a typo
+}
+
+TEST_F(Lexical, AWordThatIsNowhereIsJoinedWithTheNext) {
+  fill({{1, "the dco-signoff failed"}, {2, "check the tag"}, {3, "E_ACCESSDENIED"}});
+  EXPECT_EQ(found("sign off"), Ids{1});
+  EXPECT_EQ(found("access denied"), Ids{3});
+}
+
+TEST_F(Lexical, AFunctionWordOfTheQuerysLanguageScoresInNoOther) {
+  for (ChunkId id = 1; id <= 100; id++) add({id, "a gauge of the river and the harbour number " + std::to_string(id)});
+  add({101, "the name of the owner is on the door", "no"});
+  commit();
+  const Ids ids = found("what is the name of a gauge in the harbour");
+  ASSERT_EQ(ids.size(), 100u);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 101u), 1);  // by "name" alone
+  EXPECT_EQ(found("the gauge of").size(), 100u);
+}
+
+TEST_F(Lexical, WordsInCapitalsAreNotFunctionWords) {
+  fill({{1, "Ask IT for a laptop"}, {2, "it is late"}, {3, "The US office"}, {4, "ask us"}});
+  EXPECT_EQ(found("IT"), Ids{1});
+  EXPECT_EQ(found("US office").front(), 3u);
+  EXPECT_EQ(found("who asks us"), (Ids{4, 1}));
 }
 
 TEST_F(Lexical, PhrasesMustOccurWordForWord) {

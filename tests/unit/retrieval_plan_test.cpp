@@ -21,18 +21,7 @@ const Profile& profile(std::string_view name) { return **find_profile(name); }
 
 // ---- markup
 
-Markup parsed(std::string_view query) {
-  auto markup = parse_markup(query);
-  EXPECT_TRUE(markup.ok()) << markup.error().message;
-  return markup ? *markup : Markup{};
-}
-
-std::string refusal(std::string_view query) {
-  const auto markup = parse_markup(query);
-  if (markup) return "accepted";
-  EXPECT_EQ(markup.error().code, Errc::invalid_argument);
-  return markup.error().message;
-}
+Markup parsed(std::string_view query) { return parse_markup(query); }
 
 TEST(Markup, EveryFilterIsReadAndTheRestIsText) {
   const Markup markup =
@@ -43,6 +32,7 @@ TEST(Markup, EveryFilterIsReadAndTheRestIsText) {
   EXPECT_EQ(markup.types, Strings{"markdown"});
   EXPECT_EQ(markup.tags, (Strings{"legal", "two words"}));
   EXPECT_EQ(markup.runs, Strings{"r1"});
+  EXPECT_EQ(markup.filters, (Strings{"in:notes", "type:markdown", "tag:legal", "tag:\"two words\"", "run:r1"}));
   const Filter filter = filter_of(markup);
   EXPECT_EQ(filter.all_of,
             (std::vector<Strings>{{"corpus:notes"}, {"type:markdown"}, {"run:r1"}, {"tag:legal"}, {"tag:two words"}}));
@@ -66,18 +56,41 @@ TEST(Markup, WhatIsNoFilterStaysText) {
   EXPECT_EQ(parsed("AND OR NOT -x +y (z) *").text, "AND OR NOT -x +y (z) *");
 }
 
-TEST(Markup, WhatIsWrongIsSaid) {
-  EXPECT_EQ(refusal("before:yesterday x"),
-            "filter before: \"yesterday\" is not a date: write 2026-01-31 or 2026-01-31T18:00:00Z");
-  EXPECT_EQ(refusal("after:2026-02-30"),
-            "filter after: \"2026-02-30\" is not a date: write 2026-01-31 or 2026-01-31T18:00:00Z");
-  EXPECT_EQ(refusal("asof:2026-13-01T00:00:00Z").substr(0, 12), "filter asof:");
-  EXPECT_EQ(refusal("in: notes"), "filter in: has no value: write in:VALUE without a space");
-  EXPECT_EQ(refusal("tag:\"\""), "filter tag: has no value: write tag:VALUE without a space");
-  EXPECT_EQ(refusal("after:2026-01-01 after:2026-01-02"), "filter after: is given twice");
+TEST(Markup, AFilterWithoutAValidValueIsText) {
+  for (const char* text :
+       {"before:yesterday x", "after:2026-02-30", "asof:2026-13-01T00:00:00Z", "in: notes", "tag:\"\" x", "type: string",
+        "TypeError: type: string expected", "before:each", "type:string", "type:.x", "in:", "the hook before: runs"}) {
+    const Markup markup = parsed(text);
+    EXPECT_EQ(markup.text, text);
+    EXPECT_EQ(markup.filters, Strings{});
+    EXPECT_TRUE(filter_of(markup).empty()) << text;
+  }
+  EXPECT_EQ(parsed("type:message.added x").types, Strings{"message.added"});
+}
+
+TEST(Markup, TheNarrowerOfTwoDatesCounts) {
+  const Markup markup = parsed("after:2026-01-01 after:2026-01-02 before:2026-03-02 before:2026-03-03 asof:2026-05-02 "
+                               "asof:2026-05-01");
+  EXPECT_EQ(format_time(*markup.after), "2026-01-02T23:59:59.999999Z");
+  EXPECT_EQ(format_time(*markup.before), "2026-03-02T00:00:00.000000Z");
+  EXPECT_EQ(format_time(*markup.as_of_begin), "2026-05-01T00:00:00.000000Z");
+}
+
+TEST(Markup, FiltersBeyondTheLimitAreText) {
   std::string many;
   for (int i = 0; i < 65; i++) many += "tag:t" + std::to_string(i) + " ";
-  EXPECT_EQ(refusal(many), "a query has at most 64 filters");
+  const Markup markup = parsed(many);
+  EXPECT_EQ(markup.tags.size(), 64u);
+  EXPECT_EQ(markup.text, "tag:t64");
+}
+
+TEST(Markup, ATagCanBecomeText) {
+  Markup markup = parsed("docker tag:latest tag:\"two words\" tag:legal");
+  take_tag_as_text(markup, "latest");
+  take_tag_as_text(markup, "two words");
+  EXPECT_EQ(markup.text, "docker tag:latest tag:\"two words\"");
+  EXPECT_EQ(markup.tags, Strings{"legal"});
+  EXPECT_EQ(markup.filters, Strings{"tag:legal"});
 }
 
 // ---- profiles and lanes
@@ -187,6 +200,32 @@ TEST(Fusion, AnExpansionCountsHalfOfTheOriginalQuery) {
   const auto fused = fuse(default_profile(), lists);
   EXPECT_NEAR(score_of(fused, 1), 2.0 / 3, 1e-12);
   EXPECT_NEAR(score_of(fused, 2), 1.0 / 3, 1e-12);
+}
+
+TEST(Fusion, ALaneWhoseBestHitsStandOutWeighsMore) {
+  Hits clear, flat;
+  for (ChunkId id = 1; id <= 100; id++) {
+    clear.push_back({id, id == 1 ? 10 : 1 - .01 * id});
+    flat.push_back({id, 1 - .01 * id});
+  }
+  std::vector<RankedList> lists = {{"lexical", .5, true, clear}, {"lsa", .5, true, flat}, {"lsa", .5, false, flat}};
+  weigh_lanes(default_profile(), lists);
+  EXPECT_GT(lists[0].weight, .8);
+  EXPECT_EQ(lists[1].weight, lists[2].weight);
+  EXPECT_NEAR(lists[0].weight + lists[1].weight, 1, 1e-12);
+  EXPECT_NEAR(standing_out(default_profile(), flat), 19.0 / 99, 1e-12);
+  EXPECT_EQ(standing_out(default_profile(), Hits{{1, 2}}), 1);
+  std::vector<RankedList> fixed = {{"lexical", 1, true, clear}, {"lsa", 1, true, flat}};
+  weigh_lanes(profile("kairos"), fixed);
+  EXPECT_EQ(fixed[0].weight, 1);
+}
+
+TEST(Fusion, AHitUpToTheNoiseOfItsLaneIsDropped) {
+  Hits hits = {{1, .5}, {2, .13}, {3, .05}};
+  const std::uint32_t words[] = {60, 60, 60};
+  discount_short(default_profile(), "hash", hits, words);
+  ASSERT_EQ(hits.size(), 1u);
+  EXPECT_EQ(hits[0].chunk, 1u);
 }
 
 TEST(Fusion, TiesGoToTheBetterRankThenToTheLowerId) {

@@ -29,6 +29,7 @@ struct IngestOptions {
   std::vector<std::string> tags;
   std::string source;
   std::string trust = "untrusted";
+  std::string language;
   bool hidden = false;
   bool no_ignore = false;
   bool dry_run = false;
@@ -47,6 +48,7 @@ void declare_ingest(CLI::App& command, IngestOptions& options) {
   command.add_option("--trust", options.trust, "Trust level: trusted, untrusted or quarantined")
       ->check(CLI::IsMember({"trusted", "untrusted", "quarantined"}))
       ->capture_default_str();
+  command.add_option("--language", options.language, "Language of the documents: en, de, … or none (default: detected)");
   command.add_flag("--hidden", options.hidden, "Include names that begin with a dot (never .git)");
   command.add_flag("--no-ignore", options.no_ignore, "Ignore .gitignore files");
   command.add_flag("--dry-run", options.dry_run, "Show what would be done and change nothing");
@@ -126,7 +128,7 @@ class IngestCommand {
 
  private:
   static IngestTarget target_of(const IngestOptions& options) {
-    IngestTarget target{options.corpus, options.tags, options.trust};
+    IngestTarget target{options.corpus, options.tags, options.trust, options.language};
     std::ranges::sort(target.tags);
     target.tags.erase(std::unique(target.tags.begin(), target.tags.end()), target.tags.end());
     return target;

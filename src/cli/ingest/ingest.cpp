@@ -26,6 +26,7 @@ std::string text_of(const IngestTarget& target, const std::string& id, const std
       .member("source", source)
       .member("trust", target.trust);
   if (!target.tags.empty()) out.member("tags", target.tags);
+  if (!target.language.empty()) out.member("language", target.language);
   out.member("timestamp", format_time(file.modified())).end_object();
   return std::move(out).text();
 }
@@ -75,7 +76,8 @@ Status KnownDocuments::load(Client& client, const IngestTarget& target) {
     if (named == chunkers_.end()) chunkers_.push_back(chunker);
     std::vector<std::string> have;
     for (const json::Value tag : row["tags"]) have.push_back(tag.string_or(""));
-    known.as_described = have == target.tags && row["trust"].string_or("") == target.trust;
+    known.as_described = have == target.tags && row["trust"].string_or("") == target.trust &&
+                         (target.language.empty() || row["language"].string_or("") == target.language);
     known_[key_of(sha256(row["document"].string_or("")))] = known;
     return success();
   });

@@ -20,6 +20,7 @@ struct IngestTarget {
   std::string corpus;
   std::vector<std::string> tags;  // sorted, without duplicates
   std::string trust = "untrusted";
+  std::string language;  // ISO 639 or "none"; empty: detected
 };
 
 // Number of files of a kind and the first of them; a folder may contain millions.
@@ -64,7 +65,7 @@ class KnownDocuments {
     Key revision;  // prefix of its hash …
     Key source;    // … and of its source
     std::uint32_t chunker = 0;
-    bool as_described = false;  // tags and trust equal those of the call
+    bool as_described = false;  // tags, trust and a given language equal those of the call
   };
   std::unordered_map<Key, Known, HashOfKey> known_;
   std::vector<std::string> chunkers_;

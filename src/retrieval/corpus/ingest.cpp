@@ -34,6 +34,12 @@ Status check_about(const DocumentToIngest& about) {
   RETURN_IF_ERROR(check_text("source", about.source, evidence::pointer_bytes_max));
   RETURN_IF_ERROR(check_text("source_url", about.source_url, evidence::pointer_bytes_max));
   for (const std::string& tag : about.tags) RETURN_IF_ERROR(check_text("a tag", tag, limits::document_tag_bytes_max));
+  const bool letters = std::ranges::all_of(about.language, [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool coded = about.language.size() == 2 || about.language.size() == 3 || about.language == "none";
+  if (!about.language.empty() && (!letters || !coded)) {
+    return Error(Errc::invalid_argument, fmt::format("language: \"{}\" is not an ISO 639 code. Write en, de, … or none.",
+                                                     about.language.substr(0, 20)));
+  }
   const bool plain = std::ranges::all_of(about.label, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
            c == '-';
@@ -84,6 +90,7 @@ Result<PreparedDocument> prepare_document(DocumentToIngest about, std::string_vi
   PreparedDocument out;
   out.about = std::move(about);
   out.text = std::move(text);
+  if (!out.about.language.empty()) out.text.language = out.about.language;
   if (out.text.chunks.size() > limits::chunks_per_document_max) {
     Error error(Errc::too_large, fmt::format("{} has {} chunks, limit {}. Ingest it in parts.", out.about.id,
                                              out.text.chunks.size(), limits::chunks_per_document_max));

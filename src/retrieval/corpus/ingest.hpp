@@ -22,6 +22,7 @@ struct DocumentToIngest {
   std::string id;
   std::string title;      // empty: taken from the document
   std::string mime_type;  // empty: detected from its name and bytes
+  std::string language;   // ISO 639 or "none"; empty: detected
   std::vector<std::string> tags;
   std::string source;                     // empty: source_url, or the actor
   std::vector<std::string> sources;       // including those of the documents it was derived from

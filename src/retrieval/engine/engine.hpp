@@ -58,7 +58,7 @@ struct LaneList {
   std::string lane;   // lexical, hash, lsa, use-lite, http
   std::string query;  // the expansion; the original query has weight 2
   bool original = true;
-  double weight = 1;  // weight of the lane in the profile
+  double weight = 1;  // weight of the lane for this query
   std::vector<Hit> hits;
   std::int64_t duration_us = 0;
 };

@@ -253,6 +253,8 @@ Status Search::keep_phrases() {
 void Search::fuse_lists() {
   std::vector<RankedList> lists;
   for (const LaneList& list : answer_.lists) lists.push_back({list.lane, list.weight, list.original, list.hits});
+  weigh_lanes(profile_, lists);
+  for (std::size_t i = 0; i < lists.size(); ++i) answer_.lists[i].weight = lists[i].weight;
   const std::vector<Fused> fused = fuse(profile_, lists);
   for (std::size_t i = 0; i < std::min(fused.size(), query_.k); ++i) {
     Candidate candidate{

@@ -11,8 +11,10 @@
 #include "base/text.hpp"
 #include "retrieval/lexical/layout.hpp"
 #include "retrieval/lexical/query_terms.hpp"
+#include "retrieval/lexical/spelling.hpp"
 #include "retrieval/lexical/word_match.hpp"
 #include "retrieval/lexical/xapian_guard.hpp"
+#include "retrieval/query/function_words.hpp"
 
 namespace muniment::retrieval {
 namespace {
@@ -56,7 +58,7 @@ struct View {
   Xapian::Database history;
   Xapian::Database both;  // live and history, for as_of: docids alternate
   std::int64_t watermark = 0;
-  std::vector<std::string> languages;  // languages of the live chunks, most frequent first
+  Languages languages;  // of the live chunks, most frequent first
 };
 
 class XapianReader final : public LexicalReader {
@@ -75,7 +77,7 @@ class XapianReader final : public LexicalReader {
 
   Result<std::int64_t> count_unfiltered(const LexicalQuery& query) override {
     return fresh<std::int64_t>("counting", [&]() -> Result<std::int64_t> {
-      const QueryTerms terms = query_terms(query, languages_of(query), stemmers_);
+      const QueryTerms terms = terms_of(query, view_.live);
       const Query wanted = asked(terms, known_words(terms.groups, view_.live));
       if (wanted.empty()) return 0;
       Xapian::Enquire enquire(view_.live);
@@ -99,6 +101,7 @@ class XapianReader final : public LexicalReader {
   static constexpr Xapian::doccount counted_at_least = 1'000;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   static constexpr int attempts_max = 5;
+  static constexpr Xapian::doccount usual_share = 100;  // a language of fewer than one in so many chunks is not usual
 
   // Runs `work` on the last commit.
   template <typename T, typename Work>
@@ -156,11 +159,13 @@ class XapianReader final : public LexicalReader {
       counted.emplace_back(term.get_termfreq(), (*term).substr(1));
     }
     std::stable_sort(counted.begin(), counted.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    view_.languages.clear();
+    view_.languages = {};
     for (std::size_t i = 0; i < counted.size() && i < limits::index_languages_max; i++) {
-      view_.languages.push_back(counted[i].second);
+      const auto& [chunks, language] = counted[i];
+      view_.languages.stemmed.push_back(language);
+      if (chunks * usual_share >= view_.live.get_doccount()) view_.languages.usual |= language_bit(language);
     }
-    if (view_.languages.empty()) view_.languages.push_back("none");
+    if (view_.languages.stemmed.empty()) view_.languages.stemmed.emplace_back("none");
     view_.watermark = *watermark;
     learn_chunks();
     return success();
@@ -187,7 +192,7 @@ class XapianReader final : public LexicalReader {
   Result<std::vector<Hit>> find(const LexicalQuery& query, const Filter& filter, std::size_t k) {
     if (k == 0) return std::vector<Hit>();
     const Xapian::Database& database = filter.as_of ? view_.both : view_.live;
-    const QueryTerms terms = query_terms(query, languages_of(query), stemmers_);
+    const QueryTerms terms = terms_of(query, database);
     const std::vector<WordGroup> words = known_words(terms.groups, database);
     auto hits =
         terms.phrases.empty() && !words.empty() ? find_words(words, filter, k) : find_phrases(terms, words, filter, k);
@@ -251,12 +256,51 @@ class XapianReader final : public LexicalReader {
   }
 
   // Code and data have no language: their words are indexed without stemming beside those of any language.
-  std::vector<std::string> languages_of(const LexicalQuery& query) const {
+  Languages languages_of(const LexicalQuery& query) const {
     if (query.language.empty()) return view_.languages;
-    const bool some_without =
-        std::find(view_.languages.begin(), view_.languages.end(), "none") != view_.languages.end();
-    if (query.language == "none" || !some_without) return {query.language};
-    return {query.language, "none"};
+    Languages languages{{query.language}, language_bit(query.language)};
+    if (query.language != "none" && std::ranges::find(view_.languages.stemmed, "none") != view_.languages.stemmed.end())
+      languages.stemmed.emplace_back("none");
+    return languages;
+  }
+
+  QueryTerms terms_of(const LexicalQuery& query, const Xapian::Database& database) {
+    const Languages languages = languages_of(query);
+    QueryTerms terms = query_terms(query, languages, stemmers_);
+    std::size_t corrected = 0;
+    for (TermGroup& group : terms.groups) {
+      if (corrected == limits::corrected_words_max) break;
+      if (std::ranges::any_of(group.forms, [&](const auto& form) { return database.term_exists(form); })) continue;
+      ++corrected;
+      if (!join(group, languages.stemmed, database) && !group.typed.empty()) correct(group, languages.stemmed, database);
+    }
+    return terms;
+  }
+
+  // Gives a word that is in no chunk the forms of its compound with the next word, if that is in one.
+  bool join(TermGroup& group, const std::vector<std::string>& languages, const Xapian::Database& database) {
+    const std::string& first = group.forms.back();  // as one word: W and the text
+    if (group.next.empty() || first.front() != whole_prefix) return false;
+    std::vector<std::string> forms =
+        forms_of({Word::Kind::plain, 0, {}, first.substr(1) + group.next}, languages, stemmers_);
+    if (std::ranges::none_of(forms, [&](const auto& form) { return database.term_exists(form); })) return false;
+    group.forms = std::move(forms);
+    return true;
+  }
+
+  // Gives a word that is in no chunk the forms of the most frequent words at one edit.
+  void correct(TermGroup& group, const std::vector<std::string>& languages, const Xapian::Database& database) {
+    std::vector<std::pair<Xapian::doccount, std::string>> found;
+    for (std::string& word : words_at_one_edit(group.typed)) {
+      if (const Xapian::doccount chunks = database.get_termfreq(word)) found.emplace_back(chunks, std::move(word));
+    }
+    std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return a.first > b.first; });
+    if (found.size() > limits::corrections_max) found.resize(limits::corrections_max);
+    for (auto& [chunks, text] : found) {
+      for (std::string& form : forms_of({Word::Kind::plain, 0, {}, std::move(text)}, languages, stemmers_)) {
+        if (std::ranges::find(group.forms, form) == group.forms.end()) group.forms.push_back(std::move(form));
+      }
+    }
   }
 
   // Uses the rarest words of a long query: they decide the ranking, and a megabyte costs no more than a page.
@@ -265,12 +309,16 @@ class XapianReader final : public LexicalReader {
     const double all = database.get_doccount();
     for (const TermGroup& group : groups) {
       WordGroup word{{}, group.count, 0};
+      double stemmed = 0, others = 0;
       for (const std::string& form : group.forms) {
         const double chunks = database.get_termfreq(form);
         if (chunks == 0) continue;
-        word.chunks += chunks - word.chunks * chunks / all;  // assumes that the forms occur independently
+        // A chunk has the stems of one language only; otherwise the forms are assumed to occur independently.
+        form[0] == stem_prefix ? stemmed += chunks : others += chunks - others * chunks / all;
         word.forms.push_back(form);
       }
+      stemmed = std::min(stemmed, all);
+      word.chunks = stemmed + others - stemmed * others / all;
       if (!word.forms.empty()) words.push_back(std::move(word));
     }
     if (words.size() <= limits::query_terms_max) return words;
@@ -299,7 +347,7 @@ class XapianReader final : public LexicalReader {
   std::uint64_t seen_ = never;  // number of commits when the view was opened
   std::uint64_t rewritten_seen_ = never;
   View view_;
-  std::map<std::string, Stemmer, std::less<>> stemmers_;
+  Stemmers stemmers_;
   WordMatch::Sums sums_;
 };
 

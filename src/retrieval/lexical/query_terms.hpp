@@ -16,6 +16,8 @@ namespace muniment::retrieval {
 struct TermGroup {
   std::vector<std::string> forms;  // not empty, without duplicates
   std::uint32_t count = 1;         // occurrences in the query
+  std::string typed;               // the word, if it may be misspelt: letters only
+  std::string next;                // the word after it: "sign" and "off" may stand for "signoff"
 };
 
 struct QueryTerms {
@@ -25,8 +27,19 @@ struct QueryTerms {
   std::vector<std::vector<std::string>> whole_text;
 };
 
-// `languages`: the languages in which words are stemmed if the query names none.
-QueryTerms query_terms(const LexicalQuery& query, const std::vector<std::string>& languages,
-                       std::map<std::string, Stemmer, std::less<>>& stemmers);
+// The languages of an index.
+struct Languages {
+  std::vector<std::string> stemmed;  // the languages in which a query's words are stemmed
+  std::uint32_t usual = 0;           // the languages of a query that does not show its own, as bits (function_words.hpp)
+};
+
+using Stemmers = std::map<std::string, Stemmer, std::less<>>;
+
+// A function word of any language that the query may be in does not score. The query shows its language if it has more
+// function words of it than of any other, and at least two; otherwise it may be in every usual language.
+QueryTerms query_terms(const LexicalQuery& query, const Languages& languages, Stemmers& stemmers);
+
+// Returns the forms of a word, given as text, in each of the languages.
+std::vector<std::string> forms_of(const Word& word, const std::vector<std::string>& languages, Stemmers& stemmers);
 
 }  // namespace muniment::retrieval

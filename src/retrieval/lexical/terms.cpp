@@ -27,25 +27,28 @@ Xapian::Stem snowball(std::string_view language) try {
 }  // namespace
 
 struct Stemmer::State {
-  std::string language;
+  std::uint32_t language = 0;  // bit of the language's function words
   Xapian::Stem stem;
+  std::string tag;  // "en:"; empty if words are not stemmed
   std::unordered_map<std::string, std::string> known;
 
   const std::string& stem_of(const std::string& word) {
     if (known.size() >= stems_kept) known.clear();
     const auto [at, added] = known.try_emplace(word);
-    if (added) at->second = folded(stem(word));
+    if (added) at->second = tag + folded(stem(word));
     return at->second;
   }
 };
 
-Stemmer::Stemmer(std::string_view language) : state_(new State{std::string(language), snowball(language), {}}) {}
+Stemmer::Stemmer(std::string_view language) : state_(new State{language_bit(language), snowball(language), {}, {}}) {
+  if (!state_->stem.is_none()) state_->tag = std::string(language) + ":";
+}
 Stemmer::Stemmer(Stemmer&&) noexcept = default;
 Stemmer::~Stemmer() = default;
 
 std::vector<std::string> Stemmer::stems_of(const Word& word) {
   if (word.kind == Word::Kind::character || word.kind == Word::Kind::pair) return {word.text};
-  if (is_function_word(word.text, state_->language)) return {};
+  if (word.kind == Word::Kind::run || (languages_of_function_word(word.text) & state_->language) != 0) return {};
   std::vector<std::string> stems = {state_->stem_of(word.for_stemmer())};
   if (!word.lower.empty()) {
     const std::string& bare = state_->stem_of(word.text);
@@ -62,11 +65,13 @@ std::uint32_t add_field(std::string_view text, std::uint32_t weight, std::uint32
   std::uint32_t last = base;
   for (Word& word : words_of(text, limits::words_per_chunk_max)) {
     last = base + word.position;
-    if (word.kind == Word::Kind::whole) {
+    if (word.kind == Word::Kind::whole || word.kind == Word::Kind::run) {
       terms.scored[whole_prefix + word.text] += weight;
       continue;
     }
-    for (const std::string& stem : stemmer.stems_of(word)) terms.scored[stem_prefix + stem] += weight;
+    const std::vector<std::string> stems = stemmer.stems_of(word);
+    for (const std::string& stem : stems) terms.scored[stem_prefix + stem] += weight;
+    if (stems.empty() && word.capitals) terms.scored[capitals_prefix + word.text] += weight;
     if (word.kind != Word::Kind::pair) terms.placed.emplace_back(std::move(word.text), last);
   }
   return last == base ? base : last + field_gap;

@@ -1,8 +1,10 @@
 // The terms of the lexical index:
 //
 //   word       every word and character with its position: for phrases; does not affect scores
-//   Z stem     stems of words, and characters and pairs of them: used for scores
-//   W whole    compounds with their separators removed
+//   Z stem     stems of words, with the language of the stemmer ("Zen:databas"), so that no stem of one language is taken
+//              for one of another; characters and pairs of them, and unstemmed words: used for scores
+//   W whole    compounds with their separators removed, other forms of words, and runs of characters
+//   C capitals function words in capitals: IT, US
 //   L label    a label of its facts; a long one as H and its hash
 //   G language counts the chunks of each language
 //   B          ballast, in every chunk (terms.cpp)
@@ -24,9 +26,10 @@ namespace muniment::retrieval {
 
 inline constexpr char stem_prefix = 'Z';
 inline constexpr char whole_prefix = 'W';
+inline constexpr char capitals_prefix = 'C';
 inline constexpr char language_prefix = 'G';
 // Version of the rules in words.cpp and terms.cpp: an index of another version is rebuilt.
-inline constexpr std::string_view term_rules = "lexical/2";
+inline constexpr std::string_view term_rules = "lexical/3";
 
 // Added to every chunk's length (terms.cpp).
 inline constexpr std::uint32_t ballast_words = 20;
@@ -38,8 +41,8 @@ class Stemmer {
   Stemmer(Stemmer&&) noexcept;
   ~Stemmer();
 
-  // Returns the stems by which a word is indexed, without accents: two if its accents change the stem, since users omit
-  // accents; none for a function word of the language.
+  // Returns the stems by which a word is indexed, with their language and without accents: two if its accents change the stem, since users omit
+  // accents; none for a function word of the language, and for a run of characters.
   std::vector<std::string> stems_of(const Word& word);
 
  private:

@@ -2,6 +2,7 @@
 #include "retrieval/plan/fusion.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
@@ -62,6 +63,10 @@ void note_lane(Fused& fused, std::string_view lane, double score) {
 
 void discount_short(const Profile& profile, std::string_view lane, std::vector<Hit>& hits,
                     std::span<const std::uint32_t> words) {
+  const auto noise = std::ranges::find(profile.noise, lane, &LaneWeight::lane);
+  const double least = noise == profile.noise.end() ? std::numeric_limits<double>::lowest() : noise->weight;
+  std::vector<bool> dropped(hits.size());
+  for (std::size_t i = 0; i < hits.size(); i++) dropped[i] = hits[i].score <= least;
   for (const LaneWeight& rule : profile.short_chunk_words) {
     if (rule.lane != lane) continue;
     for (std::size_t i = 0; i < std::min(hits.size(), words.size()); i++) {
@@ -69,9 +74,34 @@ void discount_short(const Profile& profile, std::string_view lane, std::vector<H
       hits[i].score *= count / (count + rule.weight);
     }
   }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < hits.size(); i++) {
+    if (!dropped[i]) hits[kept++] = hits[i];
+  }
+  hits.resize(kept);
   std::stable_sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) {
     return a.score != b.score ? a.score > b.score : a.chunk < b.chunk;
   });
+}
+
+double standing_out(const Profile& profile, std::span<const Hit> hits) {
+  if (hits.size() <= profile.standing_hits) return 1;
+  const double span = hits.front().score - hits.back().score;
+  return span > 0 ? (hits.front().score - hits[profile.standing_hits - 1].score) / span : 0;
+}
+
+void weigh_lanes(const Profile& profile, std::span<RankedList> lists) {
+  if (profile.standing_hits == 0) return;
+  std::map<std::string_view, double> weights;
+  for (const RankedList& list : lists) {
+    if (list.original) weights[list.lane] = list.weight * standing_out(profile, list.hits);
+  }
+  double sum = 0;
+  for (const auto& [lane, weight] : weights) sum += weight;
+  if (sum <= 0) return;
+  for (RankedList& list : lists) {
+    if (const auto found = weights.find(list.lane); found != weights.end()) list.weight = found->second / sum;
+  }
 }
 
 std::vector<Fused> fuse(const Profile& profile, std::span<const RankedList> lists) {

@@ -22,9 +22,19 @@ struct RankedList {
 
 // Discounts short chunks: the vector of a few words has little content, so short chunks are nearer to a query than they
 // should be. A lane's score is multiplied by words / (words + n), with the profile's n for the lane. `words` has the
-// word count of each hit, from LexicalReader::words_of. Sorts again, ties by id.
+// word count of each hit, from LexicalReader::words_of. Drops hits up to the lane's noise before that: a question shares
+// no features with a text in another script, but their vectors are not exactly orthogonal. Sorts again, ties by id.
 void discount_short(const Profile& profile, std::string_view lane, std::vector<Hit>& hits,
                     std::span<const std::uint32_t> words);
+
+// Returns how far the best hits of a list stand out, 0…1: the part of the list's span of scores that is above its hit
+// `profile.standing_hits`. A short list stands out completely.
+double standing_out(const Profile& profile, std::span<const Hit> hits);
+
+// Multiplies the weight of each lane by how far its list for the original query stands out, and scales the weights so
+// that they sum to 1: a lane that cannot tell its best hits from the others has little to say about this query. Does
+// nothing for a profile with fixed weights.
+void weigh_lanes(const Profile& profile, std::span<RankedList> lists);
 
 struct Fused {
   ChunkId chunk = 0;

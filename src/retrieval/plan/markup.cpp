@@ -1,6 +1,7 @@
 // Parses the markup of queries.
 #include "retrieval/plan/markup.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "base/limits.hpp"
@@ -13,19 +14,28 @@ constexpr std::int64_t day_us = std::int64_t{86'400} * 1'000'000;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
 
+// A format, or a type of event of a run: message.added.
+bool is_type(std::string_view value) {
+  static constexpr std::array<std::string_view, 7> formats = {"text", "markdown", "code", "html", "json", "jsonl", "pdf"};
+  if (std::ranges::find(formats, value) != formats.end()) return true;
+  const std::size_t dot = value.find('.');
+  const bool plain = value.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.") == std::string_view::npos;
+  return plain && dot != std::string_view::npos && dot > 0 && dot + 1 < value.size() &&
+         value.find('.', dot + 1) == std::string_view::npos;
+}
+
+void append_word(std::string& text, std::string_view word) {
+  if (!text.empty()) text += ' ';
+  text += word;
+}
+
 class Parser {
  public:
   explicit Parser(std::string_view query) : rest_(query) {}
 
-  Result<Markup> run() {
+  Markup run() {
     while (skip_space(), !rest_.empty()) {
-      if (take_phrase()) continue;
-      const std::optional<std::string_view> key = take_key();
-      if (!key) {
-        take_text();
-        continue;
-      }
-      RETURN_IF_ERROR(apply(*key, take_value()));
+      if (!take_phrase() && !take_filter()) append_word(markup_.text, take_word());
     }
     return std::move(markup_);
   }
@@ -51,22 +61,9 @@ class Parser {
     if (markup_.phrases.size() < limits::query_phrases_max) {
       if (phrase->find_first_not_of(" \t\r\n") != std::string_view::npos) markup_.phrases.emplace_back(*phrase);
     } else {
-      add_text(*phrase);
+      append_word(markup_.text, *phrase);
     }
     return true;
-  }
-
-  // "in" of "in:notes", but not of "in::x" or "in://x", which are names.
-  std::optional<std::string_view> take_key() {
-    static constexpr std::array<std::string_view, 7> keys = {"in", "type", "tag", "run", "before", "after", "asof"};
-    for (const std::string_view key : keys) {
-      if (!rest_.starts_with(key) || rest_.size() <= key.size() || rest_[key.size()] != ':') continue;
-      const std::string_view behind = rest_.substr(key.size() + 1);
-      if (behind.starts_with(':') || behind.starts_with("//")) return std::nullopt;
-      rest_ = behind;
-      return key;
-    }
-    return std::nullopt;
   }
 
   std::string_view take_word() {
@@ -77,47 +74,51 @@ class Parser {
     return word;
   }
 
-  std::string_view take_value() {
-    const auto quoted = take_quoted();
-    return quoted ? *quoted : take_word();
-  }
-
-  void take_text() { add_text(take_word()); }
-
-  void add_text(std::string_view word) {
-    if (!markup_.text.empty()) markup_.text += ' ';
-    markup_.text += word;
-  }
-
-  Status apply(std::string_view key, std::string_view value) {
-    if (++filters_ > limits::query_filters_max) {
-      return Error(Errc::invalid_argument,
-                   "a query has at most " + std::to_string(limits::query_filters_max) + " filters");
+  // Takes "in:notes", but not "in::x" or "in://x", which are names, nor a name without a valid value.
+  bool take_filter() {
+    static constexpr std::array<std::string_view, 7> keys = {"in", "type", "tag", "run", "before", "after", "asof"};
+    const std::string_view before = rest_;
+    for (const std::string_view key : keys) {
+      if (!rest_.starts_with(key) || rest_.size() <= key.size() || rest_[key.size()] != ':') continue;
+      rest_.remove_prefix(key.size() + 1);
+      if (rest_.starts_with(':') || rest_.starts_with("//")) break;
+      const auto quoted = take_quoted();
+      const std::string_view value = quoted ? *quoted : take_word();
+      if (markup_.filters.size() < limits::query_filters_max && !value.empty() && apply(key, value)) {
+        markup_.filters.emplace_back(before.substr(0, before.size() - rest_.size()));
+        return true;
+      }
+      break;
     }
-    if (value.empty()) return wrong(key, "has no value: write " + std::string(key) + ":VALUE without a space");
-    if (key == "in") markup_.corpora.emplace_back(value);
-    if (key == "type") markup_.types.emplace_back(value);
-    if (key == "tag") markup_.tags.emplace_back(value);
-    if (key == "run") markup_.runs.emplace_back(value);
-    if (key != "before" && key != "after" && key != "asof") return success();
-
-    const std::optional<Date> date = parse_date(value);
-    if (!date)
-      return wrong(key, "\"" + preview(value, 40) + "\" is not a date: write 2026-01-31 or 2026-01-31T18:00:00Z");
-    std::optional<Time>& time = key == "before" ? markup_.before : key == "after" ? markup_.after : markup_.as_of;
-    if (time) return wrong(key, "is given twice");
-    time = key == "before" ? date->begin : date->end;
-    if (key == "asof") markup_.as_of_begin = date->begin;
-    return success();
+    rest_ = before;
+    return false;
   }
 
-  static Error wrong(std::string_view key, const std::string& what) {
-    return Error(Errc::invalid_argument, "filter " + std::string(key) + ": " + what);
+  bool apply(std::string_view key, std::string_view value) {
+    if (key == "in") return add(markup_.corpora, value);
+    if (key == "tag") return add(markup_.tags, value);
+    if (key == "run") return add(markup_.runs, value);
+    if (key == "type") return is_type(value) && add(markup_.types, value);
+    const std::optional<Date> date = parse_date(value);
+    if (!date) return false;
+    if (key == "before") {
+      markup_.before = markup_.before && *markup_.before < date->begin ? *markup_.before : date->begin;
+    } else if (key == "after") {
+      markup_.after = markup_.after && date->end < *markup_.after ? *markup_.after : date->end;
+    } else if (!markup_.as_of || date->end < *markup_.as_of) {
+      markup_.as_of = date->end;
+      markup_.as_of_begin = date->begin;
+    }
+    return true;
+  }
+
+  static bool add(std::vector<std::string>& list, std::string_view value) {
+    list.emplace_back(value);
+    return true;
   }
 
   std::string_view rest_;
   Markup markup_;
-  std::size_t filters_ = 0;
 };
 
 void require_any(Filter& filter, std::string_view kind, const std::vector<std::string>& values) {
@@ -128,7 +129,18 @@ void require_any(Filter& filter, std::string_view kind, const std::vector<std::s
 
 }  // namespace
 
-Result<Markup> parse_markup(std::string_view query) { return Parser(query).run(); }
+Markup parse_markup(std::string_view query) { return Parser(query).run(); }
+
+void take_tag_as_text(Markup& markup, std::string_view tag) {
+  std::erase(markup.tags, tag);
+  const auto is_of_tag = [&](std::string_view filter) {
+    return filter.starts_with("tag:") && (filter.substr(4) == tag || filter.substr(4) == "\"" + std::string(tag) + "\"");
+  };
+  for (const std::string& filter : markup.filters) {
+    if (is_of_tag(filter)) append_word(markup.text, filter);
+  }
+  std::erase_if(markup.filters, is_of_tag);
+}
 
 Filter filter_of(const Markup& markup) {
   Filter filter;

@@ -5,8 +5,8 @@
 //   asof:2026-01-10                             the state at that time
 //   "exact words"                               must occur
 //
-// Everything else is plain text, including a word with a colon that is not one of these keys (std::vector, https://…).
-// A date is a whole day in UTC: before it begins, after it ends, as of its end.
+// A filter is its name, a colon and a valid value without a space between. Everything else is plain text: std::vector,
+// https://…, "type: string", before:each. A date is a whole day in UTC: before it begins, after it ends, as of its end.
 #pragma once
 
 #include <optional>
@@ -31,11 +31,14 @@ struct Markup {
   std::optional<Time> after;         // the document is newer
   std::optional<Time> as_of;         // the last microsecond that counts
   std::optional<Time> as_of_begin;   // if that is a day's end: the beginning of the day
+  std::vector<std::string> filters;  // as written, in their order: "tag:legal"
 };
 
-// Errors: invalid_argument with the key and the expected value, for an empty value, an invalid date, a date given
-// twice, or more than limits::query_filters_max.
-Result<Markup> parse_markup(std::string_view query);
+// Never fails. The narrower of two dates for one filter counts. Filters beyond limits::query_filters_max are text.
+Markup parse_markup(std::string_view query);
+
+// Makes a tag that no document has into text: "docker tag:latest".
+void take_tag_as_text(Markup& markup, std::string_view tag);
 
 // Returns its labels and times as a filter, without as_of, whose seq only the log knows.
 Filter filter_of(const Markup& markup);

@@ -24,6 +24,8 @@ Profile muniment_1() {
   };
   profile.typo_lane_weight = .35;
   profile.short_chunk_words = {{"hash", 20}, {"lsa", 20}, {"use-lite", 20}};
+  profile.standing_hits = 20;
+  profile.noise = {{"hash", .13}};  // three standard deviations of the product of unrelated vectors, 1 / √512
   profile.blend = {{all_ranks, .5}};
   return profile;
 }

@@ -31,6 +31,9 @@ struct Profile {
   std::vector<std::vector<LaneWeight>> lane_sets;  // the first set whose lanes are all available is used
   double typo_lane_weight = 0;  // weight of the hash lane when it joins because the lexical lane found too little
   std::vector<LaneWeight> short_chunk_words;  // by lane: fusion.hpp, discount_short
+  std::vector<LaneWeight> noise;              // by lane: score up to which two texts are near by chance; fusion.hpp
+  // Number of hits of a list that may stand out (fusion.hpp, weigh_lanes); 0: the lanes' weights are fixed.
+  std::size_t standing_hits = 0;
   double original_weight = 2;                 // weight of the original query's lists
   double rrf_k = 60;
   double rank_one_bonus = 0;  // kairos: .05 for rank 1, .02 for ranks 2–3, once per document by its best rank

@@ -215,14 +215,30 @@ Result<Cursor> parse_cursor(std::string_view text) {
   return out;
 }
 
+namespace {
+
+// A tag that no document has is text: "docker tag:latest". The tags of other users' runs are not revealed.
+Status settle_tags(QueryPlan& plan, store::Reader& reader) {
+  const bool of_runs = std::ranges::binary_search(plan.corpora, store::run_corpus);
+  if (plan.samples || plan.corpora.empty() || of_runs) return success();
+  for (const std::string& tag : std::vector<std::string>(plan.markup.tags)) {
+    ASSIGN_OR_RETURN(const bool known, reader.has_tag(plan.corpora, tag));
+    if (!known) take_tag_as_text(plan.markup, tag);
+  }
+  return success();
+}
+
+}  // namespace
+
 Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader,
                              const store::Tail& tail, Deadline deadline) {
   QueryPlan plan;
   plan.question = question;
   RETURN_IF_ERROR(settle_helpers(plan.question, hooks));
-  ASSIGN_OR_RETURN(plan.markup, parse_markup(question.text));
+  plan.markup = parse_markup(question.text);
   ASSIGN_OR_RETURN(plan.profile, find_profile(question.profile));
   choose_corpora(plan, scope);
+  RETURN_IF_ERROR(settle_tags(plan, reader));
   for (const std::string& run_id : plan.markup.runs) {
     if (!scope.sees_run) break;
     ASSIGN_OR_RETURN(const bool seen, scope.sees_run(run_id));

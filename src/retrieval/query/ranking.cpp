@@ -20,6 +20,8 @@ namespace {
 constexpr double feedback_weight = 0.1;                       // for a mean of 1, relative to scores of 0…1
 constexpr std::size_t ranked_max = limits::ranked_cards_max;  // regardless of the page size: equal for all pages
 constexpr std::size_t probe_hits = 2;
+// A question may quote something; only a query of nothing but phrases insists on them.
+constexpr const char* phrases_as_words = "phrases: no passage contains them and passes the filters; they were searched as words";
 constexpr const char* rerank_lane = "rerank";  // among a card's scores
 
 class Stopwatch {
@@ -113,6 +115,12 @@ Result<Ranking> Ranker::run() {
   query.lexical_expansions = ranking_.notes.expansions.lexical;
   query.vector_expansions = ranking_.notes.expansions.vector;
   ASSIGN_OR_RETURN(LaneAnswer lanes, parts_.search.search(query, deadline_));
+  if (lanes.candidates.empty() && !query.phrases.empty() && !query.text.empty()) {
+    query.text = words_to_score(plan_.markup);
+    query.phrases.clear();
+    ASSIGN_OR_RETURN(lanes, parts_.search.search(query, deadline_));
+    if (!lanes.candidates.empty()) ranking_.degraded.emplace_back(phrases_as_words);
+  }
   candidates_ = std::move(lanes.candidates);
   ranking_.lists = std::move(lanes.lists);
   ranking_.identities = std::move(lanes.identities);

@@ -10,6 +10,7 @@
 #include "base/crypto/sha256.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "retrieval/plan/fusion.hpp"
 #include "retrieval/query/passages.hpp"
 #include "retrieval/query/sample_answer.hpp"
 
@@ -190,7 +191,9 @@ struct Retriever::Work {
           .member("lane", list.lane)
           .member("query", list.query)
           .member("original", list.original ? 1 : 0);
-      out.key("weight").number(list.weight).member("duration_us", list.duration_us).key("hits").begin_array();
+      out.key("weight").number(list.weight);
+      if (plan.profile->standing_hits > 0) out.key("stands_out").number(standing_out(*plan.profile, list.hits));
+      out.member("duration_us", list.duration_us).key("hits").begin_array();
       for (std::size_t i = 0; i < list.hits.size() && i < limits::explained_hits_max; ++i) {
         out.begin_object()
             .member("chunk", static_cast<std::int64_t>(list.hits[i].chunk))
@@ -217,6 +220,7 @@ struct Retriever::Work {
 
   Status run() {
     answer.corpora = plan.corpora;
+    answer.filters = plan.markup.filters;
     answer.profile = plan.profile->name;
     answer.plan_hash = plan.hash;
     answer.watermark = plan.watermark;

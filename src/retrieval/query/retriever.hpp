@@ -37,6 +37,7 @@ struct Answer {
   bool passing = false;              // temporary, without a change that its key shows: must not be cached
   std::vector<std::string> waiting;  // lanes that were left out because they are behind, sorted
   std::vector<std::string> corpora;
+  std::vector<std::string> filters;  // of the query's markup, as understood
   std::string profile;
   std::string plan_hash;
   std::int64_t watermark = 0;
@@ -62,7 +63,7 @@ class Retriever {
         cache_(options.cache_bytes_max),
         rankings_(options.rankings_bytes_max) {}
 
-  // Everything that the answer depends on; equal keys have equal answers. Errors: invalid_argument (markup, profile,
+  // Everything that the answer depends on; equal keys have equal answers. Errors: invalid_argument (profile, asof,
   // cursor, a hook that is not configured); unavailable, as for `understand`.
   using Plan = QueryPlan;
   Result<Plan> plan(const Question& question, const Scope& scope, store::Reader& reader, const store::Tail& tail,

@@ -7,6 +7,7 @@
 #include <cld2/public/encodings.h>
 
 #include "base/limits.hpp"
+#include "retrieval/query/function_words.hpp"
 #include "retrieval/text/unicode.hpp"
 
 namespace muniment::retrieval {
@@ -40,10 +41,40 @@ std::string two_letters(std::string_view code) {
 // language only selects a stemmer, and the English one does the least harm. (A detector takes "Bye Joanna!" for
 // Luganda.)
 constexpr int telling_letters = 32;
+// A text in Latin letters that is detected as another language than English is at least this percentage of it.
+constexpr int sure_percent = 80;
 
 bool has_a_rare_language(std::string_view code) {
   static constexpr std::string_view common = " de fr es it pt nl sv da no fi pl cs hu ro tr id vi ";
   return common.find(" " + std::string(code) + " ") == std::string_view::npos;
+}
+
+// Counts the function words of a language and of English.
+struct FunctionWords {
+  int of_language = 0;
+  int english = 0;
+};
+
+FunctionWords function_words_in(std::string_view text, std::string_view language) {
+  const std::uint32_t own = language_bit(language), english = language_bit("en");
+  FunctionWords counts;
+  std::string word;
+  const auto end_word = [&] {
+    const std::uint32_t languages = languages_of_function_word(word);
+    counts.of_language += (languages & own) != 0;
+    counts.english += (languages & english) != 0;
+    word.clear();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint here = decode_utf8(text, at);
+    at += here.size == 0 ? 1 : here.size;
+    if (is_letter_or_digit(here.value) || here.value == '\'')
+      word += folded(here.value);
+    else
+      end_word();
+  }
+  end_word();
+  return counts;
 }
 
 }  // namespace
@@ -61,9 +92,14 @@ std::string language_of(std::string_view text) {
       CLD2::ExtDetectLanguageSummary(sample.data(), static_cast<int>(sample.size()), true, &no_hints, 0, best, percent,
                                      score, nullptr, &text_bytes, &reliable);
   const std::string language = two_letters(CLD2::LanguageCode(found));
+  if (language == "en" || letters.others > letters.ascii) return language;
+  // An English text with names and formulas is taken for other languages: its function words show what it is.
+  const FunctionWords words = function_words_in(sample, language);
+  const bool english = words.english > words.of_language || (language_bit(language) == 0 && words.english > 0);
+  if (english) return "en";
   if (letters.others > 0) return language;
-  const bool guessed =
-      language == "none" || !reliable || (letters.ascii < telling_letters && has_a_rare_language(language));
+  const bool guessed = language == "none" || !reliable || percent[0] < sure_percent ||
+                       (letters.ascii < telling_letters && has_a_rare_language(language));
   return guessed ? "en" : language;
 }
 

@@ -200,6 +200,8 @@ class Reader {
   // Returns documents by id; unknown ids are left out.
   Result<std::map<std::string, DocumentRow>> current_documents(std::string_view corpus,
                                                                const std::vector<std::string>& documents);
+  // Whether a document of the corpora has, or had, the tag.
+  Result<bool> has_tag(const std::vector<std::string>& corpora, std::string_view tag);
   Result<bool> has_feedback();
   // Returns the newest row with that revision, preferring a current one.
   Result<std::optional<DocumentRow>> document_revision(std::string_view corpus, std::string_view document,

@@ -187,6 +187,15 @@ Result<std::map<std::string, DocumentRow>> Reader::current_documents(std::string
   });
 }
 
+Result<bool> Reader::has_tag(const std::vector<std::string>& corpora, std::string_view tag) {
+  return guarded(impl_->connection, "reading tags", [&] {
+    return !query(impl_->connection, "document_tag",
+                  "SELECT 1 FROM document WHERE log_no = $1 AND corpus = ANY ($2::text[]) AND $3 = ANY (tags) LIMIT 1",
+                  impl_->params().texts(corpora).text(tag))
+                .empty();
+  });
+}
+
 Result<std::optional<DocumentRow>> Reader::document_revision(std::string_view corpus, std::string_view document,
                                                              std::string_view revision) {
   return guarded(impl_->connection, "reading a revision", [&] {

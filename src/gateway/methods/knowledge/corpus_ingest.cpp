@@ -128,6 +128,7 @@ Result<retrieval::DocumentToIngest> about_of(Call& call, const std::string& corp
   about.title = document["title"].string_or("");
   about.mime_type = document["mime_type"].string_or("");
   if (!about.mime_type.empty()) RETURN_IF_ERROR(check_mime_type(about.mime_type));
+  about.language = document["language"].string_or(call.params["language"].string_or(""));
   about.tags = strings_of(document["tags"]);
   std::ranges::sort(about.tags);
   about.tags.erase(std::unique(about.tags.begin(), about.tags.end()), about.tags.end());
@@ -148,7 +149,7 @@ bool is_same(const store::DocumentRow& row, const PreparedDocument& prepared) {
   const retrieval::DocumentToIngest& about = prepared.about;
   return row.hash == prepared.hash && row.revision == prepared.revision && row.title == about.title &&
          row.tags == about.tags && row.source == about.source && row.sources == about.sources &&
-         row.trust == about.trust && row.source_url.value_or("") == about.source_url &&
+         row.trust == about.trust && (about.language.empty() || row.language == about.language) && row.source_url.value_or("") == about.source_url &&
          (!about.timestamp || row.document_time == *about.timestamp);
 }
 

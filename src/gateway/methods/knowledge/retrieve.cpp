@@ -53,7 +53,9 @@ retrieval::Mode mode_of(std::string_view name) {
 // One entry of `results`.
 std::string result_json(const std::string& query, const retrieval::Answer& answer) {
   json::Writer out;
-  out.begin_object().member("query", query).key("cards").begin_array();
+  out.begin_object().member("query", query);
+  if (!answer.filters.empty()) out.member("filters", answer.filters);
+  out.key("cards").begin_array();
   for (const retrieval::Card& card : answer.cards) retrieval::write_card(out, card, true);
   out.end_array();
   if (!answer.cursor.empty()) out.member("cursor", answer.cursor);
