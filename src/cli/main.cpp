@@ -62,7 +62,8 @@ bool runs_a_command(int argc, char** argv) {
   return false;
 }
 
-// The words after "--" are the command to run and are not parsed here; for other commands they are parsed, as arguments.
+// The words after "--" are the command to run and are not parsed here; for other commands they are parsed, as
+// arguments.
 int cut_command(int argc, char** argv, std::vector<std::string>& command) {
   if (!runs_a_command(argc, argv)) return argc;
   int end = 1;

@@ -297,10 +297,10 @@ class States(Told):
 
     def test_filters_that_leave_nothing_tell_no_limit(self) -> None:
         self.call("corpus.ingest", corpus="many", documents=[{"id": f"d{n}", "text": f"Bees dance {n} times.", "tags": ["insects"]} for n in range(120)], wait=True)
-        asked = self.told("query", "tag:zzz bees", "--corpus", "many")
+        asked = self.told("query", "type:pdf bees", "--corpus", "many")
         self.assertIn("no match passes the filters", asked.stdout + asked.stderr)
         self.assertNotIn("100", asked.stdout + asked.stderr)
-        [result] = self.call("evidence.retrieve", queries=[{"query": "in:many tag:zzz bees"}])["results"]
+        [result] = self.call("evidence.retrieve", queries=[{"query": "in:many type:pdf bees"}])["results"]
         self.assertEqual((result["reason"], "count" in result), ("filtered_out", False))
 
 

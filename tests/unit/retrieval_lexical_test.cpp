@@ -240,7 +240,10 @@ TEST_F(Lexical, NothingInAQueryIsAnOperator) {
 }
 
 TEST_F(Lexical, AWordThatIsNowhereStandsForThoseAtOneEdit) {
-  fill({{1, "the scheduler of the warehouse"}, {2, "a regression of the commit"}, {3, "rule A002"}, {4, "расписание поездов", "ru"}});
+  fill({{1, "the scheduler of the warehouse"},
+        {2, "a regression of the commit"},
+        {3, "rule A002"},
+        {4, "расписание поездов", "ru"}});
   EXPECT_EQ(found("shceduler"), Ids{1});  // exchanged
   EXPECT_EQ(found("warehose"), Ids{1});   // one is missing
   EXPECT_EQ(found("regresssion"), Ids{2});

@@ -57,9 +57,9 @@ TEST(Markup, WhatIsNoFilterStaysText) {
 }
 
 TEST(Markup, AFilterWithoutAValidValueIsText) {
-  for (const char* text :
-       {"before:yesterday x", "after:2026-02-30", "asof:2026-13-01T00:00:00Z", "in: notes", "tag:\"\" x", "type: string",
-        "TypeError: type: string expected", "before:each", "type:string", "type:.x", "in:", "the hook before: runs"}) {
+  for (const char* text : {"before:yesterday x", "after:2026-02-30", "asof:2026-13-01T00:00:00Z", "in: notes",
+                           "tag:\"\" x", "type: string", "TypeError: type: string expected", "before:each",
+                           "type:string", "type:.x", "in:", "the hook before: runs"}) {
     const Markup markup = parsed(text);
     EXPECT_EQ(markup.text, text);
     EXPECT_EQ(markup.filters, Strings{});
@@ -69,8 +69,9 @@ TEST(Markup, AFilterWithoutAValidValueIsText) {
 }
 
 TEST(Markup, TheNarrowerOfTwoDatesCounts) {
-  const Markup markup = parsed("after:2026-01-01 after:2026-01-02 before:2026-03-02 before:2026-03-03 asof:2026-05-02 "
-                               "asof:2026-05-01");
+  const Markup markup = parsed(
+      "after:2026-01-01 after:2026-01-02 before:2026-03-02 before:2026-03-03 asof:2026-05-02 "
+      "asof:2026-05-01");
   EXPECT_EQ(format_time(*markup.after), "2026-01-02T23:59:59.999999Z");
   EXPECT_EQ(format_time(*markup.before), "2026-03-02T00:00:00.000000Z");
   EXPECT_EQ(format_time(*markup.as_of_begin), "2026-05-01T00:00:00.000000Z");

@@ -48,7 +48,8 @@ void declare_ingest(CLI::App& command, IngestOptions& options) {
   command.add_option("--trust", options.trust, "Trust level: trusted, untrusted or quarantined")
       ->check(CLI::IsMember({"trusted", "untrusted", "quarantined"}))
       ->capture_default_str();
-  command.add_option("--language", options.language, "Language of the documents: en, de, … or none (default: detected)");
+  command.add_option("--language", options.language,
+                     "Language of the documents: en, de, … or none (default: detected)");
   command.add_flag("--hidden", options.hidden, "Include names that begin with a dot (never .git)");
   command.add_flag("--no-ignore", options.no_ignore, "Ignore .gitignore files");
   command.add_flag("--dry-run", options.dry_run, "Show what would be done and change nothing");

@@ -37,8 +37,9 @@ Status check_about(const DocumentToIngest& about) {
   const bool letters = std::ranges::all_of(about.language, [](char c) { return c >= 'a' && c <= 'z'; });
   const bool coded = about.language.size() == 2 || about.language.size() == 3 || about.language == "none";
   if (!about.language.empty() && (!letters || !coded)) {
-    return Error(Errc::invalid_argument, fmt::format("language: \"{}\" is not an ISO 639 code. Write en, de, … or none.",
-                                                     about.language.substr(0, 20)));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("language: \"{}\" is not an ISO 639 code. Write en, de, … or none.", about.language.substr(0, 20)));
   }
   const bool plain = std::ranges::all_of(about.label, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||

@@ -272,7 +272,8 @@ class XapianReader final : public LexicalReader {
       if (corrected == limits::corrected_words_max) break;
       if (std::ranges::any_of(group.forms, [&](const auto& form) { return database.term_exists(form); })) continue;
       ++corrected;
-      if (!join(group, languages.stemmed, database) && !group.typed.empty()) correct(group, languages.stemmed, database);
+      if (!join(group, languages.stemmed, database) && !group.typed.empty())
+        correct(group, languages.stemmed, database);
     }
     return terms;
   }

@@ -30,7 +30,7 @@ struct QueryTerms {
 // The languages of an index.
 struct Languages {
   std::vector<std::string> stemmed;  // the languages in which a query's words are stemmed
-  std::uint32_t usual = 0;           // the languages of a query that does not show its own, as bits (function_words.hpp)
+  std::uint32_t usual = 0;  // the languages of a query that does not show its own, as bits (function_words.hpp)
 };
 
 using Stemmers = std::map<std::string, Stemmer, std::less<>>;

@@ -1,7 +1,8 @@
 // The terms of the lexical index:
 //
 //   word       every word and character with its position: for phrases; does not affect scores
-//   Z stem     stems of words, with the language of the stemmer ("Zen:databas"), so that no stem of one language is taken
+//   Z stem     stems of words, with the language of the stemmer ("Zen:databas"), so that no stem of one language is
+//   taken
 //              for one of another; characters and pairs of them, and unstemmed words: used for scores
 //   W whole    compounds with their separators removed, other forms of words, and runs of characters
 //   C capitals function words in capitals: IT, US
@@ -41,8 +42,8 @@ class Stemmer {
   Stemmer(Stemmer&&) noexcept;
   ~Stemmer();
 
-  // Returns the stems by which a word is indexed, with their language and without accents: two if its accents change the stem, since users omit
-  // accents; none for a function word of the language, and for a run of characters.
+  // Returns the stems by which a word is indexed, with their language and without accents: two if its accents change
+  // the stem, since users omit accents; none for a function word of the language, and for a run of characters.
   std::vector<std::string> stems_of(const Word& word);
 
  private:

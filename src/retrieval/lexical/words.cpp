@@ -93,13 +93,13 @@ void append_lower(std::string& out, char32_t c) {
 // Letters with a stroke and the like, which Unicode does not decompose.
 std::string_view plain_letters(char32_t c) {
   switch (c) {
-    case 0xE6: return "ae";    // æ
-    case 0x153: return "oe";   // œ
-    case 0xF8: return "o";     // ø
-    case 0x111: return "d";    // đ
-    case 0x127: return "h";    // ħ
-    case 0x131: return "i";    // ı
-    case 0x142: return "l";    // ł
+    case 0xE6: return "ae";   // æ
+    case 0x153: return "oe";  // œ
+    case 0xF8: return "o";    // ø
+    case 0x111: return "d";   // đ
+    case 0x127: return "h";   // ħ
+    case 0x131: return "i";   // ı
+    case 0x142: return "l";   // ł
     default: return {};
   }
 }
@@ -110,8 +110,8 @@ void append_folded(std::string& out, char32_t c) {
   if (c == 0x0640) return;
   std::array<utf8proc_int32_t, 8> parts{};
   int boundary = 0;
-  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD |
-                                                      UTF8PROC_IGNORE);
+  const auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE);
   const auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts.data(),
                                              static_cast<utf8proc_ssize_t>(parts.size()), options, &boundary);
   if (count < 0 || static_cast<std::size_t>(count) > parts.size()) return append_utf8(out, c);
@@ -352,8 +352,8 @@ class Splitter {
     keep_other_forms();
   }
 
-  // Keeps the other forms of the last word: a number's beginnings, its digits, and a word with an apostrophe without its
-  // suffix.
+  // Keeps the other forms of the last word: a number's beginnings, its digits, and a word with an apostrophe without
+  // its suffix.
   void keep_other_forms() {
     const std::string text = words_.back().text;
     const std::uint32_t position = words_.back().position;

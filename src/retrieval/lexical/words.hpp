@@ -6,7 +6,8 @@
 // - Scripts without spaces (Han, kana, Hangul, Thai …) become characters and pairs of characters; a stretch of Han,
 //   katakana or Hangul is also kept whole: 京都 is a word of 京都の紅葉, but not of 東京都.
 // - A dotted number is also kept by its beginnings, and without its v: v2.1.0 is found by 2.1.0 and 2.1.
-// - An elided article is a word: l'avion is "l" and "avion". Any other apostrophe may precede a suffix: istanbul'daki is
+// - An elided article is a word: l'avion is "l" and "avion". Any other apostrophe may precede a suffix: istanbul'daki
+// is
 //   also "istanbul".
 // - Vowel signs of Indic scripts are letters, not accents.
 #pragma once

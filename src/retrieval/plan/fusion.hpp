@@ -22,8 +22,9 @@ struct RankedList {
 
 // Discounts short chunks: the vector of a few words has little content, so short chunks are nearer to a query than they
 // should be. A lane's score is multiplied by words / (words + n), with the profile's n for the lane. `words` has the
-// word count of each hit, from LexicalReader::words_of. Drops hits up to the lane's noise before that: a question shares
-// no features with a text in another script, but their vectors are not exactly orthogonal. Sorts again, ties by id.
+// word count of each hit, from LexicalReader::words_of. Drops hits up to the lane's noise before that: a question
+// shares no features with a text in another script, but their vectors are not exactly orthogonal. Sorts again, ties by
+// id.
 void discount_short(const Profile& profile, std::string_view lane, std::vector<Hit>& hits,
                     std::span<const std::uint32_t> words);
 

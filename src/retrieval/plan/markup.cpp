@@ -16,7 +16,8 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' |
 
 // A format, or a type of event of a run: message.added.
 bool is_type(std::string_view value) {
-  static constexpr std::array<std::string_view, 7> formats = {"text", "markdown", "code", "html", "json", "jsonl", "pdf"};
+  static constexpr std::array<std::string_view, 7> formats = {"text", "markdown", "code", "html",
+                                                              "json", "jsonl",    "pdf"};
   if (std::ranges::find(formats, value) != formats.end()) return true;
   const std::size_t dot = value.find('.');
   const bool plain = value.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.") == std::string_view::npos;
@@ -134,7 +135,8 @@ Markup parse_markup(std::string_view query) { return Parser(query).run(); }
 void take_tag_as_text(Markup& markup, std::string_view tag) {
   std::erase(markup.tags, tag);
   const auto is_of_tag = [&](std::string_view filter) {
-    return filter.starts_with("tag:") && (filter.substr(4) == tag || filter.substr(4) == "\"" + std::string(tag) + "\"");
+    return filter.starts_with("tag:") &&
+           (filter.substr(4) == tag || filter.substr(4) == "\"" + std::string(tag) + "\"");
   };
   for (const std::string& filter : markup.filters) {
     if (is_of_tag(filter)) append_word(markup.text, filter);

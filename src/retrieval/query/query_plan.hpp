@@ -83,7 +83,8 @@ struct QueryPlan {
 };
 
 // Fills in everything except the positions: `from` and the members after it other than `hash`. Errors: invalid_argument
-// (profile, an asof in the future, a hook that is not configured); unavailable for a time whose events are not completely known yet.
+// (profile, an asof in the future, a hook that is not configured); unavailable for a time whose events are not
+// completely known yet.
 Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader,
                              const store::Tail& tail, Deadline deadline);
 

@@ -21,7 +21,8 @@ constexpr double feedback_weight = 0.1;                       // for a mean of 1
 constexpr std::size_t ranked_max = limits::ranked_cards_max;  // regardless of the page size: equal for all pages
 constexpr std::size_t probe_hits = 2;
 // A question may quote something; only a query of nothing but phrases insists on them.
-constexpr const char* phrases_as_words = "phrases: no passage contains them and passes the filters; they were searched as words";
+constexpr const char* phrases_as_words =
+    "phrases: no passage contains them and passes the filters; they were searched as words";
 constexpr const char* rerank_lane = "rerank";  // among a card's scores
 
 class Stopwatch {

@@ -149,8 +149,8 @@ bool is_same(const store::DocumentRow& row, const PreparedDocument& prepared) {
   const retrieval::DocumentToIngest& about = prepared.about;
   return row.hash == prepared.hash && row.revision == prepared.revision && row.title == about.title &&
          row.tags == about.tags && row.source == about.source && row.sources == about.sources &&
-         row.trust == about.trust && (about.language.empty() || row.language == about.language) && row.source_url.value_or("") == about.source_url &&
-         (!about.timestamp || row.document_time == *about.timestamp);
+         row.trust == about.trust && (about.language.empty() || row.language == about.language) &&
+         row.source_url.value_or("") == about.source_url && (!about.timestamp || row.document_time == *about.timestamp);
 }
 
 // Requires the revision that the sender based its change on to be the current one.
