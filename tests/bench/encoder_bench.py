@@ -37,6 +37,7 @@ def encoder(_seconds: int, repeat: int) -> Iterator[Row]:
     def median(name: str) -> float:
         return float(sorted(run[name] for run in runs)[len(runs) // 2])
     yield Row(f"encoder: passages of {median('tokens'):.0f} tokens a second", f"{median('passages_per_s'):.0f}", "150", median("passages_per_s") / 150, 1)
+    yield Row("encoder: processor time of a passage", f"{median('processor_ms'):.1f} ms", "-", 1)
     yield Row("encoder: vector of a query, p50", f"{median('query_ms'):.1f} ms", "6 ms", median("query_ms") / 6, 1, at_most=True)
     yield Row("encoder: vector of a query while passages are encoded, p50", f"{median('busy_query_ms'):.1f} ms", "-", 1)
     yield Row("encoder: memory", f"{median('resident_mb'):.0f} MiB", "-", 1)

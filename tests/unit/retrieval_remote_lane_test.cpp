@@ -144,6 +144,7 @@ TEST_F(RemoteLane, AChunkOfSeveralPartsHasTheScoreOfItsBestPart) {
   LaneQuery query = asking("the captain has an anchor");
   query.mode = Mode::vector;
   query.explain = true;
+  query.corpora = {"notes", "others"};
   const auto scores = [&](const LaneAnswer& answer) {
     std::map<ChunkId, double> found;
     for (const Hit& hit : answer.lists.at(0).hits) EXPECT_TRUE(found.emplace(hit.chunk, hit.score).second) << hit.chunk;

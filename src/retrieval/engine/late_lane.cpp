@@ -49,7 +49,8 @@ Status LateLane::take(const EngineBatch& batch) {
   Item item{batch.next_seq, {}};
   for (const EngineChunk& chunk : batch.add) {
     if (std::find(batch.remove.begin(), batch.remove.end(), chunk.id) != batch.remove.end()) continue;
-    item.entries.push_back({chunk.id, chunk.corpus, text_to_embed(chunk), chunk.facts, false});
+    std::string text = embedder_->reads_titles() ? titled_text_to_embed(chunk) : text_to_embed(chunk);
+    item.entries.push_back({chunk.id, chunk.corpus, std::move(text), chunk.facts, false});
   }
   queue_.push_back(std::move(item));
   for (Entry& entry : queue_.back().entries) {

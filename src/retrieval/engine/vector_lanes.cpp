@@ -25,6 +25,11 @@ std::string text_to_embed(const EngineChunk& chunk) {
   return chunk.heading.empty() ? chunk.text : chunk.heading + "\n" + chunk.text;
 }
 
+std::string titled_text_to_embed(const EngineChunk& chunk) {
+  std::string text = text_to_embed(chunk);
+  return chunk.title.empty() || text.starts_with(chunk.title) ? text : chunk.title + "\n" + text;
+}
+
 std::string space_of(const Embedder& embedder, std::string_view corpus, std::size_t part) {
   return embedder.identity().text() + (part == 0 ? "" : "#" + std::to_string(part)) + "@" + std::string(corpus);
 }

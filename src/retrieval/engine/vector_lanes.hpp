@@ -25,6 +25,8 @@ namespace muniment::retrieval {
 
 // The text of a chunk that is embedded.
 std::string text_to_embed(const EngineChunk& chunk);
+// The same, preceded by the title of its document unless the text begins with it.
+std::string titled_text_to_embed(const EngineChunk& chunk);
 
 // "<identity>@<corpus>"; for later parts of long chunks "<identity>#<part>@<corpus>", with parts from 0 on: a space has
 // one vector per chunk, and only some chunks have a further part.

@@ -50,7 +50,7 @@ Result<const ModelSpec*> find_model(std::string_view name) {
     if (spec.name == name) return &spec;
     known += (known.empty() ? "" : ", ") + std::string(spec.name);
   }
-  return Error(Errc::not_found, "no such model: " + std::string(name) + "; there are " + known);
+  return Error(Errc::not_found, "no such model: " + std::string(name) + "; known are " + known);
 }
 
 std::string default_models_folder() {

@@ -18,6 +18,7 @@ class SentenceEncoder : public Embedder {
                   std::shared_ptr<const void> keeps);
 
   const EmbedderIdentity& identity() const override { return identity_; }
+  bool reads_titles() const override { return true; }
   // A vector depends on its text alone: texts are not padded to a batch, since the model quantizes its activations by
   // the largest in a batch. A text has no features, and so the zero vector, if the vocabulary cannot spell half of its
   // words, or if the model returns a number that is not finite; a query of the latter kind is `unavailable`.
