@@ -176,7 +176,7 @@ TEST(Hints, AMethodThatIsAdvisedIsTheCommandThatDoesTheSame) {
   EXPECT_EQ(with_commands("cursor: expected a cursor that artifact.list returned."),
             "cursor: expected a cursor that muniment artifact list returned.");
   EXPECT_EQ(with_commands("no document comes from the source s. List the sources: document.list"),
-            "no document comes from the source s. muniment List the sources: document.list");
+            "no document comes from the source s. List the sources: muniment document list");
   EXPECT_EQ(with_commands("no event 2. See: event.list with a run_id"),
             "no event 2. See: muniment event list --run RUN");
   EXPECT_EQ(with_commands("only root and the daemon's own user may read the whole log. Give a run_id."),
