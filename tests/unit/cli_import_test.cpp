@@ -235,11 +235,21 @@ TEST(ImportSweAgent, LargeTextsBecomeArtifactsAndStayWhole) {
 }
 
 TEST(ImportSweAgent, WhatIsNotATrajectoryIsRefusedBeforeAnythingIsRecorded) {
-  for (const char* text : {"[]", "{}", R"({"trajectory": [], "history": [1]})", R"({"trajectory": {}, "history": []})",
-                           R"({"trajectory": [], "history": [], "info": 3})", "{"}) {
+  for (const char* text : {"[]", "{}", R"({"trajectory": {}, "history": []})", "{"}) {
     MemorySink sink;
     EXPECT_FALSE(import_swe_agent(source_of("demo", text), sink).ok()) << text;
     EXPECT_EQ(sink.started, "") << text;
+  }
+}
+
+TEST(ImportSweAgent, ATrajectoryWithoutTurnsIsKeptAsItIs) {
+  for (const char* text : {R"({"trajectory":[],"history":[1]})", R"({"trajectory":[],"history":[],"info":3})"}) {
+    MemorySink sink;
+    ASSERT_TRUE(import_swe_agent(source_of("demo", text), sink).ok()) << text;
+    ASSERT_EQ(sink.events.size(), 1U) << text;
+    EXPECT_EQ(sink.events[0].type, "x.swe_agent.source");
+    EXPECT_EQ(sink.events[0].body, std::string(R"({"part":"record","x_source":)") + text + "}");
+    EXPECT_EQ(sink.ended.outcome, "unknown");
   }
 }
 
