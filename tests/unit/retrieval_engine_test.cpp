@@ -433,11 +433,11 @@ TEST_F(EngineTest, SearchesThatAModelOvertakesAreStillWhole) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] {
-      LaneQuery query = asking("captain", 20);
+      LaneQuery query = asking("captain", 5);
       query.mode = Mode::vector;
       for (auto searcher = engine->searcher(); !over; ++answered) {
         const auto answer = (*searcher)->search(query);
-        if (!answer || answer->candidates.size() != 20) ++short_ones;
+        if (!answer || answer->candidates.size() != 5) ++short_ones;
       }
     });
   }

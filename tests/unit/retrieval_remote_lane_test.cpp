@@ -124,7 +124,7 @@ TEST_F(RemoteLane, JoinsWithItsIdentityOnceItHasEverything) {
   EXPECT_EQ(0U, answer.identities[0].find("http/1/512/a"));
   ASSERT_EQ(2U, answer.lists.size());
   EXPECT_EQ("lexical", answer.lists[0].lane);
-  EXPECT_EQ(0.5, answer.lists[0].weight);
+  EXPECT_NEAR(1, answer.lists[0].weight + answer.lists[1].weight, 1e-12);
   EXPECT_EQ("http", answer.lists[1].lane);
 }
 

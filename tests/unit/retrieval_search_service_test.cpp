@@ -83,9 +83,9 @@ TEST_F(SearchService, KilledWhileItIndexesAndAnswersItLosesNothing) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       while (!over) {
-        const auto answer = client_->search(asking("captain dough", 20), within(30s));
+        const auto answer = client_->search(asking("captain dough", 5), within(30s));
         const std::lock_guard lock(mutex);
-        if (answer && answer->candidates.size() == 20)
+        if (answer && answer->candidates.size() == 5)
           ++answered;
         else
           ++failures[answer ? "an answer that is short" : answer.error().message];
