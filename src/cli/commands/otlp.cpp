@@ -120,7 +120,7 @@ class OtlpLoop {
           !variable.starts_with("OTEL_EXPORTER_OTLP_LOGS_"))
         variables.push_back(variable);
     }
-    for (const auto& [name, value] : settings) variables.push_back(name + "=" + value);
+    for (const auto& [name, value] : settings) variables.push_back(fmt::format("{}={}", name, value));
     std::vector<char*> arguments = pointers(session_.command), environment = pointers(variables);
     uv_stdio_container_t streams[3];
     for (int i = 0; i < 3; ++i) {
@@ -150,6 +150,7 @@ class OtlpLoop {
  private:
   static std::vector<char*> pointers(std::vector<std::string>& words) {
     std::vector<char*> pointers;
+    pointers.reserve(words.size() + 1);
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
     return pointers;

@@ -95,7 +95,7 @@ void write_bytes(json::Writer& out, const ReadRequest& request, const json::Valu
 
 // Calls `visit` with each item of a request, and `end_group` after each scope with the JSON before and after its items.
 void for_each_item(OtlpSignal signal, const ReadRequest& request,
-                   const std::function<void(const json::Value& item, std::string text)>& visit,
+                   const std::function<void(const json::Value& item, const std::string& text)>& visit,
                    const std::function<void(const std::string& before, const std::string& after)>& end_group) {
   const Names names = names_of(signal);
   for (const json::Value resource : request.root()[names.resources]) {
@@ -242,11 +242,11 @@ Result<OtlpRefused> TraceSpool::add(OtlpSignal signal, std::string_view text) {
   std::map<std::string, std::string> lists;  // items of the current scope, by trace
   for_each_item(
       signal, request,
-      [&](const json::Value& item, std::string bytes) { take_item(added, lists, signal, item, std::move(bytes)); },
+      [&](const json::Value& item, const std::string& bytes) { take_item(added, lists, signal, item, bytes); },
       [&](const std::string& before, const std::string& after) {
         for (const auto& [id, items] : lists) {
           std::string& groups = added.parts[id].groups;
-          groups += (groups.empty() ? "" : ",") + before + items + after;
+          groups.append(groups.empty() ? "" : ",").append(before).append(items).append(after);
         }
         lists.clear();
       });
@@ -264,7 +264,7 @@ Result<OtlpRefused> TraceSpool::add(OtlpSignal signal, std::string_view text) {
 }
 
 void TraceSpool::take_item(Added& added, std::map<std::string, std::string>& lists, OtlpSignal signal,
-                           const json::Value& item, std::string text) {
+                           const json::Value& item, const std::string& text) {
   const auto refuse = [&](std::string why) {
     ++added.refused.items;
     added.refused.why = std::move(why);
@@ -291,7 +291,7 @@ void TraceSpool::take_item(Added& added, std::map<std::string, std::string>& lis
   std::string& list = lists[trace_id];
   if (file.bytes + part.groups.size() + list.size() + text.size() > otlp_trace_bytes_max)
     return refuse(fmt::format("the trace has over {} bytes", otlp_trace_bytes_max));
-  list += (list.empty() ? "" : ",") + text;
+  list.append(list.empty() ? "" : ",").append(text);
   part.items.emplace(identity, content);
   part.has_root = part.has_root || is_root(signal, item);
 }

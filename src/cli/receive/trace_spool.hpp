@@ -94,7 +94,7 @@ class TraceSpool {
   Status load_file(const CompleteTrace& file);
   Status load_known(const std::string& trace_id);
   void take_item(Added& added, std::map<std::string, std::string>& lists, OtlpSignal signal, const json::Value& item,
-                 std::string text);
+                 const std::string& text);
   Status store(const std::string& trace_id, OtlpSignal signal, const Part& part);
   void forget_old(Monotonic now);
   std::string path_of(const std::string& trace_id, std::uint64_t number) const;

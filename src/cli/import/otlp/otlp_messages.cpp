@@ -186,7 +186,7 @@ class PartConverter {
 // instead.
 std::string message_role(const json::Value& message) {
   if (const auto role = message["role"].as_string()) return *role;
-  const std::string type = message["type"].string_or("");
+  std::string type = message["type"].string_or("");
   if (type == "human" || type == "ai" || type == "system" || type == "tool") return type;
   if (type == "function_call" || type == "reasoning") return message["id"] || message["call_id"] ? "assistant" : "";
   return type == "function_call_output" ? "tool" : "";

@@ -225,7 +225,7 @@ OtlpSpread otlp_spread(std::string_view name) {
 
 std::string otlp_operation(const OtlpAttributes& attributes) {
   const ForeignOperation* const row = operation_of(attributes);
-  const std::string said = attributes.text("gen_ai.operation.name");
+  std::string said = attributes.text("gen_ai.operation.name");
   if (!said.empty() && (row == nullptr || row->attribute != "gen_ai.operation.name")) return said;
   return row == nullptr ? std::string() : std::string(row->operation);
 }
