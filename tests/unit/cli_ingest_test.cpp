@@ -304,7 +304,7 @@ std::string taken_in(std::string_view id) {
 Status send_three(const Answering& daemon, IngestReport& report) {
   auto client = Client::connect(daemon.path());
   if (!client) return client.error();
-  IngestSender sender(*client, {"notes", {}, "untrusted"}, report);
+  IngestSender sender(*client, {"notes", {}, "untrusted", {}}, report);
   for (const char* id : {"a", "b", "c"}) {
     FileCandidate file;
     file.inlined = true;
