@@ -200,7 +200,7 @@ class Tasks(CommandCase):
         self.assertIn("muniment task open", self.ran("task", "complete", "nope", code=1).stderr)
         self.ran("task", "open", "x", code=1, run=None)
         self.ran("task", "open", LOGIN, "--task", "t1")
-        self.assertIn("does not change", self.ran("task", "open", "Another text", "--task", "t1", code=1).stderr)
+        self.assertIn("cannot be changed", self.ran("task", "open", "Another text", "--task", "t1", code=1).stderr)
         self.assertEqual(self.violations(), ["requirement_changed"])
 
     def test_options_of_an_opened_task_cannot_be_said_again(self) -> None:
