@@ -20,7 +20,6 @@ DOCSTRING = re.compile(r'^\s*[rf]?"""(.*)$')
 BANNER = re.compile(r"^\s*(?://|#|--)\s*(?:[-=*#]{3,}|\S.*[-=]{4,})\s*$")
 MARKED = (".cpp", ".hpp", ".py", ".sh", ".build", ".in")   # suffixes of files with // or # comments
 FOLDERS = ("src", "clients", "scripts", "packaging")
-BANNERS_LEFT = "src/cli/import"   # importers that are being rewritten; remove this exception afterwards
 
 
 class Violation(NamedTuple):
@@ -39,7 +38,7 @@ def marked_files(root: pathlib.Path) -> Iterator[pathlib.Path]:
 def check_comments(path: pathlib.Path) -> Iterator[Violation]:
     inside = False   # the previous line is also a comment
     for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-        if BANNER.match(line) and BANNERS_LEFT not in path.as_posix():
+        if BANNER.match(line):
             yield Violation(path, number, "a section banner: delete it, or write a sentence")
         comment = COMMENT.match(line)
         opening = comment if not inside else None

@@ -85,7 +85,7 @@ class Importer {
   std::size_t failed() const { return failed_; }
 
  private:
-  // What the runs of a file lack.
+  // The tally of the runs of a file.
   struct FileReport {
     ImportTally tally;
     std::size_t runs = 0;

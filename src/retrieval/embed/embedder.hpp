@@ -30,7 +30,7 @@ class Embedder {
  public:
   virtual ~Embedder() = default;
   virtual const EmbedderIdentity& identity() const = 0;
-  // Whether the title of its document precedes a passage.
+  // Returns whether the title of its document precedes a passage.
   virtual bool reads_titles() const { return false; }
   // Returns one vector per text. Any thread. Errors of a remote embedder: unavailable if it is unreachable, slow or
   // returns invalid data; denied if it refuses the key; invalid_argument if it refuses a text, with its message.

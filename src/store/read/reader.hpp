@@ -202,7 +202,7 @@ class Reader {
   // Returns documents by id; unknown ids are omitted.
   Result<std::map<std::string, DocumentRow>> current_documents(std::string_view corpus,
                                                                const std::vector<std::string>& documents);
-  // Whether a document of the corpora has, or had, the tag.
+  // Returns whether a document of the corpora has, or had, the tag.
   Result<bool> has_tag(const std::vector<std::string>& corpora, std::string_view tag);
   Result<bool> has_feedback();
   // Returns the newest row with that revision, preferring a current one.

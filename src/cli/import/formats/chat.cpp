@@ -156,7 +156,7 @@ void ChatTrace::add_message(const json::Value& message, const std::string& role)
   const std::vector<std::string> parts = content_parts(message["content"], rest);
   const bool has_calls = role == "user" && message["tool_calls"].is(json::Kind::array);
   const bool placed_calls = has_calls && are_plain_calls(message["tool_calls"]);
-  // What a simulated user used is not usage of the agent.
+  // The tokens of a simulated user are not usage of the agent.
   const bool has_usage = !call_usage(message["usage"], {}).empty(), has_cost = message["cost"].as_double().has_value();
   if (has_usage) rest.detail("usage", message["usage"]);
   if (has_cost) rest.detail("cost", message["cost"]);

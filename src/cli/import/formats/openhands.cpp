@@ -70,7 +70,6 @@ void add_openhands_source(std::vector<ImportedEvent>& events, std::string_view p
   events.push_back({std::string(part), "x.openhands.source", {}, std::move(body.end_object()).text()});
 }
 
-// The standardised form ----------------------------------------------------------------------------
 
 class StandardTrace {
  public:
@@ -225,7 +224,6 @@ Result<ImportedRun> translate_standard(const json::Value& record) {
   return run;
 }
 
-// The raw form -------------------------------------------------------------------------------------
 
 Result<ImportedRun> translate_raw(const json::Value& record) {
   ImportedRun run{.agent = std::string(openhands_agent), .external_id = record["instance_id"].string_or("")};
@@ -250,7 +248,6 @@ Result<ImportedRun> translate_raw(const json::Value& record) {
   return run;
 }
 
-// Lists of events ----------------------------------------------------------------------------------
 
 // An older evaluation has pairs of an action and its observation.
 void flatten(const json::Value& list, std::vector<json::Value>& events) {

@@ -17,7 +17,7 @@ namespace muniment::cli {
 // Members of events that say more about an event of the log, or that only the program uses.
 extern const KnownMembers openhands_members;
 
-// What the two kinds of events share: the run so far, and the calls without a result.
+// State that both kinds of events share: the run so far, and the calls without a result.
 struct OpenHandsState {
   struct Call {
     std::string call_id;

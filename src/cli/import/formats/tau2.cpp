@@ -126,7 +126,7 @@ void end_simulation(ImportedRun& run, const json::Value& simulation) {
   if (!reason.empty()) run.end.summary += ", " + preview(reason, 256);
 }
 
-// What the file says of all its runs: the first one also keeps the tasks that no simulation used.
+// Keeps the members that concern all runs of the file. The first run also keeps the tasks that no simulation used.
 void keep_results(SourceRest& rest, const json::Value& results, bool is_first) {
   rest.keep(results, {"tasks", "simulations"}, "results");
   if (!is_first) return;

@@ -28,7 +28,7 @@ enum class ElementType : int { float32 = 1, int64 = 7 };
 inline constexpr int device_allocator = 0;     // OrtDeviceAllocator
 inline constexpr int default_memory_type = 0;  // OrtMemTypeDefault
 
-// What the library exports as OrtGetApiBase().
+// The result of OrtGetApiBase(), which the library exports.
 struct ApiBase {
   const void* const* (*get_api)(std::uint32_t version);  // null: the library is older
   const char* (*get_version)();
