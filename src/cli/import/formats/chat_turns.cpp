@@ -206,7 +206,6 @@ void TurnWriter::source(std::string_view format, std::string_view part, const So
   add(part, fmt::format("x.{}.source", format), std::move(body.end_object()).text());
 }
 
-
 std::string text_part_json(std::string_view text) {
   json::Writer out;
   write_part(out, "text", text);

@@ -70,7 +70,6 @@ void add_openhands_source(std::vector<ImportedEvent>& events, std::string_view p
   events.push_back({std::string(part), "x.openhands.source", {}, std::move(body.end_object()).text()});
 }
 
-
 class StandardTrace {
  public:
   explicit StandardTrace(std::vector<ImportedEvent>& events) : events_(events) {}
@@ -224,7 +223,6 @@ Result<ImportedRun> translate_standard(const json::Value& record) {
   return run;
 }
 
-
 Result<ImportedRun> translate_raw(const json::Value& record) {
   ImportedRun run{.agent = std::string(openhands_agent), .external_id = record["instance_id"].string_or("")};
   if (const std::string name = record["run_id"].string_or(""); !name.empty()) run.labels.emplace_back("run", name);
@@ -247,7 +245,6 @@ Result<ImportedRun> translate_raw(const json::Value& record) {
   run.end.summary = !resolved ? "the trace does not say how it ended" : *resolved ? "resolved" : "not resolved";
   return run;
 }
-
 
 // An older evaluation has pairs of an action and its observation.
 void flatten(const json::Value& list, std::vector<json::Value>& events) {

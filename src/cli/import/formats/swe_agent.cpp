@@ -292,7 +292,6 @@ class SweAgentTrace {
     turns_.message(is_known ? role : "user", parts, rest);
   }
 
-
   // An agent that submits claims success. "submitted (exit_cost)" is an automatic submission when the budget is
   // exhausted, so its outcome is unknown.
   void finish() {
