@@ -255,7 +255,7 @@ class Existence(DaemonCase):
         if isinstance(value, str):
             value = re.sub(r"no subscription \d+", "no subscription", value)
             for name, kind in names.items():
-                value = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", f"<{kind}>", value)
+                value = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", f"<{kind}>", value)
         return value
 
     def compare(self, method: str, requests: Requests, stranger: Raw, theirs: Things, nobodys: Things) -> Optional[str]:

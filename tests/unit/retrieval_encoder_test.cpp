@@ -147,6 +147,12 @@ TEST(Encoder, ATextWithoutReadableWordsHasNoFeatures) {
   }
 }
 
+TEST(WordPieces, LettersOfOtherScriptsAreCounted) {
+  const WordPiece::Pieces pieces = pieces_of(R"("a":3)").split("Aß9, ﻿ж 字 हि", 100);
+  EXPECT_EQ(pieces.letters, 5U);
+  EXPECT_EQ(pieces.latin, 2U);
+}
+
 TEST(Encoder, ANumberThatIsNotFiniteLeavesAPassageWithoutAVectorAndAQueryWithoutTheLane) {
   SentenceEncoder encoder = counting_encoder();
   const std::string_view texts[] = {"a", "nan"};

@@ -17,7 +17,10 @@ namespace {
 constexpr std::size_t part_pieces_max = 254;  // with [CLS] and [SEP], 256 tokens
 constexpr std::size_t threads_max = 2;        // for documents; they have a low priority
 
-bool is_readable(const WordPiece::Pieces& pieces) { return pieces.words > 0 && 2 * pieces.unknown < pieces.words; }
+// The models were trained on English. Their vocabulary has single letters of other scripts, whose vectors say nothing.
+bool is_readable(const WordPiece::Pieces& pieces) {
+  return pieces.words > 0 && 2 * pieces.unknown < pieces.words && 2 * pieces.latin >= pieces.letters;
+}
 
 // Runs `work(0)` … `work(count - 1)`, each once, on several threads, with the priority of the caller.
 template <typename Work>

@@ -73,6 +73,20 @@ void append_folded(std::string& word, char32_t c) {
   }
 }
 
+bool is_letter(char32_t c) {
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO: return true;
+    default: return false;
+  }
+}
+
+// The blocks Basic Latin to Latin Extended-B, and Latin Extended Additional.
+bool is_latin(char32_t c) { return c < 0x250 || (c >= 0x1E00 && c <= 0x1EFF); }
+
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
 }  // namespace
@@ -114,6 +128,10 @@ WordPiece::Pieces WordPiece::split(std::string_view text, std::size_t pieces_max
     const CodePoint c = decode_utf8(text, at);
     at += std::max<std::size_t>(c.size, 1);
     if (c.size == 0 || is_dropped(c.value)) continue;
+    if (is_letter(c.value)) {
+      ++pieces.letters;
+      if (is_latin(c.value)) ++pieces.latin;
+    }
     if (is_space(c.value)) {
       end_word();
     } else if (is_cjk(c.value) || is_punctuation(c.value)) {

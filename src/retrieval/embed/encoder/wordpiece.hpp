@@ -22,6 +22,8 @@ class WordPiece {
     std::vector<bool> begins_word;  // whether the piece with the same index begins a word
     std::size_t unknown = 0;        // number of words that the vocabulary cannot spell: [UNK]
     std::size_t words = 0;
+    std::size_t letters = 0;  // characters of category L …
+    std::size_t latin = 0;    // … and those of the Latin script among them
   };
   // Reads the text up to the first word past `pieces_max` pieces; the result has at most that number. Names of special
   // tokens in a text, such as "[SEP]", are plain text. Skips invalid UTF-8.
