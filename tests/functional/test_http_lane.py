@@ -308,7 +308,8 @@ class Serving(HttpLane):
         self.server.words_max = 60
         self.ingest({**DOCUMENTS, "long.txt": "The physician writes. " + " ".join(f"Line {n} is about bread and ships." for n in range(40))})
         answer = self.joined("surgeon")
-        self.assertIn("long.txt", [card["document"] for card in answer["cards"][:3]])
+        # The lexical lane finds no card for the word.
+        self.assertIn("long.txt", [card["document"] for card in answer["cards"] if "http" in card["scores"]])
         self.assertTrue(self.problem(self.retrieve("surgeon " * 70)))     # a question is not cut
         self.assertFalse(self.problem(self.retrieve("the surgeon")))      # and does not keep the next one waiting
 
