@@ -56,7 +56,7 @@ void declare_common(CLI::App& app, CommonOptions& options) {
 bool runs_a_command(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (!word.starts_with('-')) return word == "exec" || word == "mcp" || word == "record";
+    if (!word.starts_with('-')) return word == "exec" || word == "mcp" || word == "otlp" || word == "record";
     if (word == "--data" || word == "--config" || word == "--socket" || word == "--database") ++i;
   }
   return false;

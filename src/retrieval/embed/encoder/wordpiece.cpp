@@ -74,14 +74,8 @@ void append_folded(std::string& word, char32_t c) {
 }
 
 bool is_letter(char32_t c) {
-  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO: return true;
-    default: return false;
-  }
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;  // LU, LL, LT, LM, LO
 }
 
 // The blocks Basic Latin to Latin Extended-B, and Latin Extended Additional.
