@@ -9,7 +9,6 @@
 #include "audit/witness/witness.hpp"
 #include "base/json/schema.hpp"
 #include "cli/connect/client.hpp"
-#include "cli/import/formats/swe_agent.hpp"
 #include "events/catalogue.hpp"
 #include "events/state.hpp"
 #include "evidence/pointer.hpp"
@@ -100,43 +99,10 @@ void try_witness(const std::string& body) {
   }
 }
 
-// Remembers nothing.
-class NowhereSink final : public cli::ImportSink {
- public:
-  Result<bool> start(const std::string& params) override {
-    require(json::parse(params).ok(), "run.start is sent what is no JSON");
-    return true;
-  }
-  Result<cli::ImportedArtifact> put(const std::string&, const std::string&, std::string_view bytes) override {
-    return cli::ImportedArtifact{"01a201f4-8535-793f-8007-fa9a2b0449d7", std::string(64, 'a'),
-                                 static_cast<std::int64_t>(bytes.size())};
-  }
-  Status append(std::size_t, const std::vector<cli::ImportedEvent>& events) override {
-    for (const cli::ImportedEvent& event : events)
-      require(json::parse(event.body).ok(), "event.append is sent what is no JSON");
-    return success();
-  }
-  Status end(const cli::RunEnd& end) override {
-    require(end.usage.empty() || json::parse(end.usage).ok(), "run.end is sent what is no JSON");
-    return success();
-  }
-};
-
-void try_trace(const std::string& text) {
-  NowhereSink sink;
-  (void)cli::import_swe_agent({"trace", std::string(64, 'a'), text}, sink).ok();
-}
-
 void try_reply(const std::string& line) {
   const auto message = cli::Message::parse(line);
   if (message) (void)message->result()["events"].size();
 }
-
-constexpr const char* trace =
-    "{\"environment\":\"e\",\"trajectory\":[{\"action\":\"ls\\n\",\"observation\":\"a.py\",\"response\":\"I look.\",\"state\":\"{}\","
-    "\"thought\":\"t\"}],\"history\":[{\"role\":\"system\",\"content\":\"c\",\"agent\":\"primary\"},{\"role\":\"user\",\"content\":\"d\"},"
-    "{\"role\":\"assistant\",\"content\":\"I look.\",\"thought\":\"t\",\"action\":\"ls\"}],\"info\":{\"exit_status\":\"submitted\",\"submission\":\"x\","
-    "\"model_stats\":{\"total_cost\":0.5,\"tokens_sent\":10,\"tokens_received\":3,\"api_calls\":1}}}";
 
 }  // namespace
 
@@ -177,7 +143,6 @@ std::vector<Target> daemon_targets() {
        try_witness,
        {audit::add_checkpoint_request(0, {}, note),
         audit::add_checkpoint_request(7, {sha256("a"), sha256("b")}, note)}},
-      {"trace", try_trace, {trace}},
       {"reply",
        try_reply,
        {R"({"jsonrpc":"2.0","id":1,"result":{"events":[{"seq":1}]}})",

@@ -15,6 +15,7 @@
 #include "cli/import/formats/tau2.hpp"
 #include "cli/import/formats/tau_bench.hpp"
 #include "cli/import/otlp/otlp_trace.hpp"
+#include "cli/import/readable_text.hpp"
 #include "cli/import/translate/translation.hpp"
 #include "cli/receive/otlp_protobuf.hpp"
 #include "cli/show/metrics_text.hpp"

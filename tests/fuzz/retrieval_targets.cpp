@@ -10,9 +10,9 @@
 #include "retrieval/child/messages.hpp"
 #include "retrieval/child/tool_child.hpp"
 #include "retrieval/embed/embedder.hpp"
+#include "retrieval/embed/encoder/wordpiece.hpp"
 #include "retrieval/embed/http_answers.hpp"
 #include "retrieval/embed/lsa_model.hpp"
-#include "retrieval/embed/unigram_pieces.hpp"
 #include "retrieval/embed/words.hpp"
 #include "retrieval/plan/markup.hpp"
 
@@ -48,6 +48,12 @@ void try_lsa(const std::string& bytes) {
   try_lsa_bytes(std::string(hashed) + std::string(view(sha256(hashed))));
 }
 
+void try_tokenizer(const std::string& text) {
+  const auto tokenizer = retrieval::WordPiece::read(text);
+  if (!tokenizer) return require(tokenizer.error().code == Errc::corrupt, "a tokenizer is refused as something else");
+  (void)tokenizer->split(text, 64);
+}
+
 void try_answers(const std::string& text) {
   for (const auto read : {retrieval::read_openai_answer, retrieval::read_ollama_answer, retrieval::read_tei_answer}) {
     for (const retrieval::Expected expected :
@@ -77,10 +83,13 @@ void try_words(const std::string& text) {
   static const auto hash = retrieval::make_hash_embedder();
   const std::string_view texts[] = {text};
   require_unit_or_zero((*hash->embed(texts, retrieval::TextKind::document))[0]);
-  static const auto pieces = retrieval::UnigramPieces::read(
-      R"([["?",0],["b",0],["c",0],["d",0],["e",0],["f",0],["▁",-2],["▁a",-1],["a",-3],["ab",-3],["字",null]])");
-  for (const std::uint32_t id : pieces->ids(text))
-    require(id < pieces->size(), "a piece that is not in the vocabulary");
+  static const auto pieces = retrieval::WordPiece::read(
+      R"({"normalizer":{"type":"BertNormalizer","lowercase":true},"model":{"continuing_subword_prefix":"##","vocab":)"
+      R"({"[UNK]":0,"[CLS]":1,"[SEP]":2,"b":3,"##b":4,"c":5,"##d":6,"re":7,"##ad":8,"a":9,"字":10,",":11}}})");
+  constexpr std::size_t pieces_max = 64;
+  const retrieval::WordPiece::Pieces split = pieces->split(text, pieces_max);
+  require(split.ids.size() <= pieces_max && split.ids.size() == split.begins_word.size(), "a text has too many pieces");
+  for (const std::int64_t id : split.ids) require(id >= 0 && id <= 11, "a piece that is not in the vocabulary");
 }
 
 template <typename Message>
@@ -160,18 +169,14 @@ std::vector<std::string> message_seeds() {
           "f" + std::string(reinterpret_cast<const char*>(&header), sizeof header)};
 }
 
-// A query is refused as the caller's mistake, or what is left of it is plain text that no longer filters by time.
+// Every query is accepted; its text and its filters come from it.
 void try_markup(const std::string& text) {
-  const auto markup = retrieval::parse_markup(text);
-  if (!markup) {
-    require(markup.error().code == Errc::invalid_argument, "a query is refused as something else than invalid");
-    return;
-  }
-  require(markup->text.size() <= text.size(), "a query grows");
-  for (const auto& phrase : markup->phrases)
+  const retrieval::Markup markup = retrieval::parse_markup(text);
+  require(markup.text.size() <= text.size(), "a query grows");
+  for (const auto& phrase : markup.phrases)
     require(text.find('"' + phrase + '"') != std::string::npos, "a phrase was not in the query");
-  if (markup->before) require(text.find("before:") != std::string::npos, "a date comes from nowhere");
-  const auto filter = retrieval::filter_of(*markup);
+  if (markup.before) require(text.find("before:") != std::string::npos, "a date comes from nowhere");
+  const auto filter = retrieval::filter_of(markup);
   require(filter.all_of.size() <= limits::query_filters_max, "more filters than a query may have");
   for (const auto& group : filter.all_of) require(!group.empty(), "a filter that nothing passes");
 }
@@ -188,6 +193,10 @@ std::vector<Target> retrieval_targets() {
        {R"({"data":[{"index":1,"embedding":[1,-0.5e3,2]},{"index":0,"embedding":[0.25,1,0]}]})",
         R"({"embeddings":[[1,2,3],[4,5,-6e-2]]})", "[[1,2,3],[4,5,6]]",
         R"([{"index":1,"score":0.5},{"index":0,"score":-3}])"}},
+      {"tokenizer",
+       try_tokenizer,
+       {R"({"normalizer":{"type":"BertNormalizer","lowercase":true},"model":{"continuing_subword_prefix":"##",)"
+        R"("vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"un":3,"##able":4}}})"}},
       {"child_messages", try_messages, message_seeds()},
       {"markup",
        try_markup,
