@@ -77,6 +77,7 @@ class Words(unittest.TestCase):
                 fenced ^= line.startswith("```")
                 found = re.findall(r"^(?:\$ )?((?:%s) .*)" % "|".join(PROGRAMS), line) if fenced else \
                     re.findall(r"`(?:sudo )?((?:%s) [^`]+)`" % "|".join(PROGRAMS), line)
+                found = [command for command in found if not re.match(r"[a-z-]+ [a-z]+: ", command)]   # a line of output
                 yield from ((f"{path.name}:{number}", command) for command in found)
 
     def named_in_messages(self) -> Iterator[tuple[str, str]]:

@@ -156,7 +156,7 @@ class Folders(IngestCase):
         report = self.ingest(code=1)
         why = {note["path"]: note["why"] for note in report["failed"]["files"]}
         self.assertEqual((report["added"], len(why)), (1, 4), why)
-        self.assertRegex(why["huge.txt"], "over 256")
+        self.assertRegex(why["huge.txt"], "larger than 256")
         self.assertRegex(" ".join(why.values()), "not UTF-8.*|control characters")
         text = self.muniment("ingest", self.folder, "--corpus", self.corpus, code=1)
         self.assertIn("could not be ingested", text)

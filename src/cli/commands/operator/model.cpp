@@ -75,8 +75,8 @@ Result<std::string> fetch_script() {
     if (::access(path.c_str(), X_OK) == 0) return path;
   }
   return Error(Errc::unavailable,
-               fmt::format("neither libexec/muniment/fetch-models nor scripts/fetch_models is beside {}. Install the "
-                           "package of muniment completely",
+               fmt::format("neither libexec/muniment/fetch-models nor scripts/fetch_models is beside {}. Reinstall "
+                           "the package",
                            self.string()));
 }
 
