@@ -354,7 +354,7 @@ class Gone(unittest.TestCase):
         self.addCleanup(daemon.destroy)
         with daemon.client() as client:
             client.call("corpus.ingest", corpus="ports", documents=[{"id": name, "text": text} for name, text in PORTS.items()], wait=True)
-            result = client.call("evidence.retrieve", queries=[{"query": "which port", "corpus": "ports"}])["results"][0]
+            result = client.call("evidence.retrieve", queries=[{"query": "the service", "corpus": "ports"}])["results"][0]
         self.assertGreater(len(result["cards"]), 0)
         self.assertIn("expansion hook: starting /nowhere/expand: No such file or directory", result["degraded"])
         self.assertIn("rerank hook: starting /nowhere/rerank: No such file or directory", result["degraded"])
