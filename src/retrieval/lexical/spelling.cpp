@@ -28,7 +28,7 @@ std::string encoded(const std::u32string& word) {
 
 // First and last letter, without accents.
 std::pair<char32_t, char32_t> alphabet_of(const std::u32string& word) {
-  for (const std::pair<char32_t, char32_t> letters :
+  for (const std::pair<char32_t, char32_t>& letters :
        {std::pair(U'a', U'z'), std::pair(U'\u0430', U'\u044F'), std::pair(U'\u03B1', U'\u03C9')}) {
     if (std::ranges::all_of(word, [&](char32_t c) { return c >= letters.first && c <= letters.second; }))
       return letters;
