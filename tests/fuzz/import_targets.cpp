@@ -187,7 +187,7 @@ std::vector<Target> import_targets() {
             "\x0a\x2b\x12\x29\x12\x27\x0a\x10\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x2a"
             "\x04"
             "chat\x39\x01\x02\x03\x04\x05\x06\x07\x08\x4a\x04\x12\x02\x18\x05",
-            47),
+            45),
         std::string("\x0a\x0a\x12\x08\x12\x06\x2a\x04\x0a\x02hi", 12)}},
       {"metrics_text", try_metrics, {golden("metrics.txt"), "a{b=\"x\\\"\"} +Inf\n"}},
       {"export_row", try_export_row, {row, std::string("\xff\xff", 2)}},
