@@ -237,6 +237,24 @@ inline constexpr std::size_t page_items_max = 1'000;
 inline constexpr std::size_t page_bytes_max = 512 * 1024;
 inline constexpr std::size_t pointers_per_request_max = 1'000;
 
+// Traces of other systems (docs/opentelemetry.md, docs/events.md).
+inline constexpr std::size_t otlp_body_bytes_max = 20 << 20;     // of a request, as it is sent
+inline constexpr std::size_t otlp_request_bytes_max = 32 << 20;  // of a request, decompressed and as JSON
+// Nesting of messages in a request; a value inside a value adds two levels. A deeper message becomes its bytes.
+inline constexpr int otlp_protobuf_levels_max = 20;
+inline constexpr std::size_t otlp_open_traces_max = 1'000;      // traces that wait for their end
+inline constexpr std::size_t otlp_trace_spans_max = 100'000;    // of a trace, with its log records
+inline constexpr std::size_t otlp_trace_bytes_max = 1U << 30;   // of a trace's file
+inline constexpr std::size_t otlp_known_spans_max = 1'000'000;  // whose repetition is recognized, in all traces
+inline constexpr std::int64_t otlp_known_seconds = 3'600;       // for which a recorded trace's spans are known
+inline constexpr std::int64_t otlp_quiet_seconds = 5;           // after the end of a trace's root
+inline constexpr std::int64_t otlp_unended_seconds = 600;  // without spans, for a trace without the end of its root
+inline constexpr std::size_t otlp_items_max = 4'000'000;   // spans and log records of a file
+inline constexpr std::size_t otlp_scopes_max = 100'000;    // different resources and scopes of a file
+// Bytes that are searched for texts that are a part of an event's text; a text that was not searched for counts as
+// lost.
+inline constexpr std::size_t coverage_searched_bytes_max = 1 << 30;
+
 // The lexical index (docs/retrieval.md).
 inline constexpr std::size_t word_bytes_max = 128;              // longer words are neither indexed nor searched for
 inline constexpr std::size_t compound_parts_max = 32;           // a longer path is truncated

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/json/json.hpp"
+#include "base/limits.hpp"
 #include "cli/import/otlp/otlp_trace.hpp"
 #include "support/imported.hpp"
 #include "support/temporary_folder.hpp"
@@ -63,7 +64,7 @@ inline void check_actions(const std::vector<RunAction>& actions) {
   EXPECT_EQ(open, std::set<std::string>{""});
 }
 
-inline TakenFile take_path(const std::string& path, std::size_t items_max = otlp_items_max) {
+inline TakenFile take_path(const std::string& path, std::size_t items_max = limits::otlp_items_max) {
   TakenFile taken;
   auto file = OtlpFile::open(
       path, [&](const std::string& problem) { taken.problems.push_back(problem); }, {}, items_max);
@@ -91,7 +92,7 @@ inline TakenFile take_path(const std::string& path, std::size_t items_max = otlp
   return taken;
 }
 
-inline TakenFile take_text(const std::string& text, std::size_t items_max = otlp_items_max) {
+inline TakenFile take_text(const std::string& text, std::size_t items_max = limits::otlp_items_max) {
   test::TemporaryFolder folder;
   const std::filesystem::path path = std::filesystem::path(folder.path()) / "traces.jsonl";
   std::ofstream(path, std::ios::binary) << text;

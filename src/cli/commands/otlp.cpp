@@ -9,6 +9,7 @@
 
 #include "base/config/listen_address.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/receive/otlp_receiver.hpp"
@@ -29,8 +30,8 @@ struct OtlpOptions {
   std::string listen;
   std::string token_file;
   std::string spool;
-  std::int64_t quiet = otlp_quiet_seconds;
-  std::int64_t unended = otlp_unended_seconds;
+  std::int64_t quiet = limits::otlp_quiet_seconds;
+  std::int64_t unended = limits::otlp_unended_seconds;
 };
 
 void declare_otlp(CLI::App& command, OtlpOptions& options) {
@@ -44,12 +45,12 @@ void declare_otlp(CLI::App& command, OtlpOptions& options) {
       ->type_name("DIR");
   command
       .add_option("--quiet", options.quiet,
-                  fmt::format("Seconds without spans after a root's end (default {})", otlp_quiet_seconds))
+                  fmt::format("Seconds without spans after a root's end (default {})", limits::otlp_quiet_seconds))
       ->type_name("SECONDS")
       ->check(CLI::Range(0, 86'400));
   command
       .add_option("--unended", options.unended,
-                  fmt::format("Seconds without spans, without a root's end (default {})", otlp_unended_seconds))
+                  fmt::format("Seconds without spans, without a root's end (default {})", limits::otlp_unended_seconds))
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86'400));
   command.footer(

@@ -12,6 +12,7 @@
 #include "base/crypto/base64.hpp"
 #include "base/crypto/sha256.hpp"
 #include "base/json/json.hpp"
+#include "base/limits.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -254,7 +255,7 @@ class Reader {
     if (!input_.ReadVarint32(&size) || size > bytes_max_) return broken();
     const int left = input_.BytesUntilLimit();
     if (left >= 0 && size > static_cast<std::uint32_t>(left)) return broken();
-    const bool is_too_deep = field.type == Type::any && level >= otlp_protobuf_levels_max;
+    const bool is_too_deep = field.type == Type::any && level >= limits::otlp_protobuf_levels_max;
     if (field.form == Form::message && !is_too_deep) {
       const pb::CodedInputStream::Limit limit = input_.PushLimit(static_cast<int>(size));
       ASSIGN_OR_RETURN(std::string inner, message(field.type, level + 1));

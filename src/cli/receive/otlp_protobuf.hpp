@@ -12,9 +12,6 @@ namespace muniment::cli {
 
 enum class OtlpSignal : std::uint8_t { traces, logs };
 
-// Nesting of messages in a request; a value inside a value adds two levels. A deeper message becomes its bytes.
-inline constexpr int otlp_protobuf_levels_max = 20;
-
 // Returns an ExportTraceServiceRequest or ExportLogsServiceRequest as JSON: ids in hexadecimal, 64-bit numbers as text,
 // bytes in base64. The text may hold \u0000, which JSON of the importer does not allow as it is. Errors:
 // invalid_argument for bytes that are not such a message; too_large for text over `bytes_max`.

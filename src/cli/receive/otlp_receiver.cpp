@@ -4,7 +4,7 @@
 
 #include "base/files/gzip.hpp"
 #include "base/json/json.hpp"
-#include "cli/receive/receive_limits.hpp"
+#include "base/limits.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -59,7 +59,7 @@ OtlpReceiver::OtlpReceiver(TraceSpool& spool, ReceiverOptions options) : spool_(
 
 Status OtlpReceiver::listen(uv_loop_t* loop) {
   http::Options options = options_.server;
-  options.body_bytes_max = otlp_body_bytes_max;
+  options.body_bytes_max = limits::otlp_body_bytes_max;
   options.refuse = [this](const http::Request& request) { return refuse(request); };
   ASSIGN_OR_RETURN(server_,
                    http::Server::listen(loop, std::move(options), [this](const std::shared_ptr<http::Exchange>& one) {
@@ -118,11 +118,11 @@ Result<OtlpRefused> OtlpReceiver::take(const http::Request& request, OtlpSignal 
   std::string unpacked;
   std::string_view body = request.body;
   if (http::equal_ignoring_case(request.header("Content-Encoding").value_or(""), "gzip")) {
-    ASSIGN_OR_RETURN(unpacked, gunzip(body, otlp_request_bytes_max));
+    ASSIGN_OR_RETURN(unpacked, gunzip(body, limits::otlp_request_bytes_max));
     body = unpacked;
   }
   if (media_type(request) == json_type) return spool_.add(signal, body);
-  ASSIGN_OR_RETURN(const std::string json, otlp_json_of(signal, body, otlp_request_bytes_max));
+  ASSIGN_OR_RETURN(const std::string json, otlp_json_of(signal, body, limits::otlp_request_bytes_max));
   return spool_.add(signal, json);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/import/otlp/otlp_value.hpp"
 #include "cli/import/readable_text.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 constexpr std::string_view file_suffix = ".jsonl";
 constexpr std::string_view known_suffix = ".known";
-constexpr std::size_t known_file_bytes_max = 64 * otlp_trace_spans_max;
+constexpr std::size_t known_file_bytes_max = 64 * limits::otlp_trace_spans_max;
 constexpr std::size_t trace_id_digits = 32;
 
 std::uint64_t digest(std::string_view text) {
@@ -289,8 +290,8 @@ void TraceSpool::take_item(Added& added, std::map<std::string, std::string>& lis
   if (file.items + part.items.size() >= rules_.trace_spans_max)
     return refuse(fmt::format("the trace has over {} spans", rules_.trace_spans_max));
   std::string& list = lists[trace_id];
-  if (file.bytes + part.groups.size() + list.size() + text.size() > otlp_trace_bytes_max)
-    return refuse(fmt::format("the trace has over {} bytes", otlp_trace_bytes_max));
+  if (file.bytes + part.groups.size() + list.size() + text.size() > limits::otlp_trace_bytes_max)
+    return refuse(fmt::format("the trace has over {} bytes", limits::otlp_trace_bytes_max));
   list.append(list.empty() ? "" : ",").append(text);
   part.items.emplace(identity, content);
   part.has_root = part.has_root || is_root(signal, item);
@@ -374,10 +375,10 @@ void TraceSpool::forget_old(Monotonic now) {
     return traces_.erase(trace);
   };
   for (auto trace = traces_.begin(); trace != traces_.end();) {
-    const bool is_old = now - trace->second.last >= std::chrono::seconds(otlp_known_seconds);
+    const bool is_old = now - trace->second.last >= std::chrono::seconds(limits::otlp_known_seconds);
     trace = trace->second.open.empty() && is_old ? forget(trace) : std::next(trace);
   }
-  while (known_ > otlp_known_spans_max) {
+  while (known_ > limits::otlp_known_spans_max) {
     auto oldest = traces_.end();
     for (auto trace = traces_.begin(); trace != traces_.end(); ++trace) {
       if (trace->second.open.empty() && (oldest == traces_.end() || trace->second.last < oldest->second.last))

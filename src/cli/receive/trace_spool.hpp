@@ -21,17 +21,17 @@
 
 #include "base/clock.hpp"
 #include "base/json/json.hpp"
+#include "base/limits.hpp"
 #include "base/result.hpp"
 #include "cli/receive/otlp_protobuf.hpp"
-#include "cli/receive/receive_limits.hpp"
 
 namespace muniment::cli {
 
 struct TraceRules {
-  std::chrono::seconds quiet{otlp_quiet_seconds};
-  std::chrono::seconds unended{otlp_unended_seconds};
-  std::size_t open_traces_max = otlp_open_traces_max;
-  std::size_t trace_spans_max = otlp_trace_spans_max;
+  std::chrono::seconds quiet{limits::otlp_quiet_seconds};
+  std::chrono::seconds unended{limits::otlp_unended_seconds};
+  std::size_t open_traces_max = limits::otlp_open_traces_max;
+  std::size_t trace_spans_max = limits::otlp_trace_spans_max;
 };
 
 // A file of a complete trace.

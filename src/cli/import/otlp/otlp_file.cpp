@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/import/events.hpp"
 #include "cli/import/guess.hpp"
@@ -133,9 +134,9 @@ Result<std::uint32_t> OtlpFile::scope_of(const Around& around, const json::Value
   const std::string key = to_hex(sha256({resource.source(), "\n", scope.source(), "\n", others})).substr(0, 32);
   const auto [known, is_new] = scope_index_.emplace(key, static_cast<std::uint32_t>(scopes_.size()));
   if (!is_new) return known->second;
-  if (scopes_.size() >= otlp_scopes_max)
+  if (scopes_.size() >= limits::otlp_scopes_max)
     return Error(Errc::too_large,
-                 fmt::format("over {} different resources and scopes: split the file", otlp_scopes_max));
+                 fmt::format("over {} different resources and scopes: split the file", limits::otlp_scopes_max));
   OtlpScope made;
   if (resource.present()) {
     made.resource_offset = around.of(resource);

@@ -16,14 +16,12 @@
 
 #include "base/files/file.hpp"
 #include "base/json/json.hpp"
+#include "base/limits.hpp"
 #include "base/result.hpp"
 #include "cli/import/otlp/otlp_names.hpp"
 #include "cli/import/records.hpp"
 
 namespace muniment::cli {
-
-inline constexpr std::size_t otlp_items_max = 4'000'000;
-inline constexpr std::size_t otlp_scopes_max = 100'000;
 
 // A span or a log record.
 struct OtlpItem {
@@ -70,7 +68,7 @@ class OtlpFile {
   // the file; too_large for more than `items_max` spans.
   static Result<OtlpFile> open(const std::string& path, const std::function<void(const std::string&)>& complain,
                                const std::function<void(std::int64_t, std::int64_t)>& progress = {},
-                               std::size_t items_max = otlp_items_max);
+                               std::size_t items_max = limits::otlp_items_max);
 
   // Traces in order of their first span in the file; the spans of each by time.
   const std::vector<OtlpTraceItems>& traces() const { return traces_; }
@@ -99,7 +97,7 @@ class OtlpFile {
 
   std::string path_;
   RegularFile file_;
-  std::size_t items_max_ = otlp_items_max;
+  std::size_t items_max_ = limits::otlp_items_max;
   std::vector<OtlpItem> items_;
   std::vector<OtlpScope> scopes_;
   std::vector<OtlpTraceItems> traces_;

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "base/clock.hpp"
+#include "base/limits.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -54,7 +55,7 @@ class EventTexts {
   bool has(const std::string& text) {
     if (whole_.contains(text)) return true;
     if (const auto time = time_in(text); time && times_.contains(time->micros)) return true;
-    if (searched_ + texts_.size() > coverage_searched_bytes_max) return false;
+    if (searched_ + texts_.size() > limits::coverage_searched_bytes_max) return false;
     searched_ += texts_.size();
     return texts_.find(text) != std::string::npos;
   }

@@ -11,10 +11,6 @@
 
 namespace muniment::cli {
 
-// Limit of the bytes that are searched for texts that are a part of an event's text; a text that was not searched for
-// counts as lost.
-inline constexpr std::size_t coverage_searched_bytes_max = 1 << 30;
-
 // Returns the number of strings, numbers and booleans in the value, without empty strings.
 std::uint64_t members_in(const json::Value& value);
 
