@@ -160,7 +160,10 @@ Status Daemon::Parts::open_retrieval(const Config& config) {
   retrieval::ServiceOptions options;
   options.place = place;
   options.search.engine.folder = own + "/index";
-  options.search.engine.models_folder = config.models.empty() ? retrieval::default_models_folder() : config.models;
+  if (config.encoder != "none") {
+    RETURN_IF_ERROR(retrieval::find_model(config.encoder));
+    options.search.engine.models_folder = config.models.empty() ? retrieval::default_models_folder() : config.models;
+  }
   options.search.search_channels = static_cast<std::size_t>(config.search_threads);
   options.search.remote = remote;
   options.retriever.cache_bytes_max = static_cast<std::size_t>(config.query_cache_bytes);

@@ -16,6 +16,7 @@ from support import BUILD, Daemon, main, muniment, wait_until
 
 NOBODY = 65534
 MODEL = "bge-small-en-v1.5"
+ENCODING = {"MUNIMENT_ENCODER": MODEL}   # other tests use none
 OF_ALL = pathlib.Path("/var/cache/muniment/models")
 OWN = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "muniment/models"
 INSTALLED = next((folder for folder in (OWN, OF_ALL) if (folder / MODEL / "model.onnx").exists()), None)
@@ -44,8 +45,25 @@ class Model(unittest.TestCase):
         client.call("corpus.ingest", corpus="notes", documents=[{"id": "a", "text": "# Ports\n\nThe proxy listens on port 8080.\n"}], wait=True)
         return client.call("evidence.retrieve", queries=[{"query": "where does the proxy listen"}])["results"][0]
 
+    def test_one_that_uses_none_does_not_report_it(self) -> None:
+        daemon = Daemon(config='encoder = "none"\n')
+        self.addCleanup(daemon.destroy)
+        daemon.start()
+        with daemon.client() as client:
+            found = self.asked(client)
+            self.assertEqual(([card["document"] for card in found["cards"]], found.get("degraded")), (["a"], None))
+            status = client.call("server.status")
+            self.assertEqual((status["degraded"], status["notes"]), ([], []))
+
+    def test_an_unknown_name_is_refused(self) -> None:
+        daemon = Daemon(env={"MUNIMENT_ENCODER": "bge-large"})
+        self.addCleanup(daemon.destroy)
+        status, text = daemon.refused_start()
+        self.assertEqual(status, 1, text)
+        self.assertIn(MODEL, text)
+
     def test_a_daemon_without_them_is_well_and_says_how_to_get_them(self) -> None:
-        daemon = Daemon(config=f'models = "{self.folder}/none"\n')
+        daemon = Daemon(config=f'models = "{self.folder}/none"\n', env=ENCODING)
         self.addCleanup(daemon.destroy)
         daemon.start()
         with daemon.client() as client:
@@ -65,7 +83,7 @@ class Model(unittest.TestCase):
         return pathlib.Path(shutil.copytree(INSTALLED, self.folder / "models"))
 
     def daemon_with(self, models: pathlib.Path) -> Daemon:
-        daemon = Daemon(config=f'models = "{models}"\n')
+        daemon = Daemon(config=f'models = "{models}"\n', env=ENCODING)
         self.addCleanup(daemon.destroy)
         daemon.start()
         return daemon

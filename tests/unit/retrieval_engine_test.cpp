@@ -30,7 +30,7 @@ bool names(const std::vector<std::string>& texts, const std::string& beginning) 
 class EngineTest : public ::testing::Test {
  protected:
   std::unique_ptr<Engine> open(const std::string& name = "index") {
-    auto engine = Engine::open({folder_.path() + "/" + name, "", false});
+    auto engine = Engine::open({folder_.path() + "/" + name, models_, false});
     EXPECT_TRUE(engine) << engine.error().message;
     return *std::move(engine);
   }
@@ -48,6 +48,7 @@ class EngineTest : public ::testing::Test {
   std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
 
   test::TemporaryFolder folder_;
+  std::string models_;  // folder of sentence encoders; empty: none is used
 };
 
 TEST_F(EngineTest, WhatIsIndexedIsFoundByItsWords) {
@@ -63,7 +64,15 @@ TEST_F(EngineTest, WhatIsIndexedIsFoundByItsWords) {
   EXPECT_EQ(31, status.vector_next_seq);
   EXPECT_EQ(30, status.chunks);
   EXPECT_TRUE(status.rebuilt.empty());
-  EXPECT_TRUE(names(status.degraded, "encoder: bge-small-en-v1.5 is not installed"));
+  EXPECT_TRUE(status.degraded.empty());
+}
+
+TEST_F(EngineTest, AnEncoderThatIsNotInstalledIsReported) {
+  models_ = path("no-models");
+  auto engine = open();
+  index(*engine, batch_of(library(30), 0, 31));
+  EXPECT_TRUE(names(engine->status().degraded, "encoder: bge-small-en-v1.5 is not installed"));
+  EXPECT_TRUE(names(ask(*engine, asking("captain", 10)).degraded, "encoder: bge-small-en-v1.5 is not installed"));
 }
 
 TEST_F(EngineTest, AMisspeltWordIsFoundByTheHashLane) {

@@ -221,8 +221,7 @@ TEST_F(RemoteLane, OneThatIsNotKnownYetIsSaidToBeSo) {
   const LaneAnswer answer = ask(*engine, asking("captain"));
   EXPECT_EQ("http: not known yet", said(answer));
   EXPECT_TRUE(answer.passing);
-  EXPECT_EQ(std::vector<std::string>{"encoder: bge-small-en-v1.5 is not installed"},
-            engine->status().degraded);  // what lasts
+  EXPECT_TRUE(engine->status().degraded.empty());  // a lane that is not known yet is a passing state
 }
 
 TEST_F(RemoteLane, AnotherModelIsEmbeddedAnewAndTheVectorsBeforeAreDropped) {

@@ -63,6 +63,8 @@ constexpr ConfigKey table[] = {
      "Redis server for cached answers that survive a restart, HOST:PORT or the path of its socket; empty: cache in memory only."},
     {"redis_password_file", &Config::redis_password_file, "", "", 0, 0, "File with the password of the Redis server."},
     {"redis_seconds", &Config::redis_seconds, "86400", "seconds", 1, any, "Lifetime of an answer in Redis."},
+    {"encoder", &Config::encoder, "bge-small-en-v1.5", "", 0, 0,
+     "Sentence encoder for passages and queries; none: no encoder, which saves 100 MB of memory."},
     {"models", &Config::models, "", "", 0, 0,
      "Folder of the sentence encoder and its runtime; empty: the one that muniment model install uses."},
     {"embed_url", &Config::embed_url, "", "", 0, 0,

@@ -41,6 +41,7 @@ struct Config {
   std::string redis;             // address of the shared cache; empty: none
   std::string redis_password_file;
   std::int64_t redis_seconds = 0;
+  std::string encoder;    // name of the sentence encoder, or "none"
   std::string models;     // folder of the sentence encoders
   std::string embed_url;  // URL of an embedding server; empty: none
   std::string embed_api;

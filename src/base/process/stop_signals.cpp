@@ -1,5 +1,6 @@
 #include "base/process/stop_signals.hpp"
 
+#include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -13,13 +14,8 @@ StopSignals::StopSignals() {
   struct sigaction hangup {};
   ::sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaddset(&held, SIGHUP);
-  ::pthread_sigmask(SIG_BLOCK, &held, &before_);
+  ::pthread_sigmask(SIG_BLOCK, &held, nullptr);
   fd_ = Fd(::signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-StopSignals::~StopSignals() {
-  take();
-  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 bool StopSignals::take() {

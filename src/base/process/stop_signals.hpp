@@ -2,18 +2,15 @@
 // also poll the descriptor of this class.
 #pragma once
 
-#include <signal.h>
-
 #include "base/files/file.hpp"
 
 namespace muniment {
 
 class StopSignals {
  public:
-  // Blocks the signals in this thread and in threads that it starts. An ignored SIGHUP stays ignored (nohup).
+  // Blocks the signals in this thread and in threads that it starts, until the process exits: a signal that arrives
+  // during its exit has no effect. An ignored SIGHUP stays ignored (nohup).
   StopSignals();
-  // Discards pending signals, because the process has stopped its work as they request.
-  ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
@@ -21,7 +18,6 @@ class StopSignals {
   bool take();                          // consumes a pending signal and returns true, otherwise false
 
  private:
-  sigset_t before_{};
   Fd fd_;
 };
 

@@ -111,7 +111,7 @@ class Engine {
  public:
   struct Options {
     std::string folder;                  // contains lexical/ and vector/
-    std::string models_folder;           // of sentence encoders; empty or missing: the lane is absent
+    std::string models_folder;           // of sentence encoders; empty: no encoder is used
     bool empty_first = false;            // discards both indexes, because reading them crashed a process
     std::string remote_missing{};        // the reason for which there is no `remote`, if one is configured
     std::shared_ptr<Embedder> remote{};  // embedder of a server, for an additional lane; null: no such lane

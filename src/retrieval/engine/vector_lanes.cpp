@@ -72,13 +72,16 @@ Status VectorLanes::load_models() {
 
 Status VectorLanes::open_late_lanes(const Options& options) {
   RETURN_IF_ERROR(drop_unless([](std::string_view identity) { return !identity.starts_with(retired_lane); }));
-  if (auto encoder = open_encoder(options.models_folder)) {
-    RETURN_IF_ERROR(add_late_lane(*std::move(encoder)));
-  } else {
-    missing_.push_back({"encoder: " + encoder.error().message, false, encoder.error().code == Errc::not_found});
-  }
+  if (!options.models_folder.empty()) RETURN_IF_ERROR(add_encoder(options.models_folder));
   if (!options.remote_missing.empty()) missing_.push_back({options.remote_missing, true, false});
   return options.remote ? add_late_lane(options.remote) : success();
+}
+
+Status VectorLanes::add_encoder(const std::string& models_folder) {
+  auto encoder = open_encoder(models_folder);
+  if (encoder) return add_late_lane(*std::move(encoder));
+  missing_.push_back({"encoder: " + encoder.error().message, false, encoder.error().code == Errc::not_found});
+  return success();
 }
 
 Status VectorLanes::add_late_lane(std::shared_ptr<Embedder> embedder) {

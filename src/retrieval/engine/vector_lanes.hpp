@@ -38,7 +38,7 @@ class VectorLanes {
   struct Options {
     std::string shard_folder;
     std::string model_folder;
-    std::string models_folder;
+    std::string models_folder;         // of sentence encoders; empty: no encoder is used
     std::shared_ptr<Embedder> remote;  // embedder of a server; null: no such lane
     std::string remote_missing;        // the reason for its absence, if it is configured
   };
@@ -95,6 +95,7 @@ class VectorLanes {
   VectorLanes(std::unique_ptr<VectorShard> shard, ModelStore store);
   Status load_models();
   Status open_late_lanes(const Options& options);
+  Status add_encoder(const std::string& models_folder);
   Status add_late_lane(std::shared_ptr<Embedder> embedder);
   Status drop_others_of(const Embedder& embedder);
   Status drop_unless(const std::function<bool(std::string_view identity)>& kept);
