@@ -61,9 +61,12 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+ENCODER = "bge-small-en-v1.5"   # the default of munimentd
+
+
 @contextlib.contextmanager
 def daemon(**options: Any) -> Iterator[support.Daemon]:
-    made = support.Daemon(**options)
+    made = support.Daemon(**{"encoder": ENCODER, **options})
     try:
         yield made.start()
     finally:

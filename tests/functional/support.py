@@ -57,14 +57,16 @@ class Daemon:
     """munimentd --data DIR; the argument `failpoint` of a start arms failpoints."""
 
     def __init__(self, *, arguments: tuple[str, ...] = (), config: str = "",
-                 env: Optional[dict[str, str]] = None, build: Optional[pathlib.Path] = None):
+                 env: Optional[dict[str, str]] = None, build: Optional[pathlib.Path] = None,
+                 encoder: str = "none"):
+        """`encoder`: none by default, since loading it takes a quarter of a second."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
         self.folder.chmod(0o755)   # if the test runs as root, the private Postgres runs as another user
         self.data = self.folder / "data"
         self.log = self.folder / "daemon.log"
         self.failpoint_log = self.folder / "failpoints"
         self.build = build or BUILD
-        self.arguments, self.env = list(arguments), dict(env or {})
+        self.arguments, self.env = list(arguments), {"MUNIMENT_ENCODER": encoder, **(env or {})}
         self.process: Optional[subprocess.Popen[bytes]] = None
         if config:
             (self.folder / "muniment.toml").write_text(config)
@@ -76,7 +78,6 @@ class Daemon:
 
     def spawn(self, *more: str, failpoint: str = "") -> subprocess.Popen[bytes]:
         env = {key: value for key, value in os.environ.items() if not key.startswith("MUNIMENT_")}
-        env.setdefault("MUNIMENT_ENCODER", "none")   # it takes a quarter of a second of each start
         env.update(self.env, MUNIMENT_FAILPOINT=failpoint, MUNIMENT_FAILPOINT_LOG=str(self.failpoint_log))
         with open(self.log, "ab") as log:
             return subprocess.Popen(

@@ -16,7 +16,6 @@ from support import BUILD, Daemon, main, muniment, wait_until
 
 NOBODY = 65534
 MODEL = "bge-small-en-v1.5"
-ENCODING = {"MUNIMENT_ENCODER": MODEL}   # other tests use none
 OF_ALL = pathlib.Path("/var/cache/muniment/models")
 OWN = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "muniment/models"
 INSTALLED = next((folder for folder in (OWN, OF_ALL) if (folder / MODEL / "model.onnx").exists()), None)
@@ -46,7 +45,7 @@ class Model(unittest.TestCase):
         return client.call("evidence.retrieve", queries=[{"query": "where does the proxy listen"}])["results"][0]
 
     def test_one_that_uses_none_does_not_report_it(self) -> None:
-        daemon = Daemon(config='encoder = "none"\n')
+        daemon = Daemon(encoder="none")
         self.addCleanup(daemon.destroy)
         daemon.start()
         with daemon.client() as client:
@@ -56,14 +55,14 @@ class Model(unittest.TestCase):
             self.assertEqual((status["degraded"], status["notes"]), ([], []))
 
     def test_an_unknown_name_is_refused(self) -> None:
-        daemon = Daemon(env={"MUNIMENT_ENCODER": "bge-large"})
+        daemon = Daemon(encoder="bge-large")
         self.addCleanup(daemon.destroy)
         status, text = daemon.refused_start()
         self.assertEqual(status, 1, text)
         self.assertIn(MODEL, text)
 
     def test_a_daemon_without_them_is_well_and_says_how_to_get_them(self) -> None:
-        daemon = Daemon(config=f'models = "{self.folder}/none"\n', env=ENCODING)
+        daemon = Daemon(config=f'models = "{self.folder}/none"\n', encoder=MODEL)
         self.addCleanup(daemon.destroy)
         daemon.start()
         with daemon.client() as client:
@@ -83,7 +82,7 @@ class Model(unittest.TestCase):
         return pathlib.Path(shutil.copytree(INSTALLED, self.folder / "models"))
 
     def daemon_with(self, models: pathlib.Path) -> Daemon:
-        daemon = Daemon(config=f'models = "{models}"\n', env=ENCODING)
+        daemon = Daemon(config=f'models = "{models}"\n', encoder=MODEL)
         self.addCleanup(daemon.destroy)
         daemon.start()
         return daemon
