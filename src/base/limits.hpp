@@ -211,7 +211,7 @@ inline constexpr std::size_t pack_tokens_default = 4'000;
 inline constexpr std::size_t pack_bytes_max = 128 * 1024;  // size of a pack's text, regardless of the budget
 inline constexpr std::size_t pack_passages_max = 64;
 inline constexpr std::size_t pack_pointer_bytes_max = 12 * 1024;  // size of all pointers of a pack
-inline constexpr std::size_t pack_cards_default = 20;             // candidates for each query
+inline constexpr std::size_t pack_cards_default = 64;             // candidates for each query
 inline constexpr std::size_t pack_candidates_max = 200;           // candidates for all queries together
 inline constexpr std::size_t pack_logged_query_bytes_max = 300;
 

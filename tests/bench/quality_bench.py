@@ -32,6 +32,8 @@ DEPTH = 10
 DOCUMENTS_A_REQUEST = 256
 QUERIES_A_REQUEST = 16
 LANES_PATIENCE_S = 1_800
+PACK_TOKENS = (512, 1_024, 2_048)
+BYTES_A_TOKEN = 4
 MODES = ("hybrid", "lexical", "vector")
 
 folders: list[pathlib.Path] = []   # --set
@@ -142,10 +144,55 @@ def measure(folder: pathlib.Path) -> Iterator[Row]:
               ours["hybrid"] / (best - .003), 1)
 
 
+def packed(client: muniment.Client, asked: Set, bytes_max: int) -> dict[str, list[str]]:
+    """Returns the documents in each query's context pack."""
+    found = {}
+    for name, (corpus, text) in asked.queries.items():
+        pack = client.call("context.build", query=text, corpus=corpus, budget_bytes=bytes_max)["pack"]
+        found[name] = [passage["document"] for passage in pack["passages"]]
+    return found
+
+
+def filled(asked: Set, ranked: dict[str, list[str]], bytes_max: int) -> dict[str, list[str]]:
+    """Returns the first documents of each ranking until the next would exceed the budget; a document costs its text and a line feed."""
+    found = {}
+    for name, (corpus, _) in asked.queries.items():
+        used, taken = 0, []
+        for document in ranked[name]:
+            used += len(text_of(asked.corpora[corpus][document]).encode()) + 1
+            if used > bytes_max:
+                break
+            taken.append(document)
+        found[name] = taken
+    return found
+
+
+def share(asked: Set, found: dict[str, list[str]]) -> float:
+    """Returns the mean share of a query's relevant documents that were found."""
+    def one(name: str) -> float:
+        relevant = {document for document, score in asked.judged[name].items() if score > 0}
+        return len(relevant & set(found[name])) / len(relevant)
+    return statistics.mean(one(name) for name in asked.queries)
+
+
+def measure_packs(folder: pathlib.Path) -> Iterator[Row]:
+    asked = read_set(folder)
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(stack.enter_context(log_bench.daemon()).client(deadline_s=600))
+        wait_for_lanes(client, asked.corpora, ingest(client, asked.corpora))
+        ranked = ask(client, asked.queries, topK=100)
+        for tokens in PACK_TOKENS:
+            bytes_max = tokens * BYTES_A_TOKEN
+            ours, beside = share(asked, packed(client, asked, bytes_max)), share(asked, filled(asked, ranked, bytes_max))
+            yield Row(f"{folder.name}, evidence in a pack of {tokens:,} tokens ({bytes_max:,} bytes), against bare texts by rank until full",
+                      f"{ours:.3f}", f"{beside:.3f}", ours / beside, 1)
+
+
 def part(folder: pathlib.Path) -> Callable[[int, int], Iterator[Row]]:
     return lambda _seconds, _repeat: measure(folder)
 
 
 def parts() -> dict[str, Callable[[int, int], Iterator[Row]]]:
-    return {folder.name: part(folder) for folder in [*(DATA / name for name in SETS), *folders]}
+    sets = {folder.name: part(folder) for folder in [*(DATA / name for name in SETS), *folders]}
+    return sets | {"packs": lambda _seconds, _repeat: measure_packs(DATA / "locomo")}
 

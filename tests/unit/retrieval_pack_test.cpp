@@ -56,7 +56,7 @@ TEST(Pack, IsAPrefaceAndOneNumberedLineAPassage) {
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(
       lines[1],
-      R"([1] {"title":"Title","pointer":"ev://notes/d1#p0?v=0123456789abcdef","trust":"untrusted","text":"The port is 8080."})");
+      R"([1] {"title":"Title","trust":"untrusted","text":"The port is 8080."})");
   EXPECT_EQ(lines[2].substr(0, 4), "[2] ");
   EXPECT_EQ(text_in_line(lines[2]), "A cat\nsleeps.");
   EXPECT_EQ(pack.used, pack.text.size());

@@ -74,15 +74,15 @@ Hash hash_of_words(std::string_view text) {
 }
 
 std::string line_of(std::size_t number, const Passage& passage) {
-  std::string line = fmt::format("[{}] {{\"title\":{},", number, quote_for_prompt(passage.title));
+  std::string line = fmt::format("[{}] {{", number);
+  if (!passage.title.empty()) line += fmt::format("\"title\":{},", quote_for_prompt(passage.title));
   if (!passage.anchors.empty()) {
     line += "\"in\":[";
     for (std::size_t i = 0; i < passage.anchors.size(); ++i)
       line += (i == 0 ? "" : ",") + quote_for_prompt(passage.anchors[i]);
     line += "],";
   }
-  line +=
-      fmt::format("\"pointer\":{},\"trust\":{},", quote_for_prompt(passage.pointer), quote_for_prompt(passage.trust));
+  line += fmt::format("\"trust\":{},", quote_for_prompt(passage.trust));
   if (!passage.origin.empty()) line += fmt::format("\"origin\":{},", quote_for_prompt(passage.origin));
   line += fmt::format("\"text\":{}}}\n", quote_for_prompt(passage.text));
   return line;
