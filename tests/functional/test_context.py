@@ -102,7 +102,7 @@ class Packs(Context):
 
     def test_the_manifest_says_what_went_in_and_why_and_the_event_names_it(self) -> None:
         self.facts("recorded")
-        pack = self.build("in:recorded aqueduct", run_id=self.run_id, budget_bytes=600)
+        pack = self.build("in:recorded aqueduct", run_id=self.run_id, budget_bytes=450)
         self.assertTrue(pack["citations"] and pack["left_out"])
         got = self.ask("manifest.get", {"manifest_id": pack["manifest_id"]})
         manifest = got["manifest"]
