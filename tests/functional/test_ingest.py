@@ -48,11 +48,14 @@ class IngestCase(DaemonCase):
         file.write_bytes(data.encode() if isinstance(data, str) else data)
         return file
 
+    failpoint = ""   # armed in the command
+
     def command(self, *words: Any) -> list[str]:
         return [str(word) for word in (BUILD / "muniment", "--data", self.daemon.data, *words)]
 
     def muniment(self, *words: Any, code: int = 0) -> str:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
+        environment["MUNIMENT_FAILPOINT"] = self.failpoint
         done = subprocess.run(self.command(*words), stdin=subprocess.DEVNULL, capture_output=True, timeout=FINISH_S, env=environment)
         self.assertEqual(done.returncode, code, done.stderr.decode() + done.stdout.decode())
         self.errors = done.stderr.decode()
@@ -186,7 +189,7 @@ class Folders(IngestCase):
 
     def test_a_file_that_never_holds_still_is_said_and_the_rest_goes_in(self) -> None:
         self.write("calm.txt", "Calm.")
-        busy = self.write("busy.txt", "word " * 5_000_000)
+        busy = self.write("busy.txt", "word")
         stop = threading.Event()
 
         def touch() -> None:
@@ -199,6 +202,7 @@ class Folders(IngestCase):
         writer = threading.Thread(target=touch)
         writer.start()
         try:
+            self.failpoint = "ingest.read=sleep:500@1+"   # the writer is certain to run between the reading and the check
             report = self.ingest(code=1)
         finally:
             stop.set()

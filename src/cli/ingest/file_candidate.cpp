@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/limits.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "retrieval/text/encoding.hpp"
@@ -61,6 +62,7 @@ Result<bool> read_once(FileCandidate& candidate, const std::string& name) {
     offset += static_cast<std::int64_t>(have);
   } while (offset < candidate.size());
   candidate.hash = hash.finish();
+  FAILPOINT("ingest.read");
   return held_still(candidate);
 }
 
