@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent that must show evidence to close its task. It claims success, is refused, and closes the task with a recorded run.
+"""An agent that must show evidence to close its task. It claims success, is refused, and closes the task with a recorded test run.
 
     MUNIMENT_DATA=DIR python3 scripts/examples/evidence_agent.py
 

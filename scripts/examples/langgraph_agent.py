@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A graph of LangGraph that asks before it charges, and goes on in another process when the answer is given.
+"""A graph of LangGraph that asks before it charges, and continues in another process when the answer is given.
 
     MUNIMENT_DATA=DIR python3 scripts/examples/langgraph_agent.py [ANSWER]
 

@@ -75,7 +75,8 @@ void ClosedTree::make() {
   changed_.notify_all();
 }
 
-// An earlier start may have made the tiles, but they count only once they yield the expected root.
+// Reuses tiles that an earlier start wrote. If the expected root is known and they do not yield it, rebuilds all tiles
+// from the events.
 Status ClosedTree::fill() {
   if (::mkdir(log_.folder.c_str(), 0700) != 0 && errno != EEXIST) return file_error("making", log_.folder, errno);
   ASSIGN_OR_RETURN(TreeWriter writer, TreeWriter::open(folder_of(log_)));
@@ -114,7 +115,7 @@ Result<bool> ClosedTree::lay(TreeWriter& writer, bool take) {
     store::EventFilter filter;
     filter.from_seq = writer.size();
     filter.to_seq = log_.size - 1;
-    filter.archived_bodies = false;  // an entry has the body's hash
+    filter.archived_bodies = false;  // a tree entry needs only the body's hash
     ASSIGN_OR_RETURN(const auto events, reader.events(filter, events_per_fill));
     if (events.empty()) return missing_event(writer, reader);
     for (const events::Event& event : events) RETURN_IF_ERROR(chain.add(event, reader, writer));

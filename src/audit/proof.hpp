@@ -18,7 +18,7 @@ struct InclusionProof {
   Checkpoint checkpoint;
   Hash leaf{};
   std::vector<Hash> hashes;  // the leaf's sibling first
-  std::string file;          // empty if the log has no key, since an unsigned proof convinces nobody else
+  std::string file;          // empty if the log has no key, since an unsigned proof is no evidence for others
 };
 
 // A tree whose tiles exist up to the published size. The objects that it refers to outlive it.

@@ -163,7 +163,7 @@ Result<VerifierKey> Publisher::prepare_key() {
 Status Publisher::adopt_key() {
   {
     const std::lock_guard keys_lock(keys_mutex_);
-    // Otherwise the publisher has already read its event in the log.
+    // If there is no next key, the publisher thread has already adopted it when it read key.rotated.
     if (keys_.next()) RETURN_IF_ERROR(keys_.adopt_next());
     show_keys();
     const std::lock_guard lock(mutex_);
@@ -270,8 +270,8 @@ Status Publisher::catch_up_from(std::int64_t size, Tiles use) {
   return last && last->checkpoint.size <= log.size ? writer_.write_checkpoint(last->note) : success();
 }
 
-// After a restore without the private key, the log cannot be signed again, but the last signed checkpoint is still
-// public.
+// After a restore without the private key, the log cannot be signed again. Returns the last signed checkpoint if it is
+// missing from tiles/, so that it is published again.
 std::optional<LastSigned> Publisher::signed_and_not_published() const {
   struct stat about {};
   if (keys_.can_sign() || !keys_.signed_last() || ::lstat((options_.data + "/tiles/checkpoint").c_str(), &about) == 0)
@@ -297,7 +297,7 @@ Status Publisher::advance(std::int64_t size) {
     store::EventFilter older;
     older.from_seq = writer_.size();
     older.to_seq = size - 1;
-    older.archived_bodies = false;  // an entry has the body's hash
+    older.archived_bodies = false;  // a tree entry needs only the body's hash
     ASSIGN_OR_RETURN(const auto events, reader_.events(older, std::min<std::size_t>(limit, 1'000)));
     if (events.empty()) return missing_event(writer_, reader_);
     for (const events::Event& event : events) RETURN_IF_ERROR(chain_.add(event, reader_, writer_));

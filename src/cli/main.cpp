@@ -52,7 +52,7 @@ void declare_common(CLI::App& app, CommonOptions& options) {
   app.add_flag("--no-autostart", options.no_autostart, "Never start a daemon");
 }
 
-// Returns whether the first word that is no option, and no option's value, names a command that runs another one.
+// Returns whether the first word that is neither an option nor an option's value names a command that runs another one.
 bool runs_a_command(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];

@@ -20,9 +20,9 @@ struct StartChoices {
 
 class Daemon {
  public:
-  // Locks the data folder, starts Postgres, takes the log over, and listens. Returns null if a signal arrived before
-  // the log was opened; everything that was started has then ended. `serve` handles a later signal. `signals` outlives
-  // the daemon. Errors with the next step: conflict (another daemon holds the folder or the log; data of another
+  // Locks the data folder, starts Postgres, takes the log over, and listens. Returns null, after stopping all that was
+  // started, if a signal arrived before the log was opened. `serve` handles a later signal. `signals` must outlive the
+  // daemon. Errors, each with the next step: conflict (another daemon holds the folder or the log; data of another
   // version), unavailable.
   static Result<std::unique_ptr<Daemon>> start(const Config& config, ServiceManager manager,
                                                const StartChoices& choices, StopSignals& signals);

@@ -1,6 +1,6 @@
 // The run of an MCP session: each tool call becomes a tool.called and a tool.returned, so that `muniment run show`
-// lists what a host's agent did. The first call starts the run. These events are not waited for; the next result
-// reports a failure to record them.
+// lists what a host's agent did. The first call starts the run. The session does not wait for these events; the next
+// result reports a failure to record them.
 #pragma once
 
 #include <cstdint>

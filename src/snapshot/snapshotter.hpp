@@ -1,4 +1,4 @@
-// Follows the log and takes snapshots: every N events of a run, some seconds after a run began to change, at its end,
+// Follows the log and takes snapshots: every N events of a run, a few seconds after a run began to change, at its end,
 // on request, and when the daemon stops. It holds the states of active runs, so that a snapshot needs no reads and
 // patches are checked against the current state.
 //

@@ -85,7 +85,7 @@ Status complete(Options& options, std::string data, bool indexes) {
   return success();
 }
 
-// Checks an output path before the verify starts, because a verify may take hours.
+// Checks an output path before the verification starts, because it may take hours.
 Status check_place(const std::string& option, const std::string& path) {
   if (path.empty()) return success();
   std::error_code failed;
@@ -113,7 +113,7 @@ void declare_options(CLI::App& app, CommandLine& line, std::string& data, bool& 
   app.add_option("--bundle", line.bundle.bundle, "Verify the bundle of one run instead of a log");
   app.add_option("--receipt", line.proof.receipt, "Receipt, or event with salt and body, to check with the proof");
   app.add_option("--resume", options.resume, "Resume from a state that --save wrote");
-  app.add_option("--save", options.save, "Save the state of a verify without findings to this file");
+  app.add_option("--save", options.save, "Save the state to this file if there are no findings");
   app.add_flag("--indexes", indexes, "Also check the search indexes in DATA/index (not sandboxed)");
   app.add_option("--log", options.log_no, "Number of the log (default: DATA/log_no, or the first log)");
   app.add_option("--jobs", options.jobs, "Threads")->check(CLI::Range(1U, 64U))->capture_default_str();

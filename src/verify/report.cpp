@@ -95,7 +95,7 @@ std::string counts_text(const Report& report) {
   for (const std::int64_t size : report.signatures.continues)
     text += fmt::format("  continues the checkpoint at {} events that you gave\n", number(size));
   if (report.newer > 0)
-    text += fmt::format("  {} newer events were appended during this verify: chained, not yet signed\n",
+    text += fmt::format("  {} newer events were appended during this verification: chained, not yet signed\n",
                         number(report.newer));
   std::string origins;
   const auto origin = [&](std::size_t which, std::string_view name) {

@@ -64,7 +64,8 @@ class Verification {
     return check_beside(history, root);
   }
 
-  // Returns the signed size, or else the published size, at which the tiles end, so that a verify can resume from it.
+  // Returns the size at which the state is saved: the newest signed size, else the published size (where the tiles
+  // end), else the size of the log.
   std::int64_t size_to_save(const SignedLog& signatures) const {
     for (const std::int64_t size : {signatures.newest_size_within(log_.upto + 1), signatures.published()}) {
       if (size > 0 && size >= log_.from && size <= log_.upto + 1) return size;
@@ -72,7 +73,7 @@ class Verification {
     return log_.upto + 1;
   }
 
-  // Saves the state for a later verify. Call it only if nothing was found.
+  // Saves the state for a later verification. Call only if there are no findings.
   Status save() {
     if (options_.save.empty() || !saved_) return success();
     saved_->saved_at = report_.started;
@@ -177,7 +178,7 @@ class Verification {
     RETURN_IF_ERROR(check_database(history));
     std::set<std::string> erasing;
     Findings outside;  // findings on data read outside the snapshot
-    // Reports findings of other checks even if this check fails.
+    // An error of this check is returned after the other checks, so that their findings are reported.
     const Status rows = check_erased_rows(snapshot_, log_, history.counts().redacted, history.announced(),
                                           options_.notes.data, findings_, erasing);
     const Status looked = look_outside(history, root, outside);
@@ -216,8 +217,8 @@ class Verification {
     return check_indexes({options_.indexes, snapshot_, log_, outside, report_.not_checked}, report_.indexes.emplace());
   }
 
-  // An erasure during the verify is not damage, so findings on its runs are reported as unconfirmed. `erasing` are the
-  // runs whose erasure was in progress when the snapshot was taken.
+  // An erasure during the verification is not damage, so findings on the erased runs are reported as unconfirmed.
+  // `erasing` holds the runs whose erasure was in progress when the snapshot was taken.
   Status take_over(const Findings& outside, std::set<std::string> erasing) {
     if (outside.count() == 0) return success();
     auto now = snapshot_.outside();

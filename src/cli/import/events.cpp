@@ -8,7 +8,8 @@
 namespace muniment::cli {
 namespace {
 
-// A request adds six levels of nesting around a body.
+// Nesting of a value that is kept as it is. The translation and the request add levels around it; a request has at most
+// limits::json_depth_max.
 constexpr std::size_t raw_levels_max = 48;
 constexpr std::size_t imported_name_bytes_max = 256;
 constexpr std::size_t goal_bytes_max = 1'000;

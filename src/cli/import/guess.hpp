@@ -17,8 +17,8 @@ std::string looks_like(const json::Value& record);
 // The same for bytes that may not be JSON.
 std::string text_looks_like(std::string_view text);
 
-// Detects the format of the file from its first records. Errors: invalid_argument if it is unknown; those of reading
-// it.
+// Detects the format of the file from its first records. Errors: invalid_argument if the format is
+// unknown; read errors.
 Result<std::string_view> sniffed_format(const std::string& path);
 
 // Errors: invalid_argument if none of the first records of the file has this format.

@@ -64,7 +64,7 @@ std::string_view without_braces(std::string_view object) { return object.substr(
 
 std::string members(const json::Writer& object) { return std::string(without_braces(object.text())); }
 
-// Writes the parts of a content and collects the bytes to store as artifacts.
+// Writes content parts and collects the bytes to store as artifacts.
 class ContentWriter {
  public:
   ContentWriter(const CallRules& rules, DraftEvent& event) : rules_(rules), event_(event) { out_.begin_array(); }

@@ -1,5 +1,6 @@
-// Translates a hook of Claude Code to a delivery; a pure function of the hook's JSON. A hook is a command that the
-// agent starts at events of its turns, with a JSON object on standard input (docs/recording.md has the table).
+// Translates a hook of Claude Code to a delivery; a pure function of the hook's JSON and its HookPlace. A hook is a
+// command that the agent starts at events of its turns, with a JSON object on standard input (docs/recording.md has the
+// table).
 #pragma once
 
 #include <cstdint>

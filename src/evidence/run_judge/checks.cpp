@@ -143,7 +143,7 @@ void add_file_effects(CommandEffects& effects, const std::vector<std::string>& w
   }
 }
 
-// Tells whether the status and the output of the whole line come from one command.
+// Returns whether the status and the output of the whole line come from one command.
 struct Speaks {
   bool status = true;
   bool output = true;

@@ -54,7 +54,7 @@ void append_ref(std::string& text, const json::Value& ref, const Spilled* spille
 
 bool is_ref(const json::Value& part) { return part["artifact_id"].present(); }
 
-// Returns the text parts of a content. Reasoning contains no claims; the type of a spilled part shows whether it was
+// Returns the text parts of content. Reasoning contains no claims; the type of a spilled part shows whether it was
 // reasoning.
 std::string content_text(const json::Value& content, const Spilled* spilled) {
   std::string text;

@@ -128,8 +128,8 @@ Result<std::vector<events::NewEvent>> seal_bodies(AdmittedAppend admitted) {
   events.reserve(admitted.events.size());
   for (AdmittedEvent& item : admitted.events) {
     if (item.event.body.empty()) item.event.body = item.body.source();
-    if (Status fits = events::check_body_size(item.event.body.size(), "body",
-                                              "Send it with spill: true, or artifact.put and refer to it.");
+    if (Status fits = events::check_body_size(
+            item.event.body.size(), "body", "Send it with spill: true, or store it with artifact.put and refer to it.");
         !fits) {
       if (admitted.several) return std::move(fits).error().within(place(events.size()));
       return std::move(fits).error();

@@ -9,7 +9,7 @@
 namespace muniment::gateway {
 
 // Queues an event and does not wait for its commit, because a failure to record it must not fail a request. If
-// `patient`, the event may wait some milliseconds to share a commit.
+// `patient`, the event may wait a few milliseconds to share a commit.
 void append_own(Services& services, std::string_view type, std::string body, bool patient = false);
 
 // Appends the counted refusals of the minutes that are over, or of all minutes.

@@ -255,7 +255,7 @@ Result<std::string> spill_body(const store::Run& run, std::string_view step_id, 
     text = spiller.rewrite(body, bytes_max, true);
   }
   RETURN_IF_ERROR(events::check_body_size(text.size(), "body with its long strings spilled",
-                                          "Send it as several events, or artifact.put and refer to it."));
+                                          "Send it as several events, or store it with artifact.put and refer to it."));
   for (Spilled::Part& part : spiller.take_parts()) spilled.parts.push_back(std::move(part));
   return text;
 }

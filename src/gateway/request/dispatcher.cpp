@@ -314,7 +314,8 @@ void Dispatcher::answer(const ExchangePtr& exchange, Result<Reply> result) {
   send_order_.leave(exchange);
 }
 
-// Answers while the work goes on. An append that may still be recorded keeps its place, and later requests wait for it.
+// Answers while the work continues. An append that may still be recorded keeps its place, and later requests wait for
+// it.
 void Dispatcher::answer_early(const ExchangePtr& exchange, const std::function<Error(bool)>& why) {
   if (exchange->answered) return;
   const bool may_land = exchange->write_state.answer();

@@ -64,7 +64,7 @@ Status take_terms(Taker& from, std::size_t count, std::vector<std::string>& term
 
 Status take_rows(Taker& from, LsaContents& model) {
   const std::size_t row_bytes = 4 + std::size_t{model.dimension};
-  if (from.left() != model.terms.size() * row_bytes) return corrupt("the size of the rows differs from its header");
+  if (from.left() != model.terms.size() * row_bytes) return corrupt("the size of the rows does not match the header");
   model.scales.reserve(model.terms.size());
   model.codes.reserve(model.terms.size() * model.dimension);
   for (std::size_t i = 0; i < model.terms.size(); ++i) {

@@ -137,7 +137,7 @@ bool is_elided(std::string_view word) {
                    word);
 }
 
-// The ends of English contractions, which are no suffixes of a name: don't, we'll.
+// The ends of English contractions, which are not suffixes of a name: don't, we'll.
 bool is_contracted(std::string_view end) { return is_one_of("s t m d ll re ve n em", end); }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

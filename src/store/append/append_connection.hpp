@@ -118,7 +118,7 @@ class AppendConnection {
   static constexpr std::size_t pipelined_events_max = 64;
   static constexpr std::size_t pipelined_rows_max = 8;
 
-  // Both functions leave pending results to `commit`, which drains them.
+  // commit_pipeline and commit_copy leave pending results to `commit`, which drains them.
   CommitResult commit_pipeline(const RowBatch& batch, std::int64_t epoch, const CommitSteps& steps);
   bool send_rows(const RowBatch& batch, std::int64_t epoch);
   CommitResult commit_copy(const RowBatch& batch, std::int64_t epoch, const CommitSteps& steps);

@@ -65,7 +65,7 @@ struct AppendRequest {
   std::optional<std::int64_t> erasures_seen;
   std::shared_ptr<Requeued> order;  // nullptr: the order does not matter
   Monotonic queued{};               // set by the appender: time of submission, until the request is taken
-  bool patient = false;  // the sender does not wait, so the request may be delayed by some milliseconds to join others
+  bool patient = false;  // the sender does not wait, so the request may be delayed by a few milliseconds to join others
   bool must_be_stored = false;  // an event of the daemon, which is retried until Postgres stores it
 
   // Called once on the append thread after the commit or the refusal. It must not block, and need not wake the loop,

@@ -17,7 +17,7 @@ Result<std::string_view> ArchivedBodies::body(std::int64_t seq) {
   const std::optional<ArchivedBody>& event = (**of)[static_cast<std::size_t>(seq % tile_width)];
   if (event) return std::string_view(event->body);
   ASSIGN_OR_RETURN(const bool erased, erased_since(seq));
-  if (erased) return Error(Errc::conflict, fmt::format("event {} was erased during this verify", seq));
+  if (erased) return Error(Errc::conflict, fmt::format("event {} was erased during this verification", seq));
   return Error(Errc::corrupt, fmt::format("{}/{} marks it as erased", folder_, bodies_path(seq / tile_width)));
 }
 

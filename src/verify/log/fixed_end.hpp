@@ -1,5 +1,5 @@
-// Fixes the last seq of a verify before anything is read. The verdict `verified` requires a signature over every event
-// up to it. A running daemon signs new commits within a moment, and the verifier waits for that signature.
+// Determines the last seq to verify before anything is read. The verdict `verified` requires a signature over every
+// event up to it. A running daemon signs new commits within a moment, and the verifier waits for that signature.
 #pragma once
 
 #include <cstdint>

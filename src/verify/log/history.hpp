@@ -54,7 +54,7 @@ class History {
   Status finish();  // call after the last span
 
   std::int64_t size() const { return tree_.size(); }
-  SavedState state() const;  // call between two spans; a later verify resumes from it
+  SavedState state() const;  // call between two spans; a later verification resumes from it
 
   const HistoryCounts& counts() const { return counts_; }
   const std::set<std::string>& redacted_artifacts() const { return life_.redacted_artifacts(); }

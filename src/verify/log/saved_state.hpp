@@ -1,5 +1,5 @@
-// Reads and writes the state of a verify, from which the next one resumes: the edge of the tree and the state of every
-// run. The state is as trustworthy as the place that stored it (docs/format.md, Verification state).
+// Reads and writes the state of a verification, from which the next one resumes: the edge of the tree and the state of
+// every run. The state is as trustworthy as the place that stored it (docs/format.md, Verification state).
 #pragma once
 
 #include <cstdint>

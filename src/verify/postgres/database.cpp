@@ -22,7 +22,8 @@ constexpr std::array kept_tables{Kept{"document", "corpus, document, chunk, feed
 // A follower lags by milliseconds while the daemon works normally.
 constexpr std::int64_t follower_micros_max = 10'000'000;
 
-// Describes the rows that are not checked for events from `next_seq` on, and whether a later verify can check them.
+// Describes the rows that are not checked for events from `next_seq` on, and whether a later verification can check
+// them.
 Result<std::string> behind(Connection& connection, const Log& log, const Writing& writing, std::int64_t next_seq,
                            const std::string& tables) {
   const bool one = tables.find(", ") == std::string::npos;

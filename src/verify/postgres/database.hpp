@@ -24,7 +24,7 @@ Status check_rows_before(Connection& connection, const Log& log, Findings& findi
 // Checks the length of a closed log, which the first event of its successor records.
 Status check_closed_end(Connection& connection, const Log& log, Findings& findings);
 
-// Tells whether a daemon held the log at this time.
+// Returns whether a daemon held the log at this time.
 struct Writing {
   bool live = false;
   Time at;

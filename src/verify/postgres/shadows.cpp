@@ -51,8 +51,9 @@ Status check_shadows(Connection& connection, Findings& findings) {
     if (!more) return success();
     findings.add(
         {Check::definition, -1, "", "only the functions, operators and casts of Postgres",
-         fmt::format("{} {}.{}, which is called instead of one of them: results that this verify read may be wrong",
-                     row.bytes(0), row.bytes(1), row.bytes(2))});
+         fmt::format(
+             "{} {}.{}, which is called instead of one of them: results that this verification read may be wrong",
+             row.bytes(0), row.bytes(1), row.bytes(2))});
   }
 }
 

@@ -115,7 +115,8 @@ struct TileFiles::Impl {
     if (tile.level == 0) check_kind(tile, true);
   }
 
-  // Opens the tile or a wider one that begins with it, because not every size at which a verify ends is published.
+  // Opens the tile or a wider one that begins with it, because not every size at which a verification ends is
+  // published.
   Result<RegularFile> open_at_least(TileName name) const {
     const std::int64_t least = name.width;
     auto file = open_regular_beneath(root, name.path());

@@ -1,4 +1,5 @@
-// Checks the result of an erasure: events without a body, and rows beside the log that are cleared or absent.
+// Checks the result of an erasure: events without a body, and rows of other tables that were cleared or
+// deleted.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace muniment::verify {
 
-// Checks the rows. `erased` are the events that have neither salt nor body. `announced` are the events that an
+// Checks the rows. `erased` holds the events that have neither salt nor body. `announced` holds the events that an
 // event.redacted names. `data` is the daemon's folder, or empty. `erasing` receives the runs with an announced erasure
 // whose content was still visible in the snapshot; data of these runs that is read outside the snapshot may be older or
 // newer. Errors: unavailable if an erasure is still in progress.
@@ -22,7 +23,8 @@ Status check_erased_rows(SharedSnapshot& snapshot, const Log& log, const std::ve
                          const std::set<std::int64_t>& announced, const std::string& data, Findings& findings,
                          std::set<std::string>& erasing);
 
-// Returns the files of `left` that still exist. Errors: as above.
+// Waits for the files of `work.left` to disappear and adds a finding for each that remains. Errors: unavailable while
+// an erasure is in progress, or if files remain and `data` is empty.
 Status check_left_files(const FileWork& work, const std::string& data);
 
 }  // namespace muniment::verify

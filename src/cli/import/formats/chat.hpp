@@ -13,17 +13,18 @@
 
 namespace muniment::cli {
 
-// Derives the status from the nonempty text of a tool result.
+// Status and exit code of a tool result.
 struct ToolOutcome {
   std::string_view status = unknown_end;
   std::optional<std::int64_t> exit_code;
 };
+// Derives the outcome from the nonempty text of a tool result.
 using JudgeTool = ToolOutcome (*)(std::string_view text);
 
 class ChatTrace {
  public:
-  // `known`: names of the members of messages that are no dialogue. `model`: name of the model whose answers do not
-  // name one; empty: unknown.
+  // `known`: members of messages that the format is known to have besides the dialogue; they are kept as x_details.
+  // `model`: model of answers that do not name one; empty: unknown.
   ChatTrace(std::vector<ImportedEvent>& events, JudgeTool judge, KnownMembers known = {}, std::string model = {})
       : turns_(events, known), judge_(judge), model_(std::move(model)) {}
 

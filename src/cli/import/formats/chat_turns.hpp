@@ -65,7 +65,7 @@ struct TurnCall {
   std::string name;
   std::string_view kind = "function";
   std::string source_id = {};     // id in the source; empty: none
-  std::string requested_by = {};  // call_id of the model's answer; empty: nobody's
+  std::string requested_by = {};  // call_id of the model's answer; empty: none
   std::string arguments = {};     // JSON; empty: none
   SourceRest rest = {};
 };
@@ -132,9 +132,9 @@ std::string text_part_json(std::string_view text);
 std::string reasoning_part_json(std::string_view text);
 // `arguments` may be an object or the text of one; it is kept as it is in the source.
 std::string tool_call_part_json(const std::string& id, std::string_view name, const json::Value& arguments);
-// The parts of a content that is a text, null, or a list of texts and images; adds what it does not know to `rest`.
+// The parts of content that is a text, null, or a list of texts and images; adds what it does not know to `rest`.
 std::vector<std::string> content_parts(const json::Value& content, SourceRest& rest);
-// The texts of such a content, one after the other.
+// The texts of the content, one after the other.
 std::string content_text(const json::Value& content);
 
 // Returns the JSON of tool arguments: an object, or the object whose text `arguments` is, or a string.

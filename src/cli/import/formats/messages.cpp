@@ -117,7 +117,7 @@ Result<ImportedRun> translate_messages(const std::vector<json::Value>& records) 
   if (std::ranges::none_of(records, is_message)) {
     return Error(Errc::invalid_argument,
                  "no line is a message: expected an object with a role (system, developer, user, assistant or tool) "
-                 "and a content");
+                 "and content");
   }
   ImportedRun run{.agent = "messages"};
   MessageTrace trace(run);

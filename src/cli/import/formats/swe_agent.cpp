@@ -88,7 +88,7 @@ class SweAgentTrace {
     turns_.source(swe_agent_source, "file", rest);
   }
 
-  // The heading of the task in the first message of the user that is no demonstration.
+  // The heading of the task in the first user message that is not a demonstration.
   std::string goal_of() const {
     constexpr std::size_t heading_bytes_max = 300;
     for (const json::Value& message : history_) {

@@ -77,8 +77,8 @@ void Spread::write(json::Writer& out) const {
 struct SpanAttribute {
   std::string name;
   json::Value value;
-  json::Value whole;      // the list element; absent: made here
-  std::string made = {};  // JSON of a made value
+  json::Value whole;      // the original list element; absent if the attribute was created here
+  std::string made = {};  // JSON of a created value
 };
 
 class SpanRewriter {
@@ -159,7 +159,7 @@ class SpanRewriter {
     }
   }
 
-  // Joins the items of the lists that the span does not have as a whole.
+  // Joins the items of each spread list into one attribute, unless the span has the whole list.
   void join_spread() {
     std::map<std::string_view, std::map<std::size_t, Spread>> lists;
     for (const SpanAttribute& one : attributes_) {
@@ -316,7 +316,7 @@ class SpanRewriter {
   const OtlpKind kind_;
   std::vector<SpanAttribute> attributes_;
   std::unordered_map<std::string, std::size_t> index_;  // first attribute of each name
-  std::vector<OtlpDetails> events_;                     // of the span's events of details, in order
+  std::vector<OtlpDetails> events_;                     // details events of the span, in order
   bool changed_ = false;
 };
 

@@ -11,22 +11,22 @@
 
 namespace muniment::cli {
 
-// A requested call of a tool.
+// A tool call that the model requested.
 struct OtlpToolCall {
-  std::string id;  // empty: not said
+  std::string id;  // empty: none given
   std::string name;
 };
 
 // The parts of one message.
 struct OtlpParts {
-  std::vector<std::string> parts;  // JSON, according to the schema of a content
+  std::vector<std::string> parts;  // JSON of content parts, as in the event schema
   std::vector<OtlpToolCall> tool_calls;
-  std::string text = {};  // the first text
+  std::string text = {};  // text of the first text part
   bool whole = true;      // false: the parts do not represent all of the message
 };
 
-// Returns an attribute with messages as the JSON of a list of messages. `role` is the role of plain text, and of parts
-// without a message. Empty: the attribute is absent or empty.
+// Converts an attribute with messages to a JSON list of messages. `role` applies to plain text and to parts outside a
+// message. Returns an empty text if the attribute is absent or empty.
 std::string otlp_message_list(const json::Value& any, std::string_view role);
 
 // Converts a list of parts.
@@ -34,8 +34,8 @@ OtlpParts otlp_parts(const json::Value& list);
 // Converts a message, or the body of an older gen_ai.*.message event.
 OtlpParts otlp_message_parts(const json::Value& message);
 
-// Returns the role of a message as message.added accepts it, `absent` for a message without a role. Sets `known` to
-// false if the message has not this word.
+// Maps the role of a message to one that message.added accepts; returns `absent` if it has none. Sets `known` to false
+// if the role is missing or had to be mapped.
 std::string_view otlp_role(const json::Value& message, bool& known, std::string_view absent);
 
 }  // namespace muniment::cli

@@ -22,8 +22,8 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::ranges::find(words, word) != words.end();
 }
 
-// A word that says how a record is built, such as "type": "function", or who speaks. The translation expresses it by
-// the event's type and its role.
+// A word that describes the structure of a record, such as "type": "function", or the speaker. The translation
+// expresses it by the event's type and its role.
 bool is_structural(std::string_view key, std::string_view text) {
   if (key == "role" || key == "source") {
     return is_one_of(text, {"system", "developer", "user", "assistant", "tool", "function", "agent", "environment"});

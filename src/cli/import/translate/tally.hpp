@@ -26,7 +26,7 @@ class ImportTally {
   // The names of the members that were not understood, the first tally_names_max of them.
   const std::vector<std::string>& names() const { return names_; }
 
-  // Returns whether there is a message of a user or of the system, or an answer of the model or a call of a tool.
+  // Returns whether there is a message of a user or of the system, or an answer of the model or a tool call.
   bool has_dialogue() const { return has_dialogue_; }
 
   // Returns "imported 40 of 42 members; not understood: a, b"; empty if all were understood, or

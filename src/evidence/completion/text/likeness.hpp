@@ -1,4 +1,4 @@
-// Measures the likeness of a run of letters to a word, from the frequency of letter pairs and from neighbouring keys.
+// Measures how closely a string of letters resembles a word, from the frequency of letter pairs and from adjacent keys.
 #pragma once
 
 #include <cstddef>

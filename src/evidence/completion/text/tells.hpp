@@ -1,5 +1,5 @@
 // Finds signs of an attack (tells) in a text: markup, SQL, JNDI, traversal, shell, prompts, invisible and control
-// characters. One pass searches the first bytes of each sign; the text is never interpreted.
+// characters. One pass searches for the first bytes of each sign; the text is never interpreted.
 #pragma once
 
 #include <cstddef>

@@ -31,7 +31,7 @@ Result<std::string> body_of(std::string_view method, const json::Value& params,
   }
   out.end_object();
   RETURN_IF_ERROR(events::check_body_size(out.text().size(), std::string(method) + " as an event",
-                                          "Shorten it, or artifact.put the text and name the artifact."));
+                                          "Shorten it, or store the text with artifact.put and name the artifact."));
   return std::move(out).text();
 }
 

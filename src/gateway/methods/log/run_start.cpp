@@ -126,7 +126,7 @@ Result<std::string> started_body(const Call& call, std::string_view run_id, cons
   if (parent) out.raw_member("parent", parent_member(call.params["parent"], *parent));
   out.end_object();
   RETURN_IF_ERROR(events::check_body_size(out.text().size(), "run.start as an event",
-                                          "Shorten goal and labels, or artifact.put the rest."));
+                                          "Shorten the goal and labels, or store the rest with artifact.put."));
   return std::move(out).text();
 }
 

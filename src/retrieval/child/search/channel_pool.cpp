@@ -63,7 +63,7 @@ void ChannelPool::give_back(const Lease& lease) {
 void ChannelPool::leave_late(Lease lease, Monotonic hangs_at) {
   const std::lock_guard lock(mutex_);
   if (lease.process != process_) return;
-  if (lease.alone) alone_ = lease.alone = false;  // its caller has ended: it blocks nobody any more
+  if (lease.alone) alone_ = lease.alone = false;  // its caller has ended: it no longer blocks others
   late_.push_back({std::move(lease), hangs_at});
   grant();
 }

@@ -43,7 +43,8 @@ rocksdb::Options options_of_shard() {
   return options;
 }
 
-// Converts a RocksDB status. A failed or inconsistent read is damage; without a read, a failure is the disk's.
+// Converts a RocksDB status. A failed or inconsistent read means damage (corrupt); for an operation that only writes,
+// `otherwise` is system_error, since the disk is at fault.
 Error error_of(const rocksdb::Status& status, std::string_view doing, Errc otherwise = Errc::corrupt) {
   const std::string text = status.ToString();
   Errc code = status.IsCorruption() ? Errc::corrupt : otherwise;
@@ -131,7 +132,7 @@ Result<std::unique_ptr<RecordStore>> RecordStore::open(const std::string& folder
     if (const auto status = rocksdb::DB::Open(options, folder, &db); !status.ok()) {
       return error_of(status, "opening the vector shard in " + folder);
     }
-  } catch (const std::exception& thrown) {  // for example, a damaged length that was used
+  } catch (const std::exception& thrown) {  // for example, std::length_error from a damaged length
     return Error(Errc::corrupt, "opening the vector shard in " + folder + ": " + thrown.what());
   }
   auto store = std::unique_ptr<RecordStore>(new RecordStore());
@@ -145,7 +146,7 @@ Result<std::unique_ptr<RecordStore>> RecordStore::open(const std::string& folder
   return store;
 }
 
-// The log is emptied, so that the next open has nothing to replay.
+// Flushes the write-ahead log, so that the next open has nothing to replay.
 RecordStore::~RecordStore() {
   if (!database_) return;
   database_->db->Flush(rocksdb::FlushOptions()).PermitUncheckedError();
