@@ -79,6 +79,11 @@ std::string link_of(std::uint32_t pid, const std::string& name) {
   return std::filesystem::read_symlink(fmt::format("/proc/{}/{}", pid, name), failed).string();
 }
 
+bool is_beneath(std::string_view path, std::string_view folder) {
+  if (folder == "/") return true;
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
 // Returns the absolute path, without "." and "..".
 std::string absolute(std::uint32_t pid, std::int32_t folder, const std::string& path) {
   if (path.empty()) return {};
@@ -118,11 +123,12 @@ std::string address_text(std::uint32_t pid, std::uint64_t address, std::uint64_t
 }  // namespace
 
 bool Notifier::in_view(const std::string& path) const {
-  return std::any_of(seen_.begin(), seen_.end(), [&](const std::string& seen) {
-    const bool beneath = path.starts_with(seen) && (path.size() == seen.size() || path[seen.size()] == '/');
-    const bool above = seen.starts_with(path) && (path == "/" || seen[path.size()] == '/');
-    return beneath || above;
-  });
+  const auto known = [&](const std::string& seen) { return is_beneath(path, seen) || is_beneath(seen, path); };
+  if (std::any_of(seen_.begin(), seen_.end(), known)) return true;
+  if (!is_beneath(path, "/tmp") || is_beneath(path, hidden_)) return false;
+  // A path of the private /tmp; if it also exists outside, the command may have looked for that file.
+  std::error_code failed;
+  return !std::filesystem::exists(std::filesystem::symlink_status(path, failed));
 }
 
 void Notifier::record(const char* operation, std::string path, std::uint32_t pid) {

@@ -21,8 +21,10 @@ struct Refusal {
 
 class Notifier {
  public:
-  // `seen`: paths of the view. `network`: connections are permitted.
-  Notifier(std::vector<std::string> seen, bool network) : seen_(std::move(seen)), network_(network) {}
+  // `seen`: paths of the view, other than the private /tmp. `hidden`: a folder of which only `seen` is in the view.
+  // `network`: connections are permitted.
+  Notifier(std::vector<std::string> seen, std::string hidden, bool network)
+      : seen_(std::move(seen)), hidden_(std::move(hidden)), network_(network) {}
 
   // Answers one pending notification of `listener`. Returns false if the listener has ended.
   bool serve(int listener);
@@ -36,6 +38,7 @@ class Notifier {
   void record(const char* operation, std::string path, std::uint32_t pid);
 
   std::vector<std::string> seen_;
+  std::string hidden_;
   bool network_;
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> refused_;
   std::int64_t total_ = 0, omitted_ = 0;

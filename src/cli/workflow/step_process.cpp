@@ -208,7 +208,7 @@ struct Capture {
 class StepRun {
  public:
   StepRun(const StepPlan& plan, StopSignals& stop, bool confined)
-      : plan_(plan), stop_(stop), confined_(confined), notifier_(seen(plan.view), plan.view.network) {}
+      : plan_(plan), stop_(stop), confined_(confined), notifier_(seen(plan.view), std::filesystem::path(plan.view_folder).parent_path().string(), plan.view.network) {}
   ~StepRun() { kill_all(); }
 
   Result<StepOutcome> run() {
@@ -229,7 +229,7 @@ class StepRun {
     std::vector<std::string> paths = system_view();
     paths.insert(paths.end(), view.reads.begin(), view.reads.end());
     paths.insert(paths.end(), view.writes.begin(), view.writes.end());
-    for (const char* own : {"/proc", "/dev", "/tmp"}) paths.emplace_back(own);
+    for (const char* own : {"/proc", "/dev"}) paths.emplace_back(own);
     return paths;
   }
 

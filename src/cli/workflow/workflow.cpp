@@ -102,6 +102,7 @@ Status Workflow::write_specification(const Workspace& workspace) {
   // From here on, the golden files exist only as artifacts.
   RETURN_IF_ERROR(workspace.remove("golden"));
   RETURN_IF_ERROR(workspace.protect(specification_folder_));
+  if (stopped()) return success();
   if (const Status complete = check_golden_files(); !complete) {
     result_.reason = complete.error().message;
     return success();
