@@ -298,8 +298,7 @@ bool reads_body(Type type) {
     case Type::pointer_retried:
     case Type::pointer_unresolved:
     case Type::retrieval_answered:
-    case Type::sandbox_refused:
-    case Type::snapshot_taken:
+    case Type::sandbox_refused: case Type::snapshot_taken:
     case Type::source_revoked:
     case Type::task_validated:
     case Type::violation_detected:

@@ -60,7 +60,8 @@ void try_spec(const std::string& text) {
   for (const workflow::Pair& pair : spec->compare)
     require(!pair.golden.starts_with('/') && !pair.output.starts_with('/') && pair.output.find("..") != 0,
             "a path leaves its folder");
-  for (const std::string& name : spec->environment) require(!workflow::is_withheld(name), "a withheld variable is passed");
+  for (const std::string& name : spec->environment)
+    require(!workflow::is_withheld(name), "a withheld variable is passed");
 }
 
 constexpr const char* workflow_spec = R"(task = "Greet"

@@ -38,7 +38,9 @@ TEST(WorkflowComparison, TheSearchEndsAtItsLimit) {
 }
 
 TEST(WorkflowComparison, AnErrorOfAReaderIsReturned) {
-  const ReadBytes broken = [](std::int64_t, std::int64_t) -> Result<std::string> { return Error(Errc::corrupt, "damaged"); };
+  const ReadBytes broken = [](std::int64_t, std::int64_t) -> Result<std::string> {
+    return Error(Errc::corrupt, "damaged");
+  };
   EXPECT_FALSE(first_difference(broken, reader("x")));
 }
 

@@ -57,7 +57,8 @@ TEST(WorkflowSpec, AGivenTaskReplacesThatOfTheFile) {
 }
 
 TEST(WorkflowSpec, AnUnknownMemberIsNamedWithItsLineAndTheNearestName) {
-  EXPECT_NE(error_of(with("[coder]\n", "[coder]\nsecnods = 1\n")).find("line 5: coder.secnods: unknown member. Did you mean \"seconds\"?"),
+  EXPECT_NE(error_of(with("[coder]\n", "[coder]\nsecnods = 1\n"))
+                .find("line 5: coder.secnods: unknown member. Did you mean \"seconds\"?"),
             std::string::npos);
   EXPECT_NE(error_of("tsk = \"x\"\n" + smallest).find("line 1: tsk: unknown member. Did you mean \"task\"?"),
             std::string::npos);
@@ -71,7 +72,8 @@ TEST(WorkflowSpec, OnlyTheCoderMayUseTheNetwork) {
 TEST(WorkflowSpec, MistypedMembersAreRefused) {
   for (const char* line : {"seconds = 0", "seconds = \"1\"", "seconds = 86401", "disk_bytes = -1", "network = 1",
                            "reads = \"lib\"", "reads = [1]", "start = \"\""})
-    EXPECT_NE(error_of(with("[coder]\n", std::string("[coder]\n") + line + "\n")).find("line 5: coder."), std::string::npos)
+    EXPECT_NE(error_of(with("[coder]\n", std::string("[coder]\n") + line + "\n")).find("line 5: coder."),
+              std::string::npos)
         << line;
   EXPECT_NE(error_of("isolation = \"total\"\n" + smallest).find("\"none\", \"partial\", \"full\""), std::string::npos);
 }
@@ -85,7 +87,8 @@ TEST(WorkflowSpec, PathsCannotLeaveTheirFolder) {
 
 TEST(WorkflowSpec, MissingPartsAreNamed) {
   EXPECT_NE(error_of(with("task = \"Greet\"\n", "")).find("task is missing"), std::string::npos);
-  EXPECT_NE(error_of(with("[compare]\n\"greeting.txt\" = \"stdout\"\n", "")).find("[compare] is missing"), std::string::npos);
+  EXPECT_NE(error_of(with("[compare]\n\"greeting.txt\" = \"stdout\"\n", "")).find("[compare] is missing"),
+            std::string::npos);
   EXPECT_NE(error_of(with("[tester]\ncommand = [\"./test.sh\"]\n", "")).find("[tester] is missing"), std::string::npos);
   EXPECT_NE(error_of(with("command = [\"./code.sh\"]\n", "")).find("coder.command"), std::string::npos);
 }
@@ -100,7 +103,8 @@ TEST(WorkflowSpec, TheLargestNumberOfPairsIsAccepted) {
 TEST(WorkflowSpec, GoldenVariablesAreNeverPassedOn) {
   for (const char* name : {"GOLDEN", "GOLDEN_DIR", "MUNIMENT_DATA", "LD_PRELOAD"}) {
     EXPECT_TRUE(is_withheld(name));
-    EXPECT_NE(error_of("environment = [\"" + std::string(name) + "\"]\n" + smallest).find("never passed on"), std::string::npos);
+    EXPECT_NE(error_of("environment = [\"" + std::string(name) + "\"]\n" + smallest).find("never passed on"),
+              std::string::npos);
   }
   EXPECT_EQ(error_of("environment = [\"ANTHROPIC_API_KEY\"]\n" + smallest), "");
 }

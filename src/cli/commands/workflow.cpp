@@ -163,7 +163,7 @@ Status run_workflow(Session& session, const WorkflowRunOptions& options) {
   if (own_run) {
     const bool passed = result.ok() && result->passed;
     const auto ended = session.call("run.end", fmt::format("{{\"run_id\":{},\"outcome\":\"{}\"}}", json::quote(run_id),
-                                                             passed ? "success" : "failure"));
+                                                           passed ? "success" : "failure"));
     session.finish_quietly("the end of the run", ended ? success() : Status(ended.error()));
   }
   if (!result) return result.error();

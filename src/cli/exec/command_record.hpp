@@ -26,7 +26,8 @@ Status write_arguments(const CommandPlace& place, json::Writer& params, const st
 void write_environment(json::Writer& params, const char* const* environment);
 
 // Stores the output as an artifact and writes its member `stream`; nothing if the output is empty. With `scrub`, the
-// stored copy contains no obvious secrets, and their number is added to `scrubbed`. `stored` receives the artifact's id.
+// stored copy contains no obvious secrets, and their number is added to `scrubbed`. `stored` receives the artifact's
+// id.
 Status write_output(const CommandPlace& place, json::Writer& params, const std::string& command_id, const char* stream,
                     const Fd& output, bool scrub, std::size_t& scrubbed, std::string* stored = nullptr);
 

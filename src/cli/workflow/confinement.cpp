@@ -62,7 +62,8 @@ bool bind_path(const std::string& root, const std::string& source, bool writable
   if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) return false;
   if (writable) return true;
   // In a user namespace a remount must keep the flags that are locked.
-  for (const unsigned long flags : {mount_flags, mount_flags | MS_NOEXEC, mount_flags | MS_NOATIME, mount_flags | MS_RELATIME}) {
+  for (const unsigned long flags :
+       {mount_flags, mount_flags | MS_NOEXEC, mount_flags | MS_NOATIME, mount_flags | MS_RELATIME}) {
     if (::mount(nullptr, target.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, nullptr) == 0) return true;
   }
   return false;
@@ -137,14 +138,15 @@ std::string drop_privileges() {
 
 int install_notifier() {
   // Calls that name a path or an address, and calls that a confined command never needs.
-  constexpr long watched[] = {SYS_openat,   SYS_openat2,   SYS_truncate,  SYS_linkat,           SYS_renameat2,
-                              SYS_unlinkat, SYS_connect,   SYS_ptrace,    SYS_process_vm_readv, SYS_mount,
-                              SYS_unshare,  SYS_setns,     SYS_pivot_root, SYS_pidfd_getfd,      SYS_bpf,
+  constexpr long watched[] = {
+      SYS_openat,   SYS_openat2, SYS_truncate,   SYS_linkat,           SYS_renameat2,
+      SYS_unlinkat, SYS_connect, SYS_ptrace,     SYS_process_vm_readv, SYS_mount,
+      SYS_unshare,  SYS_setns,   SYS_pivot_root, SYS_pidfd_getfd,      SYS_bpf,
 #ifdef SYS_open
-                              SYS_open,     SYS_creat,     SYS_link,      SYS_rename,           SYS_unlink,
+      SYS_open,     SYS_creat,   SYS_link,       SYS_rename,           SYS_unlink,
 #endif
 #ifdef SYS_renameat
-                              SYS_renameat,
+      SYS_renameat,
 #endif
   };
 #if defined(__x86_64__)
@@ -166,8 +168,7 @@ int install_notifier() {
   }
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
-  return static_cast<int>(
-      ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter));
+  return static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter));
 }
 
 }  // namespace muniment::cli

@@ -89,8 +89,9 @@ std::string absolute(std::uint32_t pid, std::int32_t folder, const std::string& 
   if (path.empty()) return {};
   std::filesystem::path whole(path);
   if (whole.is_relative())
-    whole = std::filesystem::path(folder == AT_FDCWD ? link_of(pid, "cwd") : link_of(pid, fmt::format("fd/{}", folder))) /
-            whole;
+    whole =
+        std::filesystem::path(folder == AT_FDCWD ? link_of(pid, "cwd") : link_of(pid, fmt::format("fd/{}", folder))) /
+        whole;
   return whole.is_absolute() ? whole.lexically_normal().string() : std::string();
 }
 

@@ -208,7 +208,10 @@ struct Capture {
 class StepRun {
  public:
   StepRun(const StepPlan& plan, StopSignals& stop, bool confined)
-      : plan_(plan), stop_(stop), confined_(confined), notifier_(seen(plan.view), std::filesystem::path(plan.view_folder).parent_path().string(), plan.view.network) {}
+      : plan_(plan),
+        stop_(stop),
+        confined_(confined),
+        notifier_(seen(plan.view), std::filesystem::path(plan.view_folder).parent_path().string(), plan.view.network) {}
   ~StepRun() { kill_all(); }
 
   Result<StepOutcome> run() {
@@ -338,8 +341,8 @@ class StepRun {
       if (!listener_.open()) isolation_.missing.push_back(fmt::format("seccomp: {}", std::strerror(notifier_errno)));
     }
     if (confined_ && plan_.isolation == "full" && isolation_.level != "full") {
-      refused_isolation_ = fmt::format("isolation full is required, and only partial can be reached: {}",
-                                       isolation_.missing.front());
+      refused_isolation_ =
+          fmt::format("isolation full is required, and only partial can be reached: {}", isolation_.missing.front());
       ended_ = true;
       return;
     }

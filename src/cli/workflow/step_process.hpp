@@ -22,9 +22,9 @@ struct StepPlan {
   evidence::workflow::StepLimits limits;
   std::vector<std::string> writes;  // folders whose size counts against the limit of the disk
   bool confined = false;
-  View view;                         // for a confined command
-  std::string view_folder;           // empty folder at which the view is built
-  std::string isolation = "full";    // lowest accepted isolation of a confined command: none, partial, full
+  View view;                       // for a confined command
+  std::string view_folder;         // empty folder at which the view is built
+  std::string isolation = "full";  // lowest accepted isolation of a confined command: none, partial, full
 };
 
 // Isolation that a command had.

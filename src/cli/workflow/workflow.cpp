@@ -170,8 +170,8 @@ Status Workflow::test(const Workspace& workspace) {
   json::Writer pairs;
   pairs.begin_object().member("coder_id", result_.steps[1].command_id).key("pairs").begin_array();
   for (const workflow::Pair& pair : spec_.compare) {
-    const auto golden = std::find_if(golden_.begin(), golden_.end(),
-                                     [&](const StoredFile& file) { return file.name == pair.golden; });
+    const auto golden =
+        std::find_if(golden_.begin(), golden_.end(), [&](const StoredFile& file) { return file.name == pair.golden; });
     ASSIGN_OR_RETURN(const std::string output, output_of(pair.output));
     pairs.begin_object().member("name", pair.golden).member("golden", golden->artifact_id);
     if (!output.empty()) pairs.member("output", output);

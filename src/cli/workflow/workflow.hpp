@@ -1,5 +1,5 @@
-// A blind workflow: the spec writer makes a specification and golden files, the coder works without a view of the golden
-// files, and the tester's outputs are compared with them. docs/evidence.md describes it for users.
+// A blind workflow: the spec writer makes a specification and golden files, the coder works without a view of the
+// golden files, and the tester's outputs are compared with them. docs/evidence.md describes it for users.
 #pragma once
 
 #include <string>

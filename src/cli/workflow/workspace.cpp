@@ -137,8 +137,8 @@ Result<std::vector<FolderFile>> files_below(const std::string& folder, std::size
     if (entry.is_symlink() || !entry.is_regular_file())
       return Error(Errc::invalid_argument, fmt::format("{} is not a regular file", name));
     if (name.size() > evidence::workflow::name_bytes_max)
-      return Error(Errc::invalid_argument, fmt::format("the path {} has more than {} bytes", name,
-                                                       evidence::workflow::name_bytes_max));
+      return Error(Errc::invalid_argument,
+                   fmt::format("the path {} has more than {} bytes", name, evidence::workflow::name_bytes_max));
     if (files.size() == files_max)
       return Error(Errc::too_large, fmt::format("more than {} files in {}", files_max, folder));
     files.push_back({std::move(name), static_cast<std::int64_t>(entry.file_size())});

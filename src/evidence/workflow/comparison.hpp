@@ -27,9 +27,7 @@ struct Compared {
   std::optional<Stored> output;                  // nullopt: the tester did not write it
   std::optional<std::int64_t> first_difference;  // offset of the first differing byte; nullopt: equal, or not searched
 
-  bool equal() const {
-    return output && output->hash == golden.hash && output->size_bytes == golden.size_bytes;
-  }
+  bool equal() const { return output && output->hash == golden.hash && output->size_bytes == golden.size_bytes; }
 };
 
 // Returns up to `length` bytes from `offset`, fewer only at the end.

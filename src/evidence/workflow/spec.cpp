@@ -21,10 +21,10 @@ constexpr std::int64_t seconds_max = 24 * 60 * 60;
 constexpr std::int64_t size_bytes_max = std::int64_t{1} << 40;
 constexpr std::array<std::string_view, 3> levels{"none", "partial", "full"};
 
-constexpr std::array<std::string_view, 7> top_names{"task",   "spec_writer", "coder",  "tester",
-                                                    "compare", "isolation",  "environment"};
-constexpr std::array<std::string_view, 6> step_names{"command",    "reads",        "seconds", "output_bytes",
-                                                     "disk_bytes", "memory_bytes"};
+constexpr std::array<std::string_view, 7> top_names{"task",    "spec_writer", "coder",      "tester",
+                                                    "compare", "isolation",   "environment"};
+constexpr std::array<std::string_view, 6> step_names{"command",      "reads",      "seconds",
+                                                     "output_bytes", "disk_bytes", "memory_bytes"};
 constexpr std::array<std::string_view, 8> coder_names{"command",    "reads",        "seconds", "output_bytes",
                                                       "disk_bytes", "memory_bytes", "network", "start"};
 
@@ -114,9 +114,9 @@ Status check_relative(const toml::node& node, const std::string& path, std::stri
 Status read_pairs(const toml::node& node, Spec& spec) {
   const toml::table* table = node.as_table();
   if (table == nullptr || table->empty() || table->size() > pairs_max)
-    return error_at(node, "compare",
-                    fmt::format("expected a table of 1 to {} pairs: \"GOLDEN FILE\" = \"OUTPUT FILE\" or \"stdout\"",
-                                pairs_max));
+    return error_at(
+        node, "compare",
+        fmt::format("expected a table of 1 to {} pairs: \"GOLDEN FILE\" = \"OUTPUT FILE\" or \"stdout\"", pairs_max));
   for (const auto& [key, member] : *table) {
     Pair pair{std::string(key.str()), {}};
     const std::string path = "compare." + pair.golden;
@@ -166,8 +166,7 @@ Status read_member(std::string_view name, const toml::node& node, Spec& spec) {
 
 Result<Spec> parse_spec(std::string_view text, std::string_view task) {
   if (text.size() > spec_bytes_max)
-    return Error(Errc::too_large,
-                 fmt::format("the specification is {} bytes, limit {}", text.size(), spec_bytes_max));
+    return Error(Errc::too_large, fmt::format("the specification is {} bytes, limit {}", text.size(), spec_bytes_max));
   toml::table root;
   try {
     root = toml::parse(text);

@@ -19,7 +19,7 @@ inline constexpr std::string_view standard_output = "stdout";  // in [compare]: 
 
 struct StepLimits {
   std::int64_t seconds = 600;
-  std::int64_t output_bytes = 64 << 20;         // standard output and standard error together
+  std::int64_t output_bytes = 64 << 20;             // standard output and standard error together
   std::int64_t disk_bytes = std::int64_t{1} << 30;  // files that the step writes
   std::int64_t memory_bytes = std::int64_t{2} << 30;
 };
@@ -45,8 +45,8 @@ struct Spec {
   std::vector<Pair> compare;
 };
 
-// Parses the text of a TOML file. A given `task` replaces the member task, which may then be absent. Errors: invalid_argument with the line, the member and, for an unknown one, the
-// nearest known name; too_large.
+// Parses the text of a TOML file. A given `task` replaces the member task, which may then be absent. Errors:
+// invalid_argument with the line, the member and, for an unknown one, the nearest known name; too_large.
 Result<Spec> parse_spec(std::string_view toml, std::string_view task = {});
 
 // Returns whether a variable is never passed on, even if the specification lists it: its name begins with GOLDEN,

@@ -187,7 +187,12 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
   RETURN_IF_ERROR(look_up_earlier(call, command));
   std::string tail = tail_of(out.empty() ? err : out);
   RawParts parts;
-  if (const json::Value isolation = end_body.root()["isolation"]) parts.isolation = isolation.source();
+  if (const json::Value isolation = end_body.root()["isolation"]) {
+    parts.isolation = isolation.source();
+    if (tail.empty())
+      tail = fmt::format("isolation {}, {} accesses refused", command.isolation,
+                         isolation["refused"].as_int().value_or(0));
+  }
   if (call.params["workflow"]) {
     ASSIGN_OR_RETURN(WorkflowFacts facts, workflow_facts(call, run, started));
     parts.workflow = std::move(facts.json);

@@ -14,9 +14,7 @@ namespace {
 
 namespace workflow = evidence::workflow;
 
-workflow::Stored stored(const store::ArtifactRow& row) {
-  return {row.artifact_id.text(), row.hash, row.size_bytes};
-}
+workflow::Stored stored(const store::ArtifactRow& row) { return {row.artifact_id.text(), row.hash, row.size_bytes}; }
 
 void write_stored(json::Writer& out, std::string_view name, const workflow::Stored& file) {
   out.key(name).begin_object().member("artifact_id", file.artifact_id).member("hash", to_hex(file.hash));
@@ -46,11 +44,10 @@ class FactsReader {
     const Uuid coder = parse_uuid(id).value_or(Uuid{});
     const std::int64_t run_no = run_.view().run_no;
     ASSIGN_OR_RETURN(const auto began, call_.reader->event_by_id(run_no, coder));
-    ASSIGN_OR_RETURN(const auto ended,
-                     call_.reader->event_by_id(run_no, make_uuid_v8("command.end/" + coder.text())));
+    ASSIGN_OR_RETURN(const auto ended, call_.reader->event_by_id(run_no, make_uuid_v8("command.end/" + coder.text())));
     if (!began || began->type != "command.started" || !ended || !ended->body)
-      return Error(Errc::not_found, fmt::format("coder_id: run {} has no recorded command {} that has ended",
-                                                run_.run_id, id));
+      return Error(Errc::not_found,
+                   fmt::format("coder_id: run {} has no recorded command {} that has ended", run_.run_id, id));
     if (began->actor != call_.caller.actor)
       return Error(Errc::denied, fmt::format("coder_id: command {} was recorded by {}", id, began->actor));
     if (ended->seq > started_.seq)
@@ -70,8 +67,7 @@ class FactsReader {
     if (!files) return success();
     out_.key(kind).begin_array();
     for (const json::Value file : files) {
-      ASSIGN_OR_RETURN(const store::ArtifactRow row,
-                       artifact_of_run(call_, run_, file["artifact_id"].string_or("")));
+      ASSIGN_OR_RETURN(const store::ArtifactRow row, artifact_of_run(call_, run_, file["artifact_id"].string_or("")));
       const std::string name = file["name"].string_or("");
       out_.begin_object().member("name", name).member("artifact_id", row.artifact_id.text());
       out_.member("hash", to_hex(row.hash)).member("size_bytes", row.size_bytes).end_object();

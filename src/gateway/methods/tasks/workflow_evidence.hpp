@@ -14,10 +14,10 @@
 namespace muniment::gateway::methods {
 
 struct WorkflowFacts {
-  std::string json;                                // the member `workflow` of the evidence
-  std::string text;                                // the files or the comparison, one line each
+  std::string json;                                 // the member `workflow` of the evidence
+  std::string text;                                 // the files or the comparison, one line each
   std::optional<evidence::reports::Report> report;  // counts of the comparison, in the format golden
-  std::string coder_isolation;                     // isolation of the coder; empty: not confined, or no coder is named
+  std::string coder_isolation;                      // isolation of the coder; empty: not confined, or no coder is named
 };
 
 // Returns the artifact of the run. Errors: not_found, conflict if it is erased.
