@@ -235,7 +235,8 @@ void artifact_stored(RunState& state, const Value& body) {
 
 // Dispatch
 
-// clang-format off: several types per line
+// Some lines have several types.
+// clang-format off
 bool reads_body(Type type) {
   switch (type) {
     case Type::run_started:

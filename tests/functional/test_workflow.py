@@ -5,7 +5,7 @@ import json
 import subprocess
 from typing import Any
 
-from support import main
+from support import Daemon, main, muniment
 from workflow_case import CODER, FINISH_S, SPEC, SPEC_WRITER, WorkflowCase
 
 class Flow(WorkflowCase):
@@ -129,6 +129,78 @@ class Failures(WorkflowCase):
         done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id)
         self.assertEqual(done.returncode, 1)
         self.assertIn("code.sh", done.stderr)
+
+
+class Compared(WorkflowCase):
+    """The daemon trusts no comparison of a client: it reads the artifacts and the order of the log itself."""
+
+    def command(self) -> str:
+        command = str(self.call("command.start", run_id=self.run_id, argv=["sh"], cwd="/", env={})["command_id"])
+        self.call("command.end", run_id=self.run_id, command_id=command, exit_code=0)
+        return command
+
+    def stored(self, body: bytes, run_id: str = "", **more: Any) -> str:
+        return str(self.client.put(run_id or self.run_id, body, **more)["artifact_id"])
+
+    def recorded(self, command: str, **workflow: Any) -> dict[str, Any]:
+        return dict(self.call("evidence.record", run_id=self.run_id, type="validation", command_id=command, workflow=workflow))
+
+    def refused(self, code: str, command: str, **workflow: Any) -> None:
+        with self.assertRaises(muniment.MunimentError) as caught:
+            self.recorded(command, **workflow)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+
+    def test_bytes_decide(self) -> None:
+        golden = self.stored(b"right")
+        coder, tester = self.command(), self.command()
+        output, wrong = self.stored(b"right", step_id="tester"), self.stored(b"wrong", step_id="tester")
+        self.assertTrue(self.recorded(tester, coder_id=coder, pairs=[{"name": "a", "golden": golden, "output": output}])["passed"])
+        self.assertFalse(self.recorded(tester, coder_id=coder, pairs=[{"name": "a", "golden": golden, "output": wrong}])["passed"])
+        self.assertFalse(self.recorded(tester, coder_id=coder, pairs=[{"name": "a", "golden": golden}])["passed"])
+
+    def test_the_order_of_the_log_must_be_that_of_a_blind_workflow(self) -> None:
+        golden = self.stored(b"right")
+        coder, tester = self.command(), self.command()
+        late = self.stored(b"late")
+        self.refused("conflict", tester, coder_id=coder, pairs=[{"name": "a", "golden": late, "output": late}])
+        self.refused("conflict", coder, coder_id=tester, pairs=[{"name": "a", "golden": golden, "output": golden}])
+        self.refused("invalid_argument", tester, pairs=[{"name": "a", "golden": golden, "output": golden}])
+        self.refused("not_found", tester, coder_id=golden, pairs=[{"name": "a", "golden": golden}])
+
+    def test_artifacts_of_other_runs_are_not_found(self) -> None:
+        other = str(self.call("run.start", agent={"name": "test"})["run_id"])
+        elsewhere = self.stored(b"right", other)
+        coder, tester = self.command(), self.command()
+        self.refused("not_found", tester, coder_id=coder, pairs=[{"name": "a", "golden": elsewhere}])
+        self.refused("not_found", tester, golden=[{"name": "a", "artifact_id": elsewhere}])
+
+
+class Policy(WorkflowCase):
+    """A completion policy that demands isolation: the command reads it, and the daemon enforces it."""
+
+    shared = False
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.destroy)
+        policy = cls.daemon.folder / "completion.toml"
+        policy.write_text('[task.blind]\nisolation = "full"\n')
+        (cls.daemon.folder / "muniment.toml").write_text(f'completion_policy = "{policy}"\n')
+        cls.daemon.arguments += ["--config", str(cls.daemon.folder / "muniment.toml")]
+        cls.daemon.start()
+
+    def test_only_a_workflow_with_the_demanded_isolation_completes_the_task(self) -> None:
+        self.write(top='isolation = "none"')
+        self.call("task.open", run_id=self.run_id, task_id="t1", content="Write greet.sh, which greets a person", type="blind")
+        done = self.muniment("exec", "--run", self.run_id, "--evidence", "review", "--task", "t1", "--", "python3", "-c", "print('greet.sh greets')")
+        evidence = done.stderr.split("muniment: evidence ")[1].split()[0]
+        refused = self.call("task.complete", run_id=self.run_id, task_id="t1", evidence_ids=[evidence])
+        self.assertIn("isolation full", refused["reason"], refused)
+        result = self.run_workflow("--task", "t1", "--config", str(self.daemon.folder / "muniment.toml"))
+        self.assertEqual(result["isolation_demanded"], "full")
+        done = self.call("task.complete", run_id=self.run_id, task_id="t1", evidence_ids=[result["evidence"]["validation"]])
+        self.assertTrue(done["completed"], done)
 
 
 if __name__ == "__main__":

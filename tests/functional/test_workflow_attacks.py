@@ -8,11 +8,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import unittest
 
-from support import main, wait_until
-from workflow_case import CODER, WorkflowCase
+from support import BUILD, ROOT, main, wait_until
+from workflow_case import CODER, FINISH_S, WorkflowCase
 
 # Makes greet.sh of whatever it found, so that a leak would pass.
 TRY = """#!/usr/bin/python3
@@ -99,9 +100,10 @@ class Attacks(WorkflowCase):
 
     def test_it_mounts_and_leaves_its_namespaces(self) -> None:
         said, refused = self.attempts("libc = ctypes.CDLL(None, use_errno=True)\nattempt('unshare', lambda: libc.unshare(0x10000000))\n"
-                                      "attempt('mount', lambda: libc.mount(b'none', b'/tmp', b'tmpfs', 0, None))")
-        self.assertEqual(said.count("got -1"), 2, said)
-        self.assertGreaterEqual({one["operation"] for one in refused}, {"unshare", "mount"})
+                                      "attempt('mount', lambda: libc.mount(b'none', b'/tmp', b'tmpfs', 0, None))\n"
+                                      "attempt('io_uring', lambda: libc.syscall(425, 1, 0))")
+        self.assertEqual(said.count("got -1"), 3, said)
+        self.assertGreaterEqual({one["operation"] for one in refused}, {"unshare", "mount", "io_uring_setup"})
 
     def test_it_changes_the_specification(self) -> None:
         said, _ = self.attempts("s = os.environ['SPECIFICATION'] + '/spec.txt'\nattempt('write', lambda: open(s, 'w'))\n"
@@ -181,6 +183,26 @@ class Attacks(WorkflowCase):
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
         self.assertIn("the command cannot be isolated", done.stderr)
         self.assertEqual(self.events("evidence.recorded")[-1]["body"]["type"], "artifact")
+
+
+@unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+class OrdinaryUser(unittest.TestCase):
+    """The whole workflow with a daemon of an ordinary user, in a user namespace."""
+
+    def test_it_confines_the_coder_too(self) -> None:
+        folder = tempfile.mkdtemp(prefix="muniment-test-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        shutil.copytree(ROOT / "scripts" / "examples" / "blind_workflow", f"{folder}/example")
+        subprocess.run(["chown", "-R", "games:games", folder], check=True)
+        words = ["setpriv", "--reuid=games", "--regid=games", "--clear-groups", "--", str(BUILD / "muniment"), "--data", f"{folder}/data"]
+        env = {"PATH": f"{BUILD}:/usr/bin:/bin", "HOME": folder, "TMPDIR": folder}
+        self.addCleanup(subprocess.run, [*words, "down"], env=env, capture_output=True)
+        done = subprocess.run([*words, "workflow", "run", f"{folder}/example/workflow.toml", "--json"], env=env, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=FINISH_S)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        coder = json.loads(done.stdout)["steps"][1]
+        self.assertEqual((coder["isolation"], coder["refused"]), ("full", 1))
+        self.assertTrue(coder["refusals"][0]["path"].endswith("/golden/slugs.txt"))
 
 
 if __name__ == "__main__":

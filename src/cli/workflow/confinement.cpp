@@ -138,17 +138,21 @@ std::string drop_privileges() {
 
 int install_notifier() {
   // Calls that name a path or an address, and calls that a confined command never needs.
+  // A nested user namespace gives no right to mount, because the calls that mount are refused.
+  // clang-format off
   constexpr long watched[] = {
-      SYS_openat,   SYS_openat2, SYS_truncate,   SYS_linkat,           SYS_renameat2,
-      SYS_unlinkat, SYS_connect, SYS_ptrace,     SYS_process_vm_readv, SYS_mount,
-      SYS_unshare,  SYS_setns,   SYS_pivot_root, SYS_pidfd_getfd,      SYS_bpf,
+      SYS_openat, SYS_openat2, SYS_truncate, SYS_linkat, SYS_renameat2, SYS_unlinkat, SYS_connect,
+      SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd, SYS_kcmp,
+      SYS_mount, SYS_open_tree, SYS_move_mount, SYS_fsopen, SYS_fsmount, SYS_pivot_root, SYS_unshare, SYS_setns,
+      SYS_bpf, SYS_perf_event_open, SYS_io_uring_setup, SYS_keyctl, SYS_add_key, SYS_request_key,
 #ifdef SYS_open
-      SYS_open,     SYS_creat,   SYS_link,       SYS_rename,           SYS_unlink,
+      SYS_open, SYS_creat, SYS_link, SYS_rename, SYS_unlink,
 #endif
 #ifdef SYS_renameat
       SYS_renameat,
 #endif
   };
+  // clang-format on
 #if defined(__x86_64__)
   constexpr std::uint32_t own = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
@@ -162,6 +166,11 @@ int install_notifier() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
   };
+#if defined(__x86_64__)
+  // The calls of the x32 ABI have numbers of their own, which would bypass the list.
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+#endif
   for (const long call : watched) {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(call), 0, 1));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
