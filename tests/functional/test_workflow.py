@@ -196,7 +196,7 @@ class Policy(WorkflowCase):
         done = self.muniment("exec", "--run", self.run_id, "--evidence", "review", "--task", "t1", "--", "python3", "-c", "print('greet.sh greets')")
         evidence = done.stderr.split("muniment: evidence ")[1].split()[0]
         refused = self.call("task.complete", run_id=self.run_id, task_id="t1", evidence_ids=[evidence])
-        self.assertIn("isolation full", refused["reason"], refused)
+        self.assertIn("isolation", [finding["code"] for finding in refused["findings"] if finding["blocks"]])
         result = self.run_workflow("--task", "t1", "--config", str(self.daemon.folder / "muniment.toml"))
         self.assertEqual(result["isolation_demanded"], "full")
         done = self.call("task.complete", run_id=self.run_id, task_id="t1", evidence_ids=[result["evidence"]["validation"]])
