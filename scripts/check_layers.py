@@ -49,7 +49,7 @@ OWNERS = {
     "simdjson": ["base/json/json.cpp"],
     "openssl/": ["base/*.cpp"],
     "spdlog/": ["base/*.cpp"],
-    "toml++": ["base/config*.cpp", "evidence/completion/policy.cpp"],
+    "toml++": ["base/config*.cpp", "evidence/completion/policy.cpp", "evidence/workflow/spec.cpp"],
     "pqxx": ["store/*.cpp", "store/read/pq.hpp"],
     "libpq-fe.h": APPEND_CONNECTION + ["verify/*.cpp", "cli/export/connection.cpp", "cli/sql/connection.cpp", "store/postgres/reporter_login.cpp"],
     "libpq/": APPEND_CONNECTION + ["verify/*.cpp"],

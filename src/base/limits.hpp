@@ -36,6 +36,13 @@ inline constexpr std::int64_t deadline_ms_max = 600'000;
 inline constexpr std::size_t refusals_told_apart_max = 1'024;  // refusals counted by run, in two minutes
 inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
+// Blind workflows (docs/evidence.md).
+inline constexpr std::size_t workflow_files_max = 64;      // files of the specification, and golden files
+inline constexpr std::size_t workflow_refusals_max = 100;  // different refused accesses of a command that are recorded
+inline constexpr std::int64_t workflow_open_files_max = 1'024;
+inline constexpr std::int64_t workflow_processes_max = 512;
+inline constexpr std::size_t workflow_implementation_files_max = 10'000;
+
 // MCP (docs/mcp.md).
 inline constexpr std::size_t mcp_calls_per_session_max = 128;  // requests in progress
 inline constexpr std::size_t mcp_handles_max = 1'024;          // long calls in all sessions

@@ -192,6 +192,7 @@ int run(int argc, char** argv) {
   add_run_commands(app, session);
   add_why_command(app, session);
   add_exec_command(app, session);
+  add_workflow_commands(app, session);
   add_mcp_command(app, session);
   add_otlp_command(app, session);
   add_record_command(app, session, follow_file);

@@ -71,6 +71,7 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
     {"run.interrupted", Type::run_interrupted, 1, Writer::daemon, "munimentd", Admits::open_only},
     {"run.resumed", Type::run_resumed, 1, Writer::daemon, "run.start", Admits::not_open},
     {"run.started", Type::run_started, 1, Writer::daemon, "run.start", Admits::open_only},
+    {"sandbox.refused", Type::sandbox_refused, 1, Writer::client, "event.append", Admits::open_only},
     {"snapshot.taken", Type::snapshot_taken, 1, Writer::daemon, "snapshot.take", Admits::ended_and_halted},
     {"source.revoked", Type::source_revoked, 1, Writer::daemon, "source.revoke", Admits::open_only},
     {"state.patched", Type::state_patched, 1, Writer::client, "event.append", Admits::open_only},

@@ -60,6 +60,7 @@ enum class Type : std::uint8_t {
   run_interrupted,
   run_resumed,
   run_started,
+  sandbox_refused,
   snapshot_taken,
   source_revoked,
   state_patched,

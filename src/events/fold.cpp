@@ -235,7 +235,8 @@ void artifact_stored(RunState& state, const Value& body) {
 
 // Dispatch
 
-// clang-format off: several types per line
+// Some lines have several types.
+// clang-format off
 bool reads_body(Type type) {
   switch (type) {
     case Type::run_started:
@@ -298,7 +299,7 @@ bool reads_body(Type type) {
     case Type::pointer_retried:
     case Type::pointer_unresolved:
     case Type::retrieval_answered:
-    case Type::snapshot_taken:
+    case Type::sandbox_refused: case Type::snapshot_taken:
     case Type::source_revoked:
     case Type::task_validated:
     case Type::violation_detected:
@@ -363,7 +364,7 @@ void apply_rule(RunState& state, Type type, const Event& event, const Value& bod
     case Type::log_resumed: case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
     case Type::artifact_read: case Type::pointer_rendered: case Type::pointer_resolved: case Type::pointer_validated:
     case Type::pointer_retried: case Type::pointer_unresolved: case Type::retrieval_answered:
-    case Type::snapshot_taken: case Type::source_revoked: case Type::task_validated: case Type::violation_detected:
+    case Type::sandbox_refused: case Type::snapshot_taken: case Type::source_revoked: case Type::task_validated: case Type::violation_detected:
     case Type::foreign:
       return;
       // clang-format on

@@ -1,4 +1,5 @@
-// Reports of tests, whoever wrote them: a report without a problem is one whose counts fit together.
+// Reports of tests, whoever wrote them: a report without a problem is one whose counts fit together. Specifications of
+// blind workflows: an accepted one is complete.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -6,6 +7,7 @@
 #include "evidence/reports/lines.hpp"
 #include "evidence/reports/report.hpp"
 #include "evidence/reports/tally.hpp"
+#include "evidence/workflow/spec.hpp"
 #include "fuzz/target.hpp"
 
 namespace muniment::fuzz {
@@ -44,6 +46,41 @@ void try_report(const std::string& text) {
   }
 }
 
+void try_spec(const std::string& text) {
+  namespace workflow = evidence::workflow;
+  const auto spec = workflow::parse_spec(text);
+  if (!spec) {
+    require(!spec.error().message.empty(), "an error has no message");
+    return;
+  }
+  require(!spec->task.empty() && !spec->compare.empty() && spec->compare.size() <= workflow::pairs_max,
+          "an accepted specification is incomplete");
+  for (const workflow::Step* step : {&spec->spec_writer, &spec->coder, &spec->tester})
+    require(!step->command.empty() && step->limits.seconds > 0 && step->limits.disk_bytes > 0, "a step is incomplete");
+  for (const workflow::Pair& pair : spec->compare)
+    require(!pair.golden.starts_with('/') && !pair.output.starts_with('/') && pair.output.find("..") != 0,
+            "a path leaves its folder");
+  for (const std::string& name : spec->environment)
+    require(!workflow::is_withheld(name), "a withheld variable is passed");
+}
+
+constexpr const char* workflow_spec = R"(task = "Greet"
+isolation = "partial"
+environment = ["LANG"]
+[spec_writer]
+command = ["./write.sh"]
+[coder]
+command = ["./code.sh", "--fast"]
+network = true
+seconds = 10
+[tester]
+command = ["python3", "test.py"]
+reads = ["lib"]
+[compare]
+"greeting.txt" = "stdout"
+"a/b" = "out/b"
+)";
+
 }  // namespace
 
 std::vector<Target> reports_targets() {
@@ -51,6 +88,7 @@ std::vector<Target> reports_targets() {
   return {
       {"report_xml", try_report, {report("junit_ctest.xml"), report("junit_nested.xml"), report("gtest.xml")}},
       {"report_json", try_report, {report("gtest_passed.json"), report("sarif_clean.sarif"), report("go_events.json")}},
+      {"workflow_spec", try_spec, {workflow_spec}},
       {"report_tap", try_report, {report("tap_prove.txt"), report("tap_perl_failed.tap"), report("node_tap.txt")}},
       {"report_console",
        try_report,

@@ -2,7 +2,6 @@
 // that no command runs unrecorded. After that, a failure to record does not change what the command does or how it
 // ends.
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -12,21 +11,17 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/limits.hpp"
 #include "base/text.hpp"
-#include "base/utf8.hpp"
 #include "cli/commands.hpp"
-#include "cli/connect/upload.hpp"
 #include "cli/exec/child_command.hpp"
 #include "cli/exec/command_evidence.hpp"
+#include "cli/exec/command_record.hpp"
 #include "cli/exec/scrub.hpp"
 #include "cli/exec/tree_digest.hpp"
 
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t argv_bytes_max = 24 * 1024;  // leaves room in a body for the environment
-constexpr std::size_t env_value_bytes_max = 2048;
 constexpr int end_attempts = 3;
 constexpr std::string_view end_of_command = "the end of the command";
 constexpr std::string_view evidence_of_command = "the command and its end are recorded, and the evidence";
@@ -152,42 +147,13 @@ class Recording {
     if (!options_.step.empty()) params.member("step_id", options_.step);
     std::vector<std::string> arguments = session_.command;
     const std::size_t scrubbed = scrub_arguments(arguments);
-    RETURN_IF_ERROR(write_arguments(params, arguments));
+    RETURN_IF_ERROR(write_arguments({session_, run_id_, options_.step}, params, arguments));
     params.member("cwd", preview(folder_, 4096));
-    params.key("env").begin_object();
-    for (const auto& [name, value] : allowed_environment(environ)) {
-      params.member(name, preview(value, env_value_bytes_max));
-    }
-    params.end_object();
+    write_environment(params, environ);
     const std::string digest = tree_digest(folder_);
     if (!digest.empty()) params.member("tree_digest", digest);
     params.member("scrubbed", scrubbed).end_object();
     return std::move(params).text();
-  }
-
-  // Stores a very long command line as an artifact and its beginning in the event.
-  Status write_arguments(json::Writer& params, const std::vector<std::string>& arguments) {
-    params.key("argv").begin_array();
-    std::size_t bytes = 0;
-    std::size_t shown = 0;
-    for (; shown < arguments.size(); ++shown) {
-      bytes += json::quote(arguments[shown]).size() + 1;
-      if (bytes > argv_bytes_max && shown > 0) break;
-      params.string(preview(arguments[shown], argv_bytes_max));
-    }
-    const bool whole = bytes <= argv_bytes_max;
-    if (!whole && shown < arguments.size()) {
-      params.string(fmt::format("… and {} more: x_argv_artifact", arguments.size() - shown));
-    }
-    params.end_array();
-    if (whole) return success();
-    std::string text;
-    for (const std::string& argument : arguments) text += argument + '\0';
-    Upload upload{run_id_, options_.step, "application/octet-stream", R"({"what":"argv, each ending in NUL"})"};
-    ASSIGN_OR_RETURN(Client* const client, session_.client());
-    ASSIGN_OR_RETURN(const Message answer, put_bytes(*client, upload, text));
-    params.member("x_argv_artifact", answer.result()["artifact_id"].string_or(""));
-    return success();
   }
 
   Status record_end(const CommandOutcome& outcome) {
@@ -200,42 +166,15 @@ class Recording {
     }
     if (!outcome.not_found) params.member("duration_us", outcome.duration_us);
     scrubbed_ = 0;
-    RETURN_IF_ERROR(write_output(params, "stdout", outcome.stdout_file));
-    RETURN_IF_ERROR(write_output(params, "stderr", outcome.stderr_file));
+    const CommandPlace place{session_, run_id_, options_.step};
+    RETURN_IF_ERROR(write_output(place, params, command_id_, "stdout", outcome.stdout_file, options_.scrub, scrubbed_));
+    RETURN_IF_ERROR(write_output(place, params, command_id_, "stderr", outcome.stderr_file, options_.scrub, scrubbed_));
     const std::string digest = tree_digest(folder_);
     if (!digest.empty()) params.member("tree_digest", digest);
     if (options_.scrub) params.member("scrubbed", scrubbed_);
     if (outcome.output_lost) params.member("x_output_lost", true);
     params.end_object();
     RETURN_IF_ERROR(session_.call("command.end", params.text()));
-    return success();
-  }
-
-  Status write_output(json::Writer& params, const char* stream, const Fd& output) {
-    int file = output.get();
-    Fd scrubbed;
-    if (options_.scrub && output.open()) {
-      ASSIGN_OR_RETURN(scrubbed, temporary_file());
-      ASSIGN_OR_RETURN(const std::size_t count, scrub_file(output, scrubbed));
-      scrubbed_ += count;
-      file = scrubbed.get();
-    }
-    struct stat status {};
-    if (file < 0 || ::fstat(file, &status) != 0 || status.st_size == 0) return success();
-    std::string beginning(4096, '\0');
-    const ssize_t got = ::pread(file, beginning.data(), beginning.size(), 0);
-    beginning.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    // The piece may end inside a character; an incomplete last character does not count as invalid.
-    const std::size_t invalid = first_invalid_utf8(beginning);
-    const bool text =
-        beginning.find('\0') == std::string::npos && (invalid == std::string::npos || invalid + 4 > beginning.size());
-    Upload upload{run_id_, options_.step, text ? "text/plain" : "application/octet-stream",
-                  fmt::format("{{\"stream\":\"{}\",\"command_id\":\"{}\"}}", stream, command_id_)};
-    ASSIGN_OR_RETURN(Client* const client, session_.client());
-    ASSIGN_OR_RETURN(const Message answer, put_open_file(*client, upload, file));
-    params.key(stream).begin_object().member("artifact_id", answer.result()["artifact_id"].string_or(""));
-    if (text) params.member("preview", preview(beginning, limits::preview_bytes_max));
-    params.end_object();
     return success();
   }
 

@@ -231,6 +231,13 @@ constexpr std::pair<std::string_view, Describe> rows[] = {
      [](const json::Value& b) -> Description {
        return {"▤", Tone::plain, "read " + field(b, "path"), "", Weight::normal};
      }},
+    {"sandbox.refused",
+     [](const json::Value& b) -> Description {
+       const std::string count = field(b, "count");
+       return {"⊘", Tone::yellow, joined({"refused", field(b, "operation"), field(b, "path")}),
+               joined({field(b, "program"), "(" + field(b, "source") + ")", count.empty() ? "" : count + " times"}),
+               Weight::error};
+     }},
     {"error.raised", error_line},
     {"approval.requested",
      [](const json::Value& b) -> Description {

@@ -87,6 +87,7 @@ enum class Code : std::uint8_t {
   tests_changed,
   tests_weakened,
   self_reported,
+  isolation,
 };
 
 struct CodeRow {
@@ -126,6 +127,8 @@ struct Exhibit {
   bool strong = false;         // set by structure
 
   bool recorded() const { return piece->command.has_value(); }
+  // Returns whether the daemon compared the outputs of a blind workflow.
+  bool is_comparison() const { return recorded() && report && report->format == reports::golden_format; }
   bool has_whole_report() const { return report && report->complete && report->problem.empty(); }
 };
 

@@ -44,6 +44,8 @@ struct Command {
   std::optional<Time> report_modified_at;  // modification time of the report file
   std::vector<std::string> tests_changed;  // paths of tests and their configuration that changed since the task began
   std::string tests_changed_reason;
+  std::string isolation;                   // isolation that its sandbox reached; empty: none
+  std::string coder_isolation;             // for the tester of a blind workflow: that of the coder; otherwise empty
   std::optional<reports::Counts> earlier;  // counts of the last accepted report of the same command
 };
 

@@ -95,14 +95,19 @@ Status read_policy_key(std::string_view key, const toml::node& node, const std::
   if (key == "strict") return read_boolean(node, path, policy.strict);
   if (key == "runners") return read_texts(node, path, policy.runners);
   if (key == "validators") return read_texts(node, path, policy.validators);
+  if (key == "isolation") {
+    RETURN_IF_ERROR(read_text(node, path, policy.isolation));
+    if (isolation_rank(policy.isolation) == 0) return error_at(node, path, "expected \"partial\" or \"full\"");
+    return success();
+  }
   if (key == "allow") {
     RETURN_IF_ERROR(read_texts(node, path, policy.allowed));
     return check_allowed(node, path, policy.allowed);
   }
   return error_at(
       node, path,
-      "unknown key; expected required_type, fresh_for_seconds, at_least_seconds, other_actor, same_run, strict, allow, "
-      "runners, validators");
+      "unknown key; expected required_type, fresh_for_seconds, at_least_seconds, other_actor, same_run, strict, "
+      "isolation, allow, runners, validators");
 }
 
 Status read_policy(const toml::table& table, const std::string& path, Policy& policy) {
@@ -143,8 +148,10 @@ Result<const toml::table*> table_of(const toml::node& node, const std::string& p
 
 bool Policy::demands_evidence() const {
   return strict || !required_type.empty() || fresh_for < Policy().fresh_for || other_actor || same_run ||
-         !validators.empty();
+         !isolation.empty() || !validators.empty();
 }
+
+int isolation_rank(std::string_view level) { return level == "full" ? 2 : level == "partial" ? 1 : 0; }
 
 Result<Policies> Policies::read(const std::string& path) {
   if (path.empty()) return Policies();

@@ -11,6 +11,9 @@
 
 namespace muniment::evidence::completion {
 
+// Levels of isolation, weakest first: none, partial, full. Returns the position; 0 for any other text.
+int isolation_rank(std::string_view level);
+
 struct Policy {
   bool strict = false;        // only evidence of a recorded command, which is strong, completes a task
   std::string required_type;  // required type of evidence; empty: any
@@ -18,6 +21,7 @@ struct Policy {
   std::chrono::seconds at_least{0};     // shortest time from opening to completion
   bool other_actor = false;             // an actor other than the task's must record the evidence
   bool same_run = false;                // the evidence must be in the task's run
+  std::string isolation;                // lowest isolation of the coder of a blind workflow; empty: any evidence
   std::vector<std::string> allowed;     // codes of findings that do not block
   std::vector<std::string> runners;     // additional programs that run tests, such as `scripts/test`
   std::vector<std::string> validators;  // names of custom validators, in order
@@ -41,7 +45,7 @@ class Policies {
   // Parses the text of a TOML file:
   //   policy = "default" | "strict"
   //   [task.default]  [task.deploy]  required_type, fresh_for_seconds, at_least_seconds, other_actor, same_run, strict,
-  //                                  allow, runners, validators
+  //                                  isolation, allow, runners, validators
   //   [validator.NAME]  command = ["/abs/path", …], limit_ms
   // Errors: invalid_argument with line and key, for unknown keys too.
   static Result<Policies> parse(std::string_view toml);

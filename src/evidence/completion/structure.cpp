@@ -92,6 +92,7 @@ class Structure {
       add(Code::counts_disagree,
           "The counts of the evidence do not add up to its total. Record what the tool reported.");
     }
+    check_isolation();
     if (exhibit_.outcome.no_tests) add(Code::zero_tests, no_tests_text);
     decide_strength();
   }
@@ -121,7 +122,7 @@ class Structure {
       add(Code::old_report,
           "The report file is older than the command: it is stale. Delete it and run the tests again.");
     }
-    check_program(command, kind);
+    if (!exhibit_.is_comparison()) check_program(command, kind);
     check_tree(command);
     if (!command.tests_changed.empty()) {
       const std::string names =
@@ -137,6 +138,17 @@ class Structure {
     }
     if (command.earlier && command.report)
       check_earlier(*command.earlier, command.report->counts, command.tests_changed_reason);
+  }
+
+  // Only the comparison of a blind workflow shows how its coder was isolated.
+  void check_isolation() {
+    const std::string& demanded = case_.policy.isolation;
+    if (demanded.empty()) return;
+    const std::string reached = exhibit_.is_comparison() ? exhibit_.piece->command->coder_isolation : "none";
+    if (isolation_rank(reached) >= isolation_rank(demanded)) return;
+    add(Code::isolation, fmt::format("The policy demands a blind workflow with isolation {}, and this evidence has {}. "
+                                     "Run `muniment workflow run SPEC.toml` for the task.",
+                                     demanded, reached));
   }
 
   void check_program(const Command& command, const CommandKind& kind) {
@@ -246,7 +258,12 @@ class Structure {
   }
 
   void judge_counts(const Counts& counts) {
-    if (counts.failed > 0) {
+    if (counts.failed > 0 && exhibit_.is_comparison()) {
+      add(Code::tests_failed,
+          fmt::format("{} of {} outputs differ from their golden files: {}. Correct the program and run the workflow "
+                      "again.",
+                      counts.failed, counts.total, preview(joined(exhibit_.report->failures, ", "), 300)));
+    } else if (counts.failed > 0) {
       add(Code::tests_failed,
           fmt::format("{} of {} tests failed. Correct the fault and run them again.", counts.failed, counts.total));
     } else if (counts.total == 0) {
@@ -351,6 +368,10 @@ class Structure {
     const Command& command = *exhibit_.piece->command;
     const bool ended_well = command.exit_code == 0 && !command.interrupted && !command.output_lost;
     if (!ended_well || findings_.blocked(id_)) return;
+    if (exhibit_.is_comparison()) {
+      exhibit_.strong = true;  // the daemon compared the bytes
+      return;
+    }
     if (is_test_evidence(exhibit_) || needs_test_run(case_)) {
       exhibit_.strong =
           exhibit_.command->program == Program::runner && exhibit_.command->direct &&

@@ -18,6 +18,8 @@ namespace muniment::evidence::reports {
 inline constexpr std::size_t report_bytes_max = 16 << 20;
 // Limit of a report that is parsed as one JSON text: an empty array of two bytes becomes a node of 28.
 inline constexpr std::size_t json_report_bytes_max = 4 << 20;
+// Format of the comparison of a blind workflow, which the daemon makes; no parser returns it.
+inline constexpr std::string_view golden_format = "golden";
 inline constexpr std::size_t failures_kept_max = 20;
 inline constexpr std::size_t test_name_bytes_max = 256;
 

@@ -1,6 +1,6 @@
-"""Implements python -m muniment.evidence check-evidence | validate-todo | list-evidence, like the commands of `muniment`.
+"""Implements python -m muniment.evidence check-evidence | validate-todo | list-evidence | validate-code, like the commands of `muniment`.
 
-Exit codes: 0 the evidence is intact, the task can be completed, or the list is printed; 1 otherwise, or the daemon refuses; 2 the
+Exit codes: 0 the evidence is intact, the task can be completed, the list is printed, or the outputs equal the golden files; 1 otherwise, or the daemon refuses; 2 the
 run is halted; 3 invalid command line; 4 no daemon.
 """
 from __future__ import annotations
@@ -58,6 +58,12 @@ def parser() -> Parser:
     listed.add_argument("--type", metavar="T", help="only this type")
     listed.add_argument("--task", metavar="TASK", help="only evidence recorded for this task")
     listed.add_argument("--validator", metavar="V", help="only evidence with this actor or validator_id")
+
+    code = commands.add_parser("validate-code", parents=[common], help="run the project's blind workflow for a task",
+                               epilog="Example: python -m muniment.evidence validate-code 'Write slugify.py'")
+    code.add_argument("content", metavar="TASK", help="text of the task")
+    code.add_argument("--spec", metavar="FILE", help="specification (default .muniment/workflow.toml)")
+    code.add_argument("--task", metavar="ID", help="task of the run that the evidence supports")
     return whole
 
 
@@ -124,6 +130,17 @@ def list_evidence(store: EvidenceStore, options: argparse.Namespace) -> int:
     return DONE
 
 
+def validate_code(store: EvidenceStore, options: argparse.Namespace) -> int:
+    result = AgentAPI(store).validate_code(options.content, spec=options.spec, task_id=options.task)
+    if options.json:
+        print(json.dumps(result.as_dict(), ensure_ascii=False))
+    else:
+        for step in result.steps:
+            print(f"{step['name']:<12} {step['ending']}  isolation {step['isolation']}  {step['refused']} refused")
+        print(f"{'passed' if result else 'failed':<12} {printable(result.reason)}")
+    return DONE if result else REFUSED
+
+
 def line_of(evidence: Evidence) -> str:
     text = printable(evidence.text)
     shown = text if len(text) <= TEXT_COLUMNS else text[:TEXT_COLUMNS - 1] + "…"
@@ -146,7 +163,8 @@ def say_error(options: argparse.Namespace, code: str, message: str) -> None:
 
 def main(words: Optional[Sequence[str]] = None) -> int:
     options = parsed(words)
-    command = {"check-evidence": check_evidence, "validate-todo": validate_todo, "list-evidence": list_evidence}[options.command]
+    command = {"check-evidence": check_evidence, "validate-todo": validate_todo, "list-evidence": list_evidence,
+               "validate-code": validate_code}[options.command]
     try:
         with EvidenceStore(options.base, data=options.data, run_id=options.run) as store:
             return command(store, options)

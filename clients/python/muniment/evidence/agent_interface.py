@@ -7,6 +7,7 @@ from typing import Optional
 from ..client import Json
 from ..place import Path
 from .evidence_system import EvidenceStore
+from .three_agent_workflow import DEFAULT_SPEC, WorkflowResult, run_specification
 from .todowrite_integration import CompletionValidator
 
 
@@ -25,6 +26,13 @@ class AgentAPI:
         """{can_complete, reason, evidence_status, verdict, findings, completed, run_id?}. `evidence_status` by id: {exists, valid,
         strong, type?, actor?, code?, reason?}. Completes nothing."""
         return self.validator.validate(content, evidence_ids or [], requires_evidence).as_dict()
+
+    def validate_code(self, task: str, *, spec: Optional[Path] = None, task_id: Optional[str] = None) -> WorkflowResult:
+        """Runs the project's blind workflow, `.muniment/workflow.toml`, with this text of the task. `task_id`: the task of the run that the
+        evidence supports. Raises EvidenceError without the command `muniment`."""
+        store = self.evidence_store
+        return run_specification(spec if spec is not None else store.base_path / DEFAULT_SPEC, task=task, data=store.data, run_id=store.run_id,
+                                 task_id=task_id)
 
     def check_evidence(self, evidence_id: str) -> Json:
         """{evidence_id, exists, intact, fresh, valid, reason?, type?, actor?, validator_id?, created_at?, run_id?, hash?}; valid:

@@ -96,6 +96,11 @@ class EvidenceStore:
             self._client = None
 
     @property
+    def data(self) -> Optional[Path]:
+        """The socket or the data folder; None: as for the command line."""
+        return self._data
+
+    @property
     def client(self) -> Client:
         with self._connecting:
             if self._client is None:

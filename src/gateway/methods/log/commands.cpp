@@ -115,7 +115,8 @@ Result<Answer> command_end(Call& call) {
   ASSIGN_OR_RETURN(const events::Event started, started_command(call, *run, command_id));
   json::Writer body;
   body.begin_object().member("call_id", started.event_id.text());
-  copy_members(body, params, {"exit_code", "signal", "tree_digest", "interrupted", "scrubbed", "duration_us"});
+  copy_members(body, params,
+               {"exit_code", "signal", "tree_digest", "interrupted", "isolation", "scrubbed", "duration_us"});
   RETURN_IF_ERROR(write_output(call, body, *run, "stdout"));
   RETURN_IF_ERROR(write_output(call, body, *run, "stderr"));
   body.end_object();

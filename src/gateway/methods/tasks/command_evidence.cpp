@@ -8,6 +8,7 @@
 #include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "gateway/access.hpp"
+#include "gateway/methods/tasks/workflow_evidence.hpp"
 #include "gateway/services.hpp"
 #include "store/files/artifact_row.hpp"
 #include "store/logs/erasure.hpp"
@@ -21,21 +22,13 @@ namespace reports = evidence::reports;
 constexpr std::size_t text_bytes_max = 16 * 1024;     // size of the output that the evidence itself contains
 constexpr std::size_t content_bytes_max = 48 * 1024;  // size of evidence that fits an event's body
 
-Result<store::ArtifactRow> find_artifact(Call& call, const store::Run& run, const std::string& id) {
-  ASSIGN_OR_RETURN(const auto row, call.reader->artifact(parse_uuid(id).value_or(Uuid{})));
-  if (!row || row->run_id != run.run_id)
-    return Error(Errc::not_found, fmt::format("no artifact {} in run {}. Put it first: artifact.put", id, run.run_id));
-  if (store::is_erased(*row)) return Error(Errc::conflict, fmt::format("artifact {} is erased", id));
-  return *row;
-}
-
 constexpr auto report_size_max = static_cast<std::int64_t>(reports::report_bytes_max);
 
 // Returns the end of the stream's artifact that command.ended names; empty if the command wrote nothing.
 Result<std::string> read_stream(Call& call, const store::Run& run, const json::Value& ended, std::string_view stream) {
   const std::string id = ended[stream]["artifact_id"].string_or("");
   if (id.empty()) return std::string();
-  ASSIGN_OR_RETURN(const store::ArtifactRow row, find_artifact(call, run, id));
+  ASSIGN_OR_RETURN(const store::ArtifactRow row, artifact_of_run(call, run, id));
   const std::int64_t length = std::min(row.size_bytes, report_size_max);
   return call.services.files.read(store::file_of(row), row.size_bytes - length, length);
 }
@@ -73,6 +66,7 @@ void read_end(const json::Value& body, completion::Command& command) {
   command.interrupted = body["interrupted"].as_bool().value_or(false);
   command.output_lost = body["x_output_lost"].as_bool().value_or(false);
   command.tree_after = body["tree_digest"].string_or("");
+  if (const json::Value isolation = body["isolation"]) command.isolation = isolation["level"].string_or("none");
 }
 
 // Reads the report file that the client names, otherwise the command's output.
@@ -84,7 +78,7 @@ Status read_report(Call& call, const store::Run& run, std::string_view out, std:
     if (!command.report) command.report = reports::read_report(err);
     return success();
   }
-  ASSIGN_OR_RETURN(const store::ArtifactRow row, find_artifact(call, run, named["artifact_id"].string_or("")));
+  ASSIGN_OR_RETURN(const store::ArtifactRow row, artifact_of_run(call, run, named["artifact_id"].string_or("")));
   if (row.size_bytes > report_size_max)
     return Error(Errc::too_large, fmt::format("report: the file is too large: {}, at most {} are read.",
                                               human_size(static_cast<std::size_t>(row.size_bytes)),
@@ -124,7 +118,13 @@ void write_report(json::Writer& out, const completion::Command& command) {
   out.end_object();
 }
 
-std::string content_json(const completion::Command& command, const std::string& command_id, const std::string& text) {
+// The parts of the content that are JSON already; empty: absent.
+struct RawParts {
+  std::string isolation, workflow;
+};
+
+std::string content_json(const completion::Command& command, const std::string& command_id, const std::string& text,
+                         const RawParts& parts) {
   json::Writer out;
   out.begin_object().member("text", text).key("command").begin_object();
   out.member("command_id", command_id).member("suite", suite_of(command));
@@ -136,7 +136,9 @@ std::string content_json(const completion::Command& command, const std::string& 
   out.member("started_at", format_time(command.started_at)).member("ended_at", format_time(command.ended_at));
   if (!command.tree_before.empty()) out.member("tree_before", command.tree_before);
   if (!command.tree_after.empty()) out.member("tree_after", command.tree_after);
+  if (!parts.isolation.empty()) out.raw_member("isolation", parts.isolation);
   out.end_object();
+  if (!parts.workflow.empty()) out.raw_member("workflow", parts.workflow);
   if (command.report) write_report(out, command);
   if (!command.tests_changed.empty()) out.member("tests_changed", command.tests_changed);
   if (!command.tests_changed_reason.empty()) out.member("tests_changed_reason", command.tests_changed_reason);
@@ -179,15 +181,31 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
   command.ended_at = ended.recorded_at;
   ASSIGN_OR_RETURN(const std::string out, read_stream(call, run, end_body.root(), "stdout"));
   ASSIGN_OR_RETURN(const std::string err, read_stream(call, run, end_body.root(), "stderr"));
-  RETURN_IF_ERROR(read_report(call, run, out, err, command));
+  if (!call.params["workflow"]) RETURN_IF_ERROR(read_report(call, run, out, err, command));
   for (const json::Value path : call.params["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
   command.tests_changed_reason = call.params["tests_changed_reason"].string_or("");
   RETURN_IF_ERROR(look_up_earlier(call, command));
   std::string tail = tail_of(out.empty() ? err : out);
-  made.content = content_json(command, start_id.text(), tail);
+  RawParts parts;
+  if (const json::Value isolation = end_body.root()["isolation"]) {
+    parts.isolation = isolation.source();
+    if (tail.empty())
+      tail = fmt::format("isolation {}, {} accesses refused", command.isolation,
+                         isolation["refused"].as_int().value_or(0));
+  }
+  if (call.params["workflow"]) {
+    ASSIGN_OR_RETURN(WorkflowFacts facts, workflow_facts(call, run, started));
+    parts.workflow = std::move(facts.json);
+    tail = std::move(facts.text);
+    if (facts.report) {
+      command.report = std::move(facts.report);
+      command.coder_isolation = facts.coder_isolation.empty() ? "none" : facts.coder_isolation;
+    }
+  }
+  made.content = content_json(command, start_id.text(), tail, parts);
   while (made.content.size() > content_bytes_max && !tail.empty()) {  // a control character takes six bytes
     tail.erase(0, tail.size() / 2 + 1);
-    made.content = content_json(command, start_id.text(), tail);
+    made.content = content_json(command, start_id.text(), tail, parts);
   }
   return made;
 }
@@ -200,6 +218,9 @@ completion::Command command_of(const json::Value& content) {
   command.output_lost = said["output_lost"].as_bool().value_or(false);
   command.tree_before = said["tree_before"].string_or("");
   command.tree_after = said["tree_after"].string_or("");
+  if (const json::Value workflow = content["workflow"]; workflow["pairs"]) {
+    command.coder_isolation = workflow["coder_isolation"]["level"].string_or("none");
+  }
   command.started_at = parse_time(said["started_at"].string_or("")).value_or(Time{});
   command.ended_at = parse_time(said["ended_at"].string_or("")).value_or(Time{});
   if (const json::Value report = content["report"]) {
@@ -239,6 +260,8 @@ CommandResult judge_command(const completion::Command& command, const std::strin
   if (command.exit_code != 0) return {false, "the command did not exit with 0"};
   if (!command.report) return {true, "the command exited with 0" + weak};
   const reports::Counts& counts = command.report->counts;
+  if (command.report->format == reports::golden_format)
+    return {true, fmt::format("{} of {} outputs equal their golden files", counts.passed, counts.total)};
   return {true, fmt::format("{} of {} tests passed, {} skipped{}", counts.passed, counts.total, counts.skipped, weak)};
 }
 

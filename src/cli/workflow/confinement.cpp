@@ -1,0 +1,183 @@
+#include "cli/workflow/confinement.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
+
+namespace muniment::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned long mount_flags = MS_NOSUID | MS_NODEV;
+
+bool write_text(const char* path, const std::string& text) {
+  const int file = ::open(path, O_WRONLY | O_CLOEXEC);
+  const bool good = file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (file >= 0) ::close(file);
+  return good;
+}
+
+// An ordinary user gets the right to mount in a user namespace, in which it keeps its own id.
+std::string map_user(uid_t user, gid_t group) {
+  if (::unshare(CLONE_NEWUSER) != 0) return "user namespace";
+  const std::string uid = std::to_string(user), gid = std::to_string(group);
+  const bool mapped = write_text("/proc/self/setgroups", "deny") &&
+                      write_text("/proc/self/uid_map", uid + " " + uid + " 1") &&
+                      write_text("/proc/self/gid_map", gid + " " + gid + " 1");
+  return mapped ? "" : "user namespace";
+}
+
+// Creates the place of a mount like `source`, and binds `source` there.
+bool bind_path(const std::string& root, const std::string& source, bool writable) {
+  struct stat about {};
+  if (::lstat(source.c_str(), &about) != 0) return errno == ENOENT;
+  const std::string target = root + source;
+  std::error_code failed;
+  fs::create_directories(fs::path(target).parent_path(), failed);
+  if (S_ISLNK(about.st_mode)) {
+    fs::copy_symlink(source, target, failed);
+    return !failed || failed == std::errc::file_exists;
+  }
+  if (S_ISDIR(about.st_mode)) {
+    fs::create_directories(target, failed);
+  } else {
+    const int file = ::open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
+    if (file >= 0) ::close(file);
+  }
+  if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) return false;
+  if (writable) return true;
+  // In a user namespace a remount must keep the flags that are locked.
+  for (const unsigned long flags :
+       {mount_flags, mount_flags | MS_NOEXEC, mount_flags | MS_NOATIME, mount_flags | MS_RELATIME}) {
+    if (::mount(nullptr, target.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, nullptr) == 0) return true;
+  }
+  return false;
+}
+
+std::string add_devices(const std::string& root) {
+  for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) {
+    const std::string target = root + device;
+    std::error_code failed;
+    fs::create_directories(root + "/dev", failed);
+    const int file = ::open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
+    if (file >= 0) ::close(file);
+    if (::mount(device, target.c_str(), nullptr, MS_BIND, nullptr) != 0) return device;
+  }
+  return {};
+}
+
+constexpr std::uint32_t number(long call) { return static_cast<std::uint32_t>(call); }
+
+}  // namespace
+
+std::vector<std::string> system_view() { return {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc"}; }
+
+std::string enter_namespaces(const View& view) {
+  const uid_t user = ::geteuid();
+  const gid_t group = ::getegid();
+  if (user != 0) {
+    if (std::string failed = map_user(user, group); !failed.empty()) return failed;
+  }
+  int kinds = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+  if (!view.network) kinds |= CLONE_NEWNET;
+  if (::unshare(kinds) != 0) return "namespaces";
+  return {};
+}
+
+std::string enter_view(const View& view, const std::string& root) {
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "private mounts";
+  if (::mount("tmpfs", root.c_str(), "tmpfs", mount_flags, "mode=755,size=16m") != 0) return "mount of the view";
+  std::error_code failed;
+  fs::create_directories(root + "/tmp", failed);
+  const std::string size = "mode=1777,size=" + std::to_string(view.tmp_bytes_max);
+  if (::mount("tmpfs", (root + "/tmp").c_str(), "tmpfs", mount_flags, size.c_str()) != 0) return "mount of /tmp";
+  for (const std::string& path : system_view()) {
+    if (!bind_path(root, path, false)) return "mount of " + path;
+  }
+  for (const std::string& path : view.reads) {
+    if (!bind_path(root, path, false)) return "mount of " + path;
+  }
+  for (const std::string& path : view.writes) {
+    if (!bind_path(root, path, true)) return "mount of " + path;
+  }
+  if (std::string device = add_devices(root); !device.empty()) return "mount of " + device;
+  fs::create_directories(root + "/proc", failed);
+  if (::mount("proc", (root + "/proc").c_str(), "proc", mount_flags | MS_NOEXEC, nullptr) != 0) return "mount of /proc";
+  if (::chdir(root.c_str()) != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0) return "pivot_root";
+  if (::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0) return "detaching the old root";
+  return {};
+}
+
+std::string drop_privileges() {
+  if (::geteuid() == 0) {
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(confined_uid, confined_uid, confined_uid) != 0 ||
+        ::setresuid(confined_uid, confined_uid, confined_uid) != 0)
+      return "unprivileged user";
+  }
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "no_new_privs";
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capset, &header, none) != 0) return "capabilities";
+  return {};
+}
+
+int install_notifier() {
+  // Calls that name a path or an address, and calls that a confined command never needs.
+  // A nested user namespace gives no right to mount, because the calls that mount are refused.
+  // clang-format off
+  constexpr long watched[] = {
+      SYS_openat, SYS_openat2, SYS_truncate, SYS_linkat, SYS_renameat2, SYS_unlinkat, SYS_connect,
+      SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd, SYS_kcmp,
+      SYS_mount, SYS_open_tree, SYS_move_mount, SYS_fsopen, SYS_fsmount, SYS_pivot_root, SYS_unshare, SYS_setns,
+      SYS_bpf, SYS_perf_event_open, SYS_io_uring_setup, SYS_keyctl, SYS_add_key, SYS_request_key,
+#ifdef SYS_open
+      SYS_open, SYS_creat, SYS_link, SYS_rename, SYS_unlink,
+#endif
+#ifdef SYS_renameat
+      SYS_renameat,
+#endif
+  };
+  // clang-format on
+#if defined(__x86_64__)
+  constexpr std::uint32_t own = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+  constexpr std::uint32_t own = AUDIT_ARCH_AARCH64;
+#else
+#error "add the architecture's AUDIT_ARCH value"
+#endif
+  std::vector<sock_filter> program = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, own, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+  };
+#if defined(__x86_64__)
+  // The calls of the x32 ABI have numbers of their own, which would bypass the list.
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+#endif
+  for (const long call : watched) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(call), 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  return static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter));
+}
+
+}  // namespace muniment::cli

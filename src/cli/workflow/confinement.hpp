@@ -1,0 +1,43 @@
+// Confines a command of a blind workflow: the command sees only the folders of its view, in its own mount, process,
+// network, IPC and host name namespaces, as an unprivileged user without capabilities. A seccomp notifier reports
+// accesses outside the view; the view itself enforces them.
+//
+// All functions run in a forked child with one thread, before exec.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace muniment::cli {
+
+struct View {
+  std::vector<std::string> reads;   // absolute paths of files and folders; missing ones are skipped
+  std::vector<std::string> writes;  // absolute paths of folders
+  bool network = false;             // keeps the network of the caller
+  std::int64_t tmp_bytes_max = 0;   // size of the private /tmp
+};
+
+// Returns the folders of the system that every command can read: programs, libraries, and /etc.
+std::vector<std::string> system_view();
+
+// User of confined commands if the caller is root: nobody.
+inline constexpr uid_t confined_uid = 65534;
+
+// Enters new namespaces; the next child is process 1 of its own process namespace. Returns the failed step, or an empty
+// text; errno has the reason.
+std::string enter_namespaces(const View& view);
+
+// Builds the view below `root`, an empty folder, and makes it the root of the process. Call in process 1. Returns as
+// above.
+std::string enter_view(const View& view, const std::string& root);
+
+// Drops the user, all capabilities and the right to gain them. Returns as above.
+std::string drop_privileges();
+
+// Installs the filter. Returns the descriptor of the notifier, or -1: errno has the reason.
+int install_notifier();
+
+}  // namespace muniment::cli

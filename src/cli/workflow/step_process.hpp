@@ -1,0 +1,54 @@
+// Runs one command of a blind workflow with limits, confined or not, and captures its output. When the command has
+// ended, no process that it started is left; if this process is killed, the kernel kills them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/files/file.hpp"
+#include "base/process/stop_signals.hpp"
+#include "base/result.hpp"
+#include "cli/workflow/confinement.hpp"
+#include "cli/workflow/notifier.hpp"
+#include "evidence/workflow/spec.hpp"
+
+namespace muniment::cli {
+
+struct StepPlan {
+  std::vector<std::string> argv;         // argv[0] is an absolute path
+  std::vector<std::string> environment;  // NAME=value
+  std::string folder;                    // working folder
+  evidence::workflow::StepLimits limits;
+  std::vector<std::string> writes;  // folders whose size counts against the limit of the disk
+  bool confined = false;
+  View view;                       // for a confined command
+  std::string view_folder;         // empty folder at which the view is built
+  std::string isolation = "full";  // lowest accepted isolation of a confined command: none, partial, full
+};
+
+// Isolation that a command had.
+struct Isolation {
+  std::string level = "none";
+  std::vector<std::string> missing;
+  std::string source;  // source of the records of refused accesses; empty: none
+};
+
+struct StepOutcome {
+  int exit_code = 0;  // valid if `signal` is 0
+  int signal = 0;
+  std::string ended_by;  // limit that ended it (seconds, output_bytes, disk_bytes), or interrupted; empty: its own end
+  std::int64_t duration_us = 0;
+  Fd stdout_file, stderr_file;  // unnamed files
+  Isolation isolation;
+  std::vector<Refusal> refusals;
+  std::int64_t refused = 0, omitted = 0;
+
+  bool good() const { return signal == 0 && exit_code == 0 && ended_by.empty(); }
+};
+
+// Blocks until the command has ended. Errors: unavailable if the demanded isolation cannot be reached, with the step
+// that failed, and then the command was not started; not_found or denied if the program cannot be executed.
+Result<StepOutcome> run_step(const StepPlan& plan, StopSignals& stop);
+
+}  // namespace muniment::cli

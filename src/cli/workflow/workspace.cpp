@@ -1,0 +1,230 @@
+#include "cli/workflow/workspace.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include "base/files/tar_archive.hpp"
+#include "cli/connect/upload.hpp"
+#include "cli/workflow/confinement.hpp"
+
+namespace muniment::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t piece_bytes = 1 << 20;
+
+Error failed_at(std::string_view doing, const std::string& path, const std::error_code& code) {
+  return file_error(doing, path, code.value());
+}
+
+// As root, a confined command has a different user.
+bool give_to_confined(const std::string& path) {
+  return ::geteuid() != 0 || ::lchown(path.c_str(), confined_uid, confined_uid) == 0;
+}
+
+Status walk(const std::string& folder, const std::function<Status(const fs::directory_entry&)>& take) {
+  std::error_code failed;
+  fs::recursive_directory_iterator entries(folder, failed);
+  for (; !failed && entries != fs::recursive_directory_iterator(); entries.increment(failed)) {
+    RETURN_IF_ERROR(take(*entries));
+  }
+  if (failed) return failed_at("reading", folder, failed);
+  return success();
+}
+
+Result<std::string> find_program(const std::string& name, const std::string& folder) {
+  if (name.find('/') != std::string::npos) {
+    const std::string path = (fs::path(folder) / name).lexically_normal().string();
+    if (::access(path.c_str(), X_OK) == 0) return path;
+    return file_error("finding the program", path, errno);
+  }
+  const char* const variable = std::getenv("PATH");
+  std::string_view rest = variable == nullptr ? "/usr/bin:/bin" : variable;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    const std::string path = std::string(rest.substr(0, end)) + "/" + name;
+    std::error_code failed;
+    if (path.front() == '/' && fs::is_regular_file(path, failed) && ::access(path.c_str(), X_OK) == 0) return path;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return Error(Errc::not_found, fmt::format("no program {} in PATH", name));
+}
+
+}  // namespace
+
+Result<Workspace> Workspace::create() {
+  const char* const variable = std::getenv("TMPDIR");
+  std::error_code failed;
+  const fs::path parent = fs::canonical(variable == nullptr || *variable == '\0' ? "/tmp" : variable, failed);
+  if (failed) return failed_at("finding", "TMPDIR", failed);
+  std::string path = (parent / "muniment-workflow-XXXXXX").string();
+  if (::mkdtemp(path.data()) == nullptr) return file_error("creating", path, errno);
+  return Workspace(path);
+}
+
+Workspace::~Workspace() {
+  if (root_.empty()) return;
+  // An ordinary user cannot remove files from a folder without write permission.
+  std::error_code ignored;
+  fs::recursive_directory_iterator entries(root_, ignored);
+  for (; !ignored && entries != fs::recursive_directory_iterator(); entries.increment(ignored)) {
+    std::error_code unknown;
+    if (entries->is_directory(unknown) && !entries->is_symlink(unknown))
+      fs::permissions(entries->path(), fs::perms::owner_all, fs::perm_options::add, unknown);
+  }
+  fs::remove_all(root_, ignored);
+}
+
+Result<std::string> Workspace::folder(const char* name, bool writable) const {
+  std::string made = path(name);
+  if (::mkdir(made.c_str(), 0700) != 0) return file_error("creating", made, errno);
+  if (writable && !give_to_confined(made)) return file_error("changing the owner of", made, errno);
+  return made;
+}
+
+Status Workspace::protect(const std::string& folder) const {
+  std::vector<fs::path> folders{folder};
+  RETURN_IF_ERROR(walk(folder, [&](const fs::directory_entry& entry) -> Status {
+    if (entry.is_symlink()) return success();
+    if (entry.is_directory()) {
+      folders.push_back(entry.path());
+      return success();
+    }
+    const bool runs = (entry.status().permissions() & fs::perms::owner_exec) != fs::perms::none;
+    if (::chmod(entry.path().c_str(), runs ? 0555 : 0444) != 0)
+      return file_error("protecting", entry.path().string(), errno);
+    return success();
+  }));
+  for (const fs::path& one : folders) {
+    if (::chmod(one.c_str(), 0555) != 0) return file_error("protecting", one.string(), errno);
+  }
+  return success();
+}
+
+Status Workspace::copy(const std::string& source, const std::string& target, bool writable) const {
+  std::error_code failed;
+  fs::copy(source, target, fs::copy_options::recursive | fs::copy_options::copy_symlinks, failed);
+  if (failed) return failed_at("copying", source, failed);
+  if (!writable) return success();
+  return walk(target, [](const fs::directory_entry& entry) -> Status {
+    if (!give_to_confined(entry.path().string()))
+      return file_error("changing the owner of", entry.path().string(), errno);
+    return success();
+  });
+}
+
+Status Workspace::remove(const char* name) const {
+  std::error_code failed;
+  fs::remove_all(path(name), failed);
+  if (failed) return failed_at("removing", path(name), failed);
+  return success();
+}
+
+Result<std::vector<FolderFile>> files_below(const std::string& folder, std::size_t files_max) {
+  std::vector<FolderFile> files;
+  RETURN_IF_ERROR(walk(folder, [&](const fs::directory_entry& entry) -> Status {
+    std::string name = entry.path().lexically_relative(folder).string();
+    if (entry.is_directory() && !entry.is_symlink()) return success();
+    if (entry.is_symlink() || !entry.is_regular_file())
+      return Error(Errc::invalid_argument, fmt::format("{} is not a regular file", name));
+    if (name.size() > evidence::workflow::name_bytes_max)
+      return Error(Errc::invalid_argument,
+                   fmt::format("the path {} has more than {} bytes", name, evidence::workflow::name_bytes_max));
+    if (files.size() == files_max)
+      return Error(Errc::too_large, fmt::format("more than {} files in {}", files_max, folder));
+    files.push_back({std::move(name), static_cast<std::int64_t>(entry.file_size())});
+    return success();
+  }));
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return files;
+}
+
+Result<Fd> archive_of(const std::string& folder, std::size_t files_max) {
+  std::vector<std::string> names;
+  RETURN_IF_ERROR(walk(folder, [&](const fs::directory_entry& entry) -> Status {
+    if (entry.is_symlink() || !entry.is_regular_file()) return success();
+    if (names.size() == files_max)
+      return Error(Errc::too_large, fmt::format("the coder wrote more than {} files", files_max));
+    names.push_back(entry.path().lexically_relative(folder).string());
+    return success();
+  }));
+  std::sort(names.begin(), names.end());
+  ASSIGN_OR_RETURN(Fd file, temporary_file());
+  ASSIGN_OR_RETURN(TarWriter writer, TarWriter::create(file.get(), "the implementation"));
+  ASSIGN_OR_RETURN(const Fd root, open_folder(folder));
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(const RegularFile source, open_regular_beneath(root, name));
+    RETURN_IF_ERROR(writer.begin({name, source.size}));
+    for (std::int64_t offset = 0; offset < source.size;) {
+      const auto length = static_cast<std::size_t>(std::min<std::int64_t>(source.size - offset, piece_bytes));
+      ASSIGN_OR_RETURN(const std::string piece, read_at(source.fd, offset, length));
+      if (piece.empty()) return Error(Errc::unavailable, fmt::format("{} has become shorter", name));
+      RETURN_IF_ERROR(writer.write(piece));
+      offset += static_cast<std::int64_t>(piece.size());
+    }
+  }
+  RETURN_IF_ERROR(writer.finish());
+  return file;
+}
+
+Result<ResolvedCommand> resolve_command(const evidence::workflow::Step& step, const std::string& folder) {
+  ResolvedCommand resolved;
+  ASSIGN_OR_RETURN(std::string program, find_program(step.command.front(), folder));
+  resolved.files.push_back(program);
+  resolved.argv.push_back(std::move(program));
+  for (std::size_t i = 1; i < step.command.size(); ++i) {
+    const std::string& word = step.command[i];
+    std::error_code failed;
+    const std::string path = (fs::path(folder) / word).lexically_normal().string();
+    const bool names_file = !word.empty() && word.front() != '-' && fs::is_regular_file(path, failed);
+    if (names_file) resolved.files.push_back(path);
+    resolved.argv.push_back(names_file ? path : word);
+  }
+  for (const std::string& read : step.reads) {
+    const std::string path = (fs::path(folder) / read).lexically_normal().string();
+    std::error_code failed;
+    if (!fs::exists(path, failed)) return Error(Errc::not_found, fmt::format("reads: {} does not exist", path));
+    resolved.files.push_back(path);
+  }
+  return resolved;
+}
+
+Result<Hash> hash_of_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> all;
+  for (const std::string& path : paths) {
+    std::error_code failed;
+    if (!fs::is_directory(path, failed)) {
+      all.push_back(path);
+      continue;
+    }
+    RETURN_IF_ERROR(walk(path, [&](const fs::directory_entry& entry) -> Status {
+      if (!entry.is_symlink() && entry.is_regular_file()) all.push_back(entry.path().string());
+      return success();
+    }));
+  }
+  std::sort(all.begin(), all.end());
+  Sha256 hash;
+  for (const std::string& path : all) {
+    ASSIGN_OR_RETURN(const RegularFile file, open_regular(path));
+    Sha256 content;
+    for (std::int64_t offset = 0;;) {
+      ASSIGN_OR_RETURN(const std::string piece, read_at(file.fd, offset, piece_bytes));
+      if (piece.empty()) break;
+      content.update(piece);
+      offset += static_cast<std::int64_t>(piece.size());
+    }
+    hash.update(fmt::format("{} {}\n", to_hex(content.finish()), path));
+  }
+  return hash.finish();
+}
+
+}  // namespace muniment::cli

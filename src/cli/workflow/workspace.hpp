@@ -1,0 +1,66 @@
+// The folders of one blind workflow, and the files in them. Each workflow has a new folder, which is removed at its
+// end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/crypto/sha256.hpp"
+#include "base/files/file.hpp"
+#include "base/result.hpp"
+#include "evidence/workflow/spec.hpp"
+
+namespace muniment::cli {
+
+class Workspace {
+ public:
+  // Creates the folder in TMPDIR, with mode 0700. Errors: those of the system.
+  static Result<Workspace> create();
+  Workspace(Workspace&& other) noexcept : root_(std::exchange(other.root_, {})) {}
+  Workspace& operator=(Workspace&&) = delete;
+  ~Workspace();
+
+  std::string path(const char* name) const { return root_ + "/" + name; }
+  // Creates the folder `name` with mode 0700; a confined command owns it if `writable`.
+  Result<std::string> folder(const char* name, bool writable) const;
+  // Makes every file below the folder readable by all and writable by none.
+  Status protect(const std::string& folder) const;
+  // Copies a folder into another; symbolic links are copied as links.
+  Status copy(const std::string& source, const std::string& target, bool writable) const;
+  // Removes the folder `name` with its files.
+  Status remove(const char* name) const;
+
+ private:
+  explicit Workspace(std::string root) : root_(std::move(root)) {}
+  std::string root_;  // empty: moved from
+};
+
+struct FolderFile {
+  std::string name;  // path below the folder
+  std::int64_t size = 0;
+};
+
+// Returns the files below the folder, sorted by name. Errors: invalid_argument for anything but a regular file or a
+// folder, or a name of more than name_bytes_max bytes; too_large for more than `files_max` files.
+Result<std::vector<FolderFile>> files_below(const std::string& folder, std::size_t files_max);
+
+// Writes the regular files of the folder to a .tar.zst; links and special files are skipped. Errors: too_large,
+// unavailable.
+Result<Fd> archive_of(const std::string& folder, std::size_t files_max);
+
+// A command whose words that name a file of `folder` are absolute paths. argv[0] is found in PATH if it has no slash.
+struct ResolvedCommand {
+  std::vector<std::string> argv;
+  std::vector<std::string> files;  // absolute paths of the files among the words, and of `reads`
+};
+
+// Errors: not_found for a program or a file of `reads` that does not exist.
+Result<ResolvedCommand> resolve_command(const evidence::workflow::Step& step, const std::string& folder);
+
+// Returns a hash of the paths and contents of the files and of all files below the folders among them. Errors: those of
+// the files.
+Result<Hash> hash_of_files(const std::vector<std::string>& paths);
+
+}  // namespace muniment::cli

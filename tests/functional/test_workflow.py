@@ -1,0 +1,207 @@
+"""muniment workflow run: spec writer, coder and tester run in order, the coder sees no golden file, and the daemon compares."""
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+from support import Daemon, main, muniment
+from workflow_case import CODER, FINISH_S, SPEC, SPEC_WRITER, WorkflowCase
+
+class Flow(WorkflowCase):
+    def test_outputs_that_equal_the_golden_files_pass(self) -> None:
+        self.write()
+        result = self.run_workflow()
+        self.assertTrue(result["passed"])
+        self.assertEqual([step["name"] for step in result["steps"]], ["spec_writer", "coder", "tester"])
+        self.assertEqual([self.step(result, name)["isolation"] for name in ("coder", "tester")], ["full", "full"])
+        self.assertEqual(set(result["evidence"]), {"artifact", "workflow", "validation"})
+        pair = self.evidence(result["evidence"]["validation"])["content"]["workflow"]["pairs"][0]
+        self.assertTrue(pair["equal"])
+        self.assertEqual(pair["golden"]["hash"], pair["output"]["hash"])
+        self.assertEqual(pair["golden"]["size_bytes"], len("Hello, Ada!\n"))
+
+    def test_the_evidence_completes_a_task_under_the_strict_policy(self) -> None:
+        self.write()
+        for task, text in (("t1", "Write greet.sh, which greets the person in its first argument"), ("t2", "Make the tests of greet.sh pass")):
+            self.open_task(text, task)
+            result = self.run_workflow("--task", task)
+            done = self.muniment("task", "complete", task, "--run", self.run_id, "--strict", "--evidence", result["evidence"]["validation"])
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_one_differing_byte_fails_and_its_offset_is_recorded(self) -> None:
+        self.write(coder=CODER.replace("Hello,", "Hello;"))
+        self.open_task("Write greet.sh, which greets the person in its first argument")
+        result = self.run_workflow("--task", "t1", status=1)
+        self.assertFalse(result["passed"])
+        self.assertIn("greeting.txt: differs at byte 5", result["comparison"])
+        self.assertNotIn("Ada", result["comparison"])
+        done = self.muniment("task", "complete", "t1", "--run", self.run_id, "--evidence", result["evidence"]["validation"])
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("differ from their golden files", done.stdout)
+
+    def test_a_workflow_without_a_run_makes_one_and_ends_it(self) -> None:
+        self.write()
+        done = self.muniment("workflow", "run", "workflow.toml", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        run = self.call("run.get", run_id=json.loads(done.stdout)["run_id"])["run"]
+        self.assertEqual((run["status"], run["outcome"]), ("ended", "success"), run)
+
+    def test_the_text_has_a_line_for_each_step_and_the_verdict(self) -> None:
+        self.write()
+        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id)
+        lines = done.stdout.splitlines()
+        self.assertEqual([line.split()[0] for line in lines[:4]], ["spec_writer", "coder", "tester", "passed"], done.stdout)
+        shown = self.muniment("run", "show", self.run_id).stdout
+        self.assertIn("evidence: validation", shown)
+        self.assertIn("1 of 1 outputs equal their golden files", shown)
+
+    def test_validate_code_uses_the_specification_of_the_project(self) -> None:
+        self.write()
+        (self.folder / ".muniment").mkdir()
+        for name in ("workflow.toml", "write_spec.sh", "code.sh", "test.sh"):
+            (self.folder / name).rename(self.folder / ".muniment" / name)
+        done = self.muniment("validate-code", "Greet a person", "--json", "--run", self.run_id)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_two_workflows_at_once_do_not_disturb_each_other(self) -> None:
+        self.write(coder=CODER + "sleep 0.2\n")
+        children = [subprocess.Popen(self.words("workflow", "run", "workflow.toml", "--json"), cwd=self.folder, env=self.env(), text=True,
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+        for child in children:
+            out, err = child.communicate(timeout=FINISH_S)
+            self.assertEqual(child.returncode, 0, out + err)
+            self.assertTrue(json.loads(out)["passed"])
+
+    def test_a_mistyped_member_is_named_with_its_line(self) -> None:
+        self.write(coder_members="secnods = 3")
+        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('workflow.toml: line 7: coder.secnods: unknown member. Did you mean "seconds"?', done.stderr)
+        self.assertEqual(self.events("command.started"), [])
+
+
+class Failures(WorkflowCase):
+    def refused(self, reason: str, **files: str) -> dict[str, Any]:
+        self.write(**files)
+        result = self.run_workflow(status=1)
+        self.assertFalse(result["passed"])
+        self.assertIn(reason, result["reason"])
+        return result
+
+    def test_a_coder_that_fails(self) -> None:
+        result = self.refused("the coder failed: exit 3", coder="#!/bin/sh\nexit 3\n")
+        self.assertEqual([step["name"] for step in result["steps"]], ["spec_writer", "coder"])
+
+    def test_a_spec_writer_that_writes_no_golden_file(self) -> None:
+        self.refused("wrote no golden file greeting.txt", spec_writer="#!/bin/sh\ntrue\n")
+
+    def test_a_golden_file_without_a_pair(self) -> None:
+        self.refused("golden file more.txt has no pair", spec_writer=SPEC_WRITER + 'echo x > "$GOLDEN/more.txt"\n')
+
+    def test_a_golden_file_that_is_a_link(self) -> None:
+        self.refused("greeting.txt is not a regular file", spec_writer='#!/bin/sh\nln -s /etc/passwd "$GOLDEN/greeting.txt"\n')
+
+    def test_a_coder_that_prints_without_end(self) -> None:
+        self.refused("exceeded its limit output_bytes", coder="#!/bin/sh\nyes\n", coder_members="output_bytes = 100000")
+        ended = self.events("command.ended")[-1]["body"]
+        self.assertEqual((ended["x_ended_by"], ended["stdout"]["size_bytes"]), ("output_bytes", 100000))
+
+    def test_a_coder_that_fills_the_disk(self) -> None:
+        self.refused("exceeded its limit disk_bytes", coder_members="disk_bytes = 1000000",
+                     coder="#!/bin/sh\ni=0\nwhile :; do head -c 200000 /dev/zero > file$i; i=$((i+1)); done\n")
+
+    def test_a_coder_that_hangs(self) -> None:
+        self.refused("exceeded its limit seconds", coder="#!/bin/sh\nsleep 1000\n", coder_members="seconds = 1")
+
+    def test_a_tester_that_writes_no_output(self) -> None:
+        spec = SPEC.replace('"stdout"', '"out/greeting.txt"')
+        result = self.refused("1 of 1 outputs differ", spec=spec)
+        self.assertIn("the tester wrote no output", result["comparison"])
+
+    def test_a_tester_that_hangs_or_prints_garbage(self) -> None:
+        self.refused("exceeded its limit seconds", tester="#!/bin/sh\nsleep 1000\n", tester_members="seconds = 1")
+        self.refused("1 of 1 outputs differ", tester="#!/bin/sh\nhead -c 100000 /dev/urandom\n")
+
+    def test_a_program_that_does_not_exist(self) -> None:
+        self.write()
+        (self.folder / "code.sh").unlink()
+        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("code.sh", done.stderr)
+
+
+class Compared(WorkflowCase):
+    """The daemon trusts no comparison of a client: it reads the artifacts and the order of the log itself."""
+
+    def command(self) -> str:
+        command = str(self.call("command.start", run_id=self.run_id, argv=["sh"], cwd="/", env={})["command_id"])
+        self.call("command.end", run_id=self.run_id, command_id=command, exit_code=0)
+        return command
+
+    def stored(self, body: bytes, run_id: str = "", **more: Any) -> str:
+        return str(self.client.put(run_id or self.run_id, body, **more)["artifact_id"])
+
+    def recorded(self, command: str, **workflow: Any) -> dict[str, Any]:
+        return dict(self.call("evidence.record", run_id=self.run_id, type="validation", command_id=command, workflow=workflow))
+
+    def refused(self, code: str, command: str, **workflow: Any) -> None:
+        with self.assertRaises(muniment.MunimentError) as caught:
+            self.recorded(command, **workflow)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+
+    def test_bytes_decide(self) -> None:
+        golden = self.stored(b"right")
+        coder, tester = self.command(), self.command()
+        output, wrong = self.stored(b"right", step_id="tester"), self.stored(b"wrong", step_id="tester")
+        self.assertTrue(self.recorded(tester, coder_id=coder, pairs=[{"name": "a", "golden": golden, "output": output}])["passed"])
+        self.assertFalse(self.recorded(tester, coder_id=coder, pairs=[{"name": "a", "golden": golden, "output": wrong}])["passed"])
+        self.assertFalse(self.recorded(tester, coder_id=coder, pairs=[{"name": "a", "golden": golden}])["passed"])
+
+    def test_the_order_of_the_log_must_be_that_of_a_blind_workflow(self) -> None:
+        golden = self.stored(b"right")
+        coder, tester = self.command(), self.command()
+        late = self.stored(b"late")
+        self.refused("conflict", tester, coder_id=coder, pairs=[{"name": "a", "golden": late, "output": late}])
+        self.refused("conflict", coder, coder_id=tester, pairs=[{"name": "a", "golden": golden, "output": golden}])
+        self.refused("invalid_argument", tester, pairs=[{"name": "a", "golden": golden, "output": golden}])
+        self.refused("not_found", tester, coder_id=golden, pairs=[{"name": "a", "golden": golden}])
+
+    def test_artifacts_of_other_runs_are_not_found(self) -> None:
+        other = str(self.call("run.start", agent={"name": "test"})["run_id"])
+        elsewhere = self.stored(b"right", other)
+        coder, tester = self.command(), self.command()
+        self.refused("not_found", tester, coder_id=coder, pairs=[{"name": "a", "golden": elsewhere}])
+        self.refused("not_found", tester, golden=[{"name": "a", "artifact_id": elsewhere}])
+
+
+class Policy(WorkflowCase):
+    """A completion policy that demands isolation: the command reads it, and the daemon enforces it."""
+
+    shared = False
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.destroy)
+        policy = cls.daemon.folder / "completion.toml"
+        policy.write_text('[task.blind]\nisolation = "full"\n')
+        (cls.daemon.folder / "muniment.toml").write_text(f'completion_policy = "{policy}"\n')
+        cls.daemon.arguments += ["--config", str(cls.daemon.folder / "muniment.toml")]
+        cls.daemon.start()
+
+    def test_only_a_workflow_with_the_demanded_isolation_completes_the_task(self) -> None:
+        self.write(top='isolation = "none"')
+        self.call("task.open", run_id=self.run_id, task_id="t1", content="Write greet.sh, which greets a person", type="blind")
+        done = self.muniment("exec", "--run", self.run_id, "--evidence", "review", "--task", "t1", "--", "python3", "-c", "print('greet.sh greets')")
+        evidence = done.stderr.split("muniment: evidence ")[1].split()[0]
+        refused = self.call("task.complete", run_id=self.run_id, task_id="t1", evidence_ids=[evidence])
+        self.assertIn("isolation", [finding["code"] for finding in refused["findings"] if finding["blocks"]])
+        result = self.run_workflow("--task", "t1", "--config", str(self.daemon.folder / "muniment.toml"))
+        self.assertEqual(result["isolation_demanded"], "full")
+        done = self.call("task.complete", run_id=self.run_id, task_id="t1", evidence_ids=[result["evidence"]["validation"]])
+        self.assertTrue(done["completed"], done)
+
+
+if __name__ == "__main__":
+    main()

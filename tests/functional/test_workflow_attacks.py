@@ -1,0 +1,209 @@
+"""What the coder of a blind workflow tries: each attempt fails, most are recorded as sandbox.refused, and nothing is left behind."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+from support import BUILD, ROOT, main, wait_until
+from workflow_case import CODER, FINISH_S, WorkflowCase
+
+# Makes greet.sh of whatever it found, so that a leak would pass.
+TRY = """#!/usr/bin/python3
+import ctypes, os, socket, subprocess, sys
+found = []
+def attempt(name, action):
+    try:
+        found.append(f"{name}: got {action()!r}")
+    except BaseException as error:
+        found.append(f"{name}: {type(error).__name__}")
+%s
+open("greet.sh", "w").write("cat <<'END'\\n" + "\\n".join(found) + "\\nEND\\n")
+print("\\n".join(found))
+"""
+
+
+class Attacks(WorkflowCase):
+    def attempts(self, lines: str, **files: str) -> tuple[str, list[dict[str, object]]]:
+        """The coder's account of its attempts, and the refusals in the log."""
+        self.write(coder=TRY % lines, **files)
+        result = self.run_workflow(status=1)
+        self.assertEqual([step["name"] for step in result["steps"]], ["spec_writer", "coder", "tester"], result["reason"])
+        command = self.step(result, "coder")["command_id"]
+        ended = next(event for event in self.events("command.ended") if event["body"]["call_id"] == command)
+        said = subprocess.run(self.words("artifact", "get", ended["body"]["stdout"]["artifact_id"], "-o", "-"), capture_output=True, text=True)
+        refused = [event["body"] for event in self.events("sandbox.refused") if event["body"]["call_id"] == command]
+        return said.stdout, refused
+
+    def test_it_reads_the_golden_file_where_it_was(self) -> None:
+        said, refused = self.attempts("golden = os.path.join(os.path.dirname(os.environ['SPECIFICATION']), 'golden', 'greeting.txt')\n"
+                                      "attempt('read', lambda: open(golden).read())\nattempt('list', lambda: os.listdir(os.path.dirname(golden)))\n"
+                                      "attempt('write', lambda: open(golden, 'w'))")
+        self.assertEqual(said.count("FileNotFoundError"), 3, said)
+        self.assertTrue(any(str(one["path"]).endswith("/golden/greeting.txt") and one["operation"] == "openat" and one["source"] == "notifier"
+                            and "python" in str(one["program"]) for one in refused), refused)
+
+    def test_it_links_and_renames(self) -> None:
+        said, refused = self.attempts("attempt('link', lambda: os.link('/root/secret', 'here'))\nattempt('rename', lambda: os.rename('/root/secret', 'here'))\n"
+                                      "os.symlink('/root/secret', 'way')\nattempt('symlink', lambda: open('way').read())")
+        self.assertNotIn("got", said)
+        self.assertGreaterEqual({str(one["path"]) for one in refused}, {"/root/secret"})
+
+    def test_it_reads_what_the_spec_writer_and_the_tester_know(self) -> None:
+        said, _ = self.attempts(f"attempt('script', lambda: open('{self.folder}/write_spec.sh').read())\n"
+                                f"attempt('tester', lambda: open('{self.folder}/test.sh').read())\n"
+                                f"attempt('folder', lambda: os.listdir('{self.folder}'))")
+        self.assertNotIn("greeting", said)
+        self.assertIn("script: FileNotFoundError", said)
+        self.assertIn("tester: FileNotFoundError", said)
+        self.assertIn("folder: got ['code.sh']", said)
+
+    def test_it_asks_the_daemon(self) -> None:
+        said, refused = self.attempts("s = socket.socket(socket.AF_UNIX)\n"
+                                      f"attempt('socket', lambda: s.connect('{self.daemon.socket}'))\nattempt('data', lambda: os.listdir('{self.daemon.data}'))")
+        self.assertIn("socket: FileNotFoundError", said)
+        self.assertIn("data: FileNotFoundError", said)
+        self.assertIn(("connect", self.daemon.socket), {(one["operation"], one["path"]) for one in refused})
+
+    def test_it_uses_the_network(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            said, refused = self.attempts(f"attempt('network', lambda: socket.create_connection(('127.0.0.1', {port}), timeout=5))")
+        self.assertIn("network: OSError", said.replace("ConnectionRefusedError", "OSError"))
+        self.assertIn(f"127.0.0.1:{port}", {one["path"] for one in refused})
+
+    def test_it_looks_at_other_processes(self) -> None:
+        said, refused = self.attempts("libc = ctypes.CDLL(None, use_errno=True)\nattempt('ptrace', lambda: libc.ptrace(16, os.getppid(), 0, 0))\n"
+                                      "attempt('parent', lambda: open(f'/proc/{os.getppid()}/environ').read())\n"
+                                      "attempt('root', lambda: open('/proc/1/root/etc/shadow').read())\n"
+                                      "attempt('processes', lambda: len([p for p in os.listdir('/proc') if p.isdigit()]))")
+        self.assertIn("ptrace: got -1", said)
+        self.assertIn("parent: PermissionError", said)
+        self.assertIn("root: PermissionError", said)
+        self.assertIn("processes: got 2", said)
+        self.assertIn("ptrace", {one["operation"] for one in refused})
+
+    def test_it_has_no_inherited_descriptor_and_no_secret_variable(self) -> None:
+        said, _ = self.attempts("attempt('descriptors', lambda: sorted(os.listdir('/proc/self/fd'))[:3] + [str(len(os.listdir('/proc/self/fd')))])\n"
+                                "attempt('variables', lambda: [n for n in os.environ if n.startswith(('GOLDEN', 'MUNIMENT', 'SOME'))])\n"
+                                "attempt('user', lambda: (os.getuid() == 0, [l for l in open('/proc/self/status') if l.startswith('Cap') and not l.endswith('0' * 16 + chr(10)) and not l.startswith('CapBnd')]))")
+        self.assertIn("descriptors: got ['0', '1', '2', '4']", said)
+        self.assertIn("variables: got []", said)
+        self.assertIn("user: got (False, [])", said)
+
+    def test_it_mounts_and_leaves_its_namespaces(self) -> None:
+        said, refused = self.attempts("libc = ctypes.CDLL(None, use_errno=True)\nattempt('unshare', lambda: libc.unshare(0x10000000))\n"
+                                      "attempt('mount', lambda: libc.mount(b'none', b'/tmp', b'tmpfs', 0, None))\n"
+                                      "attempt('io_uring', lambda: libc.syscall(425, 1, 0))")
+        self.assertEqual(said.count("got -1"), 3, said)
+        self.assertGreaterEqual({one["operation"] for one in refused}, {"unshare", "mount", "io_uring_setup"})
+
+    def test_it_changes_the_specification(self) -> None:
+        said, _ = self.attempts("s = os.environ['SPECIFICATION'] + '/spec.txt'\nattempt('write', lambda: open(s, 'w'))\n"
+                                "attempt('chmod', lambda: os.chmod(s, 0o777))\nattempt('remove', lambda: os.unlink(s))")
+        self.assertNotIn("got", said)
+
+    def test_many_refusals_are_counted_and_bounded(self) -> None:
+        _, refused = self.attempts("for i in range(300): attempt('read', lambda: open(f'/root/secret{i}').read())")
+        self.assertEqual(len(refused), 100)
+        isolation = [event["body"]["isolation"] for event in self.events("command.ended") if "isolation" in event["body"]][0]
+        self.assertGreaterEqual(isolation["refused"], 300)
+        self.assertEqual(isolation["omitted"], isolation["refused"] - sum(int(str(one.get("count", 1))) for one in refused))
+
+    def test_a_process_that_it_leaves_behind_is_killed(self) -> None:
+        mark = f"9{os.getpid()}77"
+        self.write(coder=CODER + f"setsid sleep {mark} </dev/null >/dev/null 2>&1 &\n")
+        self.run_workflow()
+        self.assertEqual(self.processes(mark), [])
+
+    def processes(self, mark: str) -> list[int]:
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and (entry / "cmdline").read_bytes().split(b"\0")[1:2] == [mark.encode()]:
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+    def started(self, mark: str) -> "subprocess.Popen[str]":
+        self.write(coder=f"#!/bin/sh\nsetsid sleep {mark} &\nsleep {mark}\n")
+        child = subprocess.Popen(self.words("workflow", "run", "workflow.toml", "--run", self.run_id, "--json"), cwd=self.folder, env=self.env(),
+                                 text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_until(lambda: len(self.processes(mark)) == 2, "both sleeps run")
+        return child
+
+    def test_an_interrupt_ends_the_children_and_records_the_end(self) -> None:
+        mark = f"9{os.getpid()}78"
+        child = self.started(mark)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+        self.assertEqual((child.returncode, json.loads(out)["reason"]), (130, "the coder failed: interrupted"), err)
+        self.assertEqual(self.processes(mark), [])
+        self.assertEqual(self.events("command.ended")[-1]["body"]["x_ended_by"], "interrupted")
+
+    def test_a_killed_muniment_leaves_no_process(self) -> None:
+        mark = f"9{os.getpid()}79"
+        child = self.started(mark)
+        child.kill()
+        child.communicate()
+        wait_until(lambda: self.processes(mark) == [], "the confined processes have ended")
+
+    def test_a_tester_in_the_coders_folder_is_not_used(self) -> None:
+        self.write(coder=CODER.replace("Hello,", "Hullo,") + "printf '#!/bin/sh\\necho Hello, Ada!\\n' > test.sh; chmod 755 test.sh\n")
+        self.assertFalse(self.run_workflow(status=1)["passed"])
+
+    def test_a_tester_that_is_replaced_meanwhile_is_not_run(self) -> None:
+        self.write(coder=CODER + "touch started\nwhile sleep 0.1; do [ -e go ] && exit 0; done\n")
+        tester = self.folder / "test.sh"
+
+        def replace() -> None:
+            wait_until(lambda: any(self.temporary.glob("*/implementation/started")), "the coder runs")
+            tester.write_text("#!/bin/sh\necho 'Hello, Ada!'\n")
+            next(self.temporary.glob("*/implementation")).joinpath("go").touch()
+        thread = threading.Thread(target=replace)
+        thread.start()
+        result = self.run_workflow(status=1)
+        thread.join()
+        self.assertEqual(result["reason"], "the tester's files changed while the coder ran")
+        self.assertEqual([step["name"] for step in result["steps"]], ["spec_writer", "coder"])
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+    def test_less_isolation_than_demanded_refuses_to_run(self) -> None:
+        self.write(coder=CODER + "echo ran > /dev/stderr\n")
+        weaker = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
+        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, prefix=weaker)
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        self.assertIn("the command cannot be isolated", done.stderr)
+        self.assertEqual(self.events("evidence.recorded")[-1]["body"]["type"], "artifact")
+
+
+@unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+class OrdinaryUser(unittest.TestCase):
+    """The whole workflow with a daemon of an ordinary user, in a user namespace."""
+
+    def test_it_confines_the_coder_too(self) -> None:
+        folder = tempfile.mkdtemp(prefix="muniment-test-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        shutil.copytree(ROOT / "scripts" / "examples" / "blind_workflow", f"{folder}/example")
+        subprocess.run(["chown", "-R", "games:games", folder], check=True)
+        words = ["setpriv", "--reuid=games", "--regid=games", "--clear-groups", "--", str(BUILD / "muniment"), "--data", f"{folder}/data"]
+        env = {"PATH": f"{BUILD}:/usr/bin:/bin", "HOME": folder, "TMPDIR": folder}
+        self.addCleanup(subprocess.run, [*words, "down"], env=env, capture_output=True)
+        done = subprocess.run([*words, "workflow", "run", f"{folder}/example/workflow.toml", "--json"], env=env, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=FINISH_S)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        coder = json.loads(done.stdout)["steps"][1]
+        self.assertEqual((coder["isolation"], coder["refused"]), ("full", 1))
+        self.assertTrue(coder["refusals"][0]["path"].endswith("/golden/slugs.txt"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+// The comparison of a blind workflow as evidence: strong if the daemon found the outputs equal, whatever the tester's
+// program is, and subject to the isolation that the policy demands.
+#include <gtest/gtest.h>
+
+#include "completion_fixture.hpp"
+
+namespace muniment::evidence::completion {
+namespace {
+
+Piece comparison(std::int64_t equal, std::int64_t total) {
+  Piece piece = piece_of("outputs compared", "validation");
+  Command command;
+  command.argv = {"/srv/tester.sh"};
+  command.exit_code = 0;
+  command.started_at = Time{noon.micros - hour - second};
+  command.ended_at = Time{noon.micros - hour};
+  command.isolation = command.coder_isolation = "full";
+  reports::Report report;
+  report.format = reports::golden_format;
+  report.counts = {total, equal, total - equal, 0};
+  report.listed = report.complete = true;
+  if (equal < total) report.failures = {"greeting.txt"};
+  command.report = report;
+  piece.command = command;
+  return piece;
+}
+
+Policy strict() {
+  Policy policy;
+  policy.strict = true;
+  return policy;
+}
+
+TEST(WorkflowEvidence, EqualOutputsAreStrongForATaskAboutTestsToo) {
+  for (const char* content : {"Implement authentication module", "Make the authentication tests pass"}) {
+    const Judgement judgement = judged(task_of(content), {comparison(2, 2)}, strict());
+    EXPECT_TRUE(judgement.can_complete) << judgement.reason;
+    EXPECT_TRUE(judgement.evidence_status.at(0).strong);
+  }
+}
+
+TEST(WorkflowEvidence, OneDifferingOutputRefuses) {
+  const Judgement judgement = judged(authentication(), {comparison(1, 2)});
+  EXPECT_FALSE(judgement.can_complete);
+  EXPECT_EQ(
+      judgement.reason,
+      "1 of 2 outputs differ from their golden files: greeting.txt. Correct the program and run the workflow again.");
+}
+
+TEST(WorkflowEvidence, ATesterThatFailsRefusesEqualOutputs) {
+  Piece piece = comparison(2, 2);
+  piece.command->exit_code = 1;
+  EXPECT_FALSE(judged(piece).can_complete);
+}
+
+TEST(WorkflowEvidence, LessIsolationThanThePolicyDemandsRefuses) {
+  Policy policy;
+  policy.isolation = "full";
+  EXPECT_TRUE(policy.demands_evidence());
+  EXPECT_TRUE(judged(authentication(), {comparison(1, 1)}, policy).can_complete);
+  Piece weaker = comparison(1, 1);
+  for (const char* reached : {"partial", "none", ""}) {
+    weaker.command->coder_isolation = reached;
+    EXPECT_FALSE(judged(authentication(), {weaker}, policy).can_complete) << reached;
+  }
+  policy.isolation = "partial";
+  weaker.command->coder_isolation = "partial";
+  EXPECT_TRUE(judged(authentication(), {weaker}, policy).can_complete);
+}
+
+TEST(WorkflowEvidence, APolicyThatDemandsIsolationAcceptsNoOtherEvidence) {
+  Policy policy;
+  policy.isolation = "partial";
+  EXPECT_FALSE(judged(authentication(), {recorded_piece()}, policy).can_complete);
+  EXPECT_FALSE(judged(authentication(), {good_piece()}, policy).can_complete);
+}
+
+TEST(WorkflowEvidence, ThePolicyFileNamesALevel) {
+  EXPECT_EQ(Policies::parse("[task.release]\nisolation = \"full\"")->of_type("release").isolation, "full");
+  EXPECT_EQ(Policies::parse("")->of_type("release").isolation, "");
+  for (const char* level : {"none", "total", ""})
+    EXPECT_FALSE(Policies::parse("[task.release]\nisolation = \"" + std::string(level) + "\"")) << level;
+}
+
+}  // namespace
+}  // namespace muniment::evidence::completion
