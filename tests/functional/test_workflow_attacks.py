@@ -90,6 +90,16 @@ class Attacks(WorkflowCase):
         self.assertIn("processes: got 2", said)
         self.assertIn("ptrace", {one["operation"] for one in refused})
 
+    def test_it_makes_namespaces_of_its_own(self) -> None:
+        said, refused = self.attempts("libc = ctypes.CDLL(None, use_errno=True)\nclone = {'x86_64': 56, 'aarch64': 220}[os.uname().machine]\n"
+                                      "attempt('user', lambda: libc.syscall(clone, 0x10000011, 0, 0, 0, 0) or os._exit(0))\n"
+                                      "attempt('root', lambda: libc.chroot(b'/tmp'))\n"
+                                      "attempt('command', lambda: subprocess.run(['/bin/true']).returncode)")
+        self.assertIn("user: got -1", said)
+        self.assertIn("root: got -1", said)
+        self.assertIn("command: got 0", said)
+        self.assertGreaterEqual({one["operation"] for one in refused}, {"clone", "chroot"})
+
     def test_it_has_no_inherited_descriptor_and_no_secret_variable(self) -> None:
         said, _ = self.attempts("attempt('descriptors', lambda: sorted(os.listdir('/proc/self/fd'))[:3] + [str(len(os.listdir('/proc/self/fd')))])\n"
                                 "attempt('variables', lambda: [n for n in os.environ if n.startswith(('GOLDEN', 'MUNIMENT', 'SOME'))])\n"

@@ -183,6 +183,9 @@ class Child {
   std::vector<char*> argv_, environment_;
 };
 
+// An empty file occupies the disk too.
+constexpr std::int64_t entry_bytes = 512;
+
 // Returns the size of all files below the folders.
 std::int64_t size_of(const std::vector<std::string>& folders) {
   std::int64_t size = 0;
@@ -192,6 +195,7 @@ std::int64_t size_of(const std::vector<std::string>& folders) {
         folder, std::filesystem::directory_options::skip_permission_denied, failed);
     for (; !failed && entries != std::filesystem::recursive_directory_iterator(); entries.increment(failed)) {
       std::error_code unknown;
+      size += entry_bytes;
       if (!entries->is_regular_file(unknown) || entries->is_symlink(unknown)) continue;
       const auto bytes = entries->file_size(unknown);
       if (!unknown) size += static_cast<std::int64_t>(bytes);
