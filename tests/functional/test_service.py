@@ -261,7 +261,7 @@ class Unit(unittest.TestCase):
                 answer = client.call("evidence.retrieve", queries=[{"corpus": "c", "query": "which port does the proxy listen on"}])
                 return "8080" in json.dumps(answer)
 
-            wait_until(found, "the search child serves", 60)
+            wait_until(found, "the search child serves", 180)
             degraded = client.call("server.status")["degraded"]
             self.assertEqual([text for text in degraded if "encoder" not in text], [])   # its files are another user's
         status_text = pathlib.Path(f"/proc/{service.process.pid}/status").read_text()
