@@ -20,6 +20,7 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUN_ELSEWHERE = re.compile(r"^(scripts/(setup|test|bench|lint)|\.ci/run|git clone|cd )\b")
 SECONDS_MAX = 300
+ISOLATION_REFUSED = 4   # exit code of muniment workflow run
 
 
 class Command(NamedTuple):
@@ -56,7 +57,8 @@ def check(path: pathlib.Path) -> tuple[int, int]:
             script = f"[ ! -f {state} ] || . {state}\n{command.text}\nstatus=$?\nexport -p > {state}\nexit $status"
             done = subprocess.run(["bash", "-c", script], cwd=ROOT, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   timeout=SECONDS_MAX)
-            good = done.returncode == command.status
+            refused = "the command cannot be isolated" in done.stderr   # a container that permits no namespaces
+            good = done.returncode == command.status or refused and done.returncode == ISOLATION_REFUSED
             passed, failed = passed + good, failed + (not good)
             print(f"{'ok ' if good else 'BAD'} {path.name}:{command.line}: {command.text}")
             if not good:
