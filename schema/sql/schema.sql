@@ -50,7 +50,7 @@ BEGIN
   EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', log_table, part_table, low, high);
   RETURN held;
 END $$;
-COMMENT ON FUNCTION public.archive_event_partition(wanted_log smallint, number bigint, wait interval) IS 'Takes the bodies of a sealed partition out of the database, once they are in the archive''s files';
+COMMENT ON FUNCTION public.archive_event_partition(wanted_log smallint, number bigint, wait interval) IS 'Removes the bodies of a sealed partition from the database, once the archive''s files contain them';
 CREATE FUNCTION public.decide_claim() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'public', 'pg_temp'
@@ -133,7 +133,7 @@ BEGIN
       USING ERRCODE = 'triggered_data_change_violation', HINT = 'docs/runbook.md#tables_changed';
   END IF;
 END $$;
-COMMENT ON FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, seqs bigint[], artifact_ids uuid[], run_row jsonb) IS 'Takes the bodies of these events and artifacts out of every table, once the log says that it is done';
+COMMENT ON FUNCTION public.erase_copies(wanted_log smallint, wanted_run bigint, seqs bigint[], artifact_ids uuid[], run_row jsonb) IS 'Removes the bodies of these events and artifacts from every table, once the log announces the erasure';
 CREATE FUNCTION public.erase_report(wanted_log smallint, wanted_run bigint, seqs bigint[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -154,19 +154,19 @@ BEGIN
                          cached_input_tokens, reasoning_tokens, cost, currency) = (SELECT s.* FROM report_sums(wanted_log, wanted_run) s)
     WHERE log_no = wanted_log AND run_no = wanted_run;
 END $$;
-COMMENT ON FUNCTION public.erase_report(wanted_log smallint, wanted_run bigint, seqs bigint[]) IS 'Takes what these events of a run said out of the tables that the follower "report" keeps';
+COMMENT ON FUNCTION public.erase_report(wanted_log smallint, wanted_run bigint, seqs bigint[]) IS 'Removes the content of these events of a run from the tables of the follower "report"';
 CREATE FUNCTION public.event_body_stays(type text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     AS $$
   SELECT split_part(type, '.', 1) = ANY ('{access,artifact,claim,document,event,evidence,feedback,key,log,manifest,pointer,run,snapshot,source,task}')
 $$;
-COMMENT ON FUNCTION public.event_body_stays(type text) IS 'Whether an event of this type keeps its body in the database when its partition is archived';
+COMMENT ON FUNCTION public.event_body_stays(type text) IS 'True if the body of an event of this type stays in the database when its partition is archived';
 CREATE FUNCTION public.event_partition_bits(wanted_log smallint) RETURNS integer
     LANGUAGE sql STABLE
     AS $$
   SELECT coalesce((SELECT partition_bits FROM log_head WHERE log_no = wanted_log), 24)::integer
 $$;
-COMMENT ON FUNCTION public.event_partition_bits(wanted_log smallint) IS 'A partition of this log is 2 to the power of this many events';
+COMMENT ON FUNCTION public.event_partition_bits(wanted_log smallint) IS 'A partition of this log has 2 to the power of this many events';
 CREATE FUNCTION public.event_run_seq_as_of(wanted_log smallint, wanted_run bigint, upto bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
     AS $$
@@ -185,7 +185,7 @@ BEGIN
   END LOOP;
   RETURN low;
 END $$;
-COMMENT ON FUNCTION public.event_run_seq_as_of(wanted_log smallint, wanted_run bigint, upto bigint) IS 'The last run_seq of the run with seq <= upto; -1 where there is none';
+COMMENT ON FUNCTION public.event_run_seq_as_of(wanted_log smallint, wanted_run bigint, upto bigint) IS 'The last run_seq of the run with seq <= upto; -1 if there is none';
 CREATE FUNCTION public.event_seq_as_of(wanted_log smallint, moment timestamp with time zone) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET enable_seqscan TO 'off'
@@ -201,7 +201,7 @@ BEGIN
   SELECT max(seq) INTO later FROM event WHERE log_no = wanted_log AND seq > bisected AND recorded_at < past;
   RETURN coalesce(later, bisected, -1);
 END $$;
-COMMENT ON FUNCTION public.event_seq_as_of(wanted_log smallint, moment timestamp with time zone) IS 'The last seq with recorded_at <= moment; -1 where there is none';
+COMMENT ON FUNCTION public.event_seq_as_of(wanted_log smallint, moment timestamp with time zone) IS 'The last seq with recorded_at <= moment; -1 if there is none';
 CREATE FUNCTION public.event_seq_before(wanted_log smallint, moment timestamp with time zone) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET enable_seqscan TO 'on'
@@ -221,7 +221,7 @@ BEGIN
   END LOOP;
   RETURN low;
 END $$;
-COMMENT ON FUNCTION public.event_seq_before(wanted_log smallint, moment timestamp with time zone) IS 'A seq recorded before the moment whose successor was not (or the log''s edge); NULL for an empty log';
+COMMENT ON FUNCTION public.event_seq_before(wanted_log smallint, moment timestamp with time zone) IS 'A seq recorded before the moment whose successor was recorded later (or the log''s edge); NULL for an empty log';
 CREATE FUNCTION public.event_seq_since(wanted_log smallint, moment timestamp with time zone) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET enable_seqscan TO 'off'
@@ -236,7 +236,7 @@ BEGIN
   SELECT min(seq) INTO earlier FROM event WHERE log_no = wanted_log AND seq <= bisected AND recorded_at >= moment;
   RETURN coalesce(earlier, bisected + 1, 0);
 END $$;
-COMMENT ON FUNCTION public.event_seq_since(wanted_log smallint, moment timestamp with time zone) IS 'The first seq with recorded_at >= moment; the log''s size where there is none';
+COMMENT ON FUNCTION public.event_seq_since(wanted_log smallint, moment timestamp with time zone) IS 'The first seq with recorded_at >= moment; the log''s size if there is none';
 CREATE FUNCTION public.make_event_indexes(part_table text, prefix text) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'public', 'pg_temp'
@@ -294,7 +294,7 @@ CREATE FUNCTION public.muniment_role(kind text) RETURNS text
     AS $_$
   SELECT regexp_replace(pg_get_userbyid(relowner), 'owner$', kind) FROM pg_class WHERE oid = 'public.event'::regclass
 $_$;
-COMMENT ON FUNCTION public.muniment_role(kind text) IS 'The role of this database for owner, writer, auditor, reporter or redactor';
+COMMENT ON FUNCTION public.muniment_role(kind text) IS 'Name of this database''s role for owner, writer, auditor, reporter or redactor';
 CREATE FUNCTION public.refuse_but_erasure() RETURNS trigger
     LANGUAGE plpgsql
     SET bytea_output TO 'hex'
@@ -353,7 +353,7 @@ CREATE FUNCTION report.sees(run_id text) RETURNS boolean
   SELECT left(run_id, 1) <> '_' AND CASE coalesce(current_setting('muniment.runs', true), '') WHEN '' THEN true
          ELSE run_id = ANY (string_to_array(current_setting('muniment.runs', true), ',')) END
 $$;
-COMMENT ON FUNCTION report.sees(run_id text) IS 'Whether the run is among those that muniment.runs names (comma separated; empty: all). What concerns the whole log (_log) never is';
+COMMENT ON FUNCTION report.sees(run_id text) IS 'True if muniment.runs names the run (comma separated; empty: all). Always false for the whole log (_log)';
 CREATE FUNCTION report.wait(at_most interval DEFAULT '00:00:02'::interval) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -379,7 +379,7 @@ BEGIN
   END LOOP;
   RETURN behind;
 END $$;
-COMMENT ON FUNCTION report.wait(at_most interval) IS 'Waits, at most so long, until the views show all that the log holds now; answers how many events they are still behind. A log that another one goes on from is not waited for';
+COMMENT ON FUNCTION report.wait(at_most interval) IS 'Waits, at most at_most, until the views show all events that the log has now. Returns the number of missing events. Does not wait for a log that another log continues';
 CREATE TABLE public.archived_partition (
     log_no smallint NOT NULL,
     number bigint NOT NULL,
@@ -388,7 +388,7 @@ CREATE TABLE public.archived_partition (
     archived_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT archived_partition_number_check CHECK ((number >= 0))
 );
-COMMENT ON TABLE public.archived_partition IS 'Partitions of the log whose bodies lie in the archive';
+COMMENT ON TABLE public.archived_partition IS 'Partitions of the log whose bodies are in the archive';
 CREATE TABLE public.artifact (
     artifact_id uuid NOT NULL,
     run_id text NOT NULL,
@@ -421,16 +421,16 @@ CREATE VIEW public.artifacts WITH (security_invoker='true') AS
     artifact.created_at,
     artifact.metadata
    FROM public.artifact;
-COMMENT ON VIEW public.artifacts IS 'The files of runs: a row each, without what the log adds (artifact has it)';
-COMMENT ON COLUMN public.artifacts.artifact_id IS 'Its id';
-COMMENT ON COLUMN public.artifacts.run_id IS 'The run that stored it';
-COMMENT ON COLUMN public.artifacts.step_id IS 'The step within the run; main where none was named';
-COMMENT ON COLUMN public.artifacts.path IS 'Its file, below the folder artifacts';
-COMMENT ON COLUMN public.artifacts.hash IS 'SHA-256 of its bytes; zeros once they were erased';
-COMMENT ON COLUMN public.artifacts.mime_type IS 'What the bytes are, as whoever stored them said';
-COMMENT ON COLUMN public.artifacts.size_bytes IS 'How many bytes';
-COMMENT ON COLUMN public.artifacts.created_at IS 'When it was stored';
-COMMENT ON COLUMN public.artifacts.metadata IS 'What was said of it';
+COMMENT ON VIEW public.artifacts IS 'Files of runs, one row each, without the columns of the log (see artifact)';
+COMMENT ON COLUMN public.artifacts.artifact_id IS 'Id of the artifact';
+COMMENT ON COLUMN public.artifacts.run_id IS 'Run that stored it';
+COMMENT ON COLUMN public.artifacts.step_id IS 'Step within the run; main if none was named';
+COMMENT ON COLUMN public.artifacts.path IS 'Path of the file, relative to the folder artifacts';
+COMMENT ON COLUMN public.artifacts.hash IS 'SHA-256 of the bytes; zeros after an erasure';
+COMMENT ON COLUMN public.artifacts.mime_type IS 'MIME type given by the sender';
+COMMENT ON COLUMN public.artifacts.size_bytes IS 'Size in bytes';
+COMMENT ON COLUMN public.artifacts.created_at IS 'Time at which it was stored';
+COMMENT ON COLUMN public.artifacts.metadata IS 'Metadata given by the sender';
 CREATE TABLE public.checkpoint (
     log_no smallint NOT NULL,
     size bigint NOT NULL,
@@ -441,7 +441,7 @@ CREATE TABLE public.checkpoint (
     CONSTRAINT checkpoint_root_check CHECK ((octet_length(root) = 32)),
     CONSTRAINT checkpoint_size_check CHECK ((size >= 0))
 );
-COMMENT ON TABLE public.checkpoint IS 'The tree at some sizes: its root and its right edge, from which a start goes on';
+COMMENT ON TABLE public.checkpoint IS 'The Merkle tree at some sizes: its root and its right edge, from which a start continues';
 CREATE TABLE public.checkpoint_note (
     log_no smallint NOT NULL,
     size bigint NOT NULL,
@@ -468,9 +468,9 @@ CREATE TABLE public.chunk (
     CONSTRAINT chunk_start_byte_check CHECK ((start_byte >= 0))
 );
 COMMENT ON TABLE public.chunk IS 'A span of a revision''s text';
-COMMENT ON COLUMN public.chunk.seq IS 'The document.revised event of its document';
-COMMENT ON COLUMN public.chunk.number IS 'Its place in the document, from 0: the n of #p<n>';
-COMMENT ON COLUMN public.chunk.hash IS 'SHA-256 of its bytes, as its event says';
+COMMENT ON COLUMN public.chunk.seq IS 'seq of the document.revised event of its document';
+COMMENT ON COLUMN public.chunk.number IS 'Position in the document, from 0: the n of #p<n>';
+COMMENT ON COLUMN public.chunk.hash IS 'SHA-256 of its bytes, as in its event';
 CREATE TABLE public.claim (
     claim_id uuid NOT NULL,
     log_no smallint NOT NULL,
@@ -493,7 +493,7 @@ CREATE VIEW public.claim_decision AS
     claim.claim_id,
     claim.status
    FROM public.claim;
-COMMENT ON VIEW public.claim_decision IS 'Takes what claim.decided says; the claim''s row has it';
+COMMENT ON VIEW public.claim_decision IS 'Applies claim.decided to the claim''s row';
 CREATE TABLE public.corpus (
     log_no smallint NOT NULL,
     corpus text NOT NULL,
@@ -503,9 +503,9 @@ CREATE TABLE public.corpus (
     CONSTRAINT corpus_corpus_check CHECK (((octet_length(corpus) >= 1) AND (octet_length(corpus) <= 128))),
     CONSTRAINT corpus_owner_check CHECK (((octet_length(owner) >= 1) AND (octet_length(owner) <= 128)))
 );
-COMMENT ON TABLE public.corpus IS 'A collection of documents, which is there from its first document on';
-COMMENT ON COLUMN public.corpus.owner IS 'The actor of its first document.revised: who sees it';
-COMMENT ON COLUMN public.corpus.last_seq IS 'The last event that changed it';
+COMMENT ON TABLE public.corpus IS 'A collection of documents; it exists from its first document on';
+COMMENT ON COLUMN public.corpus.owner IS 'Actor of its first document.revised; decides who can read it';
+COMMENT ON COLUMN public.corpus.last_seq IS 'seq of the last event that changed it';
 CREATE TABLE public.document (
     log_no smallint NOT NULL,
     seq bigint NOT NULL,
@@ -564,18 +564,18 @@ CREATE TABLE public.document (
     CONSTRAINT document_trust_check CHECK ((trust = ANY (ARRAY['trusted'::text, 'untrusted'::text, 'quarantined'::text])))
 );
 COMMENT ON TABLE public.document IS 'A revision of a document: current from seq until before valid_to';
-COMMENT ON COLUMN public.document.seq IS 'Its document.revised event, or in the corpus run the event that it is';
-COMMENT ON COLUMN public.document.revision IS 'What its pointers carry: the first 16 digits of hash, or the label that it was ingested with';
+COMMENT ON COLUMN public.document.seq IS 'seq of its document.revised event; in the corpus run, of the event that it is';
+COMMENT ON COLUMN public.document.revision IS 'Revision in its pointers: the first 16 digits of hash, or the label given at ingestion';
 COMMENT ON COLUMN public.document.hash IS 'SHA-256 of the hash of its bytes and the name of the chunker';
-COMMENT ON COLUMN public.document.artifact_id IS 'Its bytes are size_bytes of this artifact, from start_byte on; NULL: the text of an event';
-COMMENT ON COLUMN public.document.text_artifact_id IS 'The text that was taken out of it, where its bytes are not UTF-8 text';
-COMMENT ON COLUMN public.document.source IS 'What it comes from, by which it can be revoked';
-COMMENT ON COLUMN public.document.sources IS 'Its source and those of what it was derived from';
-COMMENT ON COLUMN public.document.first_chunk IS 'Its chunks have the ids from here on';
-COMMENT ON COLUMN public.document.valid_to IS 'The event that ended it; NULL: it is current';
-COMMENT ON COLUMN public.document.removed_at IS 'The event that took it out of the indexes: its source was revoked, or it was erased';
-COMMENT ON COLUMN public.document.owner IS 'Of an event: the actor of its run''s run.started, who sees it; NULL: the owner of the corpus does';
-COMMENT ON COLUMN public.document.origin IS 'Of an event: its origin';
+COMMENT ON COLUMN public.document.artifact_id IS 'Artifact with its bytes: size_bytes from start_byte on; NULL: the text of an event';
+COMMENT ON COLUMN public.document.text_artifact_id IS 'Artifact with the extracted text, if the bytes are not UTF-8 text';
+COMMENT ON COLUMN public.document.source IS 'Source, by which it can be revoked';
+COMMENT ON COLUMN public.document.sources IS 'Its source and the sources of the documents that it was derived from';
+COMMENT ON COLUMN public.document.first_chunk IS 'Id of its first chunk; the others follow';
+COMMENT ON COLUMN public.document.valid_to IS 'seq of the event that ended it; NULL: it is current';
+COMMENT ON COLUMN public.document.removed_at IS 'seq of the event that removed it from the indexes: its source was revoked, or it was erased';
+COMMENT ON COLUMN public.document.owner IS 'Owner of an event (corpus run only): actor of its run''s run.started; NULL: the owner of the corpus';
+COMMENT ON COLUMN public.document.origin IS 'Origin of an event (corpus run only)';
 CREATE TABLE public.event (
     log_no smallint NOT NULL,
     seq bigint NOT NULL,
@@ -610,7 +610,7 @@ CREATE TABLE public.event (
 PARTITION BY LIST (log_no);
 COMMENT ON TABLE public.event IS 'The authoritative history. seq is gapless within a log and is the Merkle leaf index; run_seq is gapless within a run.';
 COMMENT ON COLUMN public.event.origin IS '1 observed, 2 reported, 3 imported';
-COMMENT ON COLUMN public.event.body IS 'The bytes that were hashed. NULL with a salt: it is in the archive; NULL together with salt: redacted';
+COMMENT ON COLUMN public.event.body IS 'The hashed bytes. NULL with a salt: in the archive; NULL without a salt: erased';
 CREATE TABLE public.evidence (
     evidence_id uuid NOT NULL,
     log_no smallint NOT NULL,
@@ -643,14 +643,14 @@ CREATE TABLE public.evidence (
     CONSTRAINT evidence_type_check CHECK ((octet_length(type) <= 100)),
     CONSTRAINT evidence_validator_id_check CHECK ((octet_length(validator_id) <= 256))
 );
-COMMENT ON COLUMN public.evidence.evidence_id IS 'Of a pointer: made of corpus_id, index_id, chunk_id and span, the same in all runs; otherwise its own';
-COMMENT ON COLUMN public.evidence.hash IS 'SHA-256 of the content''s text, or of what the pointer named when it was recorded: reuse shows';
-COMMENT ON COLUMN public.evidence.corpus_id IS 'Of a pointer: the corpus, or artifact, manifest or snapshot';
-COMMENT ON COLUMN public.evidence.index_id IS 'How the corpus was cut: the chunker''s identity';
-COMMENT ON COLUMN public.evidence.chunk_id IS 'What of the corpus, with its revision';
-COMMENT ON COLUMN public.evidence.span IS 'The bytes of its text, b<start>-<end>; NULL for an event as a whole';
-COMMENT ON COLUMN public.evidence.task_id IS 'The task of its run that it was recorded for';
-COMMENT ON COLUMN public.evidence.command_id IS 'The recorded command (its command.started event) of which the daemon made the content; NULL: a client wrote the content';
+COMMENT ON COLUMN public.evidence.evidence_id IS 'Id of the evidence; for a pointer, derived from corpus_id, index_id, chunk_id and span, and equal in all runs';
+COMMENT ON COLUMN public.evidence.hash IS 'SHA-256 of the content''s text, or of the pointer''s target when recorded; equal hashes show reuse';
+COMMENT ON COLUMN public.evidence.corpus_id IS 'Corpus of a pointer, or artifact, manifest or snapshot';
+COMMENT ON COLUMN public.evidence.index_id IS 'Identity of the chunker that split the corpus';
+COMMENT ON COLUMN public.evidence.chunk_id IS 'Passage in the corpus, with its revision';
+COMMENT ON COLUMN public.evidence.span IS 'Bytes of its text, b<start>-<end>; NULL for a whole event';
+COMMENT ON COLUMN public.evidence.task_id IS 'Task of the run that it was recorded for';
+COMMENT ON COLUMN public.evidence.command_id IS 'command.started event of the command from which the daemon made the content; NULL: a client wrote the content';
 CREATE TABLE public.evidence_link (
     claim_id uuid NOT NULL,
     evidence_id uuid NOT NULL,
@@ -661,7 +661,7 @@ CREATE TABLE public.evidence_link (
     CONSTRAINT evidence_link_relation_check CHECK ((relation = ANY (ARRAY['supports'::text, 'refutes'::text]))),
     CONSTRAINT evidence_link_run_id_check CHECK ((octet_length(run_id) <= 128))
 );
-COMMENT ON COLUMN public.evidence_link.run_id IS 'The run of the claim, and of the use of the evidence';
+COMMENT ON COLUMN public.evidence_link.run_id IS 'Run of the claim, which uses the evidence';
 CREATE TABLE public.feedback (
     log_no smallint NOT NULL,
     seq bigint NOT NULL,
@@ -672,8 +672,8 @@ CREATE TABLE public.feedback (
     CONSTRAINT feedback_pointer_check CHECK ((octet_length(pointer) <= 2048)),
     CONSTRAINT feedback_value_check CHECK (((value >= ('-1'::integer)::double precision) AND (value <= (1)::double precision)))
 );
-COMMENT ON TABLE public.feedback IS 'How relevant a card was found, from feedback.recorded';
-COMMENT ON COLUMN public.feedback.chunk_id IS 'The passage that the pointer names; NULL for an event of a run';
+COMMENT ON TABLE public.feedback IS 'Relevance of cards, from feedback.recorded';
+COMMENT ON COLUMN public.feedback.chunk_id IS 'Passage of the pointer; NULL for an event of a run';
 CREATE TABLE public.follower (
     log_no smallint NOT NULL,
     name text NOT NULL,
@@ -681,7 +681,7 @@ CREATE TABLE public.follower (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT follower_name_check CHECK ((octet_length(name) <= 64))
 );
-COMMENT ON COLUMN public.follower.next_seq IS 'The first seq that the follower has not yet seen';
+COMMENT ON COLUMN public.follower.next_seq IS 'First seq that the follower has not processed';
 CREATE TABLE public.log_head (
     log_no smallint NOT NULL,
     log_id uuid NOT NULL,
@@ -692,9 +692,9 @@ CREATE TABLE public.log_head (
     CONSTRAINT log_head_log_no_check CHECK ((log_no > 0)),
     CONSTRAINT log_head_partition_bits_check CHECK (((partition_bits >= 10) AND (partition_bits <= 24)))
 );
-COMMENT ON TABLE public.log_head IS 'One row a log. It changes only when a writer takes over: the epoch fences the one before.';
-COMMENT ON COLUMN public.log_head.writer IS 'The process that raised the epoch last, so that it recognises its own raise when the answer was lost';
-COMMENT ON COLUMN public.log_head.partition_bits IS 'A partition of this log is 2^partition_bits events';
+COMMENT ON TABLE public.log_head IS 'One row per log. It changes only when a writer takes over: the epoch fences the previous writer.';
+COMMENT ON COLUMN public.log_head.writer IS 'Process that raised the epoch last; it recognises its own raise if the reply was lost';
+COMMENT ON COLUMN public.log_head.partition_bits IS 'A partition of this log has 2^partition_bits events';
 CREATE TABLE public.manifest (
     manifest_id uuid NOT NULL,
     log_no smallint NOT NULL,
@@ -713,7 +713,7 @@ CREATE TABLE public.manifest (
     CONSTRAINT manifest_salt_check CHECK ((octet_length(salt) = 32)),
     CONSTRAINT manifest_size_bytes_check CHECK (((size_bytes >= 2) AND (size_bytes <= 61440)))
 );
-COMMENT ON TABLE public.manifest IS 'What was in the context window and why. hash = sha256(salt, manifest); seq is its manifest.recorded event.';
+COMMENT ON TABLE public.manifest IS 'Content of a context window, with reasons. hash = sha256(salt, manifest); seq is its manifest.recorded event.';
 CREATE TABLE public.pointer (
     log_no smallint NOT NULL,
     pointer text NOT NULL,
@@ -732,7 +732,7 @@ CREATE TABLE public.report_place (
     seq bigint NOT NULL,
     run_no bigint NOT NULL
 );
-COMMENT ON TABLE public.report_place IS 'Where the events of some types are. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
+COMMENT ON TABLE public.report_place IS 'Positions of the events of some types. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
 CREATE VIEW public.report_erased_end AS
  SELECT p.log_no,
     p.run_no,
@@ -743,7 +743,7 @@ CREATE VIEW public.report_erased_end AS
      JOIN public.event x ON (((x.log_no = p.log_no) AND (x.seq = p.seq))))
      JOIN public.event e ON (((e.log_no = p.log_no) AND (e.seq = ((x.body ->> 'seq'::text))::bigint))))
   WHERE ((p.type = 'event.redacted'::text) AND (e.type = ANY (ARRAY['approval.decided'::text, 'command.ended'::text, 'model.answered'::text, 'step.ended'::text, 'tool.returned'::text])));
-COMMENT ON VIEW public.report_erased_end IS 'Events of runs that ended something and were erased';
+COMMENT ON VIEW public.report_erased_end IS 'Erased events of runs that ended a call, a step, a command or an approval';
 CREATE TABLE public.report_run (
     log_no smallint NOT NULL,
     run_no bigint NOT NULL,
@@ -770,8 +770,8 @@ CREATE TABLE public.report_run (
     CONSTRAINT report_run_currency_check CHECK ((octet_length(currency) <= 64)),
     CONSTRAINT report_run_run_no_check CHECK ((run_no > 0))
 );
-COMMENT ON TABLE public.report_run IS 'What a run comes to. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
-COMMENT ON COLUMN public.report_run.currency IS 'Of cost; mixed: of several, and then the sum says nothing';
+COMMENT ON TABLE public.report_run IS 'Totals of a run. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
+COMMENT ON COLUMN public.report_run.currency IS 'Currency of cost; mixed: several currencies, whose sum has no meaning';
 CREATE TABLE public.report_span (
     log_no smallint NOT NULL,
     kind text NOT NULL,
@@ -814,11 +814,11 @@ CREATE TABLE public.report_span (
     CONSTRAINT report_span_via_check CHECK ((octet_length(via) <= 1024))
 )
 PARTITION BY LIST (kind);
-COMMENT ON TABLE public.report_span IS 'Calls, steps, commands and approvals: what begins with one event and ends with another. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
-COMMENT ON COLUMN public.report_span.key IS 'What the two events share: call_id, step_id or approval_id';
-COMMENT ON COLUMN public.report_span.began_at IS 'By the client or the source, otherwise by the daemon''s clock; NULL where an imported event does not say';
+COMMENT ON TABLE public.report_span IS 'Calls, steps, commands and approvals: each begins with one event and ends with another. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
+COMMENT ON COLUMN public.report_span.key IS 'Id that both events share: call_id, step_id or approval_id';
+COMMENT ON COLUMN public.report_span.began_at IS 'Time of the beginning given by the client or the source, otherwise by the daemon''s clock; NULL if an imported event has none';
 COMMENT ON COLUMN public.report_span.sort IS 'model: operation; tool: kind; step: kind';
-COMMENT ON COLUMN public.report_span.via IS 'model: provider; tool: server; step: the step around it';
+COMMENT ON COLUMN public.report_span.via IS 'model: provider; tool: server; step: the enclosing step';
 COMMENT ON COLUMN public.report_span.reason IS 'model: the first finish reason, or the type of the error; others: the type of the error, or the signal';
 CREATE TABLE public.report_span_approval (
     log_no smallint NOT NULL,
@@ -1082,7 +1082,7 @@ CREATE VIEW public.report_tool_seen WITH (security_barrier='true') AS
    FROM (public.report_span_tool s
      JOIN public.run r USING (log_no, run_no))
   WHERE report.sees(r.run_id);
-COMMENT ON VIEW public.report_tool_seen IS 'What report.tool_call has of the calls that the reporter may see, without what is read from the log';
+COMMENT ON VIEW public.report_tool_seen IS 'Columns of report.tool_call for the calls that the reporter may read, without those read from the log';
 CREATE TABLE public.schema_migration (
     number integer NOT NULL,
     name text NOT NULL,
@@ -1125,7 +1125,7 @@ CREATE TABLE public.task_change (
     CONSTRAINT task_change_task_id_check CHECK ((octet_length(task_id) <= 256))
 );
 COMMENT ON TABLE public.task_change IS 'One row for each task.opened and task.completed event';
-COMMENT ON COLUMN public.task_change.seq IS 'The event';
+COMMENT ON COLUMN public.task_change.seq IS 'seq of the event';
 CREATE TABLE public.task_evidence (
     log_no smallint NOT NULL,
     seq bigint NOT NULL,
@@ -1137,9 +1137,9 @@ CREATE TABLE public.task_evidence (
     CONSTRAINT task_evidence_task_id_check CHECK ((octet_length(task_id) <= 256))
 );
 COMMENT ON TABLE public.task_evidence IS 'One row for each piece of evidence of a task.completed event';
-COMMENT ON COLUMN public.task_evidence.seq IS 'The task.completed event';
+COMMENT ON COLUMN public.task_evidence.seq IS 'seq of the task.completed event';
 COMMENT ON COLUMN public.task_evidence.run_id IS 'The run of the task; the evidence may be of another run';
-COMMENT ON COLUMN public.task_evidence.evidence_seq IS 'The evidence.recorded event, which is one run''s use of the evidence';
+COMMENT ON COLUMN public.task_evidence.evidence_seq IS 'seq of the evidence.recorded event, which is one run''s use of the evidence';
 CREATE VIEW report.approval_report WITH (security_barrier='true') AS
  SELECT s.log_no,
     r.run_id,
@@ -1169,24 +1169,24 @@ CREATE VIEW report.approval_report WITH (security_barrier='true') AS
      LEFT JOIN public.event b ON (((b.log_no = s.log_no) AND (b.seq = s.began_seq))))
      LEFT JOIN public.event e ON (((e.log_no = s.log_no) AND (e.seq = s.ended_seq))))
   WHERE report.sees(r.run_id);
-COMMENT ON VIEW report.approval_report IS 'What was asked to be approved, and what was decided';
-COMMENT ON COLUMN report.approval_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.approval_report.run_id IS 'The run';
-COMMENT ON COLUMN report.approval_report.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.approval_report.approval_id IS 'What question and decision share';
-COMMENT ON COLUMN report.approval_report.call_id IS 'The call that it is about';
-COMMENT ON COLUMN report.approval_report.question IS 'What was asked; NULL once redacted or archived';
-COMMENT ON COLUMN report.approval_report.options IS 'What could be chosen';
-COMMENT ON COLUMN report.approval_report.requested_by IS 'The identity that asked';
-COMMENT ON COLUMN report.approval_report.decision IS 'What was decided; pending: nothing yet; unknown: a decision of the run was erased and may be its own';
-COMMENT ON COLUMN report.approval_report.decided_as IS 'human, model or code, as it says';
-COMMENT ON COLUMN report.approval_report.decided_by IS 'The identity that decided';
-COMMENT ON COLUMN report.approval_report.reason IS 'Why';
-COMMENT ON COLUMN report.approval_report.requested_at IS 'When it was asked';
-COMMENT ON COLUMN report.approval_report.decided_at IS 'When it was decided';
-COMMENT ON COLUMN report.approval_report.duration_us IS 'How long it waited, in microseconds';
-COMMENT ON COLUMN report.approval_report.requested_seq IS 'Its approval.requested';
-COMMENT ON COLUMN report.approval_report.decided_seq IS 'Its approval.decided';
+COMMENT ON VIEW report.approval_report IS 'Requests for approval, and their decisions';
+COMMENT ON COLUMN report.approval_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.approval_report.run_id IS 'Run id';
+COMMENT ON COLUMN report.approval_report.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.approval_report.approval_id IS 'Id shared by the request and its decision';
+COMMENT ON COLUMN report.approval_report.call_id IS 'Call that the approval is for';
+COMMENT ON COLUMN report.approval_report.question IS 'Question; NULL once redacted or archived';
+COMMENT ON COLUMN report.approval_report.options IS 'Options offered';
+COMMENT ON COLUMN report.approval_report.requested_by IS 'Identity that asked';
+COMMENT ON COLUMN report.approval_report.decision IS 'Decision; pending: none yet; unknown: a decision of the run, possibly this one, was erased';
+COMMENT ON COLUMN report.approval_report.decided_as IS 'Kind of decider: human, model or code';
+COMMENT ON COLUMN report.approval_report.decided_by IS 'Identity that decided';
+COMMENT ON COLUMN report.approval_report.reason IS 'Reason';
+COMMENT ON COLUMN report.approval_report.requested_at IS 'Time of the request';
+COMMENT ON COLUMN report.approval_report.decided_at IS 'Time of the decision';
+COMMENT ON COLUMN report.approval_report.duration_us IS 'Waiting time in microseconds';
+COMMENT ON COLUMN report.approval_report.requested_seq IS 'seq of its approval.requested event';
+COMMENT ON COLUMN report.approval_report.decided_seq IS 'seq of its approval.decided event';
 CREATE VIEW report.artifact_report WITH (security_barrier='true') AS
  SELECT a.log_no,
     a.run_id,
@@ -1206,20 +1206,20 @@ CREATE VIEW report.artifact_report WITH (security_barrier='true') AS
    FROM (public.artifact a
      JOIN public.run r USING (log_no, run_id))
   WHERE report.sees(r.run_id);
-COMMENT ON VIEW report.artifact_report IS 'The files of runs';
-COMMENT ON COLUMN report.artifact_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.artifact_report.run_id IS 'The run';
-COMMENT ON COLUMN report.artifact_report.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.artifact_report.artifact_id IS 'Its id';
-COMMENT ON COLUMN report.artifact_report.path IS 'Its file, under the artifact root';
-COMMENT ON COLUMN report.artifact_report.mime_type IS 'What it is';
-COMMENT ON COLUMN report.artifact_report.size_bytes IS 'How many bytes';
-COMMENT ON COLUMN report.artifact_report.hash IS 'SHA-256 of them; zeros once erased';
-COMMENT ON COLUMN report.artifact_report.erased IS 'Its bytes were erased';
-COMMENT ON COLUMN report.artifact_report.metadata IS 'What was said of it when it was stored';
-COMMENT ON COLUMN report.artifact_report.created_at IS 'When it was stored';
-COMMENT ON COLUMN report.artifact_report.origin IS 'Who vouches for it: observed, reported or imported';
-COMMENT ON COLUMN report.artifact_report.seq IS 'Its artifact.stored';
+COMMENT ON VIEW report.artifact_report IS 'Files of runs';
+COMMENT ON COLUMN report.artifact_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.artifact_report.run_id IS 'Run id';
+COMMENT ON COLUMN report.artifact_report.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.artifact_report.artifact_id IS 'Id of the artifact';
+COMMENT ON COLUMN report.artifact_report.path IS 'Path of the file, relative to the artifact root';
+COMMENT ON COLUMN report.artifact_report.mime_type IS 'MIME type';
+COMMENT ON COLUMN report.artifact_report.size_bytes IS 'Size in bytes';
+COMMENT ON COLUMN report.artifact_report.hash IS 'SHA-256 of the bytes; zeros after an erasure';
+COMMENT ON COLUMN report.artifact_report.erased IS 'True if the bytes were erased';
+COMMENT ON COLUMN report.artifact_report.metadata IS 'Metadata given when it was stored';
+COMMENT ON COLUMN report.artifact_report.created_at IS 'Time at which it was stored';
+COMMENT ON COLUMN report.artifact_report.origin IS 'Source of the event: observed (daemon), reported (client) or imported';
+COMMENT ON COLUMN report.artifact_report.seq IS 'seq of its artifact.stored event';
 CREATE VIEW report.audit_report WITH (security_barrier='true') AS
  SELECT p.log_no,
     r.run_id,
@@ -1271,25 +1271,25 @@ CREATE VIEW report.audit_report WITH (security_barrier='true') AS
             WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
             ELSE report.sees(r.run_id)
         END AND (p.type = ANY (ARRAY['event.redacted'::text, 'artifact.redacted'::text, 'run.halted'::text, 'run.resumed'::text, 'run.interrupted'::text, 'pointer.unresolved'::text, 'violation.detected'::text, 'budget.exceeded'::text, 'log.started'::text, 'log.stopped'::text, 'log.resumed'::text, 'log.verified'::text, 'log.exported'::text, 'log.restored'::text, 'log.archived'::text, 'key.rotated'::text, 'clock.stepped'::text])));
-COMMENT ON VIEW report.audit_report IS 'What an auditor asks about: erasures, halts, interruptions and what came after, pointers that did not resolve, violations, verifications, keys, starts, stops, what a start adopted, times in which nothing could be appended, steps of the clock. What concerns the whole log is shown to those who see all runs';
-COMMENT ON COLUMN report.audit_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.audit_report.run_id IS 'The run; NULL where it concerns the whole log';
-COMMENT ON COLUMN report.audit_report.seq IS 'Position of its event in the log';
-COMMENT ON COLUMN report.audit_report.recorded_at IS 'The daemon''s clock when it was appended';
-COMMENT ON COLUMN report.audit_report.type IS 'What happened';
-COMMENT ON COLUMN report.audit_report.actor IS 'The authenticated identity that appended it';
-COMMENT ON COLUMN report.audit_report.about IS 'What it is about: a pointer, an artifact, an event, a budget, a partition, a key, a log; of an interruption: the log.started that says so';
-COMMENT ON COLUMN report.audit_report.reason IS 'Why, in words';
-COMMENT ON COLUMN report.audit_report.verdict IS 'The verdict of a verification, the code of a halt, the kind of a violation; of a start: adopted, where it took in events that nothing outside the database shows to be the daemon''s own, unclean, where the daemon before it did not stop in order, otherwise NULL';
-COMMENT ON COLUMN report.audit_report.legal_basis IS 'Of an erasure: what requires it';
-COMMENT ON COLUMN report.audit_report.upto IS 'Of a verification: the last event that it saw';
-COMMENT ON COLUMN report.audit_report.from_seq IS 'Of a start that adopted events: the first of them';
-COMMENT ON COLUMN report.audit_report.to_seq IS 'Of a start that adopted events: the last of them';
-COMMENT ON COLUMN report.audit_report.known_by IS 'Of a start that adopted events: what vouches for the events before them: record, signature or nothing';
-COMMENT ON COLUMN report.audit_report.since IS 'Of a time in which nothing could be appended: its beginning; of a step of the clock: the time before it';
-COMMENT ON COLUMN report.audit_report.until IS 'Of a time in which nothing could be appended: its end; of a step of the clock: the time after it';
-COMMENT ON COLUMN report.audit_report.requests_refused IS 'Of a time in which nothing could be appended: requests that were refused; clients may have sent them again';
-COMMENT ON COLUMN report.audit_report.events_refused IS 'Of a time in which nothing could be appended: events in those requests';
+COMMENT ON VIEW report.audit_report IS 'Events for auditors: erasures, halts, interruptions and recoveries, pointers that did not resolve, violations, verifications, keys, starts, stops, events adopted by a start, periods without appends, steps of the clock. Events of the whole log are shown to readers who see all runs';
+COMMENT ON COLUMN report.audit_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.audit_report.run_id IS 'Run id; NULL for an event of the whole log';
+COMMENT ON COLUMN report.audit_report.seq IS 'Position of the event in the log';
+COMMENT ON COLUMN report.audit_report.recorded_at IS 'Time of the append, by the daemon''s clock';
+COMMENT ON COLUMN report.audit_report.type IS 'Type of the event';
+COMMENT ON COLUMN report.audit_report.actor IS 'Authenticated identity that appended it';
+COMMENT ON COLUMN report.audit_report.about IS 'Subject of the event: a pointer, an artifact, an event, a budget, a partition, a key, a log; for an interruption, the log.started that reports it';
+COMMENT ON COLUMN report.audit_report.reason IS 'Reason, as text';
+COMMENT ON COLUMN report.audit_report.verdict IS 'Verdict of a verification, code of a halt, kind of a violation. For a start: adopted, if it took in events that nothing outside the database shows to be the daemon''s own; unclean, if the previous daemon did not stop in order; otherwise NULL';
+COMMENT ON COLUMN report.audit_report.legal_basis IS 'Legal basis of an erasure';
+COMMENT ON COLUMN report.audit_report.upto IS 'Last event covered by a verification';
+COMMENT ON COLUMN report.audit_report.from_seq IS 'First event that a start adopted';
+COMMENT ON COLUMN report.audit_report.to_seq IS 'Last event that a start adopted';
+COMMENT ON COLUMN report.audit_report.known_by IS 'Proof of the events before the adopted ones: record, signature or nothing';
+COMMENT ON COLUMN report.audit_report.since IS 'Start of a period without appends; for a step of the clock, the time before it';
+COMMENT ON COLUMN report.audit_report.until IS 'End of a period without appends; for a step of the clock, the time after it';
+COMMENT ON COLUMN report.audit_report.requests_refused IS 'Requests refused in a period without appends; clients may have sent them again';
+COMMENT ON COLUMN report.audit_report.events_refused IS 'Events refused in a period without appends';
 CREATE VIEW report.claim_report WITH (security_barrier='true') AS
  SELECT c.log_no,
     c.run_id,
@@ -1310,19 +1310,19 @@ CREATE VIEW report.claim_report WITH (security_barrier='true') AS
    FROM (public.claim c
      JOIN public.run r USING (log_no, run_id))
   WHERE report.sees(r.run_id);
-COMMENT ON VIEW report.claim_report IS 'What runs claim, and what speaks for and against it';
-COMMENT ON COLUMN report.claim_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.claim_report.run_id IS 'The run';
-COMMENT ON COLUMN report.claim_report.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.claim_report.claim_id IS 'Its id';
-COMMENT ON COLUMN report.claim_report.text IS 'What is claimed; empty once redacted';
-COMMENT ON COLUMN report.claim_report.status IS 'open, or what was decided';
-COMMENT ON COLUMN report.claim_report.pointers IS 'What it rests on';
-COMMENT ON COLUMN report.claim_report.pointer_count IS 'How many pointers that is';
-COMMENT ON COLUMN report.claim_report.supporting IS 'Evidence for it';
-COMMENT ON COLUMN report.claim_report.refuting IS 'Evidence against it';
-COMMENT ON COLUMN report.claim_report.recorded_at IS 'The daemon''s clock when it was appended';
-COMMENT ON COLUMN report.claim_report.seq IS 'Its claim.recorded';
+COMMENT ON VIEW report.claim_report IS 'Claims of runs, and the evidence for and against them';
+COMMENT ON COLUMN report.claim_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.claim_report.run_id IS 'Run id';
+COMMENT ON COLUMN report.claim_report.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.claim_report.claim_id IS 'Id of the claim';
+COMMENT ON COLUMN report.claim_report.text IS 'Text of the claim; empty once redacted';
+COMMENT ON COLUMN report.claim_report.status IS 'open, or the decision';
+COMMENT ON COLUMN report.claim_report.pointers IS 'Pointers that support the claim';
+COMMENT ON COLUMN report.claim_report.pointer_count IS 'Number of pointers';
+COMMENT ON COLUMN report.claim_report.supporting IS 'Evidence that supports the claim';
+COMMENT ON COLUMN report.claim_report.refuting IS 'Evidence that refutes the claim';
+COMMENT ON COLUMN report.claim_report.recorded_at IS 'Time of the append, by the daemon''s clock';
+COMMENT ON COLUMN report.claim_report.seq IS 'seq of its claim.recorded event';
 CREATE VIEW report.command_report WITH (security_barrier='true') AS
  SELECT s.log_no,
     r.run_id,
@@ -1356,28 +1356,28 @@ CREATE VIEW report.command_report WITH (security_barrier='true') AS
      LEFT JOIN public.event b ON (((b.log_no = s.log_no) AND (b.seq = s.began_seq))))
      LEFT JOIN public.event e ON (((e.log_no = s.log_no) AND (e.seq = s.ended_seq))))
   WHERE report.sees(r.run_id);
-COMMENT ON VIEW report.command_report IS 'Commands that muniment exec ran';
-COMMENT ON COLUMN report.command_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.command_report.run_id IS 'The run';
-COMMENT ON COLUMN report.command_report.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.command_report.call_id IS 'The id of the call';
+COMMENT ON VIEW report.command_report IS 'Commands run by muniment exec';
+COMMENT ON COLUMN report.command_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.command_report.run_id IS 'Run id';
+COMMENT ON COLUMN report.command_report.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.command_report.call_id IS 'Id of the call';
 COMMENT ON COLUMN report.command_report.argv IS 'The command and its arguments; NULL once redacted or archived';
-COMMENT ON COLUMN report.command_report.cwd IS 'Where it ran';
-COMMENT ON COLUMN report.command_report.origin IS 'Who vouches for it: observed, reported or imported';
-COMMENT ON COLUMN report.command_report.status IS 'ok, error, interrupted; unknown: an end of a command of the run was erased and may be its own; pending: it has no end yet';
-COMMENT ON COLUMN report.command_report.exit_code IS 'What it exited with';
-COMMENT ON COLUMN report.command_report.signal IS 'The signal that ended it';
-COMMENT ON COLUMN report.command_report.started_at IS 'When it began';
-COMMENT ON COLUMN report.command_report.ended_at IS 'When it ended: its start and the time that it took, otherwise when its end was recorded';
-COMMENT ON COLUMN report.command_report.duration_us IS 'How long it took, in microseconds, by the clock of whoever ran it; where its end does not say, the time between the records of its start and its end';
-COMMENT ON COLUMN report.command_report.stdout_bytes IS 'Bytes of its standard output that were kept; secrets that were replaced in it change their number';
-COMMENT ON COLUMN report.command_report.stdout_artifact_id IS 'The artifact that holds them';
-COMMENT ON COLUMN report.command_report.stderr_bytes IS 'Bytes of its standard error that were kept; secrets that were replaced in it change their number';
-COMMENT ON COLUMN report.command_report.stderr_artifact_id IS 'The artifact that holds them';
-COMMENT ON COLUMN report.command_report.tree_before IS 'Digest of the working tree before it';
-COMMENT ON COLUMN report.command_report.tree_after IS 'Digest of the working tree after it';
-COMMENT ON COLUMN report.command_report.started_seq IS 'Its command.started';
-COMMENT ON COLUMN report.command_report.ended_seq IS 'Its command.ended';
+COMMENT ON COLUMN report.command_report.cwd IS 'Working folder';
+COMMENT ON COLUMN report.command_report.origin IS 'Source of the event: observed (daemon), reported (client) or imported';
+COMMENT ON COLUMN report.command_report.status IS 'ok, error, interrupted; unknown: an end of a command of the run, possibly this one, was erased; pending: no end yet';
+COMMENT ON COLUMN report.command_report.exit_code IS 'Exit code';
+COMMENT ON COLUMN report.command_report.signal IS 'Signal that ended it';
+COMMENT ON COLUMN report.command_report.started_at IS 'Time of its start';
+COMMENT ON COLUMN report.command_report.ended_at IS 'Time of its end: start plus duration, otherwise the time at which its end was recorded';
+COMMENT ON COLUMN report.command_report.duration_us IS 'Duration in microseconds, by the clock of the recorder; if the end event has none, the time between the records of start and end';
+COMMENT ON COLUMN report.command_report.stdout_bytes IS 'Bytes of standard output that were stored; replaced secrets change the number';
+COMMENT ON COLUMN report.command_report.stdout_artifact_id IS 'Artifact with the stored output';
+COMMENT ON COLUMN report.command_report.stderr_bytes IS 'Bytes of standard error that were stored; replaced secrets change the number';
+COMMENT ON COLUMN report.command_report.stderr_artifact_id IS 'Artifact with the stored output';
+COMMENT ON COLUMN report.command_report.tree_before IS 'Digest of the working tree before the command';
+COMMENT ON COLUMN report.command_report.tree_after IS 'Digest of the working tree after the command';
+COMMENT ON COLUMN report.command_report.started_seq IS 'seq of its command.started event';
+COMMENT ON COLUMN report.command_report.ended_seq IS 'seq of its command.ended event';
 CREATE VIEW report.error_report WITH (security_barrier='true') AS
  SELECT x.log_no,
     x.run_id,
@@ -1439,21 +1439,21 @@ CREATE VIEW report.error_report WITH (security_barrier='true') AS
              JOIN public.run r USING (log_no, run_no))
              JOIN public.event e ON (((e.log_no = s.log_no) AND (e.seq = s.ended_seq))))
           WHERE (report.sees(r.run_id) AND public.report_failed(s.status))) x;
-COMMENT ON VIEW report.error_report IS 'Everything that went wrong in runs: errors that were raised, calls, steps and commands that failed, and halts';
-COMMENT ON COLUMN report.error_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.error_report.run_id IS 'The run';
-COMMENT ON COLUMN report.error_report.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.error_report.seq IS 'Position of its event in the log';
-COMMENT ON COLUMN report.error_report.recorded_at IS 'The daemon''s clock when it was appended';
-COMMENT ON COLUMN report.error_report.origin IS 'Who vouches for it: observed, reported or imported';
-COMMENT ON COLUMN report.error_report.kind IS 'raised, halt, or what failed: model, tool, step, command';
-COMMENT ON COLUMN report.error_report.name IS 'The model, tool or step';
-COMMENT ON COLUMN report.error_report.call_id IS 'The call, if it was one';
-COMMENT ON COLUMN report.error_report.status IS 'How it ended: error, denied, timeout, cancelled, interrupted';
-COMMENT ON COLUMN report.error_report.error_type IS 'The type of the error, the signal, or the code of the halt';
-COMMENT ON COLUMN report.error_report.message IS 'What it says, from the log; NULL once redacted or archived';
-COMMENT ON COLUMN report.error_report.exit_code IS 'Of a command or a tool that is one';
-COMMENT ON COLUMN report.error_report.retryable IS 'Whether it may work another time, as it says';
+COMMENT ON VIEW report.error_report IS 'Failures in runs: errors raised, failed calls, steps and commands, and halts';
+COMMENT ON COLUMN report.error_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.error_report.run_id IS 'Run id';
+COMMENT ON COLUMN report.error_report.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.error_report.seq IS 'Position of the event in the log';
+COMMENT ON COLUMN report.error_report.recorded_at IS 'Time of the append, by the daemon''s clock';
+COMMENT ON COLUMN report.error_report.origin IS 'Source of the event: observed (daemon), reported (client) or imported';
+COMMENT ON COLUMN report.error_report.kind IS 'raised, halt, or the kind that failed: model, tool, step, command';
+COMMENT ON COLUMN report.error_report.name IS 'Name of the model, tool or step';
+COMMENT ON COLUMN report.error_report.call_id IS 'Call id; NULL if it was not a call';
+COMMENT ON COLUMN report.error_report.status IS 'Status of the end: error, denied, timeout, cancelled, interrupted';
+COMMENT ON COLUMN report.error_report.error_type IS 'Type of the error, the signal, or the code of the halt';
+COMMENT ON COLUMN report.error_report.message IS 'Message from the log; NULL once redacted or archived';
+COMMENT ON COLUMN report.error_report.exit_code IS 'Exit code of a command, or of a tool that is a command';
+COMMENT ON COLUMN report.error_report.retryable IS 'True if the error is marked as retryable';
 CREATE VIEW report.event_log WITH (security_barrier='true') AS
  SELECT e.log_no,
     e.seq,
@@ -1473,22 +1473,22 @@ CREATE VIEW report.event_log WITH (security_barrier='true') AS
    FROM (public.event e
      JOIN public.run r USING (log_no, run_no))
   WHERE report.sees(r.run_id);
-COMMENT ON VIEW report.event_log IS 'The events of runs, in order of seq; not those that concern the whole log. A run appears once the follower "run" has seen it';
-COMMENT ON COLUMN report.event_log.log_no IS 'The log''s number within this database';
+COMMENT ON VIEW report.event_log IS 'Events of runs in order of seq, without those of the whole log. A run appears once the follower "run" has processed it';
+COMMENT ON COLUMN report.event_log.log_no IS 'Number of the log within this database';
 COMMENT ON COLUMN report.event_log.seq IS 'Position in the log, from 0; it is the leaf index of proofs';
-COMMENT ON COLUMN report.event_log.run_id IS 'The run that the event belongs to';
-COMMENT ON COLUMN report.event_log.run_seq IS 'Position in its run, from 0';
-COMMENT ON COLUMN report.event_log.recorded_at IS 'The daemon''s clock when the event was appended';
-COMMENT ON COLUMN report.event_log.occurred_at IS 'The client''s or the source''s time; never trusted for order';
-COMMENT ON COLUMN report.event_log.origin IS 'Who vouches for it: observed, reported or imported';
+COMMENT ON COLUMN report.event_log.run_id IS 'Run of the event';
+COMMENT ON COLUMN report.event_log.run_seq IS 'Position in the run, from 0';
+COMMENT ON COLUMN report.event_log.recorded_at IS 'Time of the append, by the daemon''s clock';
+COMMENT ON COLUMN report.event_log.occurred_at IS 'Time given by the client or the source; not used for order';
+COMMENT ON COLUMN report.event_log.origin IS 'Source of the event: observed (daemon), reported (client) or imported';
 COMMENT ON COLUMN report.event_log.type IS 'Noun.participle, as in schema/event/';
 COMMENT ON COLUMN report.event_log.schema_version IS 'Version of the type''s schema';
-COMMENT ON COLUMN report.event_log.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.event_log.actor IS 'The authenticated identity that appended it';
-COMMENT ON COLUMN report.event_log.event_id IS 'The client''s id of it, unique within its run';
-COMMENT ON COLUMN report.event_log.redacted IS 'The body was erased; its hash stands';
-COMMENT ON COLUMN report.event_log.body IS 'What it says; NULL once redacted or archived';
-COMMENT ON COLUMN report.event_log.archived IS 'The body is in the archive: event.get and event.list of the daemon have it';
+COMMENT ON COLUMN report.event_log.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.event_log.actor IS 'Authenticated identity that appended it';
+COMMENT ON COLUMN report.event_log.event_id IS 'Event id given by the client, unique within the run';
+COMMENT ON COLUMN report.event_log.redacted IS 'True if the body was erased; its hash remains';
+COMMENT ON COLUMN report.event_log.body IS 'Body of the event; NULL once redacted or archived';
+COMMENT ON COLUMN report.event_log.archived IS 'True if the body is in the archive; event.get and event.list of the daemon read it';
 CREATE VIEW report.feedback_report WITH (security_barrier='true') AS
  SELECT p.log_no,
     r.run_id,
@@ -1513,19 +1513,19 @@ CREATE VIEW report.feedback_report WITH (security_barrier='true') AS
             WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
             ELSE report.sees(r.run_id)
         END AND (p.type = 'feedback.recorded'::text));
-COMMENT ON VIEW report.feedback_report IS 'Scores that were given to runs, events and passages';
-COMMENT ON COLUMN report.feedback_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.feedback_report.run_id IS 'The run; NULL for a score that was given to a passage outside of one';
-COMMENT ON COLUMN report.feedback_report.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.feedback_report.seq IS 'Position of its event in the log';
-COMMENT ON COLUMN report.feedback_report.recorded_at IS 'The daemon''s clock when it was appended';
-COMMENT ON COLUMN report.feedback_report.actor IS 'The authenticated identity that appended it';
-COMMENT ON COLUMN report.feedback_report.target IS 'What it is about, as a pointer; NULL once redacted';
-COMMENT ON COLUMN report.feedback_report.name IS 'What is scored';
-COMMENT ON COLUMN report.feedback_report.value IS 'The score, as it was given';
-COMMENT ON COLUMN report.feedback_report.score IS 'The score, where it is a number';
-COMMENT ON COLUMN report.feedback_report.given_by IS 'human, model or code, as it says';
-COMMENT ON COLUMN report.feedback_report.comment IS 'Why';
+COMMENT ON VIEW report.feedback_report IS 'Scores given to runs, events and passages';
+COMMENT ON COLUMN report.feedback_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.feedback_report.run_id IS 'Run id; NULL for a score of a passage outside a run';
+COMMENT ON COLUMN report.feedback_report.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.feedback_report.seq IS 'Position of the event in the log';
+COMMENT ON COLUMN report.feedback_report.recorded_at IS 'Time of the append, by the daemon''s clock';
+COMMENT ON COLUMN report.feedback_report.actor IS 'Authenticated identity that appended it';
+COMMENT ON COLUMN report.feedback_report.target IS 'Pointer to the scored object; NULL once redacted';
+COMMENT ON COLUMN report.feedback_report.name IS 'Name of the score';
+COMMENT ON COLUMN report.feedback_report.value IS 'Value as given';
+COMMENT ON COLUMN report.feedback_report.score IS 'Value as a number; NULL if it is not one';
+COMMENT ON COLUMN report.feedback_report.given_by IS 'Kind of the giver: human, model or code';
+COMMENT ON COLUMN report.feedback_report.comment IS 'Reason';
 CREATE VIEW report.file_report WITH (security_barrier='true') AS
  SELECT p.log_no,
     r.run_id,
@@ -1548,21 +1548,21 @@ CREATE VIEW report.file_report WITH (security_barrier='true') AS
      JOIN public.run r USING (log_no, run_no))
      JOIN public.event e USING (log_no, seq))
   WHERE (report.sees(r.run_id) AND (p.type = ANY (ARRAY['file.read'::text, 'file.changed'::text])));
-COMMENT ON VIEW report.file_report IS 'What runs say they read from and did to files';
-COMMENT ON COLUMN report.file_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.file_report.run_id IS 'The run';
-COMMENT ON COLUMN report.file_report.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.file_report.seq IS 'Position of its event in the log';
-COMMENT ON COLUMN report.file_report.recorded_at IS 'The daemon''s clock when it was appended';
-COMMENT ON COLUMN report.file_report.occurred_at IS 'The client''s or the source''s time; never trusted for order';
-COMMENT ON COLUMN report.file_report.origin IS 'Who vouches for it: observed, reported or imported';
-COMMENT ON COLUMN report.file_report.actor IS 'The authenticated identity that appended it';
-COMMENT ON COLUMN report.file_report.path IS 'The file; NULL once redacted or archived';
+COMMENT ON VIEW report.file_report IS 'Files that runs report to have read or changed';
+COMMENT ON COLUMN report.file_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.file_report.run_id IS 'Run id';
+COMMENT ON COLUMN report.file_report.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.file_report.seq IS 'Position of the event in the log';
+COMMENT ON COLUMN report.file_report.recorded_at IS 'Time of the append, by the daemon''s clock';
+COMMENT ON COLUMN report.file_report.occurred_at IS 'Time given by the client or the source; not used for order';
+COMMENT ON COLUMN report.file_report.origin IS 'Source of the event: observed (daemon), reported (client) or imported';
+COMMENT ON COLUMN report.file_report.actor IS 'Authenticated identity that appended it';
+COMMENT ON COLUMN report.file_report.path IS 'Path of the file; NULL once redacted or archived';
 COMMENT ON COLUMN report.file_report.change IS 'read, created, modified, renamed or deleted';
-COMMENT ON COLUMN report.file_report.from_path IS 'Where a renamed file was before';
-COMMENT ON COLUMN report.file_report.before_hash IS 'SHA-256 of its bytes before, or as they were read';
-COMMENT ON COLUMN report.file_report.after_hash IS 'SHA-256 of its bytes after';
-COMMENT ON COLUMN report.file_report.call_id IS 'The call that did it';
+COMMENT ON COLUMN report.file_report.from_path IS 'Path of a renamed file before';
+COMMENT ON COLUMN report.file_report.before_hash IS 'SHA-256 of the bytes before the change, or of the bytes read';
+COMMENT ON COLUMN report.file_report.after_hash IS 'SHA-256 of the bytes after the change';
+COMMENT ON COLUMN report.file_report.call_id IS 'Call that made the change';
 CREATE VIEW report.lag WITH (security_barrier='true') AS
  SELECT h.log_no,
     n.name AS follower,
@@ -1580,13 +1580,13 @@ CREATE VIEW report.lag WITH (security_barrier='true') AS
                   ORDER BY event.seq DESC
                  LIMIT 1), (0)::bigint) AS next_seq) e)
      LEFT JOIN public.follower f ON (((f.log_no = h.log_no) AND (f.name = n.name))));
-COMMENT ON VIEW report.lag IS 'How many events the views are behind each log: one row for each follower that they depend on';
-COMMENT ON COLUMN report.lag.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.lag.follower IS 'run: which runs there are and how they stand; report: everything else';
-COMMENT ON COLUMN report.lag.log_next_seq IS 'The seq that the log''s next event gets';
-COMMENT ON COLUMN report.lag.follower_next_seq IS 'The first seq that the follower has not seen';
-COMMENT ON COLUMN report.lag.events_behind IS 'How many events it has not seen';
-COMMENT ON COLUMN report.lag.oldest_unseen_at IS 'When the oldest of them was recorded; NULL where it has seen all';
+COMMENT ON VIEW report.lag IS 'Number of events that the views are behind each log: one row per follower';
+COMMENT ON COLUMN report.lag.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.lag.follower IS 'Follower: run (runs and their status) or report (all else)';
+COMMENT ON COLUMN report.lag.log_next_seq IS 'seq of the log''s next event';
+COMMENT ON COLUMN report.lag.follower_next_seq IS 'First seq that the follower has not processed';
+COMMENT ON COLUMN report.lag.events_behind IS 'Number of events that the follower has not processed';
+COMMENT ON COLUMN report.lag.oldest_unseen_at IS 'Time of the oldest event that the follower has not processed; NULL if there is none';
 CREATE VIEW report.model_call WITH (security_barrier='true') AS
  SELECT s.log_no,
     r.run_id,
@@ -1629,33 +1629,33 @@ CREATE VIEW report.model_call WITH (security_barrier='true') AS
    FROM (public.report_span_model s
      JOIN public.run r USING (log_no, run_no))
   WHERE report.sees(r.run_id);
-COMMENT ON VIEW report.model_call IS 'Calls of models, each with its answer';
-COMMENT ON COLUMN report.model_call.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.model_call.run_id IS 'The run';
-COMMENT ON COLUMN report.model_call.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.model_call.call_id IS 'The id of the call';
-COMMENT ON COLUMN report.model_call.model IS 'The model that was asked for';
-COMMENT ON COLUMN report.model_call.answered_model IS 'The model that says it answered';
-COMMENT ON COLUMN report.model_call.provider IS 'Whose model it is';
+COMMENT ON VIEW report.model_call IS 'Model calls, each with its answer';
+COMMENT ON COLUMN report.model_call.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.model_call.run_id IS 'Run id';
+COMMENT ON COLUMN report.model_call.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.model_call.call_id IS 'Id of the call';
+COMMENT ON COLUMN report.model_call.model IS 'Requested model';
+COMMENT ON COLUMN report.model_call.answered_model IS 'Model named in the answer';
+COMMENT ON COLUMN report.model_call.provider IS 'Provider of the model';
 COMMENT ON COLUMN report.model_call.operation IS 'chat, embeddings, …';
-COMMENT ON COLUMN report.model_call.origin IS 'Who vouches for it: observed, reported or imported';
-COMMENT ON COLUMN report.model_call.attempt IS 'Which try of the call it is, from 1';
-COMMENT ON COLUMN report.model_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended, or an answer of the run was erased and may be its own; pending: it has no end yet';
-COMMENT ON COLUMN report.model_call.finish_reason IS 'Why it stopped writing; the first, where there are several';
-COMMENT ON COLUMN report.model_call.error_type IS 'The type of the error, where it failed';
-COMMENT ON COLUMN report.model_call.called_at IS 'When it was called; NULL where an imported event does not say';
-COMMENT ON COLUMN report.model_call.answered_at IS 'When it answered';
-COMMENT ON COLUMN report.model_call.duration_us IS 'How long it took, in microseconds: as its end says, otherwise from beginning to end';
-COMMENT ON COLUMN report.model_call.first_token_us IS 'Until its first token, in microseconds';
-COMMENT ON COLUMN report.model_call.input_tokens IS 'Tokens read';
-COMMENT ON COLUMN report.model_call.output_tokens IS 'Tokens written';
-COMMENT ON COLUMN report.model_call.cached_input_tokens IS 'Of the tokens read, those from the provider''s cache';
+COMMENT ON COLUMN report.model_call.origin IS 'Source of the event: observed (daemon), reported (client) or imported';
+COMMENT ON COLUMN report.model_call.attempt IS 'Attempt number of the call, from 1';
+COMMENT ON COLUMN report.model_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: the end is not recorded, or an answer of the run, possibly this one, was erased; pending: no end yet';
+COMMENT ON COLUMN report.model_call.finish_reason IS 'First reason for the end of the answer';
+COMMENT ON COLUMN report.model_call.error_type IS 'Type of the error; NULL without an error';
+COMMENT ON COLUMN report.model_call.called_at IS 'Time of the call; NULL if an imported event has none';
+COMMENT ON COLUMN report.model_call.answered_at IS 'Time of the answer';
+COMMENT ON COLUMN report.model_call.duration_us IS 'Duration in microseconds, as given by the end event, otherwise from beginning to end';
+COMMENT ON COLUMN report.model_call.first_token_us IS 'Time to the first token in microseconds';
+COMMENT ON COLUMN report.model_call.input_tokens IS 'Input tokens';
+COMMENT ON COLUMN report.model_call.output_tokens IS 'Output tokens';
+COMMENT ON COLUMN report.model_call.cached_input_tokens IS 'Input tokens read from the provider''s cache';
 COMMENT ON COLUMN report.model_call.cache_write_tokens IS 'Tokens written to the provider''s cache';
-COMMENT ON COLUMN report.model_call.reasoning_tokens IS 'Of the tokens written, those spent on reasoning';
-COMMENT ON COLUMN report.model_call.cost IS 'What it cost';
-COMMENT ON COLUMN report.model_call.currency IS 'Of cost';
-COMMENT ON COLUMN report.model_call.called_seq IS 'Its model.called';
-COMMENT ON COLUMN report.model_call.answered_seq IS 'Its model.answered';
+COMMENT ON COLUMN report.model_call.reasoning_tokens IS 'Output tokens used for reasoning';
+COMMENT ON COLUMN report.model_call.cost IS 'Cost';
+COMMENT ON COLUMN report.model_call.currency IS 'Currency of cost';
+COMMENT ON COLUMN report.model_call.called_seq IS 'seq of its model.called event';
+COMMENT ON COLUMN report.model_call.answered_seq IS 'seq of its model.answered event';
 CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
  SELECT p.log_no,
     COALESCE(r.run_id, (e.body ->> 'run_id'::text)) AS run_id,
@@ -1686,28 +1686,28 @@ CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
             WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
             ELSE report.sees(r.run_id)
         END AND (p.type = ANY (ARRAY['artifact.read'::text, 'pointer.rendered'::text, 'pointer.resolved'::text, 'pointer.validated'::text, 'retrieval.answered'::text])));
-COMMENT ON VIEW report.retrieval_report IS 'What was asked of corpora, which pointers were looked at and which artifacts read, by whom and for which run';
-COMMENT ON COLUMN report.retrieval_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.retrieval_report.run_id IS 'The run that it was for, also where it takes no more; NULL for what was used outside of one';
-COMMENT ON COLUMN report.retrieval_report.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.retrieval_report.seq IS 'Position of its event in the log';
-COMMENT ON COLUMN report.retrieval_report.recorded_at IS 'The daemon''s clock when it was appended';
-COMMENT ON COLUMN report.retrieval_report.actor IS 'The authenticated identity that appended it';
-COMMENT ON COLUMN report.retrieval_report.query IS 'The question, or the first of several; NULL once redacted or archived';
-COMMENT ON COLUMN report.retrieval_report.queries IS 'How many questions';
-COMMENT ON COLUMN report.retrieval_report.corpora IS 'Where was looked';
-COMMENT ON COLUMN report.retrieval_report.profile IS 'How was looked';
-COMMENT ON COLUMN report.retrieval_report.cards IS 'How many passages were shown';
-COMMENT ON COLUMN report.retrieval_report.best_score IS 'The score of the best';
-COMMENT ON COLUMN report.retrieval_report.degraded IS 'What could not be used';
-COMMENT ON COLUMN report.retrieval_report.cache IS 'Whether the answer was kept from before';
-COMMENT ON COLUMN report.retrieval_report.watermark IS 'The event up to which documents were known';
-COMMENT ON COLUMN report.retrieval_report.duration_us IS 'How long it took, in microseconds';
-COMMENT ON COLUMN report.retrieval_report.type IS 'The type of its event: retrieval.answered, pointer.validated, pointer.rendered, pointer.resolved or artifact.read';
-COMMENT ON COLUMN report.retrieval_report.branch IS 'Which of the run''s parallel branches it was for';
-COMMENT ON COLUMN report.retrieval_report.pointers IS 'How many pointers were looked at; NULL for a query and for an artifact';
-COMMENT ON COLUMN report.retrieval_report.bad IS 'Those of them that did not stand, by reason';
-COMMENT ON COLUMN report.retrieval_report.artifact IS 'The artifact that was read, as a pointer';
+COMMENT ON VIEW report.retrieval_report IS 'Queries to corpora, pointers checked and artifacts read, with caller and run';
+COMMENT ON COLUMN report.retrieval_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.retrieval_report.run_id IS 'Run of the request, even if it has ended; NULL outside a run';
+COMMENT ON COLUMN report.retrieval_report.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.retrieval_report.seq IS 'Position of the event in the log';
+COMMENT ON COLUMN report.retrieval_report.recorded_at IS 'Time of the append, by the daemon''s clock';
+COMMENT ON COLUMN report.retrieval_report.actor IS 'Authenticated identity that appended it';
+COMMENT ON COLUMN report.retrieval_report.query IS 'Question, or the first of several; NULL once redacted or archived';
+COMMENT ON COLUMN report.retrieval_report.queries IS 'Number of questions';
+COMMENT ON COLUMN report.retrieval_report.corpora IS 'Corpora searched';
+COMMENT ON COLUMN report.retrieval_report.profile IS 'Ranking profile';
+COMMENT ON COLUMN report.retrieval_report.cards IS 'Number of passages returned';
+COMMENT ON COLUMN report.retrieval_report.best_score IS 'Best score';
+COMMENT ON COLUMN report.retrieval_report.degraded IS 'Reasons for a degraded answer';
+COMMENT ON COLUMN report.retrieval_report.cache IS 'True if the answer came from the cache';
+COMMENT ON COLUMN report.retrieval_report.watermark IS 'seq up to which documents were indexed';
+COMMENT ON COLUMN report.retrieval_report.duration_us IS 'Duration in microseconds';
+COMMENT ON COLUMN report.retrieval_report.type IS 'Type of the event: retrieval.answered, pointer.validated, pointer.rendered, pointer.resolved or artifact.read';
+COMMENT ON COLUMN report.retrieval_report.branch IS 'Parallel branch of the run that asked';
+COMMENT ON COLUMN report.retrieval_report.pointers IS 'Number of pointers checked; NULL for a query and for an artifact';
+COMMENT ON COLUMN report.retrieval_report.bad IS 'Number of failed pointers by reason';
+COMMENT ON COLUMN report.retrieval_report.artifact IS 'Pointer to the artifact that was read';
 CREATE VIEW report.run_report WITH (security_barrier='true') AS
  SELECT r.log_no,
     r.run_id,
@@ -1774,48 +1774,48 @@ CREATE VIEW report.run_report WITH (security_barrier='true') AS
           ORDER BY p.seq DESC
          LIMIT 1) t ON (true))
   WHERE report.sees(r.run_id);
-COMMENT ON VIEW report.run_report IS 'One row a run: how it stands and what it came to';
-COMMENT ON COLUMN report.run_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.run_report.run_id IS 'The run';
-COMMENT ON COLUMN report.run_report.run_no IS 'Its number in the log: @17 is 17';
+COMMENT ON VIEW report.run_report IS 'One row per run: status, counts and totals';
+COMMENT ON COLUMN report.run_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.run_report.run_id IS 'Run id';
+COMMENT ON COLUMN report.run_report.run_no IS 'Number of the run in the log: @17 is 17';
 COMMENT ON COLUMN report.run_report.status IS 'open, ended or halted';
-COMMENT ON COLUMN report.run_report.outcome IS 'Of an ended run: success, failure, cancelled, abandoned; unknown: nobody says';
-COMMENT ON COLUMN report.run_report.origin IS 'Who vouches for it: observed, reported or imported';
-COMMENT ON COLUMN report.run_report.agent IS 'The name of the agent';
-COMMENT ON COLUMN report.run_report.owner IS 'The identity that started it';
-COMMENT ON COLUMN report.run_report.goal IS 'What it was to achieve';
-COMMENT ON COLUMN report.run_report.labels IS 'Its labels';
-COMMENT ON COLUMN report.run_report.parent_run_id IS 'The run that started it';
-COMMENT ON COLUMN report.run_report.external_id IS 'Its id in another system';
-COMMENT ON COLUMN report.run_report.started_at IS 'When it was started, by the daemon''s clock';
-COMMENT ON COLUMN report.run_report.ended_at IS 'When it ended or halted';
-COMMENT ON COLUMN report.run_report.last_event_at IS 'Its last event, by the daemon''s clock';
-COMMENT ON COLUMN report.run_report.first_occurred_at IS 'The earliest time that the client or the source gave';
-COMMENT ON COLUMN report.run_report.last_occurred_at IS 'The latest time that the client or the source gave';
-COMMENT ON COLUMN report.run_report.duration IS 'From its start to its end, or to its last event; of an imported run by the times of the source';
-COMMENT ON COLUMN report.run_report.events IS 'How many events it has';
-COMMENT ON COLUMN report.run_report.first_seq IS 'Its first event in the log';
-COMMENT ON COLUMN report.run_report.last_seq IS 'Its last event in the log';
-COMMENT ON COLUMN report.run_report.steps IS 'How many steps';
-COMMENT ON COLUMN report.run_report.messages IS 'How many messages';
-COMMENT ON COLUMN report.run_report.model_calls IS 'How many calls of models';
-COMMENT ON COLUMN report.run_report.model_errors IS 'Of these, those that failed; an end that is unknown is none';
-COMMENT ON COLUMN report.run_report.tool_calls IS 'How many calls of tools';
-COMMENT ON COLUMN report.run_report.tool_errors IS 'Of these, those that failed; an end that is unknown is none';
-COMMENT ON COLUMN report.run_report.commands IS 'How many commands that muniment exec ran';
-COMMENT ON COLUMN report.run_report.command_errors IS 'Of these, those that did not exit with 0';
-COMMENT ON COLUMN report.run_report.errors IS 'How many errors were raised (error.raised)';
-COMMENT ON COLUMN report.run_report.input_tokens IS 'Tokens read by models: the sum of the calls that say it, or the run''s own total where none does; NULL where nothing says it';
-COMMENT ON COLUMN report.run_report.output_tokens IS 'Tokens written by models; NULL where nothing says it';
-COMMENT ON COLUMN report.run_report.cached_input_tokens IS 'Of the tokens read, those from the provider''s cache; NULL where nothing says it';
-COMMENT ON COLUMN report.run_report.reasoning_tokens IS 'Of the tokens written, those spent on reasoning; NULL where nothing says it';
-COMMENT ON COLUMN report.run_report.cost IS 'What the models cost; NULL where nothing says it, and where it is in several currencies';
-COMMENT ON COLUMN report.run_report.currency IS 'Of cost; mixed: of several';
-COMMENT ON COLUMN report.run_report.artifacts IS 'How many artifacts, without those that were erased';
-COMMENT ON COLUMN report.run_report.artifact_bytes IS 'Their bytes';
-COMMENT ON COLUMN report.run_report.halt_code IS 'Of a halted run: why, as a code';
-COMMENT ON COLUMN report.run_report.halt_reason IS 'Of a halted run: why, in words';
-COMMENT ON COLUMN report.run_report.halt_pointer IS 'Of a halted run: what did not resolve';
+COMMENT ON COLUMN report.run_report.outcome IS 'Outcome of an ended run: success, failure, cancelled, abandoned; unknown if not reported';
+COMMENT ON COLUMN report.run_report.origin IS 'Source of the event: observed (daemon), reported (client) or imported';
+COMMENT ON COLUMN report.run_report.agent IS 'Name of the agent';
+COMMENT ON COLUMN report.run_report.owner IS 'Identity that started it';
+COMMENT ON COLUMN report.run_report.goal IS 'Goal';
+COMMENT ON COLUMN report.run_report.labels IS 'Labels';
+COMMENT ON COLUMN report.run_report.parent_run_id IS 'Run that started it';
+COMMENT ON COLUMN report.run_report.external_id IS 'Id in another system';
+COMMENT ON COLUMN report.run_report.started_at IS 'Time of its start, by the daemon''s clock';
+COMMENT ON COLUMN report.run_report.ended_at IS 'Time of its end or halt';
+COMMENT ON COLUMN report.run_report.last_event_at IS 'Time of its last event, by the daemon''s clock';
+COMMENT ON COLUMN report.run_report.first_occurred_at IS 'Earliest time given by the client or the source';
+COMMENT ON COLUMN report.run_report.last_occurred_at IS 'Latest time given by the client or the source';
+COMMENT ON COLUMN report.run_report.duration IS 'Duration from start to end, or to the last event; imported runs use the source''s times';
+COMMENT ON COLUMN report.run_report.events IS 'Number of events';
+COMMENT ON COLUMN report.run_report.first_seq IS 'seq of its first event';
+COMMENT ON COLUMN report.run_report.last_seq IS 'seq of its last event';
+COMMENT ON COLUMN report.run_report.steps IS 'Number of steps';
+COMMENT ON COLUMN report.run_report.messages IS 'Number of messages';
+COMMENT ON COLUMN report.run_report.model_calls IS 'Number of model calls';
+COMMENT ON COLUMN report.run_report.model_errors IS 'Number of failed calls, without those with an unknown end';
+COMMENT ON COLUMN report.run_report.tool_calls IS 'Number of tool calls';
+COMMENT ON COLUMN report.run_report.tool_errors IS 'Number of failed calls, without those with an unknown end';
+COMMENT ON COLUMN report.run_report.commands IS 'Number of commands run by muniment exec';
+COMMENT ON COLUMN report.run_report.command_errors IS 'Number of commands that did not exit with 0';
+COMMENT ON COLUMN report.run_report.errors IS 'Number of error.raised events';
+COMMENT ON COLUMN report.run_report.input_tokens IS 'Input tokens: sum over the calls, or the run''s total if no call reports them; NULL if unknown';
+COMMENT ON COLUMN report.run_report.output_tokens IS 'Output tokens; NULL if unknown';
+COMMENT ON COLUMN report.run_report.cached_input_tokens IS 'Input tokens read from the provider''s cache; NULL if unknown';
+COMMENT ON COLUMN report.run_report.reasoning_tokens IS 'Output tokens used for reasoning; NULL if unknown';
+COMMENT ON COLUMN report.run_report.cost IS 'Cost of the models; NULL if unknown or in several currencies';
+COMMENT ON COLUMN report.run_report.currency IS 'Currency of cost; mixed if there are several';
+COMMENT ON COLUMN report.run_report.artifacts IS 'Number of artifacts, without erased ones';
+COMMENT ON COLUMN report.run_report.artifact_bytes IS 'Size of the artifacts in bytes';
+COMMENT ON COLUMN report.run_report.halt_code IS 'Code of the halt';
+COMMENT ON COLUMN report.run_report.halt_reason IS 'Reason of the halt, as text';
+COMMENT ON COLUMN report.run_report.halt_pointer IS 'Pointer whose failure halted the run';
 CREATE VIEW report.run_tree WITH (security_barrier='true') AS
  WITH RECURSIVE tree AS (
          SELECT r.log_no,
@@ -1860,18 +1860,18 @@ CREATE VIEW report.run_tree WITH (security_barrier='true') AS
     t.started_at,
     t.ended_at
    FROM tree t;
-COMMENT ON VIEW report.run_tree IS 'Runs under the runs that started them';
-COMMENT ON COLUMN report.run_tree.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.run_tree.root_run_id IS 'The run at the top';
-COMMENT ON COLUMN report.run_tree.run_id IS 'The run';
-COMMENT ON COLUMN report.run_tree.parent_run_id IS 'The run that started it; NULL at the top, and where that run is not shown';
-COMMENT ON COLUMN report.run_tree.depth IS '0 at the top';
-COMMENT ON COLUMN report.run_tree.path IS 'The runs from the top down to it';
+COMMENT ON VIEW report.run_tree IS 'Runs below the runs that started them';
+COMMENT ON COLUMN report.run_tree.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.run_tree.root_run_id IS 'Topmost run';
+COMMENT ON COLUMN report.run_tree.run_id IS 'Run id';
+COMMENT ON COLUMN report.run_tree.parent_run_id IS 'Run that started it; NULL for the topmost run, or if that run is not shown';
+COMMENT ON COLUMN report.run_tree.depth IS 'Depth, 0 for the topmost run';
+COMMENT ON COLUMN report.run_tree.path IS 'Runs from the topmost run down to it';
 COMMENT ON COLUMN report.run_tree.status IS 'open, ended or halted';
-COMMENT ON COLUMN report.run_tree.outcome IS 'Of an ended run: success, failure, cancelled, abandoned; unknown: nobody says';
-COMMENT ON COLUMN report.run_tree.agent IS 'The name of the agent';
-COMMENT ON COLUMN report.run_tree.started_at IS 'When it was started, by the daemon''s clock';
-COMMENT ON COLUMN report.run_tree.ended_at IS 'When it ended or halted';
+COMMENT ON COLUMN report.run_tree.outcome IS 'Outcome of an ended run: success, failure, cancelled, abandoned; unknown if not reported';
+COMMENT ON COLUMN report.run_tree.agent IS 'Name of the agent';
+COMMENT ON COLUMN report.run_tree.started_at IS 'Time of its start, by the daemon''s clock';
+COMMENT ON COLUMN report.run_tree.ended_at IS 'Time of its end or halt';
 CREATE VIEW report.step_report WITH (security_barrier='true') AS
  SELECT s.log_no,
     r.run_id,
@@ -1897,20 +1897,20 @@ CREATE VIEW report.step_report WITH (security_barrier='true') AS
      JOIN public.run r USING (log_no, run_no))
   WHERE report.sees(r.run_id);
 COMMENT ON VIEW report.step_report IS 'Steps, each with its end';
-COMMENT ON COLUMN report.step_report.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.step_report.run_id IS 'The run';
-COMMENT ON COLUMN report.step_report.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.step_report.name IS 'What it is called';
+COMMENT ON COLUMN report.step_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.step_report.run_id IS 'Run id';
+COMMENT ON COLUMN report.step_report.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.step_report.name IS 'Name of the step';
 COMMENT ON COLUMN report.step_report.kind IS 'turn, node, task or command';
-COMMENT ON COLUMN report.step_report.parent_step_id IS 'The step around it';
-COMMENT ON COLUMN report.step_report.origin IS 'Who vouches for it: observed, reported or imported';
-COMMENT ON COLUMN report.step_report.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended, or its end was erased; pending: it has no end yet';
-COMMENT ON COLUMN report.step_report.error_type IS 'The type of the error, where it failed';
-COMMENT ON COLUMN report.step_report.started_at IS 'When it began; NULL where an imported event does not say';
-COMMENT ON COLUMN report.step_report.ended_at IS 'When it ended';
-COMMENT ON COLUMN report.step_report.duration_us IS 'How long it took, in microseconds: as its end says, otherwise from beginning to end';
-COMMENT ON COLUMN report.step_report.started_seq IS 'Its step.started';
-COMMENT ON COLUMN report.step_report.ended_seq IS 'Its step.ended';
+COMMENT ON COLUMN report.step_report.parent_step_id IS 'Enclosing step';
+COMMENT ON COLUMN report.step_report.origin IS 'Source of the event: observed (daemon), reported (client) or imported';
+COMMENT ON COLUMN report.step_report.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: the end is not recorded, or was erased; pending: no end yet';
+COMMENT ON COLUMN report.step_report.error_type IS 'Type of the error; NULL without an error';
+COMMENT ON COLUMN report.step_report.started_at IS 'Time of its start; NULL if an imported event has none';
+COMMENT ON COLUMN report.step_report.ended_at IS 'Time of its end';
+COMMENT ON COLUMN report.step_report.duration_us IS 'Duration in microseconds, as given by the end event, otherwise from beginning to end';
+COMMENT ON COLUMN report.step_report.started_seq IS 'seq of its step.started event';
+COMMENT ON COLUMN report.step_report.ended_seq IS 'seq of its step.ended event';
 CREATE VIEW report.storage_report WITH (security_barrier='true') AS
  SELECT x.what,
     x.name,
@@ -1962,14 +1962,14 @@ CREATE VIEW report.storage_report WITH (security_barrier='true') AS
            FROM public.artifact
           WHERE (artifact.hash <> repeat('0'::text, 64))) x
   WHERE (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text);
-COMMENT ON VIEW report.storage_report IS 'What takes how much room; shown to those who see all runs';
-COMMENT ON COLUMN report.storage_report.what IS 'events: a partition of the log; table: another table; artifacts: all files of runs';
-COMMENT ON COLUMN report.storage_report.name IS 'Its name in the database';
-COMMENT ON COLUMN report.storage_report.row_count IS 'About how many rows, as the planner knows it, NULL where it knows nothing yet; of artifacts exactly how many, without those that were erased';
-COMMENT ON COLUMN report.storage_report.size_bytes IS 'On disk, with its indexes; of artifacts the sum of their bytes, without those that were erased';
-COMMENT ON COLUMN report.storage_report.first_seq IS 'Of a partition: its first event';
-COMMENT ON COLUMN report.storage_report.last_seq IS 'Of a partition: the last event that fits';
-COMMENT ON COLUMN report.storage_report.archived IS 'Of a partition: its bodies are in the archive';
+COMMENT ON VIEW report.storage_report IS 'Space used by tables and files; shown to readers who see all runs';
+COMMENT ON COLUMN report.storage_report.what IS 'Kind: events (a partition of the log), table (another table) or artifacts (all files of runs)';
+COMMENT ON COLUMN report.storage_report.name IS 'Name in the database';
+COMMENT ON COLUMN report.storage_report.row_count IS 'Planner''s estimate of the number of rows, NULL if unknown; exact for artifacts, without erased ones';
+COMMENT ON COLUMN report.storage_report.size_bytes IS 'Size on disk in bytes, with indexes; for artifacts, the sum of their sizes, without erased ones';
+COMMENT ON COLUMN report.storage_report.first_seq IS 'First event of a partition';
+COMMENT ON COLUMN report.storage_report.last_seq IS 'Last event that a partition can have';
+COMMENT ON COLUMN report.storage_report.archived IS 'True if the bodies of a partition are in the archive';
 CREATE VIEW report.tool_call AS
  SELECT s.log_no,
     s.run_id,
@@ -1995,26 +1995,26 @@ CREATE VIEW report.tool_call AS
     s.called_seq,
     s.returned_seq
    FROM public.report_tool_seen s;
-COMMENT ON VIEW report.tool_call IS 'Calls of tools, each with its result';
-COMMENT ON COLUMN report.tool_call.log_no IS 'The log''s number within this database';
-COMMENT ON COLUMN report.tool_call.run_id IS 'The run';
-COMMENT ON COLUMN report.tool_call.step_id IS 'The step within the run';
-COMMENT ON COLUMN report.tool_call.call_id IS 'The id of the call';
-COMMENT ON COLUMN report.tool_call.tool IS 'The tool';
+COMMENT ON VIEW report.tool_call IS 'Tool calls, each with its result';
+COMMENT ON COLUMN report.tool_call.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.tool_call.run_id IS 'Run id';
+COMMENT ON COLUMN report.tool_call.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.tool_call.call_id IS 'Id of the call';
+COMMENT ON COLUMN report.tool_call.tool IS 'Name of the tool';
 COMMENT ON COLUMN report.tool_call.kind IS 'function, mcp, extension, datastore or command';
-COMMENT ON COLUMN report.tool_call.server IS 'The MCP server that has it';
-COMMENT ON COLUMN report.tool_call.origin IS 'Who vouches for it: observed, reported or imported';
-COMMENT ON COLUMN report.tool_call.attempt IS 'Which try of the call it is, from 1';
-COMMENT ON COLUMN report.tool_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: nothing says how it ended, or a result of the run was erased and may be its own; pending: it has no end yet';
-COMMENT ON COLUMN report.tool_call.error_type IS 'The type of the error, where it failed';
-COMMENT ON COLUMN report.tool_call.exit_code IS 'Of a tool that is a command';
-COMMENT ON COLUMN report.tool_call.called_at IS 'When it was called; NULL where an imported event does not say';
-COMMENT ON COLUMN report.tool_call.returned_at IS 'When it returned';
-COMMENT ON COLUMN report.tool_call.duration_us IS 'How long it took, in microseconds: as its end says, otherwise from beginning to end';
-COMMENT ON COLUMN report.tool_call.arguments IS 'Its arguments, from the log; NULL once redacted or archived';
-COMMENT ON COLUMN report.tool_call.content IS 'What it returned, from the log; NULL once redacted or archived';
-COMMENT ON COLUMN report.tool_call.called_seq IS 'Its tool.called';
-COMMENT ON COLUMN report.tool_call.returned_seq IS 'Its tool.returned';
+COMMENT ON COLUMN report.tool_call.server IS 'MCP server of the tool';
+COMMENT ON COLUMN report.tool_call.origin IS 'Source of the event: observed (daemon), reported (client) or imported';
+COMMENT ON COLUMN report.tool_call.attempt IS 'Attempt number of the call, from 1';
+COMMENT ON COLUMN report.tool_call.status IS 'ok, error, denied, timeout, cancelled, interrupted; unknown: the end is not recorded, or a result of the run, possibly this one, was erased; pending: no end yet';
+COMMENT ON COLUMN report.tool_call.error_type IS 'Type of the error; NULL without an error';
+COMMENT ON COLUMN report.tool_call.exit_code IS 'Exit code of a tool that is a command';
+COMMENT ON COLUMN report.tool_call.called_at IS 'Time of the call; NULL if an imported event has none';
+COMMENT ON COLUMN report.tool_call.returned_at IS 'Time of its return';
+COMMENT ON COLUMN report.tool_call.duration_us IS 'Duration in microseconds, as given by the end event, otherwise from beginning to end';
+COMMENT ON COLUMN report.tool_call.arguments IS 'Arguments from the log; NULL once redacted or archived';
+COMMENT ON COLUMN report.tool_call.content IS 'Result from the log; NULL once redacted or archived';
+COMMENT ON COLUMN report.tool_call.called_seq IS 'seq of its tool.called event';
+COMMENT ON COLUMN report.tool_call.returned_seq IS 'seq of its tool.returned event';
 ALTER TABLE ONLY public.report_span ATTACH PARTITION public.report_span_approval FOR VALUES IN ('approval');
 ALTER TABLE ONLY public.report_span ATTACH PARTITION public.report_span_command FOR VALUES IN ('command');
 ALTER TABLE ONLY public.report_span ATTACH PARTITION public.report_span_model FOR VALUES IN ('model');
