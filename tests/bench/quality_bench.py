@@ -99,7 +99,7 @@ def wait_for_lanes(client: muniment.Client, corpora: dict[str, dict[str, dict[st
             result = client.call("evidence.retrieve", queries=[{"query": f"everything {time.monotonic()}", "corpus": corpus}], min_seq=seq)["results"][0]
             names = {lane.split("/")[0] for lane in result["lanes"]}
             lanes.update(names)
-            behind = [why for why in result.get("degraded", []) if "behind" in why or "no model yet" in why]
+            behind = [why for why in result.get("degraded", []) if "behind" in why]
             return not behind and (bool(names & {"lsa", "encoder"}) or len(documents) < 200)
         support.wait_until(complete, f"every lane answers for {corpus}", LANES_PATIENCE_S)
     return sorted(lanes)

@@ -176,7 +176,7 @@ class ClaudeCode(Importing):
 
     def test_a_session_is_a_run_and_its_subagent_a_child_of_it(self) -> None:
         run, told = self.muniment_import(self.golden())
-        self.assertIn("1 lines are not JSON", self.said)
+        self.assertIn("1 line is not JSON", self.said)
         events = self.events(run["run_id"], limit=1000)
         [started] = [event for event in events if event["type"] == "child.started"]
         [called] = [event for event in events if event["type"] == "tool.called" and event["body"]["name"] == "Task"]

@@ -22,6 +22,7 @@
 #include "cli/import/formats/tau_bench.hpp"
 #include "cli/import/records.hpp"
 #include "cli/import/spill.hpp"
+#include "cli/import/translate/tally.hpp"
 #include "cli/import/translate/translation.hpp"
 #include "events/catalogue.hpp"
 #include "support/imported.hpp"
@@ -106,6 +107,28 @@ TEST(ImportFormats, TheGoldenTraceOfMessagesIsTheseEvents) {
   const std::filesystem::path path = folder / "messages.events.jsonl";
   if (std::getenv("MUNIMENT_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
   EXPECT_EQ(text, bytes_of(path)) << "run with MUNIMENT_ACCEPT=1 to accept";
+}
+
+TEST(ImportFormats, CallsInTheFormOfOpenAiAreToolCallsToo) {
+  const auto runs = translate_source(*find_format(messages_format), {"openai",
+                                                                     R"({"role":"user","content":"Which files?"}
+{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"ls","arguments":"{\"path\":\".\"}"}}]}
+{"role":"tool","tool_call_id":"c1","content":"a.txt"}
+broken
+)",
+                                                                     0, true});
+  ASSERT_TRUE(runs.ok()) << runs.error().message;
+  ImportTally tally;
+  std::map<std::string, std::string> bodies;
+  for (const ImportedEvent& event : runs->front().run.events) {
+    tally.add(event);
+    bodies[event.type] = event.body;
+  }
+  EXPECT_NE(bodies["tool.called"].find(R"("name":"ls")"), std::string::npos) << bodies["tool.called"];
+  EXPECT_NE(bodies["tool.called"].find(R"({"path":"."})"), std::string::npos) << bodies["tool.called"];
+  EXPECT_NE(bodies["tool.returned"].find("a.txt"), std::string::npos) << bodies["tool.returned"];
+  EXPECT_EQ(tally.not_understood(), 0U);
+  EXPECT_EQ(tally.unreadable(), 1U);
 }
 
 // A session, line by line; `settled`: as a live recording sees it, which waits after every line.

@@ -240,10 +240,6 @@ class Importer {
       auto done = import_claude_code(client, path, *session, bar(path));
       return [this, path, done = std::move(done)]() -> Status {
         if (!done) return judge(path, 0, done.error());
-        if (done->unreadable > 0) {
-          fmt::print(stderr, "muniment: {}: {} lines are not JSON; they are recorded as x.claude_code.unreadable\n",
-                     escape_for_terminal(path), grouped(done->unreadable));
-        }
         say_tree(path, *done);
         return success();
       };
@@ -280,6 +276,10 @@ class Importer {
   }
 
   void say_report(const std::string& path, const FileReport& report) {
+    if (const std::uint64_t lines = report.tally.unreadable(); lines > 0) {
+      fmt::print(stderr, "muniment: {}: {} not JSON; recorded in events of the type x.*.unreadable\n",
+                 escape_for_terminal(path), lines == 1 ? "1 line is" : grouped(lines) + " lines are");
+    }
     if (report.without_dialogue > 0) {
       fmt::print(stderr,
                  "muniment: warning: {}: neither a question nor an answer was understood in {} of {} runs (first: {}). "

@@ -218,7 +218,7 @@ std::vector<std::string> VectorLanes::available(const std::vector<std::string>& 
   } else {
     lanes.emplace_back("hash");
     std::size_t with = 0;
-    std::string without;
+    bool all = true;
     {
       const std::lock_guard lock(models_mutex_);
       const std::lock_guard known(corpora_mutex_);
@@ -228,13 +228,10 @@ std::vector<std::string> VectorLanes::available(const std::vector<std::string>& 
         if (found != models_.end() && found->second.current)
           ++with;
         else
-          without = corpus;
+          all = false;  // a small corpus has no model
       }
     }
-    if (with > 0 && without.empty())
-      lanes.emplace_back("lsa");
-    else if (with > 0)
-      degraded.push_back("lsa: " + without + " has no model yet");
+    if (with > 0 && all) lanes.emplace_back("lsa");
   }
   for (const auto& lane : late_) {
     const std::string behind = lane->covers(corpora, next_seq) ? std::string() : lane->behind(next_seq);

@@ -26,7 +26,6 @@ Result<ImportedSession> import_claude_code(Client& client, const std::string& pa
   result.artifacts = tree.artifacts();
   result.children = tree.children();
   result.tally = tree.tally();
-  result.unreadable = session.unreadable();
   result.repaired = session.repaired();
   return result;
 }

@@ -21,8 +21,7 @@ struct ImportedSession {
   std::uint64_t artifacts = 0;
   std::vector<ImportedChild> children;
   ImportTally tally = {};
-  std::size_t unreadable = 0;  // lines that are kept as they are, or not at all where they are too long
-  std::size_t repaired = 0;    // records with characters that were replaced
+  std::size_t repaired = 0;  // records with characters that were replaced
 };
 
 // `progress` is told the bytes read, and those there are. Errors: the daemon's, and those of reading the file.

@@ -183,7 +183,6 @@ Result<SessionFacts> ClaudeCodeSession::walk(File& file, const std::string& chil
 Status ClaudeCodeSession::take(std::vector<RunAction>& actions, const std::string& child, const CarryOut& carry_out) {
   std::vector<RunAction> taken;
   for (RunAction& action : actions) {
-    if (action.kind == RunAction::Kind::event && action.event.type == "x.claude_code.unreadable") ++unreadable_;
     if (action.kind == RunAction::Kind::event && action.event.type == "x.claude_code.repaired") ++repaired_;
     const bool is_own = action.child.empty();
     if (!child.empty()) {

@@ -26,7 +26,6 @@ class ClaudeCodeSession {
 
   const ImportedRun& head() const { return head_; }
   const std::string& sha256() const { return own_.sha256; }
-  std::size_t unreadable() const { return unreadable_; }
   std::size_t repaired() const { return repaired_; }  // records with characters that were replaced
 
   using CarryOut = std::function<Status(std::vector<RunAction>&)>;
@@ -59,7 +58,6 @@ class ClaudeCodeSession {
   std::map<std::string, std::string> called_types_;  // subagent types, by call id
   SessionFacts facts_;
   std::function<void(std::int64_t, std::int64_t)> progress_;
-  std::size_t unreadable_ = 0;
   std::size_t repaired_ = 0;
 };
 

@@ -12,15 +12,23 @@ bool is_message_role(std::string_view role) {
   return role == "system" || role == "developer" || role == "user" || role == "assistant" || role == "tool";
 }
 
-// The calls of a message: its member "tool", an object or a list of objects.
+// The name of the member with the calls of a message: "tool", or "tool_calls" as in OpenAI's API.
+std::string_view tools_name(const json::Value& message) { return message["tool"] ? "tool" : "tool_calls"; }
+
+// The calls of a message: an object or a list of objects.
 std::vector<json::Value> tools_of(const json::Value& message) {
-  const json::Value tool = message["tool"];
+  const json::Value tool = message[tools_name(message)];
   if (tool.is(json::Kind::object)) return {tool};
   std::vector<json::Value> tools;
   for (const json::Value one : tool) {
     if (one.is(json::Kind::object)) tools.push_back(one);
   }
   return tools;
+}
+
+// A call has its name and arguments itself, or in its member "function".
+json::Value call_part(const json::Value& tool, std::string_view name) {
+  return tool["function"].is(json::Kind::object) ? tool["function"][name] : tool[name];
 }
 
 class MessageTrace {
@@ -59,13 +67,13 @@ class MessageTrace {
     TurnAnswer answer{.model = message["model"].string_or("")};
     answer.parts = content_parts(message["content"], answer.rest);
     for (const json::Value tool : tools) {
-      answer.parts.push_back(
-          tool_call_part_json(tool["id"].string_or(""), tool["name"].string_or(""), tool["arguments"]));
+      answer.parts.push_back(tool_call_part_json(tool["id"].string_or(""), call_part(tool, "name").string_or(""),
+                                                 call_part(tool, "arguments")));
     }
     answer.usage = call_usage(message["usage"], message["cost"]);
     const bool has_usage = !answer.usage.empty();
     keep_rest(answer.rest, message,
-              {"role", "content", tools.empty() ? "role" : "tool", has_usage ? "usage" : "role",
+              {"role", "content", tools.empty() ? "role" : tools_name(message), has_usage ? "usage" : "role",
                has_usage && message["cost"].as_double() ? "cost" : "role",
                message["model"].is(json::Kind::string) ? "model" : "role"});
     if (has_usage) keep_usage_rest(answer.rest, message["usage"]);
@@ -74,18 +82,23 @@ class MessageTrace {
   }
 
   void add_call(const json::Value& tool, const std::string& requested_by) {
-    TurnCall call{.name = tool["name"].string_or(""),
+    TurnCall call{.name = call_part(tool, "name").string_or(""),
                   .source_id = tool["id"].string_or(""),
                   .requested_by = requested_by,
-                  .arguments = arguments_json(tool["arguments"])};
-    call.rest.keep(tool, {"name", "id", "arguments"});
+                  .arguments = arguments_json(call_part(tool, "arguments"))};
+    if (tool["function"].is(json::Kind::object)) {
+      call.rest.keep(tool, {"id", "type", "function"});
+      call.rest.keep(tool["function"], {"name", "arguments"}, "function");
+    } else {
+      call.rest.keep(tool, {"name", "id", "arguments"});
+    }
     pending_.emplace_back(call.source_id, turns_.call(call));
   }
 
   // A result belongs to the open call with its id; without an id, to the oldest open call.
   void add_result(const json::Value& message) {
     const json::Value tool = message["tool"];
-    const std::string id = tool["id"].string_or("");
+    const std::string id = tool["id"].string_or(message["tool_call_id"].string_or(""));
     const auto call = std::ranges::find_if(pending_, [&](const auto& one) { return id.empty() || one.first == id; });
     SourceRest rest;
     std::vector<std::string> parts = content_parts(message["content"], rest);
@@ -97,7 +110,7 @@ class MessageTrace {
     pending_.erase(call);
     if (result.exit_code) result.status = *result.exit_code == 0 ? "ok" : "error";
     result.rest = std::move(rest);
-    keep_rest(result.rest, message, {"role", "content", tool.is(json::Kind::object) ? "tool" : "role"});
+    keep_rest(result.rest, message, {"role", "content", tool.is(json::Kind::object) ? "tool" : "role", "tool_call_id"});
     result.rest.keep(tool, {"id", "name", result.exit_code ? "exit_code" : "id"}, "tool");
     turns_.returned(result);
   }
@@ -110,7 +123,7 @@ class MessageTrace {
 }  // namespace
 
 bool is_message(const json::Value& record) {
-  return is_message_role(record["role"].string_or("")) && (record["content"] || record["tool"]);
+  return is_message_role(record["role"].string_or("")) && (record["content"] || record["tool"] || record["tool_calls"]);
 }
 
 Result<ImportedRun> translate_messages(const std::vector<json::Value>& records) {

@@ -24,6 +24,7 @@ bool is_dialogue(const ImportedEvent& event, const json::Value& body) {
 }  // namespace
 
 void ImportTally::add(const ImportedEvent& event) {
+  if (event.type.starts_with("x.") && event.type.ends_with(".unreadable")) ++unreadable_;
   const bool is_rest = event.type.starts_with("x.") && event.type.ends_with(".source");
   const bool may_be_dialogue = !has_dialogue_ && !event.type.starts_with("x.");
   if (!is_rest && !may_be_dialogue && event.body.find("\"x_source\"") == std::string::npos) return;
@@ -52,6 +53,7 @@ void ImportTally::keep(const json::Value& object) {
 void ImportTally::add(const ImportTally& other) {
   members_ += other.members_;
   not_understood_ += other.not_understood_;
+  unreadable_ += other.unreadable_;
   has_dialogue_ = has_dialogue_ || other.has_dialogue_;
   more_names_ = more_names_ || other.more_names_;
   for (const std::string& name : other.names_) {

@@ -26,6 +26,9 @@ class ImportTally {
   // The names of the members that were not understood, the first tally_names_max of them.
   const std::vector<std::string>& names() const { return names_; }
 
+  // Number of lines that are not JSON.
+  std::uint64_t unreadable() const { return unreadable_; }
+
   // Returns whether there is a message of a user or of the system, or an answer of the model or a tool call.
   bool has_dialogue() const { return has_dialogue_; }
 
@@ -36,7 +39,7 @@ class ImportTally {
  private:
   void keep(const json::Value& object);
 
-  std::uint64_t members_ = 0, not_understood_ = 0;
+  std::uint64_t members_ = 0, not_understood_ = 0, unreadable_ = 0;
   std::vector<std::string> names_;
   bool more_names_ = false;
   bool has_dialogue_ = false;
