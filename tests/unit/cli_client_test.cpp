@@ -171,8 +171,8 @@ TEST(Hints, AMethodThatIsAdvisedIsTheCommandThatDoesTheSame) {
       with_commands(
           "it can be read, but not appended to. Start a run of another name with run.start, and name this one in `continues`"),
       "it can be read, but not appended to. Start a run of another name with muniment run start NAME --agent AGENT --continues THIS");
-  EXPECT_EQ(with_commands("Shorten it, or artifact.put the text and name the artifact."),
-            "Shorten it, or muniment artifact put the text and name the artifact.");
+  EXPECT_EQ(with_commands("Shorten it, or store the text with artifact.put and name the artifact."),
+            "Shorten it, or store the text with muniment artifact put and name the artifact.");
   EXPECT_EQ(with_commands("cursor: expected a cursor that artifact.list returned."),
             "cursor: expected a cursor that muniment artifact list returned.");
   EXPECT_EQ(with_commands("no document comes from the source s. List the sources: document.list"),
