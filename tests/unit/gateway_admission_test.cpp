@@ -49,8 +49,9 @@ TEST(Admission, ABodyMayHaveSixtyKibibytesAndNotOneByteMore) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Errc::too_large);
   EXPECT_EQ(refused.error().limit, 61'440);
-  EXPECT_EQ(refused.error().message,
-            "body is 61,441 bytes, limit 61,440. Send it with spill: true, or store it with artifact.put and refer to it.");
+  EXPECT_EQ(
+      refused.error().message,
+      "body is 61,441 bytes, limit 61,440. Send it with spill: true, or store it with artifact.put and refer to it.");
 }
 
 TEST(Admission, AnUnknownTypeNamesTheNearest) {
