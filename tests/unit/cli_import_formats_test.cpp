@@ -17,6 +17,7 @@
 #include "cli/import/claude_code/claude_code_lines.hpp"
 #include "cli/import/events.hpp"
 #include "cli/import/format.hpp"
+#include "cli/import/formats/chat_turns.hpp"
 #include "cli/import/formats/messages.hpp"
 #include "cli/import/formats/openhands.hpp"
 #include "cli/import/formats/tau_bench.hpp"
@@ -129,6 +130,14 @@ broken
   EXPECT_NE(bodies["tool.returned"].find("a.txt"), std::string::npos) << bodies["tool.returned"];
   EXPECT_EQ(tally.not_understood(), 0U);
   EXPECT_EQ(tally.unreadable(), 1U);
+}
+
+TEST(ImportFormats, AUsageMayHaveOneSideAndNumbersAsText) {
+  const auto usage = [](std::string_view text) { return call_usage(json::parse(text)->root(), json::Value{}); };
+  EXPECT_EQ(usage(R"({"input_tokens":"12","output_tokens":3})"), R"({"input_tokens":12,"output_tokens":3})");
+  EXPECT_EQ(usage(R"({"completion_tokens":"7"})"), R"({"output_tokens":7})");
+  EXPECT_EQ(usage(R"({"prompt_tokens":5,"completion_tokens":null})"), R"({"input_tokens":5})");
+  EXPECT_EQ(usage(R"({"prompt_tokens":"many","completion_tokens":-1})"), "");
 }
 
 // A session, line by line; `settled`: as a live recording sees it, which waits after every line.

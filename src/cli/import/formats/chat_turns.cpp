@@ -361,9 +361,14 @@ std::optional<std::int64_t> microseconds_of(const json::Value& seconds) {
 
 namespace {
 
+// A count is a number, or the text of one.
 std::optional<std::int64_t> count_of(const json::Value& value) {
   constexpr std::int64_t tokens_max = 1'000'000'000'000;
-  const auto tokens = value.as_int();
+  auto tokens = value.as_int();
+  if (const auto text = value.as_string()) {
+    const auto document = json::parse(std::string_view(*text));
+    tokens = document ? document->root().as_int() : std::nullopt;
+  }
   return tokens && *tokens >= 0 && *tokens <= tokens_max ? tokens : std::nullopt;
 }
 
@@ -379,7 +384,7 @@ std::optional<std::int64_t> first_count(std::initializer_list<json::Value> value
 std::string call_usage(const json::Value& usage, const json::Value& cost) {
   auto input = first_count({usage["prompt_tokens"], usage["input_tokens"]});
   const auto output = first_count({usage["completion_tokens"], usage["output_tokens"]});
-  if (!input || !output) return {};
+  if (!input && !output) return {};
   const auto cached =
       first_count({usage["prompt_tokens_details"]["cached_tokens"], usage["input_tokens_details"]["cached_tokens"],
                    usage["cache_read_tokens"], usage["cache_read_input_tokens"], usage["cached_input_tokens"]});
@@ -389,9 +394,11 @@ std::string call_usage(const json::Value& usage, const json::Value& cost) {
                                       usage["output_tokens_details"]["reasoning_tokens"], usage["reasoning_tokens"]});
   // Anthropic counts the tokens of the cache beside input_tokens; all others count them in it.
   const bool is_beside = !usage["prompt_tokens"] && !usage["input_tokens_details"] && usage["cache_read_input_tokens"];
-  if (is_beside) *input += cached.value_or(0) + written.value_or(0);
+  if (is_beside && input) *input += cached.value_or(0) + written.value_or(0);
   json::Writer out;
-  out.begin_object().member("input_tokens", *input).member("output_tokens", *output);
+  out.begin_object();
+  if (input) out.member("input_tokens", *input);
+  if (output) out.member("output_tokens", *output);
   if (cached) out.member("cached_input_tokens", *cached);
   if (written) out.member("cache_write_tokens", *written);
   if (reasoning) out.member("reasoning_tokens", *reasoning);

@@ -148,7 +148,7 @@ std::string source_time(const json::Value& value);
 std::optional<std::int64_t> microseconds_of(const json::Value& seconds);
 
 // Returns the usage of a model call in the schema's names, from the names of OpenAI, Anthropic, LiteLLM and OpenHands;
-// empty unless both the tokens read and written are known. `cost`: US dollars, if it is a number.
+// empty if neither the tokens read nor those written are known. `cost`: US dollars, if it is a number.
 std::string call_usage(const json::Value& usage, const json::Value& cost);
 
 // Keeps the members of a usage that call_usage does not read.
