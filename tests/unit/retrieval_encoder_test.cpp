@@ -55,6 +55,7 @@ TEST(WordPieces, ALongTextIsReadUpToTheLimit) {
   EXPECT_EQ(split.ids, (Ids{3, 4, 3, 4, 3, 4, 3}));
   EXPECT_EQ(split.begins_word, (std::vector<bool>{true, false, true, false, true, false, true}));
   EXPECT_EQ(pieces.split(std::string(10'000'000, 'a'), 7).ids, Ids{0});
+  EXPECT_EQ(pieces_of(R"("a":3,",":4)").split("a,a", 1).ids, Ids{3});  // punctuation ends a word and is one
 }
 
 TEST(WordPieces, NamesOfSpecialTokensInATextAreText) {

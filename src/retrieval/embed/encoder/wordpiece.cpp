@@ -115,7 +115,7 @@ WordPiece::Pieces WordPiece::split(std::string_view text, std::size_t pieces_max
   Pieces pieces;
   std::string word;
   const auto end_word = [&] {
-    if (!word.empty()) put_word(word, pieces, pieces_max);
+    if (!word.empty() && pieces.ids.size() < pieces_max) put_word(word, pieces, pieces_max);
     word.clear();
   };
   for (std::size_t at = 0; at < text.size() && pieces.ids.size() < pieces_max;) {
@@ -136,7 +136,7 @@ WordPiece::Pieces WordPiece::split(std::string_view text, std::size_t pieces_max
       append_folded(word, c.value);
     }
   }
-  if (pieces.ids.size() < pieces_max) end_word();
+  end_word();
   return pieces;
 }
 
