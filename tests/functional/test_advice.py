@@ -69,7 +69,7 @@ class NoDaemon(unittest.TestCase):
         folder.mkdir(0o700)
         for place in (("--data", folder), ("--config", self.config())):
             findings = json.loads(ran(*place, "--json", "doctor").stdout)["findings"]
-            advised = [word for finding in findings for word in ADVISED.findall(finding["mend"])]
+            advised = [word for finding in findings for word in ADVISED.findall(finding["fix"])]
             self.assertGreater(len(advised), 1, findings)
             self.assertEqual(set(advised), {place[0]}, findings)
 
@@ -187,7 +187,7 @@ class Beside(DaemonCase):
         status = ran("--data", drill, "status").stdout
         self.assertIn(f"muniment --data {drill} audit verify", status)
         self.assertIn(f"muniment --data {drill} up --continue-restored", status)
-        mends = {finding["mend"] for finding in json.loads(ran("--data", drill, "--json", "doctor").stdout)["findings"]}
+        mends = {finding["fix"] for finding in json.loads(ran("--data", drill, "--json", "doctor").stdout)["findings"]}
         self.assertIn(f"muniment --data {drill} down && muniment --data {drill} up --continue-restored", mends)
         self.assertIn("degraded", status)
         self.assertEqual(self.call("server.status")["degraded"], [])   # the instance beside it was left alone
@@ -202,15 +202,15 @@ class Beside(DaemonCase):
             done = ran("--data", data, "--json", "doctor", user=NOBODY)
             return next(one for one in json.loads(done.stdout)["findings"] if one["subject"] == "socket")
         closed = asked()
-        self.assertEqual((closed["level"], closed["mend"]), ("broken", f"ask its owner to run: chmod o+x {data}"))
+        self.assertEqual((closed["level"], closed["fix"]), ("broken", f"ask its owner to run: chmod o+x {data}"))
         self.assertIn(f"{data} (mode 700, of uid 0) does not let you reach {self.daemon.socket}; allowed_uids must also name uid {NOBODY}", closed["text"])
         self.assertIn("See: muniment --data", ran("--data", data, "status", user=NOBODY).stderr)
-        self.assertEqual(subprocess.run(shlex.split(closed["mend"].partition("run: ")[2]), check=False).returncode, 0)
+        self.assertEqual(subprocess.run(shlex.split(closed["fix"].partition("run: ")[2]), check=False).returncode, 0)
         listed = f"ask its owner (uid 0) to add {NOBODY} to allowed_uids in muniment.toml, then: muniment --data {data} down && muniment --data {data} up"
-        self.assertEqual(asked()["mend"], listed)
+        self.assertEqual(asked()["fix"], listed)
         os.chmod(self.daemon.socket, 0o666)   # it connects, and the daemon refuses
         self.addCleanup(os.chmod, self.daemon.socket, 0o600)
-        self.assertEqual(asked()["mend"], listed)
+        self.assertEqual(asked()["fix"], listed)
 
     def test_where_nothing_was_verified_no_verdict_is_recorded(self) -> None:
         def verdicts() -> list[int]:

@@ -280,7 +280,7 @@ class BackedUp(OneFile):
         [found] = self.doctor("archive")
         self.assertEqual(found["level"], "broken")
         self.assertIn(f"1 of {report['archive_files'] + 1} files of archived bodies is missing: {self.name}", found["text"])
-        self.assertIn(f"data/{self.name}", found["mend"])
+        self.assertIn(f"data/{self.name}", found["fix"])
         [found] = self.doctor("backup")
         self.assertIn("incomplete: 1 file of archived bodies is not in the backup", found["text"])
 

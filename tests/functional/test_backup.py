@@ -67,7 +67,7 @@ class TheDrill(BackupCase):
             self.assertIn("log_restored", client.call("server.status")["degraded"][0])
         self.assertIn("nothing newer: this log is restored", self.cli("status", data=self.restored.data))
         found = json.loads(self.cli("--json", "doctor", data=self.restored.data, code=1))["findings"]
-        mends = {finding["subject"]: finding["mend"] for finding in found if finding["level"] != "ok"}
+        mends = {finding["subject"]: finding["fix"] for finding in found if finding["level"] != "ok"}
         for subject in ("health", "key", "restore"):
             self.assertEqual(mends[subject], f"muniment --data {self.restored.data} down && muniment --data {self.restored.data} up --continue-restored", found)
         code, _ = self.verifier(self.restored.data, "--key", self.key)

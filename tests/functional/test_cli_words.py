@@ -321,8 +321,8 @@ class ClosedLog(unittest.TestCase):
         findings = [finding for finding in json.loads(self.muniment("--json", "doctor"))["findings"] if finding["subject"] == "runs"]
         self.assertEqual([(finding["level"], finding["text"]) for finding in findings],
                          [("ok", "none is halted"), ("note", "1 in closed logs was halted and cannot be recovered: continue each in a new run")])
-        self.assertNotIn("muniment recover", findings[1]["mend"])
-        self.assertIn("--continues", findings[1]["mend"])
+        self.assertNotIn("muniment recover", findings[1]["fix"])
+        self.assertIn("--continues", findings[1]["fix"])
         top = json.loads(self.muniment("--json", "top", "--once", "--interval", "0.2"))
         self.assertEqual(top["runs_halted"], 0)
         self.assertNotIn("alpha", [run["run_id"] for run in top["runs"]], "open in a log in which nothing happens any more")

@@ -82,12 +82,12 @@ class Doctor:
 class DoctorCase(unittest.TestCase):
     doctor: Doctor
 
-    def finds(self, level: str, subject: str, text: str, mend: str, anchor: str, *words: str, config: str = "", env: Optional[dict[str, str]] = None) -> None:
+    def finds(self, level: str, subject: str, text: str, fix: str, anchor: str, *words: str, config: str = "", env: Optional[dict[str, str]] = None) -> None:
         """Exactly one such finding, with what mends it and where it is explained."""
         code, findings = self.doctor.run(*words, config=config, env=env)
         found = [finding for finding in findings if finding["subject"] == subject and finding["level"] == level and re.search(text, finding["text"])]
         self.assertEqual(len(found), 1, f"{subject}, {level}: {text}\n" + json.dumps(findings, indent=1))
-        self.assertIn(mend, PLACE.sub("muniment ", found[0]["mend"]) if "--data" not in mend else found[0]["mend"])
+        self.assertIn(fix, PLACE.sub("muniment ", found[0]["fix"]) if "--data" not in fix else found[0]["fix"])
         self.assertEqual(found[0]["doc"], f"docs/runbook.md#{anchor}")
         self.assertIn(anchor, anchors())
         if level == "broken":
@@ -307,7 +307,7 @@ class Running(DoctorCase, DaemonCase):
         done = subprocess.run([BUILD / "muniment", "--data", str(self.daemon.data), "doctor"], capture_output=True, text=True, timeout=120, check=True,
                               env=self.doctor.environment())
         self.assertIn("! backup     no backup of this data folder is recorded", done.stdout)
-        self.assertIn(f"             mend: muniment --data {self.daemon.data} backup DIR   (docs/runbook.md#backup)", done.stdout)
+        self.assertIn(f"             fix: muniment --data {self.daemon.data} backup DIR   (docs/runbook.md#backup)", done.stdout)
 
 
 class Restarting(DoctorCase, DaemonCase):
@@ -414,11 +414,11 @@ class Down(DoctorCase):
             self.finds("warning", subject, "1 .*the next start", "muniment up", anchor)
 
     def test_writes_that_were_not_finished(self) -> None:
-        for name, mend in (("tiles/.new", "muniment up"), ("keys/.last_signed.0123456789abcdef.tmp", "rm ")):
+        for name, fix in (("tiles/.new", "muniment up"), ("keys/.last_signed.0123456789abcdef.tmp", "rm ")):
             left = self.daemon.data / name
             left.parent.mkdir(exist_ok=True)
             left.write_text("half")
-            self.finds("note", "unfinished", re.escape(left.name), mend, "unfinished")
+            self.finds("note", "unfinished", re.escape(left.name), fix, "unfinished")
             left.unlink()
         for name in ("keys/.x; rm -rf y.tmp", "keys/notes.tmp"):   # nobody of ours named them, and no command names them
             (self.daemon.data / name).write_text("")

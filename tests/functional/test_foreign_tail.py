@@ -209,7 +209,7 @@ class Guarded(StartCase):
         removes = ("CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET session_replication_role = 'replica' AS $$ BEGIN"
                    " DELETE FROM event WHERE log_no = new.log_no AND seq = new.seq AND new.type = 'x.test.noted'; RETURN NULL; END $$;"
                    " CREATE CONSTRAINT TRIGGER zz AFTER INSERT ON event_1_0 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION zz()")
-        mend = "DROP TRIGGER zz ON event_1_0"
+        fix = "DROP TRIGGER zz ON event_1_0"
         why = "the trigger zz on event_1_0 acts on appended rows"
         self.note(n=1)
         count = self.daemon.sql("SELECT count(*) FROM event WHERE type = 'x.test.noted'")
@@ -218,7 +218,7 @@ class Guarded(StartCase):
         said = self.call("server.health")
         self.assertEqual(said["database"], "up")
         self.assertIn(why, said["reason"])
-        self.assertIn(mend, said["reason"])
+        self.assertIn(fix, said["reason"])
         with self.daemon.client(retry_for_s=0) as client, self.assertRaises(muniment.MunimentError) as refused:
             client.append(self.run_id, "x.test.noted", {"n": 2})
         self.assertEqual(refused.exception.code, "unavailable")
@@ -227,9 +227,9 @@ class Guarded(StartCase):
         code, words = self.daemon.refused_start()
         self.assertNotEqual(code, 0)
         self.assertIn(why, words)
-        self.assertIn(mend, words)
+        self.assertIn(fix, words)
         with self.postgres() as sql:
-            sql(mend + "; DROP FUNCTION zz()")
+            sql(fix + "; DROP FUNCTION zz()")
             self.assertEqual(sql("SELECT count(*) FROM event WHERE type = 'x.test.noted'"), count)
         self.again()
         self.note(n=2)

@@ -256,7 +256,7 @@ class SignedEnd(StartCase):
         with self.postgres() as _:
             code, report = self.verify()
             self.assertEqual((code, report["first_bad"]["check"]), (1, "published_checkpoint"), report["findings"])
-            self.assertEqual(self.published_findings()[0]["mend"], f"muniment --data {self.daemon.data} up")
+            self.assertEqual(self.published_findings()[0]["fix"], f"muniment --data {self.daemon.data} up")
             published.write_text(newest)
             self.assertEqual(self.verify()[0], 0)
             published.write_text(older)

@@ -42,7 +42,7 @@ class WithoutPrivateKey(OneSource):
         self.assertEqual(finding["level"], "broken")
         self.assertIn(f"{key} is missing: {found[1]} events are signed", finding["text"])
         self.assertNotIn("key init", json.dumps(finding))
-        self.assertIn(f"restore {key}", finding["mend"])
+        self.assertIn(f"restore {key}", finding["fix"])
         self.restored.stop()
         shutil.copy(self.daemon.data / "keys/log.key", key)
         self.restored.start()

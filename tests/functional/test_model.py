@@ -74,7 +74,7 @@ class Model(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         (note,) = [finding for finding in json.loads(done.stdout)["findings"] if "search: encoder" in finding["text"]]
         self.assertEqual((note["level"], note["text"]), ("note", "search: encoder: bge-small-en-v1.5 is not installed"))
-        self.assertIn("model install", note["mend"])
+        self.assertIn("model install", note["fix"])
 
     def copied(self) -> pathlib.Path:
         """A folder of models of our own, with the installed files."""

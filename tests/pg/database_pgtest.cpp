@@ -56,15 +56,15 @@ TEST(Settings, WhatActsOnRowsThatAreInsertedIsRefusedByName) {
   run_sql(uri, "SELECT make_event_partition(1::smallint, 0)");
   EXPECT_TRUE(checked(uri));
   run_sql(uri, "CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END'");
-  const auto refuses = [&](const std::string& change, const std::string& named, const std::string& mend) {
+  const auto refuses = [&](const std::string& change, const std::string& named, const std::string& fix) {
     run_sql(uri, change);
     const Status status = checked(uri);
     ASSERT_FALSE(status) << change;
     EXPECT_EQ(status.error().code, Errc::conflict);
     EXPECT_NE(status.error().message.find("the " + named + " acts on appended rows"), std::string::npos)
         << status.error().message;
-    EXPECT_NE(status.error().message.find(mend), std::string::npos) << status.error().message;
-    run_sql(uri, mend);
+    EXPECT_NE(status.error().message.find(fix), std::string::npos) << status.error().message;
+    run_sql(uri, fix);
     EXPECT_TRUE(checked(uri)) << change;
   };
   refuses(

@@ -159,8 +159,8 @@ TEST(TreeFiles, WhatLiesThereIsTakenWhereItFitsAndMadeAgainWhereItDoesNot) {
   EXPECT_EQ(taken, (std::vector<bool>{true, false, false}));
   grow(writer, size);
   EXPECT_EQ(writer.root(), root(size));
-  EXPECT_EQ(writer.mend_partial().value(), 4);
-  EXPECT_EQ(writer.mend_partial().value(), 0);
+  EXPECT_EQ(writer.rewrite_partial().value(), 4);
+  EXPECT_EQ(writer.rewrite_partial().value(), 0);
   EXPECT_EQ(files_of(folder.path()), whole);
   EXPECT_EQ(cut_tiles(folder.path()).from, -1);
 }
