@@ -283,7 +283,7 @@ class MiniTrace {
                                                 .arguments = std::move(arguments)})});
   }
 
-  // The content is what the model saw; the raw output is kept beside it if it says more.
+  // The content is the text sent to the model; the raw output is also kept if it has more text.
   void add_result(const json::Value& message) {
     const json::Value extra = message["extra"];
     const std::string id = message["tool_call_id"].string_or(message["call_id"].string_or(""));
@@ -301,7 +301,7 @@ class MiniTrace {
       result.status = extra["exception_type"].string_or("") == "TimeoutExpired" ? "timeout"
                       : exception == "action was not executed"                  ? "cancelled"
                                                                                 : "error";
-      result.exit_code.reset();  // -1 stands for a command that did not end
+      result.exit_code.reset();  // -1: the command did not end
     }
     const bool repeats = text.find(extra["raw_output"].string_or("")) != std::string::npos;
     result.rest.keep(message, {"role", "content", "output", "extra", "tool_call_id", "call_id", "type", "timestamp"});

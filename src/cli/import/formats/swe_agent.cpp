@@ -333,7 +333,7 @@ class SweAgentTrace {
   bool is_demonstration_ = false;
   std::size_t next_message_ = 0;  // index in history_
   std::size_t next_turn_ = 0;     // the first turn whose answer has not yet appeared in the history
-  std::string tool_;              // of the last call
+  std::string tool_;              // tool of the last call
   AgentPlace place_;
 };
 

@@ -13,7 +13,7 @@
 namespace muniment::evidence::completion {
 
 inline constexpr std::size_t profiled_bytes_max =
-    128 * 1024;  // of a longer text, only the first and the last half of this length are read
+    128 * 1024;  // limit; for a longer text, half of this length is read from each end
 
 struct Profile {
   bool blank_text = true;  // the text is empty or white space
