@@ -259,7 +259,7 @@ TEST_F(SnapshotterTest, AStateIsHadAsOfAnyPosition) {
   std::vector<std::int64_t> seqs;
   for (int i = 0; i < 60; ++i) {
     seqs.push_back(append("state.patched", patch("n" + std::to_string(i % 5), std::to_string(i))));
-    // if appends are fast, the pacing may take one snapshot for all of them
+    // If appends are fast, the pacing may take one snapshot for all of them.
     if (i % 20 == 19) snapshotter_->flush(10s);
   }
   EXPECT_GT(rows().size(), 1u);

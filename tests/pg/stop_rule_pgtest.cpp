@@ -114,7 +114,7 @@ TEST_F(StopRuleTest, TwoThatSeeTheSameDamageHaltTheRunOnce) {
   a.events = first->events;
   b.events = second->events;
   EXPECT_TRUE(append(std::move(a)));
-  // its events are all dropped as duplicates; an append that the halt refused would fail
+  // Its events are all dropped as duplicates; an append that the halt refused would fail.
   EXPECT_TRUE(append(std::move(b)));
   EXPECT_EQ(types_of(run).size(), 5u);
 }

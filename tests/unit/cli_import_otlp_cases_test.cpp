@@ -139,7 +139,7 @@ TEST(OtlpCases, OneCallIsTheSameInEveryWayOfWritingIt) {
     const Seen& seen = cases->front();
     EXPECT_EQ(seen.goal, "What is the weather in Paris?");
     Texts messages{"system: You are brief.", "user: What is the weather in Paris?"};
-    // this file has no instructions
+    // This file has no instructions.
     if (name == std::string("attributes-structured.json")) messages.erase(messages.begin());
     EXPECT_EQ(seen.messages, messages);
     EXPECT_EQ(seen.answers, Texts{"It rains in Paris."});

@@ -327,7 +327,7 @@ TEST(McpToolCall, AHandlesResultFitsTheRevisionThatAsksForIt) {
   const std::string arguments = fmt::format(R"({{"handle":"{}"}})", handle_in(old.answer(old.last_id())));
   old.native.answer("run.rehydrate", R"({"run_seq":4})");
   Host later(old.server, {.stateless = true});
-  // check_result checks the answer too
+  // Calls check_result on the answer too.
   EXPECT_EQ(text_of(later.call_tool("status", arguments)), "State as of run_seq 4");
 }
 

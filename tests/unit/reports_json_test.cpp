@@ -63,7 +63,7 @@ TEST(Sarif, ALogWithoutRunsIsAProblem) {
   EXPECT_EQ(read_text("{\"$schema\":\"sarif-2.1.0\",\"runs\":[]}").problem, "the SARIF log contains no run");
 }
 
-// a hostile report has one long text, and as many bytes of references to it
+// A hostile report has one long text, and as many bytes of references to it.
 constexpr std::size_t half_bytes = 1 << 20;
 
 // Returns as many copies of `item` as fit half_bytes, separated by commas.

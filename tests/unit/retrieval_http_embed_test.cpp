@@ -124,8 +124,7 @@ TEST(HttpEmbedder, ItsDimensionIsAskedForWhereItIsNotGiven) {
   EXPECT_EQ(embedder->identity().dimension, 3U);
   EXPECT_EQ(embedder->identity().name, "http");
   EXPECT_EQ(embedder->identity().hash,
-            // the identity depends on the model, not on the server's address
-            opened(options_for("http://127.0.0.1:1"))->identity().hash);
+            opened(options_for("http://127.0.0.1:1"))->identity().hash);  // independent of the server's address
   options = options_for(server.url());
   options.model = "another";
   EXPECT_NE(embedder->identity().hash, opened(options)->identity().hash);

@@ -146,7 +146,7 @@ TEST_F(DamagedLexical, AMissingFileIsAnErrorOrTheRestAnswers) {
   }
   const std::string path = copy();
   std::filesystem::remove_all(path + "/history");
-  // the index would be created again without history, so that asof would find nothing
+  // The index would be created again without history, so that asof would find nothing.
   EXPECT_EQ(outcome_of_use(path), Outcome::error);
 }
 

@@ -293,7 +293,7 @@ TEST(FusionProperty, ABetterPlaceInOneListNeverRanksLower) {
     Lists made = arbitrary_lists(seed);
     Hits& list = made.hits[seed % made.hits.size()];
     RC_PRE(list.size() > 3);
-    // neither the first nor the last, so that the scale is unchanged
+    // Neither the first nor the last, so that the scale is unchanged.
     const std::size_t at = 2 + seed % (list.size() - 3);
     const ChunkId chunk = list[at].chunk;
     std::vector<std::size_t> before;

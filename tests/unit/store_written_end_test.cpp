@@ -76,8 +76,7 @@ TEST(WrittenEnd, WhatTheKeyDidNotMakeIsNoRecord) {
 TEST(WrittenEnd, AKeyThatOthersCanReadIsNotUsed) {
   const test::TemporaryFolder folder;
   ASSERT_TRUE(
-      // the key is stored with its first record
-      WrittenEnd::open(folder.path()).value()->begin(log_id, end_of(1)).ok());
+      WrittenEnd::open(folder.path()).value()->begin(log_id, end_of(1)).ok());  // stores the key with its first record
   const std::string key = folder.path() + "/writer.key";
   struct stat about {};
   ASSERT_EQ(::stat(key.c_str(), &about), 0);
