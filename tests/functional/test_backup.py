@@ -310,7 +310,7 @@ class OfOwnLog(BackupCase):
         found = [finding for finding in doctor["findings"] if finding["subject"] == "backup"]
         self.assertEqual([finding["level"] for finding in found], ["warning"], found)
         self.assertIn("incomplete: 2 artifacts are not in the backup", json.dumps(found))
-        # Artifacts of the run in the earlier backup are restored from it, although they were changed since.
+        # The earlier backup has a good copy of the first run's changed file.
         self.assertIn("2 artifacts are not in the backup", said)
         for path in files["second"]:
             self.assertIn(path.name, said)

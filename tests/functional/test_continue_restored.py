@@ -217,7 +217,7 @@ class LeftBehind(Continued):
         over = int(said.split(" bytes")[0].split()[-1].replace(",", "")) - 61_440
         cls.big = ingest("Too much is said of it.", 1_900 - over)["documents"][0]
         run = case.well(owner, "run.start", agent={"name": "a"})["run_id"]
-        for _ in range(2):   # the log ends with events after those of documents, which have no rows in these tables
+        for _ in range(2):   # the log's last events have no rows in the followers' tables
             case.well(owner, "event.append", run_id=run, type="x.test.noted", body={})
 
     @classmethod

@@ -107,7 +107,7 @@ class Meanwhile(Redacting):
 
         def ask() -> None:
             uri = (self.daemon.data / "database.uri").read_text().strip()
-            with concurrent.futures.ThreadPoolExecutor() as threads:   # each of the two waits ten seconds for the erasure's end
+            with concurrent.futures.ThreadPoolExecutor() as threads:   # in parallel, because each waits ten seconds for the erasure
                 elsewhere = threads.submit(self.verified, "--database", uri, "--artifacts", self.daemon.data / "artifacts")
                 code, report = self.verified()
             self.assertEqual((code, report["verdict"], report["findings"]), (5, "incomplete", []), report)
@@ -125,7 +125,7 @@ class Meanwhile(Redacting):
         self.assertEqual(self.verified()[0], 0)
 
     def test_what_was_found_elsewhere_is_told_when_something_was_erased_meanwhile(self) -> None:
-        """The erasure ends while the verify reads: findings in its own run are uncertain, those in another run are reported."""
+        """The erasure ends while the verify reads: findings in its own run are only counted, those in another run are reported."""
         runs = [self.new_run(name) for name in ("erased", "damaged")]
         paths = []
         for run_id in runs:

@@ -75,7 +75,7 @@ class FollowerTest : public test::LogFixture {
            {EvidenceLinkRow{claim_id, run->run_id, evidence_id, "supports"}});
   }
 
-  // The tables whose followers are in this fixture. Document tables are tested elsewhere.
+  // Rebuilds the tables of this layer's followers; a layer above computes the changes of documents.
   Result<evidence::RebuildReport> rebuild_tables(const std::vector<std::string>& tables = {"run", "pointer", "claim",
                                                                                            "evidence", "evidence_link",
                                                                                            "artifact"}) {
