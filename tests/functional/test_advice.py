@@ -1,4 +1,4 @@
-"""What the command line advises: it acts on the instance that was asked about, works as it is printed, and says what is so."""
+"""Tests of the commands that the command line suggests: they name the right instance, work as printed, and report the facts correctly."""
 from __future__ import annotations
 
 import json
@@ -27,7 +27,7 @@ def ran(*words: object, user: Optional[int] = None, program: str = "muniment") -
 
 
 def as_printed(command: str) -> subprocess.CompletedProcess[str]:
-    """What a shell makes of it."""
+    """Runs a printed command as a shell would."""
     words = shlex.split(command)
     assert words[0] == "muniment", command
     return ran(*words[1:])
@@ -56,7 +56,7 @@ class NoDaemon(unittest.TestCase):
         return self.folder / "c.toml"
 
     def test_whose_socket_it_is_is_not_known(self) -> None:
-        """The default folder's daemon would listen there otherwise."""
+        """Without --data, the default folder's daemon would listen on this socket."""
         self.assertIn(f"Start it: muniment --data DIR --socket {self.folder}/s up", ran("--socket", self.folder / "s", "status").stderr)
 
     def test_where_nothing_was_named_nothing_is_added(self) -> None:
@@ -130,7 +130,7 @@ class Beside(DaemonCase):
 
         def said(*words: object) -> str:
             done = subprocess.run([BUILD / "muniment", "--socket", self.daemon.socket, *map(str, words)], capture_output=True, text=True, env=environment, timeout=FINISH_S)
-            self.assertIn(done.returncode, (0, 2), done.stdout + done.stderr)   # 2: verified, and not signed
+            self.assertIn(done.returncode, (0, 2), done.stdout + done.stderr)   # 2: verified, but not signed
             return done.stdout
 
         self.assertEqual(json.loads(said("--json", "audit", "verify"))["log_id"], log_id)
@@ -190,7 +190,7 @@ class Beside(DaemonCase):
         mends = {finding["fix"] for finding in json.loads(ran("--data", drill, "--json", "doctor").stdout)["findings"]}
         self.assertIn(f"muniment --data {drill} down && muniment --data {drill} up --continue-restored", mends)
         self.assertIn("degraded", status)
-        self.assertEqual(self.call("server.status")["degraded"], [])   # the instance beside it was left alone
+        self.assertEqual(self.call("server.status")["degraded"], [])   # the other instance was not stopped
 
     @unittest.skipUnless(os.geteuid() == 0, "needs another user")
     def test_which_of_two_things_keeps_another_user_away(self) -> None:
@@ -208,7 +208,7 @@ class Beside(DaemonCase):
         self.assertEqual(subprocess.run(shlex.split(closed["fix"].partition("run: ")[2]), check=False).returncode, 0)
         listed = f"ask its owner (uid 0) to add {NOBODY} to allowed_uids in muniment.toml, then: muniment --data {data} down && muniment --data {data} up"
         self.assertEqual(asked()["fix"], listed)
-        os.chmod(self.daemon.socket, 0o666)   # it connects, and the daemon refuses
+        os.chmod(self.daemon.socket, 0o666)   # clients can connect, but the daemon refuses them
         self.addCleanup(os.chmod, self.daemon.socket, 0o600)
         self.assertEqual(asked()["fix"], listed)
 

@@ -1,4 +1,5 @@
-"""The first ten minutes with the command line: help has examples, slips are recognised, times are ages, and a list fits its terminal."""
+"""Tests of first contact with the command line: help has examples, misspellings get suggestions, times are shown as
+ages, and lists fit the terminal."""
 from __future__ import annotations
 
 import fcntl

@@ -1,4 +1,4 @@
-"""What an import says of a file: what it did not understand, and whether it understood anything. And the plain format of messages."""
+"""Tests of an import's messages about a file that it understood partly or not at all; and of the plain format of messages."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""A log that was signed and whose private key is not here: what it says, and that what it advises works."""
+"""Tests of a log that was signed and whose private key is missing: its messages, and the commands that they suggest."""
 from __future__ import annotations
 
 import json
@@ -91,7 +91,7 @@ class Runbook(DaemonCase):
         self.assertIn("give auditors the new key too", made.stderr)
         keys = new.read_text().splitlines()
         self.assertEqual((len(keys), keys[0]), (2, first.stdout.strip()))
-        self.assertEqual(self.muniment("audit", "key", "rotate").stderr, "")   # for this one the key before it signs
+        self.assertEqual(self.muniment("audit", "key", "rotate").stderr, "")   # the previous key signs this one
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ RC_GTEST_PROP(TreeFiles, EveryEventOfEverySizeIsProvenFromThem, ()) {
   RC_ASSERT(inclusion.ok() && events::proves_inclusion(leaf(index), index, size, root(size), *inclusion));
   const auto growth = events::consistency_proof(earlier, size, tree.reader());
   RC_ASSERT(growth.ok() && events::proves_consistency(earlier, root(earlier), size, root(size), *growth));
-  // A checkpoint of before is proven too, from the partial tiles of its size or the full ones since.
+  // An earlier checkpoint is also proven, from the partial tiles of its size or the later full ones.
   TreeReader before(writer.folder(), earlier);
   RC_ASSERT(events::root_of(earlier, before.reader()).value() == root(earlier));
 }

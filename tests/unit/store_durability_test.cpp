@@ -1,4 +1,4 @@
-// What an acknowledgement rests on: which settings are refused, and by which words.
+// Tests of the settings that durability requires: refused values and their messages.
 #include <gtest/gtest.h>
 
 #include "store/postgres/durability.hpp"
