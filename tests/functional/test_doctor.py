@@ -193,7 +193,7 @@ class Running(DoctorCase, DaemonCase):
             self.note()
             wait_until(lambda: self.psql("SELECT count(*) FROM pg_locks WHERE relation = 'report_run'::regclass AND NOT granted") != [["0"]],
                        "the follower waits for the table", 60)
-            self.finds("warning", "follower", "report is .* events behind and does not advance", "muniment status", "follower")
+            self.finds("warning", "follower", "report is .* events? behind and does not advance", "muniment status", "follower")
         self.followed()
         self.assertNotIn("follower", self.subjects("warning"))
 
