@@ -61,7 +61,7 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-ENCODER = "bge-small-en-v1.5"   # the default of munimentd
+ENCODER = os.environ.get("MUNIMENT_ENCODER", "bge-small-en-v1.5")   # default: as munimentd
 
 
 @contextlib.contextmanager

@@ -193,7 +193,11 @@ def part(folder: pathlib.Path) -> Callable[[int, int], Iterator[Row]]:
     return lambda _seconds, _repeat: measure(folder)
 
 
+def set_folders() -> list[pathlib.Path]:
+    return [*(DATA / name for name in SETS), *folders]
+
+
 def parts() -> dict[str, Callable[[int, int], Iterator[Row]]]:
-    sets = {folder.name: part(folder) for folder in [*(DATA / name for name in SETS), *folders]}
+    sets = {folder.name: part(folder) for folder in set_folders()}
     return sets | {"packs": lambda _seconds, _repeat: measure_packs(DATA / "locomo")}
 

@@ -44,8 +44,8 @@ class LangGraphCase(DaemonCase):
         return {"configurable": {"thread_id": f"{self.run_id}{name}"}}
 
     def as_in_memory(self, scenario: Scenario, name: str = "") -> Any:
-        """Checks that the scenario returns the same with MunimentSaver as with InMemorySaver. Each use of the first
-        argument is a new saver on the same data, as in another process."""
+        """Checks that the scenario returns the same with MunimentSaver as with InMemorySaver. Each call of the
+        factory passed to the scenario returns a new saver on the same data, as in another process."""
         from langgraph.checkpoint.memory import InMemorySaver
         memory = InMemorySaver()
         wanted = scenario(lambda: contextlib.nullcontext(memory), self.at(name))

@@ -1,4 +1,4 @@
-"""Tests of an import's messages about a file that it understood partly or not at all; and of the plain format of messages."""
+"""Tests of the importer's warnings about files that it translates partly or not at all, and of the format `messages`."""
 from __future__ import annotations
 
 import json

@@ -105,7 +105,7 @@ TEST(Profile, TheFirstSetWhoseLanesAreThereIsChosen) {
   const auto chosen = [&](LaneChoice choice, const Strings& available) {
     return spelled(choose_lanes(muniment, choice, available));
   };
-  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "encoder"}), "lexical=500 encoder=500 ");
+  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "encoder"}), "lexical=550 encoder=450 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "encoder"}), "lexical=500 encoder=500 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa"}), "lexical=650 lsa=350 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical"}), "lexical=750 hash=250 ");

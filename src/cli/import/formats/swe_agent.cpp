@@ -253,7 +253,7 @@ class SweAgentTrace {
     if (content_text(message["content"]) != content_text(entry["response"])) {
       repeated.keep_value("content", message["content"]);
     } else {
-      (void)content_parts(message["content"], repeated);  // the members beside the texts, such as cache_control
+      (void)content_parts(message["content"], repeated);  // the members besides the texts, such as cache_control
     }
     const auto same = [&](const char* name) { return content_text(message[name]) == content_text(entry[name]); };
     repeated.keep(message, {"content", same("thought") ? "thought" : "content", same("action") ? "action" : "content",
