@@ -55,7 +55,7 @@ TEST(Pack, IsAPrefaceAndOneNumberedLineAPassage) {
   const Pack pack = make_pack({passage(1, "The port is 8080."), passage(2, "A cat\nsleeps.")}, plenty);
   const auto lines = lines_of(pack.text);
   ASSERT_EQ(lines.size(), 3u);
-  EXPECT_EQ(lines[1], R"([1] {"title":"Title","trust":"untrusted","text":"The port is 8080."})");
+  EXPECT_EQ(lines[1], R"([1] {"title":"Title","text":"The port is 8080."})");
   EXPECT_EQ(lines[2].substr(0, 4), "[2] ");
   EXPECT_EQ(text_in_line(lines[2]), "A cat\nsleeps.");
   EXPECT_EQ(pack.used, pack.text.size());

@@ -106,7 +106,7 @@ TEST(Profile, TheFirstSetWhoseLanesAreThereIsChosen) {
     return spelled(choose_lanes(muniment, choice, available));
   };
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "encoder"}), "lexical=550 encoder=450 ");
-  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "encoder"}), "lexical=500 encoder=500 ");
+  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "encoder"}), "lexical=550 encoder=450 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa"}), "lexical=650 lsa=350 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical"}), "lexical=750 hash=250 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"lexical"}), "lexical=1000 ");
