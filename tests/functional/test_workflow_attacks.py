@@ -116,6 +116,15 @@ class Attacks(WorkflowCase):
         self.assertEqual(said.count("got -1"), 3, said)
         self.assertGreaterEqual({one["operation"] for one in refused}, {"unshare", "mount", "io_uring_setup"})
 
+    def test_it_forks_without_end(self) -> None:
+        said, _ = self.attempts("import time\ndef forks():\n    while True:\n        if os.fork() == 0: time.sleep(1_000_000)\n"
+                                "attempt('fork', forks)")
+        self.assertIn("fork: BlockingIOError", said)
+
+    def test_it_takes_more_memory_than_its_limit(self) -> None:
+        said, _ = self.attempts("attempt('memory', lambda: len(bytearray(1 << 30)))", coder_members="memory_bytes = 500000000")
+        self.assertIn("memory: MemoryError", said)
+
     def test_it_changes_the_specification(self) -> None:
         said, _ = self.attempts("s = os.environ['SPECIFICATION'] + '/spec.txt'\nattempt('write', lambda: open(s, 'w'))\n"
                                 "attempt('chmod', lambda: os.chmod(s, 0o777))\nattempt('remove', lambda: os.unlink(s))")
