@@ -206,13 +206,16 @@ class Strangers(TermsCase):
     config = f"allowed_uids = [{STRANGER}]\n"
 
     def test_a_dependency_that_the_caller_may_not_read(self) -> None:
-        first = self.piece("first")
+        known, unknown = self.piece("first"), str(uuid.uuid4())
         with self.daemon.raw_as(STRANGER) as stranger:
-            stranger.request("evidence.record", type="review", content={"text": "Seen"}, depends_on=[first])
-            refused = stranger.line()
-            assert refused is not None
-            self.assertEqual(refused["error"]["data"]["code"], "not_found", refused)
-            self.assertIn(first, refused["error"]["message"])
+            errors = []
+            for evidence in (known, unknown):
+                stranger.request("evidence.record", type="review", content={"text": "Seen"}, depends_on=[evidence])
+                refused = stranger.line()
+                assert refused is not None
+                errors.append((refused["error"]["data"]["code"], refused["error"]["message"].replace(evidence, "ID")))
+        self.assertEqual(errors[0], errors[1])
+        self.assertEqual(errors[0][0], "not_found")
 
 
 class Clients(TermsCase):

@@ -8,16 +8,12 @@
 #include "cli/connect/session.hpp"
 #include "cli/meta/report.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace muniment::cli {
 
 struct MetaRun {
   Session& session;
-  const CLI::App& program;  // command line of muniment
-  std::string run_id;       // an open run
+  std::string commands;  // commands of muniment, as command_tree returns them
+  std::string run_id;    // an open run
 };
 
 // Checks a criterion. Returns what was checked. An error is the reason why the criterion is not met.

@@ -8,7 +8,6 @@
 #include <set>
 #include <string_view>
 
-#include "base/config/command_tree.hpp"
 #include "base/files/file.hpp"
 #include "base/json/schema.hpp"
 #include "cli/examples.hpp"
@@ -147,8 +146,7 @@ Result<std::size_t> check_tools(Client& client) {
 Result<std::string> documentation(MetaRun& run) {
   ASSIGN_OR_RETURN(const std::set<std::string> methods, served_methods(run.session));
   for (const std::string& method : methods) RETURN_IF_ERROR(check_schema(method));
-  const std::string text = command_tree(run.program);
-  ASSIGN_OR_RETURN(const json::Document tree, json::parse(std::string_view(text)));
+  ASSIGN_OR_RETURN(const json::Document tree, json::parse(std::string_view(run.commands)));
   CommandCount count;
   RETURN_IF_ERROR(check_commands(tree.root(), "", count));
   const std::string folder = document_folder();

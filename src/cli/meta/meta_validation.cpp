@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/crypto/sha256.hpp"
@@ -128,11 +129,11 @@ RecordedReport record_report(MetaRun& run, std::vector<CriterionResult> results)
   return report;
 }
 
-Status validate_self(Session& session, const CLI::App& program) {
+Status validate_self(Session& session, std::string commands) {
   ASSIGN_OR_RETURN(Client* const client, session.running_client());
   static_cast<void>(client);
   ASSIGN_OR_RETURN(const std::string run_id, start_validation(session));
-  MetaRun run{session, program, run_id};
+  MetaRun run{session, std::move(commands), run_id};
   std::vector<CriterionResult> results;
   for (const CriterionRow& row : criterion_table) results.push_back(result_of(row.number, row.name, row.check(run)));
   const RecordedReport report = record_report(run, std::move(results));
