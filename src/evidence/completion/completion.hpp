@@ -69,13 +69,13 @@ struct Piece {
   std::string copied_from;  // earlier evidence with the same hash; empty: none
   std::string resembles;    // evidence of another task with a different hash and the same shape_of(text); empty: none
   bool names_other_actor = false;  // validator_id is the name of an actor of the log other than `actor`
+  bool dependencies_cut = false;   // some dependencies were not read: too many, or too far
   std::optional<Command> command;  // set if the daemon made the evidence from a recorded command
   std::optional<Time> expires_at;  // nullopt: it does not expire
   std::vector<std::string> depends_on;
   // Direct and indirect dependencies, each once, in the order of their distance. They have neither text nor
   // dependencies of their own.
   std::vector<Piece> dependencies;
-  bool dependencies_cut = false;  // some were not read: there are too many, or the chain is too long
 };
 
 // A dependency because of which evidence is refused.
