@@ -36,6 +36,12 @@ inline constexpr std::int64_t deadline_ms_max = 600'000;
 inline constexpr std::size_t refusals_told_apart_max = 1'024;  // refusals counted by run, in two minutes
 inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
+// Evidence (docs/evidence.md).
+inline constexpr std::int64_t evidence_expires_seconds_max = 366 * 86'400;
+inline constexpr std::size_t evidence_depends_on_max = 16;        // direct dependencies
+inline constexpr std::size_t evidence_dependencies_max = 64;      // all dependencies that a check of one piece reads
+inline constexpr std::size_t evidence_dependency_depth_max = 16;  // longest chain that a check follows
+
 // Blind workflows (docs/evidence.md).
 inline constexpr std::size_t workflow_files_max = 64;      // files of the specification, and golden files
 inline constexpr std::size_t workflow_refusals_max = 100;  // different refused accesses of a command that are recorded

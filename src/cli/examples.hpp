@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace CLI {
+namespace CLI {  // NOLINT: name of the library
 class App;
 }
 

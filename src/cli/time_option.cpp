@@ -24,12 +24,9 @@ std::optional<std::int64_t> seconds_of_unit(char unit) {
 
 // Converts "15m" to 900 s before now; nullopt if the text has another form or the time is before the year 1.
 std::optional<Time> ago_of(Time now, std::string_view age) {
-  if (age.empty()) return std::nullopt;
-  const auto unit = seconds_of_unit(age.back());
-  const auto count = parse_decimal(age.substr(0, age.size() - 1));
-  constexpr std::int64_t seconds_max = std::int64_t{1'000} * 365 * 86'400;
-  if (!unit || !count || *count > seconds_max / *unit) return std::nullopt;
-  return Time{now.micros - *count * *unit * 1'000'000};
+  const auto seconds = read_duration(age);
+  if (!seconds) return std::nullopt;
+  return Time{now.micros - *seconds * 1'000'000};
 }
 
 std::string replace_by_time(std::string& text) {
@@ -44,6 +41,15 @@ std::string replace_unless_seq(std::string& text) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> read_duration(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  const auto unit = seconds_of_unit(text.back());
+  const auto count = parse_decimal(text.substr(0, text.size() - 1));
+  constexpr std::int64_t seconds_max = std::int64_t{1'000} * 365 * 86'400;
+  if (!unit || !count || *count > seconds_max / *unit) return std::nullopt;
+  return *count * *unit;
+}
 
 Result<std::string> read_time(std::string_view text, Time now) {
   if (const auto time = ago_of(now, text)) return format_time(*time);

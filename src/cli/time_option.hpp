@@ -2,6 +2,8 @@
 // with the command line, so that all pages of a list use the same time.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +18,9 @@ namespace muniment::cli {
 
 // Returns the time as RFC 3339. Errors: invalid_argument, with the accepted forms.
 Result<std::string> read_time(std::string_view text, Time now);
+
+// Returns the seconds of a duration: 90s, 15m, 1h, 2d; nullopt for any other text.
+std::optional<std::int64_t> read_duration(std::string_view text);
 
 // Sets `value` to RFC 3339; it stays empty if the option is not given.
 void add_time(CLI::App& command, const std::string& name, std::string& value, const std::string& text);

@@ -81,9 +81,10 @@ TEST(Policy, NumbersHaveLimits) {
 }
 
 TEST(Policy, OnlyCodesThatExistAndAreNoTamperingCanBeAllowed) {
-  EXPECT_EQ(error_of("[task.default]\nallow = [\"sql\", \"mismatch\"]"), "");
+  EXPECT_EQ(error_of("[task.default]\nallow = [\"sql\", \"mismatch\", \"dependency_stale\"]"), "");
   EXPECT_NE(error_of("[task.default]\nallow = [\"sqll\"]").find("not the code"), std::string::npos);
-  for (const char* code : {"damaged", "forged_identity", "no_evidence", "self_reported"}) {
+  for (const char* code :
+       {"damaged", "forged_identity", "no_evidence", "self_reported", "dependency_unknown", "dependency_damaged"}) {
     EXPECT_NE(error_of("[task.default]\nallow = [\"" + std::string(code) + "\"]").find("cannot be allowed"),
               std::string::npos)
         << code;

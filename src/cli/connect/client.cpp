@@ -155,6 +155,12 @@ Result<Message> Client::call(std::string_view method, std::string_view params, s
               [&body]() -> Result<std::string_view> { return std::exchange(body, std::string_view()); });
 }
 
+Status Client::notify(std::string_view method, std::string_view params) {
+  json::Writer writer;
+  writer.begin_object().member("jsonrpc", "2.0").member("method", method).raw_member("params", params).end_object();
+  return send_all(std::move(writer).text() + "\n");
+}
+
 Result<Message> Client::next_notification(std::chrono::milliseconds at_most) {
   const SteadyTime until = std::chrono::steady_clock::now() + at_most;
   while (notifications_.empty()) {

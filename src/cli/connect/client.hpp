@@ -52,6 +52,9 @@ class Client {
   Result<Message> call(std::string_view method, std::string_view params, const BodySource& body);
   Result<Message> call(std::string_view method, std::string_view params, std::string_view body);
 
+  // Sends a notification, which has no reply. Errors: unavailable.
+  Status notify(std::string_view method, std::string_view params);
+
   // Returns the next notification. Errors: deadline_exceeded if none arrives in time; unavailable.
   Result<Message> next_notification(std::chrono::milliseconds at_most);
 

@@ -50,6 +50,11 @@ enum class Code : std::uint8_t {
   stale,
   from_the_future,
   clock_set_back,
+  dependency_damaged,
+  dependency_unknown,
+  dependency_erased,
+  dependencies_cut,
+  dependency_stale,
   mismatch,
   unnamed,
   too_fast,
@@ -164,6 +169,7 @@ void check_type(Case& c, Findings& findings);
 void check_substance(Case& c, Findings& findings);
 void check_injection(Case& c, Findings& findings);
 void check_freshness(Case& c, Findings& findings);
+void check_dependencies(Case& c, Findings& findings);
 void check_relevance(Case& c, Findings& findings);
 void check_timing(Case& c, Findings& findings);
 void check_structure(Case& c, Findings& findings);
@@ -173,6 +179,8 @@ void read_content(Exhibit& exhibit);
 
 // freshness.cpp: the time at which the piece was recorded or its command ended, whichever is earlier.
 Time made_at(const Piece& piece);
+// Returns whether the piece is older than the limit, has expired, or was recorded after `now`.
+bool is_outdated(const Piece& piece, std::chrono::seconds fresh_for, Time now);
 
 std::string_view required_type_of(const Case& c);
 bool is_test_evidence(const Exhibit& exhibit);

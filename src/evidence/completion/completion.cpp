@@ -45,6 +45,11 @@ constexpr std::array rows{
     CodeRow{Code::stale, "freshness", "stale", V::fail, true, "staleness"},
     CodeRow{Code::from_the_future, "freshness", "from_the_future", V::tampered, true, "forgery"},
     CodeRow{Code::clock_set_back, "freshness", "clock_set_back", V::inconclusive, true, ""},
+    CodeRow{Code::dependency_damaged, "dependencies", "dependency_damaged", V::tampered, true, "tampering"},
+    CodeRow{Code::dependency_unknown, "dependencies", "dependency_unknown", V::fail, true, ""},
+    CodeRow{Code::dependency_erased, "dependencies", "dependency_erased", V::inconclusive, true, ""},
+    CodeRow{Code::dependencies_cut, "dependencies", "dependencies_cut", V::inconclusive, true, ""},
+    CodeRow{Code::dependency_stale, "dependencies", "dependency_stale", V::fail, true, "staleness"},
     CodeRow{Code::mismatch, "relevance", "mismatch", V::fail, true, ""},
     CodeRow{Code::unnamed, "relevance", "unnamed", V::weak, false, ""},
     CodeRow{Code::too_fast, "timing", "too_fast", V::fail, true, "too_fast"},
@@ -94,8 +99,8 @@ constexpr bool in_order = [] {
 static_assert(in_order);
 
 // The checks in order of precedence: the first blocking finding gives the reason.
-constexpr std::array checks{check_existence, check_integrity, check_type,   check_substance, check_injection,
-                            check_freshness, check_relevance, check_timing, check_structure};
+constexpr std::array checks{check_existence, check_integrity,    check_type,      check_substance, check_injection,
+                            check_freshness, check_dependencies, check_relevance, check_timing,    check_structure};
 
 // Fills the exhibit in place, because its text is a view into its own members.
 void read_exhibit(Exhibit& exhibit, const Piece& piece, const TaskTerms& terms, const Policy& policy) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -68,8 +69,25 @@ struct Piece {
   std::string copied_from;  // earlier evidence with the same hash; empty: none
   std::string resembles;    // evidence of another task with a different hash and the same shape_of(text); empty: none
   bool names_other_actor = false;  // validator_id is the name of an actor of the log other than `actor`
+  bool dependencies_cut = false;   // some dependencies were not read: too many, or too far
   std::optional<Command> command;  // set if the daemon made the evidence from a recorded command
+  std::optional<Time> expires_at;  // nullopt: it does not expire
+  std::vector<std::string> depends_on;
+  // Direct and indirect dependencies, each once, in the order of their distance. They have neither text nor
+  // dependencies of their own.
+  std::vector<Piece> dependencies;
 };
+
+// A dependency because of which evidence is refused.
+struct BrokenDependency {
+  std::string evidence_id;  // empty: there are too many
+  std::string_view code;    // code of the finding
+  std::string text;
+};
+
+// Returns the first dependency with the gravest fault: tampered, unknown, erased, too many, stale. nullopt: all are
+// intact and fresh.
+std::optional<BrokenDependency> broken_dependency(const Piece& piece, std::chrono::seconds fresh_for, Time now);
 
 enum class Verdict : std::uint8_t { pass, weak, fail, tampered, inconclusive };
 std::string_view name_of(Verdict verdict);

@@ -21,6 +21,13 @@ Time made_at(const Piece& piece) {
   return std::min(piece.recorded_at, piece.command->ended_at);
 }
 
+bool is_outdated(const Piece& piece, std::chrono::seconds fresh_for, Time now) {
+  Time since = made_at(piece);
+  if (piece.stated_at) since = std::min(since, *piece.stated_at);
+  return piece.recorded_at > now || (piece.expires_at && *piece.expires_at <= now) ||
+         now.micros - since.micros >= fresh_for.count() * micros_per_second;
+}
+
 void check_freshness(Case& c, Findings& findings) {
   const std::int64_t limit = c.policy.fresh_for.count() * micros_per_second;
   for (const Exhibit& exhibit : c.exhibits) {
@@ -42,7 +49,11 @@ void check_freshness(Case& c, Findings& findings) {
     } else if (piece.stated_at) {
       since = std::min(since, *piece.stated_at);
     }
-    if (c.now.micros - since.micros >= limit) {
+    if (piece.expires_at && *piece.expires_at <= c.now) {
+      findings.add(Code::stale, piece.evidence_id,
+                   fmt::format("The evidence is stale: it expired at {}. Run the check again and record it.",
+                               format_time(*piece.expires_at)));
+    } else if (c.now.micros - since.micros >= limit) {
       findings.add(
           Code::stale, piece.evidence_id,
           fmt::format("The evidence is stale: it is {} old, and the limit is {}. Run the check again and record it.",

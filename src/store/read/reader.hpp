@@ -60,6 +60,13 @@ struct EvidenceFilter {
   std::int64_t after_seq = -1;           // the cursor; -1: from the first
 };
 
+// Conditions under which evidence counts, from the body of its event.
+struct EvidenceTerms {
+  std::int64_t seq = -1;
+  std::optional<std::int64_t> expires_in_seconds;
+  std::optional<std::string> depends_on;  // JSON array of ids, as sent
+};
+
 // The use of evidence by one run, without its content.
 struct EvidenceUse {
   std::int64_t seq = -1;
@@ -180,6 +187,8 @@ class Reader {
                                        std::size_t limit);
   // Returns which of these tasks are open, in the order in which they were opened.
   Result<std::vector<TaskPlace>> open_tasks(std::string_view run_id, const std::vector<std::string>& task_ids);
+  // Returns the terms of those of these evidence.recorded events that have some, ordered by seq.
+  Result<std::vector<EvidenceTerms>> evidence_terms(const std::vector<std::int64_t>& seqs);
   // Returns which of these evidence.recorded events completed a task, with the task, ordered by evidence_seq.
   Result<std::vector<TaskEvidenceRow>> evidence_spent(const std::vector<std::int64_t>& evidence_seqs);
   // Returns the first other task that was completed with this evidence: by any use of it, by evidence from the same

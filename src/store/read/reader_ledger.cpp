@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
 #include "store/read/reader_impl.hpp"
 
 namespace muniment::store {
@@ -163,6 +164,24 @@ Result<std::vector<EvidenceUse>> Reader::evidence_with_hash(const Hash& hash, st
       uses.push_back({integer_of(row[0]), uuid_of(row[1]), text_of(row[2]), text_of(row[3]), time_of(row[4])});
     }
     return uses;
+  });
+}
+
+Result<std::vector<EvidenceTerms>> Reader::evidence_terms(const std::vector<std::int64_t>& seqs) {
+  return guarded(impl_->connection, "reading the terms of evidence", [&] {
+    std::vector<EvidenceTerms> terms;
+    for (const pqxx::row& row :
+         query(impl_->connection, "evidence_terms",
+               "SELECT seq, body ->> 'expires_in_seconds', body ->> 'depends_on' FROM event"
+               " WHERE log_no = $1 AND seq = ANY ($2::bigint[]) AND seq < $3 AND type = 'evidence.recorded'"
+               " AND (body -> 'expires_in_seconds' IS NOT NULL OR body -> 'depends_on' IS NOT NULL) ORDER BY seq",
+               impl_->params().integers(seqs).integer(impl_->place.size))) {
+      EvidenceTerms& one = terms.emplace_back();
+      one.seq = integer_of(row[0]);
+      if (const auto seconds = text_if(row[1])) one.expires_in_seconds = parse_decimal(*seconds);
+      one.depends_on = text_if(row[2]);
+    }
+    return terms;
   });
 }
 

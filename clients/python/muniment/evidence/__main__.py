@@ -85,11 +85,15 @@ def check_evidence(store: EvidenceStore, options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found, ensure_ascii=False))
     else:
-        state = "missing" if not found["exists"] else "damaged" if not found["valid"] else "intact" if found["fresh"] else "intact, stale"
+        broken = found.get("broken_dependency")
+        state = ("missing" if not found["exists"] else "intact" if found["valid"] and found["fresh"] and not broken else
+                 "intact, stale" if found["valid"] else "damaged" if broken is None else "damaged, or depends on damaged evidence")
         print(f"{state}  {printable(options.evidence)}")
         for name in ("type", "actor", "validator_id", "created_at", "run_id", "hash", "reason"):
             if name in found:
                 print(f"  {name:<13}{printable(found[name])}")
+        if broken:
+            print(f"  {'dependency':<13}{printable(broken['reason'])}")
     return DONE if found["valid"] else REFUSED
 
 

@@ -10,6 +10,8 @@ from .evidence_system import EvidenceStore
 from .three_agent_workflow import DEFAULT_SPEC, WorkflowResult, run_specification
 from .todowrite_integration import CompletionValidator
 
+STALE_DEPENDENCY = "dependency_stale"   # like evidence that is outdated itself, it is not damaged
+
 
 class AgentAPI:
     """Raises InvalidEvidence for invalid arguments and MunimentError if the daemon does not answer; a refused completion is a
@@ -35,10 +37,11 @@ class AgentAPI:
                                  task_id=task_id)
 
     def check_evidence(self, evidence_id: str) -> Json:
-        """{evidence_id, exists, intact, fresh, valid, reason?, type?, actor?, validator_id?, created_at?, run_id?, hash?}; valid:
-        the evidence exists, and it and its file are intact."""
+        """The result of `EvidenceStore.check_evidence` with `valid`: the evidence exists, it and its file are intact, and no piece
+        that it depends on is missing or damaged."""
         found = self.evidence_store.check_evidence(evidence_id)
         valid = found["exists"] and found["intact"] and self.evidence_store.verify_integrity(evidence_id)
         if found["intact"] and not valid:
             found["reason"] = f"its file was edited: {self.evidence_store.path_of(evidence_id)}. The violation is recorded"
-        return {**found, "valid": valid}
+        broken = found.get("broken_dependency", {})
+        return {**found, "valid": valid and broken.get("code", STALE_DEPENDENCY) == STALE_DEPENDENCY}

@@ -15,7 +15,7 @@ import pathlib
 import stat
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Optional, Union
 
 from ..client import Client, Json, connect
@@ -23,13 +23,14 @@ from ..errors import MunimentError
 from ..place import Path
 from ..recording import current_run
 from .errors import EvidenceNotFound, FileNotWritten, InvalidEvidence
-from .results import check_text
+from .results import check_text, ids_of
 
 FOLDER = pathlib.Path(".beads", "evidence")
 RECORD_MEMBERS = ("id", "type", "content", "timestamp", "validator_id", "checksum")
 TYPE_CHARACTERS_MAX = 100
 VALIDATOR_CHARACTERS_MAX = 256
 ID_CHARACTERS_MAX = 256
+EXPIRES_SECONDS_MAX = 366 * 86_400
 FILE_BYTES_MAX = 1 << 19     # a request has at most 1 MiB, and the content may grow by half
 SHOWN_BYTES_MAX = 2_000      # bytes of an invalid file quoted in the violation
 FILE_MODE = 0o644
@@ -123,15 +124,21 @@ class EvidenceStore:
         return {"run_id": self.run_id} if self.run_id else {}
 
     def add_evidence(self, type: str, content: Union[str, Json], validator_id: Optional[str] = None, *,
-                     task_id: Optional[str] = None) -> Evidence:
+                     task_id: Optional[str] = None, depends_on: Sequence[str] = (),
+                     expires_in: Union[int, datetime.timedelta, None] = None) -> Evidence:
         """Records evidence and writes its file. `content`: a text or a dict of JSON values. `task_id`: the task that it
-        supports. Raises InvalidEvidence, FileNotWritten, MunimentError."""
+        supports. `depends_on`: ids of evidence that must be intact and fresh for this evidence to count. `expires_in`: seconds, or
+        a timedelta, after which it is stale. Raises InvalidEvidence, FileNotWritten, MunimentError."""
         check_text("type", type, TYPE_CHARACTERS_MAX)
         params: Json = {"type": type, "content": _content_of(content), **self.in_run()}
         if validator_id is not None:
             params["validator_id"] = check_text("validator_id", validator_id, VALIDATOR_CHARACTERS_MAX)
         if task_id is not None:
             params["task_id"] = task_id
+        if depends_on:
+            params["depends_on"] = ids_of(depends_on)
+        if expires_in is not None:
+            params["expires_in_seconds"] = _seconds_of(expires_in)
         params["_meta"] = {"idempotency_key": str(uuid.uuid4())}   # a retry is recorded once
         with _clear_errors():
             recorded = self.client.again(lambda: self.client.call("evidence.record", **params))
@@ -169,7 +176,8 @@ class EvidenceStore:
         return self._exported(list(ids))
 
     def check_evidence(self, evidence_id: str) -> Json:
-        """Returns {evidence_id, exists, intact, fresh, reason?, type?, actor?, validator_id?, created_at?, run_id?, hash?}."""
+        """Returns {evidence_id, exists, intact, fresh, reason?, type?, actor?, validator_id?, created_at?, run_id?, hash?, expires_at?,
+        depends_on?, broken_dependency?: {evidence_id?, code, reason}}."""
         check_text("evidence_id", evidence_id, ID_CHARACTERS_MAX)
         found = self.client.call("evidence.check", evidence_id=evidence_id)
         return {name: value for name, value in found.items() if name not in ("halted", "log_no")}
@@ -292,6 +300,13 @@ def _content_of(content: Any) -> Json:
     except (TypeError, ValueError, RecursionError) as error:   # also a lone surrogate
         raise InvalidEvidence(f"content: not JSON: {error}. Use texts, numbers, lists and dicts") from None
     return content
+
+
+def _seconds_of(expires_in: Union[int, datetime.timedelta]) -> int:
+    seconds = expires_in // datetime.timedelta(seconds=1) if isinstance(expires_in, datetime.timedelta) else expires_in
+    if isinstance(seconds, bool) or not isinstance(seconds, int) or not 1 <= seconds <= EXPIRES_SECONDS_MAX:
+        raise InvalidEvidence(f"expires_in: expected 1 to {EXPIRES_SECONDS_MAX:,} seconds, or a timedelta of that length")
+    return seconds
 
 
 def _is_uuid(text: Any) -> bool:

@@ -17,16 +17,14 @@ import dataclasses
 import json
 import os
 import pathlib
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Optional
 
 from ..client import Json
-from ..errors import MunimentError
 from ..place import Path
-from .errors import EvidenceError, InvalidEvidence
+from .command import command_reply
+from .errors import InvalidEvidence
 from .results import CONTENT_CHARACTERS_MAX, check_text
 
 DEFAULT_SPEC = pathlib.Path(".muniment") / "workflow.toml"
@@ -116,22 +114,9 @@ def run_specification(spec: Path, *, task: Optional[str] = None, data: Optional[
                       task_id: Optional[str] = None, program: str = "muniment") -> WorkflowResult:
     """Runs the specification's workflow, with the text `task` instead of its own. Raises EvidenceError if `muniment` is not installed, and
     MunimentError if the workflow could not run."""
-    found = shutil.which(program)
-    if found is None:
-        raise EvidenceError(f"no program {program} in PATH. Install Muniment, or add its folder to PATH")
-    words = [found, "--json"]
-    if data is not None:
-        words += ["--socket" if pathlib.Path(data).is_socket() else "--data", os.fspath(data)]
-    words += ["workflow", "run", os.fspath(spec)] if task is None else ["validate-code", "--spec", os.fspath(spec)]
+    words = ["workflow", "run", os.fspath(spec)] if task is None else ["validate-code", "--spec", os.fspath(spec)]
     words += [*(["--run", run_id] if run_id else []), *(["--task", task_id] if task_id else []), *(["--", task] if task is not None else [])]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    try:
-        reply = json.loads(done.stdout)
-    except ValueError:
-        raise EvidenceError(f"muniment workflow: {done.stderr.strip() or f'exit {done.returncode}'}") from None
-    if "error" in reply:
-        raise MunimentError(reply["error"].get("message", ""), reply["error"].get("code", "system_error"))
-    return WorkflowResult.of_reply(reply)
+    return WorkflowResult.of_reply(command_reply(words, data=data, program=program))
 
 
 class WorkflowOrchestrator:

@@ -28,7 +28,8 @@ void declare_evidence_check(CLI::App& command, EvidenceCheckOptions& options) {
   command.add_option("--run", options.run, "Run that uses the evidence (default: the first one)");
   command.footer(
       "Checks the ledger. A file .beads/evidence/ID.json is compared by: muniment "
-      "evidence import FILE\nExits with 0 if the evidence exists and is intact, with 1 otherwise.");
+      "evidence import FILE\nExits with 0 if the evidence exists and is intact, with 1 otherwise, also if\n"
+      "a piece that it depends on is missing or damaged.");
 }
 
 Status check_evidence(Session& session, const EvidenceCheckOptions& options) {
@@ -44,18 +45,25 @@ Status check_evidence(Session& session, const EvidenceCheckOptions& options) {
   const bool exists = found["exists"].as_bool().value_or(false);
   const bool intact = found["intact"].as_bool().value_or(false);
   const bool fresh = found["fresh"].as_bool().value_or(false);
-  if (!exists || !intact) session.exit_code = exit_refused;
+  const json::Value broken = found["broken_dependency"];
+  const bool outdated = !fresh || broken["code"].string_or("") == "dependency_stale";
+  const bool damaged = !intact || (broken.present() && broken["code"].string_or("") != "dependency_stale");
+  if (!exists || damaged) session.exit_code = exit_refused;
   if (session.printed_json(answer)) return success();
   const Output& out = session.out();
-  const std::string state = !exists   ? out.tone(Tone::red, "missing")
-                            : !intact ? out.tone(Tone::red, "damaged")
-                            : !fresh  ? out.tone(Tone::yellow, "intact, stale")
-                                      : out.tone(Tone::green, "intact");
+  const std::string state = !exists    ? out.tone(Tone::red, "missing")
+                            : !intact  ? out.tone(Tone::red, "damaged")
+                            : damaged  ? out.tone(Tone::red, "intact, but not a dependency")
+                            : outdated ? out.tone(Tone::yellow, "intact, stale")
+                                       : out.tone(Tone::green, "intact");
   out.line(fmt::format("{}  {}", state, out.one_line(options.evidence)));
-  for (const char* name : {"type", "actor", "validator_id", "created_at", "run_id", "hash", "reason"}) {
+  for (const char* name : {"type", "actor", "validator_id", "created_at", "expires_at", "run_id", "hash", "reason"}) {
     if (const auto value = found[name].as_string())
       out.line(fmt::format("  {:<13}{}", name, out.advised(with_commands(out.one_line(*value)))));
   }
+  for (const json::Value dependency : found["depends_on"])
+    out.line(fmt::format("  {:<13}{}", "depends_on", out.one_line(dependency.string_or(""))));
+  if (broken) out.line(fmt::format("  {:<13}{}", "dependency", out.one_line(broken["reason"].string_or(""))));
   for (const json::Value halt : found["halted"])
     out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + out.advised("  See: muniment recover RUN"));
   return success();

@@ -137,6 +137,9 @@ Status get_evidence(Session& session, const EvidenceIdOptions& options) {
   }
   if (const auto text = item["content"]["text"].as_string())
     out.line(fmt::format("{:<13}{}", "text", out.one_line(*text)));
+  if (const auto expiry = item["expires_at"].as_string()) out.line(fmt::format("{:<13}{}", "expires_at", *expiry));
+  for (const json::Value dependency : item["depends_on"])
+    out.line(fmt::format("{:<13}{}", "depends_on", out.one_line(dependency.string_or(""))));
   for (const json::Value use : answer.result()["uses"]) {
     out.line(fmt::format("{:<13}{}  {}  by {}  seq {}", "used in", out.one_line(use["run_id"].string_or("")),
                          out.one_line(use["type"].string_or("")), out.one_line(use["actor"].string_or("")),
@@ -244,6 +247,8 @@ struct EvidenceOptions {
   std::string metadata;
   std::string validator;
   std::string run;
+  std::string expires_in;
+  std::vector<std::string> depends_on;
 };
 
 void declare_evidence(CLI::App& command, EvidenceOptions& options) {
@@ -253,7 +258,22 @@ void declare_evidence(CLI::App& command, EvidenceOptions& options) {
   text->excludes(pointer);
   command.add_option("--metadata", options.metadata, "Metadata, a JSON object; only with --text");
   command.add_option("--validator", options.validator, "Name of the validator");
+  command.add_option("--expires-in", options.expires_in, "Time until it is stale: 90s, 15m, 1h, 2d (default: never)");
+  command.add_option("--depends-on", options.depends_on, "Evidence that it needs intact and fresh; repeat for several")
+      ->allow_extra_args(false);
   command.add_option("--run", options.run, "Run (default: MUNIMENT_RUN, otherwise none)");
+}
+
+// Writes the members expires_in_seconds and depends_on.
+Status write_terms(json::Writer& params, const EvidenceOptions& options) {
+  if (!options.depends_on.empty()) params.member("depends_on", options.depends_on);
+  if (options.expires_in.empty()) return success();
+  const auto seconds = read_duration(options.expires_in);
+  if (!seconds)
+    return Error(Errc::invalid_argument,
+                 fmt::format("--expires-in: \"{}\" is not a duration. Write 90s, 15m, 1h or 2d", options.expires_in));
+  params.member("expires_in_seconds", *seconds);
+  return success();
 }
 
 Status add_evidence(Session& session, const EvidenceOptions& options) {
@@ -274,6 +294,7 @@ Status add_evidence(Session& session, const EvidenceOptions& options) {
     params.end_object();
   }
   if (!options.validator.empty()) params.member("validator_id", options.validator);
+  RETURN_IF_ERROR(write_terms(params, options));
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("evidence.record", params.text()));
   if (session.printed_json(answer)) return success();

@@ -1,10 +1,14 @@
-// Implements the command doctor.
+// Implements the command doctor, and doctor --self.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <array>
+#include <memory>
 
+#include "base/config/command_tree.hpp"
 #include "cli/commands.hpp"
 #include "cli/doctor/doctor.hpp"
+#include "cli/meta/meta_validation.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -19,7 +23,7 @@ void print_finding(const Output& out, const Finding& finding) {
                        out.one_line(finding.fix), out.tone(Tone::dim, finding.doc)));
 }
 
-Status run_doctor(Session& session, const NoOptions&) {
+Status run_doctor(Session& session) {
   RETURN_IF_ERROR(session.find_place());
   const LoadedConfig loaded = load_config(session.config_inputs());
   std::vector<Finding> findings = examine(loaded);
@@ -41,8 +45,11 @@ Status run_doctor(Session& session, const NoOptions&) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app, Session& session) {
-  add_command<NoOptions>(session, app, "doctor",
-                         "Diagnose problems and suggest fixes (exit code 1: a problem was found)", nullptr, run_doctor);
+  const auto self = std::make_shared<bool>(false);
+  CLI::App& command = add_word(
+      session, app, "doctor", "Diagnose problems and suggest fixes (exit code 1: a problem was found)",
+      [&session, &app, self] { return *self ? validate_self(session, command_tree(app)) : run_doctor(session); });
+  command.add_flag("--self", *self, "Check Muniment's own criteria in a new run and record the report");
 }
 
 }  // namespace muniment::cli

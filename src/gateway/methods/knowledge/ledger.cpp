@@ -8,6 +8,7 @@
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
 #include "gateway/append/first_receipts.hpp"
+#include "gateway/methods/knowledge/evidence_terms.hpp"
 #include "gateway/methods/knowledge/ledger_rows.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/methods/tasks/command_evidence.hpp"
@@ -119,8 +120,9 @@ void write_claim(json::Writer& out, const store::ClaimRow& row, const std::vecto
 }
 
 // Answers with the run's recorded use of the evidence if the request matches it. Errors: conflict.
-Result<Reply> answer_known(const store::EvidenceRow& known, const store::EvidenceRow& row) {
-  if (!is_erased(known) && known.type == row.type && known.validator_id == row.validator_id) {
+Result<Reply> answer_known(Call& call, const store::EvidenceRow& known, const store::EvidenceRow& row) {
+  ASSIGN_OR_RETURN(const bool same_terms, has_same_terms(call, known));
+  if (!is_erased(known) && same_terms && known.type == row.type && known.validator_id == row.validator_id) {
     return Reply{recorded_json("evidence_id", known.evidence_id, &known.hash, known.seq, true), {}};
   }
   Error error(
@@ -129,9 +131,10 @@ Result<Reply> answer_known(const store::EvidenceRow& known, const store::Evidenc
           ? fmt::format(
                 "run {} recorded this evidence at seq {}, and it was erased. A run records evidence once: omit it.",
                 row.run_id, known.seq)
-          : fmt::format(
-                "run {} recorded this evidence at seq {} as {}. A run records evidence once: link it with evidence.link.",
-                row.run_id, known.seq, known.type));
+          : fmt::format("run {} recorded this evidence at seq {} as {}{}. A run records evidence once: link it with "
+                        "evidence.link.",
+                        row.run_id, known.seq, known.type,
+                        same_terms ? "" : ", with a different expiry or different dependencies"));
   error.run_id = row.run_id;
   return error;
 }
@@ -143,7 +146,7 @@ Result<std::optional<Reply>> known_by_pointer(Call& call, const store::EvidenceR
   const auto actor = row.run_id == log_run_id ? std::optional(row.actor) : std::nullopt;
   ASSIGN_OR_RETURN(const auto known, call.reader->evidence_of_pointer(row.run_id, *row.pointer, actor));
   if (!known) return std::optional<Reply>();
-  ASSIGN_OR_RETURN(Reply reply, answer_known(*known, row));
+  ASSIGN_OR_RETURN(Reply reply, answer_known(call, *known, row));
   return std::optional(std::move(reply));
 }
 
@@ -154,7 +157,7 @@ Result<std::optional<Reply>> known_by_id(Call& call, const store::EvidenceRow& r
   const auto use = std::ranges::find_if(
       uses, [&](const store::EvidenceRow& other) { return row.run_id != log_run_id || other.actor == row.actor; });
   if (use == uses.end()) return std::optional<Reply>();
-  ASSIGN_OR_RETURN(Reply reply, answer_known(*use, row));
+  ASSIGN_OR_RETURN(Reply reply, answer_known(call, *use, row));
   return std::optional(std::move(reply));
 }
 
@@ -236,7 +239,7 @@ Answer record_entry(Call& call, LedgerEntry entry, const RecordIds& ids, const e
 
 bool is_erased(const store::EvidenceRow& row) { return row.hash == Hash{}; }
 
-void write_evidence(json::Writer& out, const store::EvidenceRow& row) {
+void write_evidence(json::Writer& out, const store::EvidenceRow& row, const std::vector<store::EvidenceTerms>& terms) {
   out.begin_object()
       .member("evidence_id", row.evidence_id.text())
       .member("run_id", row.run_id)
@@ -251,6 +254,7 @@ void write_evidence(json::Writer& out, const store::EvidenceRow& row) {
   out.member("hash", to_hex(row.hash));
   if (row.validator_id) out.member("validator_id", *row.validator_id);
   if (row.task_id) out.member("task_id", *row.task_id);
+  write_terms(out, row, terms);
   out.member("actor", row.actor).member("created_at", format_time(row.created_at)).member("seq", row.seq).end_object();
 }
 
@@ -374,7 +378,8 @@ Result<Answer> evidence_record(Call& call) {
   RecordIds ids = ids_for(call, *run, "evidence.record");
   const std::string_view source_name = params["command_id"] ? "command_id" : "content";
   ASSIGN_OR_RETURN(auto before, recorded_before(call, *run, ids, "evidence_id",
-                                                {"type", source_name, "pointer", "validator_id", "task_id"}));
+                                                {"type", source_name, "pointer", "validator_id", "task_id",
+                                                 "expires_in_seconds", "depends_on"}));
   if (before) return Answer(*std::move(before));
   store::EvidenceRow row;
   row.run_id = run->run_id;
@@ -395,7 +400,8 @@ Result<Answer> evidence_record(Call& call) {
     ASSIGN_OR_RETURN(before, known_by_id(call, row));
     if (before) return Answer(*std::move(before));
   }
-  ASSIGN_OR_RETURN(std::string body, recorded_body(row));
+  ASSIGN_OR_RETURN(const std::string terms, terms_of_request(call, ids.id));
+  ASSIGN_OR_RETURN(std::string body, recorded_body(row, terms));
   const Hash hash = row.hash;
   events::NewEvent event =
       make_event(call, *run, "evidence.recorded", std::move(body), params["step_id"].string_or(""));
@@ -424,9 +430,13 @@ Result<Answer> evidence_list(Call& call) {
   const store::EvidenceFilter filter{run_id, call.params["type"].as_string(), call.params["task_id"].as_string(),
                                      call.params["validator"].as_string(), after};
   ASSIGN_OR_RETURN(const auto rows, reader->evidence(filter, limit + 1));
-  return Answer(Reply{page_json("evidence", rows, limit, write_evidence,
-                                [](const store::EvidenceRow& row) { return std::to_string(row.seq); }),
-                      {}});
+  std::vector<std::int64_t> seqs;
+  for (const store::EvidenceRow& row : rows) seqs.push_back(row.seq);
+  ASSIGN_OR_RETURN(const auto terms, reader->evidence_terms(seqs));
+  const auto write = [&](json::Writer& out, const store::EvidenceRow& row) { write_evidence(out, row, terms); };
+  return Answer(Reply{
+      page_json("evidence", rows, limit, write, [](const store::EvidenceRow& row) { return std::to_string(row.seq); }),
+      {}});
 }
 
 }  // namespace muniment::gateway::methods

@@ -170,7 +170,8 @@ Result<Answer> evidence_get(Call& call) {
   ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "evidence_id"));
   ASSIGN_OR_RETURN(const auto uses, evidence_uses(call, id, call.params["run_id"].as_string()));
   json::Writer out;
-  write_evidence(out.begin_object().key("evidence"), uses.front().row);
+  ASSIGN_OR_RETURN(const auto terms, uses.front().reader->evidence_terms({uses.front().row.seq}));
+  write_evidence(out.begin_object().key("evidence"), uses.front().row, terms);
   note_log(call, *uses.front().reader);
   out.key("uses").begin_array();
   for (const auto& [use, reader] : uses) {

@@ -10,12 +10,13 @@
 #include "evidence/stop_rule.hpp"
 #include "gateway/call.hpp"
 #include "store/append/rows.hpp"
+#include "store/read/reader.hpp"
 
 namespace muniment::gateway::methods {
 
 bool is_erased(const store::EvidenceRow& row);
 
-void write_evidence(json::Writer& out, const store::EvidenceRow& row);
+void write_evidence(json::Writer& out, const store::EvidenceRow& row, const std::vector<store::EvidenceTerms>& terms);
 
 // The ids of a record and of its event; equal idempotency keys give equal ids.
 struct RecordIds {

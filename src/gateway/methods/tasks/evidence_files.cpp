@@ -134,6 +134,16 @@ std::string source_member(const FileRecord& file, Time stated) {
   return ",\"source\":" + std::move(out.end_object()).text();
 }
 
+void write_dependencies(json::Writer& out, const Piece& piece, std::chrono::seconds fresh_for, Time now) {
+  if (piece.expires_at) out.member("expires_at", format_time(*piece.expires_at));
+  if (!piece.depends_on.empty()) out.member("depends_on", piece.depends_on);
+  const auto broken = evidence::completion::broken_dependency(piece, fresh_for, now);
+  if (!broken) return;
+  out.key("broken_dependency").begin_object();
+  if (!broken->evidence_id.empty()) out.member("evidence_id", broken->evidence_id);
+  out.member("code", broken->code).member("reason", broken->text).end_object();
+}
+
 }  // namespace
 
 Result<Answer> evidence_check(Call& call) {
@@ -151,20 +161,24 @@ Result<Answer> evidence_check(Call& call) {
   Time from = piece.stated_at ? std::min(*piece.stated_at, piece.recorded_at) : piece.recorded_at;
   if (piece.command) from = std::min(from, piece.command->ended_at);
   const bool from_the_future = piece.recorded_at > now || (piece.stated_at && *piece.stated_at > now);
-  const bool fresh =
-      exists && !from_the_future && now.micros - from.micros < std::chrono::microseconds(policy.fresh_for).count();
+  const bool expired = piece.expires_at && *piece.expires_at <= now;
+  const bool fresh = exists && !expired && !from_the_future &&
+                     now.micros - from.micros < std::chrono::microseconds(policy.fresh_for).count();
   json::Writer out;
   out.begin_object().member("evidence_id", id).member("exists", exists);
   out.member("intact", intact).member("fresh", fresh);
   if (!piece.found) out.member("reason", "no such evidence. List it: evidence.list");
   if (piece.erased) out.member("reason", "the evidence was erased");
   if (exists && !intact) out.member("reason", piece.damage);
-  if (intact && !fresh) out.member("reason", fmt::format("stale: recorded at {}", format_time(from)));
+  if (intact && !fresh)
+    out.member("reason", expired ? fmt::format("stale: expired at {}", format_time(*piece.expires_at))
+                                 : fmt::format("stale: recorded at {}", format_time(from)));
   if (use) {
     note_log(call, *use->reader);
     out.member("type", piece.type).member("actor", piece.actor).member("run_id", use->row.run_id);
     if (!piece.validator_id.empty()) out.member("validator_id", piece.validator_id);
     out.member("created_at", format_time(piece.recorded_at)).member("hash", to_hex(use->row.hash));
+    write_dependencies(out, piece, policy.fresh_for, now);
   }
   write_halted(out, read.outcome);
   Reply reply{std::move(out.end_object()).text(), {}};

@@ -2,11 +2,15 @@
 #include "gateway/methods/tasks/pieces.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 #include "gateway/access.hpp"
+#include "gateway/methods/knowledge/evidence_terms.hpp"
 #include "gateway/methods/tasks/command_evidence.hpp"
 #include "gateway/services.hpp"
 #include "store/files/artifact_row.hpp"
@@ -26,8 +30,7 @@ class PieceReader {
 
   Result<Pieces> read(const std::vector<std::string>& ids) {
     for (const std::string& id : ids) {
-      if (call_.services.clock.monotonic() > call_.deadline)
-        return Error(Errc::deadline_exceeded, "the evidence was not read in time. Send fewer pieces.");
+      RETURN_IF_ERROR(check_deadline());
       if (const auto again = std::ranges::find(ids, id) - ids.begin(); again < std::ssize(read_.pieces)) {
         read_.pieces.push_back(read_.pieces[static_cast<std::size_t>(again)]);  // a repeated id is read once
         read_.uses.push_back(read_.uses[static_cast<std::size_t>(again)]);
@@ -37,6 +40,8 @@ class PieceReader {
       piece.evidence_id = id;
       ASSIGN_OR_RETURN(std::optional<EvidenceUse> use, find(id));
       if (use) RETURN_IF_ERROR(fill(piece, *use));
+      if (use && !is_erased(use->row)) RETURN_IF_ERROR(look_up_reuse(piece, *use));
+      RETURN_IF_ERROR(read_dependencies(piece));
       read_.pieces.push_back(std::move(piece));
       read_.uses.push_back(std::move(use));
     }
@@ -69,8 +74,46 @@ class PieceReader {
     piece.recorded_before_task = task_.opened_at && row.created_at < *task_.opened_at;
     if (piece.erased) return success();
     RETURN_IF_ERROR(compare_with_event(piece, use));
-    RETURN_IF_ERROR(read_content(piece, use));
-    return look_up_reuse(piece, use);
+    return read_content(piece, use);
+  }
+
+  Status check_deadline() const {
+    if (call_.services.clock.monotonic() <= call_.deadline) return success();
+    return Error(Errc::deadline_exceeded, "the evidence was not read in time. Send fewer pieces.");
+  }
+
+  // Reads a dependency once, without its text.
+  Result<Piece> read_dependency(const std::string& id) {
+    if (const auto known = dependencies_.find(id); known != dependencies_.end()) return known->second;
+    RETURN_IF_ERROR(check_deadline());
+    Piece dependency;
+    dependency.evidence_id = id;
+    ASSIGN_OR_RETURN(const std::optional<EvidenceUse> use, find(id));
+    if (use) RETURN_IF_ERROR(fill(dependency, *use));
+    dependency.text.clear();
+    dependency.content.clear();
+    return dependencies_.emplace(id, std::move(dependency)).first->second;
+  }
+
+  // Reads the dependencies by their distance. An id occurs once, even if the same pointer was recorded in several runs
+  // with different dependencies.
+  Status read_dependencies(Piece& piece) {
+    std::set<std::string> seen{piece.evidence_id};
+    std::vector<std::string> level = piece.depends_on;
+    for (std::size_t depth = 0; !level.empty(); ++depth) {
+      std::vector<std::string> next;
+      for (const std::string& id : level) {
+        if (!seen.insert(id).second) continue;
+        piece.dependencies_cut = depth == limits::evidence_dependency_depth_max ||
+                                 piece.dependencies.size() == limits::evidence_dependencies_max;
+        if (piece.dependencies_cut) return success();
+        ASSIGN_OR_RETURN(Piece dependency, read_dependency(id));
+        next.insert(next.end(), dependency.depends_on.begin(), dependency.depends_on.end());
+        piece.dependencies.push_back(std::move(dependency));
+      }
+      level = std::move(next);
+    }
+    return success();
   }
 
   // Checks that the row equals the event, and that the event's body matches the hash that the chain covers.
@@ -95,6 +138,12 @@ class PieceReader {
         event->recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
     if (!same) piece.damage = fmt::format("the ledger differs from event {}", row.seq);
     if (same && body["command_id"].present()) piece.command = command_of(body["content"]);
+    if (const auto seconds = body["expires_in_seconds"].as_int())
+      piece.expires_at = expiry_of(row.created_at, *seconds);
+    for (const json::Value item : body["depends_on"]) {
+      const auto id = parse_uuid(item.string_or(""));
+      if (id) piece.depends_on.push_back(id->text());
+    }
     if (const json::Value source = body["source"]) {
       piece.imported = true;
       piece.stated_at = parse_time(source["timestamp"].string_or(""));
@@ -197,6 +246,7 @@ class PieceReader {
   Call& call_;
   const PiecesFor& task_;
   Pieces read_;
+  std::map<std::string, Piece> dependencies_;                          // those read so far, by id
   std::optional<std::vector<std::pair<Uuid, std::string>>> accepted_;  // evidence and its shape; nullopt: not read yet
 };
 
