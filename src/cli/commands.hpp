@@ -50,6 +50,7 @@ void add_ledger_commands(CLI::App& app, Session& session);     // claim …, evi
 void add_task_commands(CLI::App& app, Session& session);       // task …, validate-todo
 // evidence check, import, export; check-evidence
 void add_evidence_file_commands(CLI::App& app, CLI::App& evidence, Session& session);
+void add_bead_commands(CLI::App& app, Session& session);      // bead …
 void add_ingest_command(CLI::App& app, Session& session);     // ingest
 void add_query_command(CLI::App& app, Session& session);      // query
 void add_corpus_commands(CLI::App& app, Session& session);    // corpus …, document …, source …, feedback
