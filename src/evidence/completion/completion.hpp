@@ -68,7 +68,8 @@ struct Piece {
   std::string copied_from;  // earlier evidence with the same hash; empty: none
   std::string resembles;    // evidence of another task with a different hash and the same shape_of(text); empty: none
   bool names_other_actor = false;  // validator_id is the name of an actor of the log other than `actor`
-  std::optional<Command> command;  // set if the daemon made the evidence from a recorded command
+  std::optional<Command> command;  // set if the daemon made the evidence from a recorded or attested command
+  std::string attested_by;         // trusted key that vouches for it, instead of a recorder; empty: none
 };
 
 enum class Verdict : std::uint8_t { pass, weak, fail, tampered, inconclusive };

@@ -94,7 +94,9 @@ class PieceReader {
         body["task_id"].as_string() == row.task_id && event->actor == row.actor &&
         event->recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
     if (!same) piece.damage = fmt::format("the ledger differs from event {}", row.seq);
-    if (same && body["command_id"].present()) piece.command = command_of(body["content"]);
+    if (same) piece.attested_by = body["attestation"]["key"].string_or("");
+    if (same && (body["command_id"].present() || !piece.attested_by.empty()))
+      piece.command = command_of(body["content"]);
     if (const json::Value source = body["source"]) {
       piece.imported = true;
       piece.stated_at = parse_time(source["timestamp"].string_or(""));
