@@ -21,7 +21,7 @@ def migration(root: pathlib.Path, file: pathlib.Path, number: int) -> str:
 
 
 def schema(root: pathlib.Path, file: pathlib.Path, number: int) -> str:
-    """The literal knows its length: counting all of them exceeds what clang evaluates at compile time."""
+    """Returns a schema's entry. The suffix sv gives the length, because clang limits the evaluation of constants."""
     return f'    {{"{file.relative_to(root).with_suffix("").as_posix()}", %ssv}},'
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent that records its run: `agent.py RUN [--careful]`. Its model is a list of answers; everything else is real.
+"""An agent that records its run: `agent.py RUN [--careful]`. The model's answer is scripted; everything else is real.
 
 Requires a running daemon (muniment up), selected by MUNIMENT_DATA.
 """

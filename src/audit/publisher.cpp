@@ -243,7 +243,7 @@ Status Publisher::begin() {
     done = catch_up_from(0, Tiles::none);
   }
   RETURN_IF_ERROR(std::move(done));
-  ASSIGN_OR_RETURN(const std::int64_t mended, writer_.mend_partial());
+  ASSIGN_OR_RETURN(const std::int64_t mended, writer_.rewrite_partial());
   count_mended(std::max<std::int64_t>(mended, static_cast<std::int64_t>(cut.paths.size())));
   begun_ = true;
   Status published = publish();
@@ -368,12 +368,12 @@ void Publisher::count_mended(std::int64_t files) {
   if (files == 0) return;
   log_warning("truncated files of the tree were written again", {{"files", std::to_string(files)}});
   const std::lock_guard lock(mutex_);
-  mended_ += files;
+  rewritten_ += files;
 }
 
-std::int64_t Publisher::mended() const {
+std::int64_t Publisher::rewritten() const {
   const std::lock_guard lock(mutex_);
-  return mended_;
+  return rewritten_;
 }
 
 std::int64_t Publisher::kept_size() const {

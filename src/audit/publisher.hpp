@@ -65,7 +65,7 @@ class Publisher {
   bool can_sign() const;               // the newest private key is present
   std::int64_t signed_before() const;  // size of the last signed checkpoint if the private key is missing; 0: none
   std::string problem() const;         // reason why no checkpoint is published; empty: none
-  std::int64_t mended() const;         // number of truncated tree files that were written again
+  std::int64_t rewritten() const;      // number of truncated tree files that were written again
 
   // Signs a text that is not a checkpoint with the log's key, such as an attestation. Waits while files are written.
   // Errors: conflict without a private key.
@@ -133,7 +133,7 @@ class Publisher {
   bool keys_changed_ = false;
   bool keep_wanted_ = false;    // a caller waits for durability
   std::int64_t kept_size_ = 0;  // size up to which the tiles are durable
-  std::int64_t mended_ = 0;
+  std::int64_t rewritten_ = 0;
   Published newest_;
   std::string problem_;
   bool stopping_ = false;

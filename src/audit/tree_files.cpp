@@ -257,24 +257,25 @@ Status TreeWriter::write_partial() {
   return write(entries_path(size_ / tile_width, size_ % tile_width), entries_);
 }
 
-Result<std::int64_t> TreeWriter::mend_partial() {
+Result<std::int64_t> TreeWriter::rewrite_partial() {
   std::int64_t mended = 0;
   for (std::size_t level = 0; level < levels_.size(); ++level) {
     std::vector<std::size_t> ends;
     for (std::size_t end = hash_bytes; end <= levels_[level].size(); end += hash_bytes) ends.push_back(end);
     const int shown = static_cast<int>(level);
-    ASSIGN_OR_RETURN(const std::int64_t of_level,
-                     mend_partial_of(tile_path(shown, tile_hashes(shown, size_) / tile_width), levels_[level], ends));
+    ASSIGN_OR_RETURN(
+        const std::int64_t of_level,
+        rewrite_partial_of(tile_path(shown, tile_hashes(shown, size_) / tile_width), levels_[level], ends));
     mended += of_level;
   }
   ASSIGN_OR_RETURN(const std::int64_t of_entries,
-                   mend_partial_of(entries_path(size_ / tile_width), entries_, ends_of(entries_)));
+                   rewrite_partial_of(entries_path(size_ / tile_width), entries_, ends_of(entries_)));
   return mended + of_entries;
 }
 
 // `ends` are the offsets in `bytes` at which the parts of the tile end; a partial file holds the first parts.
-Result<std::int64_t> TreeWriter::mend_partial_of(const std::string& full_path, std::string_view bytes,
-                                                 const std::vector<std::size_t>& ends) {
+Result<std::int64_t> TreeWriter::rewrite_partial_of(const std::string& full_path, std::string_view bytes,
+                                                    const std::vector<std::size_t>& ends) {
   const std::string partial = full_path + ".p";
   const int opened = ::openat(folder_.get(), partial.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (opened < 0)

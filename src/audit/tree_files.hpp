@@ -58,7 +58,7 @@ class TreeWriter {
   // Writes the partial tiles and the partial bundle of the current size.
   Status write_partial();
   // Rewrites invalid partial files of smaller sizes, since a power cut can leave some empty. Returns their number.
-  Result<std::int64_t> mend_partial();
+  Result<std::int64_t> rewrite_partial();
   // Makes everything written so far durable.
   Status sync();
   // Replaces the file `checkpoint` atomically.
@@ -74,8 +74,8 @@ class TreeWriter {
   Status write(const std::string& path, std::string_view bytes);
   Status remove_partial(const std::string& full_path);
   Status make_folders(const std::string& path);
-  Result<std::int64_t> mend_partial_of(const std::string& full_path, std::string_view bytes,
-                                       const std::vector<std::size_t>& ends);
+  Result<std::int64_t> rewrite_partial_of(const std::string& full_path, std::string_view bytes,
+                                          const std::vector<std::size_t>& ends);
 
   Fd folder_;
   std::int64_t size_ = 0;

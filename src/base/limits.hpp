@@ -251,13 +251,13 @@ inline constexpr std::size_t page_bytes_max = 512 * 1024;
 inline constexpr std::size_t pointers_per_request_max = 1'000;
 
 // Traces of other systems (docs/opentelemetry.md, docs/events.md).
-inline constexpr std::size_t otlp_body_bytes_max = 20 << 20;     // of a request, as it is sent
-inline constexpr std::size_t otlp_request_bytes_max = 32 << 20;  // of a request, decompressed and as JSON
+inline constexpr std::size_t otlp_body_bytes_max = 20 << 20;     // request, as sent
+inline constexpr std::size_t otlp_request_bytes_max = 32 << 20;  // request, decompressed and as JSON
 // Nesting of messages in a request; a value inside a value adds two levels. A deeper message becomes its bytes.
 inline constexpr int otlp_protobuf_levels_max = 20;
 inline constexpr std::size_t otlp_open_traces_max = 1'000;      // traces that wait for their end
-inline constexpr std::size_t otlp_trace_spans_max = 100'000;    // of a trace, with its log records
-inline constexpr std::size_t otlp_trace_bytes_max = 1U << 30;   // of a trace's file
+inline constexpr std::size_t otlp_trace_spans_max = 100'000;    // trace, including its log records
+inline constexpr std::size_t otlp_trace_bytes_max = 1U << 30;   // file of a trace
 inline constexpr std::size_t otlp_known_spans_max = 1'000'000;  // whose repetition is recognized, in all traces
 inline constexpr std::int64_t otlp_known_seconds = 3'600;       // for which a recorded trace's spans are known
 inline constexpr std::int64_t otlp_quiet_seconds = 5;           // after the end of a trace's root
@@ -282,7 +282,7 @@ inline constexpr std::size_t lexical_hits_max = 10'000;
 inline constexpr std::size_t index_languages_max = 16;      // whose stems are used for a query
 inline constexpr std::size_t corrected_word_bytes_min = 4;  // a shorter word is not corrected
 inline constexpr std::size_t corrected_word_bytes_max = 24;
-inline constexpr std::size_t corrected_words_max = 4;  // of a query
+inline constexpr std::size_t corrected_words_max = 4;  // in a query
 inline constexpr std::size_t corrections_max = 3;      // words that a misspelt word may stand for
 
 }  // namespace muniment::limits

@@ -104,6 +104,12 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
+std::string many(std::int64_t count, std::string_view one, std::string_view more) {
+  return grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)))
+      .append(" ")
+      .append(count == 1 ? one : more);
+}
+
 std::string human_size(std::uint64_t bytes) {
   static constexpr std::array<std::string_view, 6> units = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);

@@ -38,7 +38,9 @@ std::string joined(const Range& parts, std::string_view separator) {
   return text;
 }
 
-std::string grouped(std::uint64_t number);        // 61441 → "61,441"
+std::string grouped(std::uint64_t number);  // 61441 → "61,441"
+// Returns "1 event" for (1, "event", "events").
+std::string many(std::int64_t count, std::string_view one, std::string_view more);
 std::string human_size(std::uint64_t bytes);      // 1536 → "1.5 KiB"
 std::string human_duration(std::int64_t micros);  // 12400000 → "12.4 s"
 

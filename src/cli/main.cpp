@@ -48,7 +48,7 @@ void declare_common(CLI::App& app, CommonOptions& options) {
   app.add_option("--database", options.database, "Database for a daemon to start (default: MUNIMENT_DATABASE)")
       ->type_name("URI");
   app.add_flag("--json", options.json, "Print JSON");
-  app.add_flag("--raw", options.raw, "Print text unescaped; not allowed on a terminal");
+  app.add_flag("--raw", options.raw, "Print text unescaped; ignored on a terminal");
   app.add_flag("--no-autostart", options.no_autostart, "Never start a daemon");
 }
 
@@ -112,8 +112,34 @@ std::vector<std::string> option_names(const CLI::App* command) {
   return names;
 }
 
+// Commands that other programs name differently.
+constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
+    {"ask", "query"},         {"cat", "artifact get"}, {"find", "query"},
+    {"list", "run list"},     {"log", "run show"},     {"logs", "run show"},
+    {"ls", "run list"},       {"recall", "query"},     {"remember", "ingest"},
+    {"runs", "run list"},     {"search", "query"},     {"serve", "up"},
+    {"show", "run show"},     {"start", "up"},         {"stop", "down"},
+    {"timeline", "run show"}, {"trace", "run show"},   {"verify", "audit verify"},
+};
+
+// Names the arguments after "--", which CLI11 does not see, in the usage lines.
+class HelpFormat : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    if (const std::size_t count = usage.find("(1x)"); count != std::string::npos) usage.erase(count, 4);
+    const std::string& command = app->get_name();
+    const bool wraps = command == "mcp" || command == "otlp";
+    if (command == "exec" || wraps)
+      usage.insert(usage.find_last_not_of('\n') + 1, wraps ? " [-- COMMAND...]" : " -- COMMAND...");
+    return usage;
+  }
+};
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
-  const std::string_view near = nearest(word, names);
+  const auto* const synonym = std::ranges::find(synonyms, word, [](const auto& row) { return row.first; });
+  const bool at_top = std::ranges::find(names, "down") != names.end();
+  const std::string_view near = synonym != std::end(synonyms) && at_top ? synonym->second : nearest(word, names);
   return near.empty() ? "" : fmt::format(" Did you mean \"{}\"?", near);
 }
 
@@ -179,6 +205,7 @@ int run(int argc, char** argv) {
   Session session;
   const int count = cut_command(argc, argv, session.command);
   CLI::App app("Audit-grade external memory for AI agents", "muniment");
+  app.formatter(std::make_shared<HelpFormat>());
   app.footer(footer);
   app.set_version_flag("--version", MUNIMENT_VERSION);
   app.require_subcommand(1);

@@ -108,7 +108,7 @@ std::optional<Error> KnownEnds::judge_written(const store::Appender& appender) c
   return std::nullopt;
 }
 
-// Returns whether the previous daemon stopped in order, by its record or by its last event. If a start has failed
+// Returns whether the previous daemon shut down cleanly, by its record or by its last event. If a start has failed
 // since, it began a new record, whose newer position may be lost. A record that is older than the signature is not
 // used.
 Result<bool> KnownEnds::was_stopped(const LogStart& start, std::int64_t size, store::Reader& reader) const {

@@ -16,7 +16,7 @@
 namespace muniment::daemon {
 
 struct LogStart {
-  bool clean = true;             // the previous daemon stopped in order, or there was none
+  bool clean = true;             // the previous daemon shut down cleanly, or there was none
   std::optional<Error> refused;  // set if appends have to be refused
   // Seq of the first event, after an unclean end, for which no evidence shows that the daemon wrote it; -1: none.
   std::int64_t adopted_from = -1;
@@ -55,8 +55,8 @@ Result<std::int64_t> announce_start(const LogStart& start, Clock& clock, store::
 struct OpenRuns {
   std::vector<std::string> run_ids;
 };
-// Returns the runs that had events during the previous daemon's life if it did not stop in order, and the runs that it
-// should have marked but did not. `start_seq` is the seq of this start's log.started.
+// Returns the runs that had events during the previous daemon's life if it did not shut down cleanly, and the runs that
+// it should have marked but did not. `start_seq` is the seq of this start's log.started.
 Result<OpenRuns> interrupted_runs(const LogStart& start, std::int64_t start_seq, store::Reader& reader);
 // Appends run.interrupted to the runs. `open` keeps those that did not fit into `at_most`; call again for them.
 Status interrupt_runs(OpenRuns& open, std::chrono::milliseconds at_most, std::int64_t start_seq, store::Reader& reader,

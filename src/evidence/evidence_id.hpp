@@ -13,7 +13,7 @@ struct EvidenceSource {
   std::string corpus_id;           // the corpus; outside of a corpus: artifact, manifest, snapshot
   std::string index_id;            // the chunker's identity; event, bytes or sample if the source was not chunked
   std::string chunk_id;            // the part of the source, with the revision if there can be several
-  std::optional<ByteSpan> span{};  // of the source's text; nullopt: a whole event
+  std::optional<ByteSpan> span{};  // in the source's text; nullopt: a whole event
 
   std::string span_text() const;  // "b120-480", or empty
 };

@@ -152,6 +152,22 @@ void write_counts(json::Writer& out, const Report& report) {
   out.member("imported", history.origins[3]).end_object();
 }
 
+// Breaks the text at blanks into lines of at most `columns_max` characters; all but the first are indented.
+std::string wrapped(std::string_view text) {
+  constexpr std::size_t columns_max = 120;
+  std::string lines, line;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    if (!line.empty() && line.size() + 1 + word.size() > columns_max) {
+      lines += line + '\n';
+      line = " ";
+    }
+    line += (line.empty() ? "" : " ") + std::string(word);
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  }
+  return lines + line + '\n';
+}
+
 }  // namespace
 
 std::string text_of(const Report& report) {
@@ -168,7 +184,7 @@ std::string text_of(const Report& report) {
   if (!report.log_id.empty()) text += counts_text(report);
   for (const std::string& warning : report.warnings) text += "  " + escape_for_terminal(warning) + '\n';
   if (report.verdict == Verdict::unreadable) return text;
-  return text + fmt::format("NOT CHECKED: {}\n", fmt::join(report.not_checked, ", "));
+  return text + wrapped("NOT CHECKED: " + fmt::format("{}", fmt::join(report.not_checked, ", ")));
 }
 
 std::string json_of(const Report& report) {

@@ -1,7 +1,9 @@
-"""The parts of `scripts/bench agents`: what MCP costs beside the native protocol, and how much memory idle HTTP connections take.
+"""The parts of `scripts/bench agents`: the overhead of MCP relative to the native protocol, and the memory of idle HTTP
+connections.
 
-One client, one call at a time. The variants take turns of TURN calls, so that all of them meet the same machine; a pause after each turn lets the
-session's run be written before the next one. A session with a run commits two events beside each call.
+One client makes one call at a time. The variants take turns of TURN calls, so that all of them run under the same
+conditions; after each turn, a pause lets the daemon write the session's run. A session with a run commits two events
+with each call.
 """
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from log_bench import Row, daemon, support
 NATIVE_RATIO_MAX = 2.0
 CONNECTIONS, IDLE_MIB_MAX, IDLE_S_MAX = 1000, 40.0, 50.0   # the daemon closes a connection that is idle for 60 s
 STATELESS = "2026-07-28"
-CALLS_A_SECOND = 250   # of each variant, for the seconds asked for
+CALLS_A_SECOND = 250   # for each variant and second of measurement
 TURN, PAUSE_S = 25, 0.02
 PASSAGES, PASSAGE_WORDS, QUERY_WORDS = 500, 80, 3
 CORPUS, RUN = "bench", "bench-native"
@@ -135,7 +137,7 @@ def http_daemon() -> Iterator[tuple[support.Daemon, Callable[[], Http]]]:
 
 
 def timed_in_turns(calls: int, variants: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
-    """Times in ms. A first turn of each variant is not counted."""
+    """Returns times in ms. The first turn of each variant is not counted."""
     times: dict[str, list[float]] = {name: [] for name in variants}
     for turn in range(calls // TURN + 1):
         for name, call in variants.items():
@@ -151,7 +153,7 @@ def percentiles(times: list[float]) -> str:
 
 
 def compare(what: str, method: str, times: dict[str, list[float]]) -> Iterator[Row]:
-    """A session with a run names it to methods that take one, and so does the native call beside it."""
+    """The methods that take a run get the session's run, and so does the native call in comparison."""
     for name, beside in (("session without a run", "native"), ("session with a run", "native, in a run"), ("HTTP", "native")):
         ours, theirs = times[name], times[beside]
         yield Row(f"mcp: {what}, {name}, against {method}", percentiles(ours), percentiles(theirs), statistics.median(ours) / statistics.median(theirs),
@@ -181,7 +183,7 @@ def calls(seconds: int, repeat: int) -> Iterator[Row]:
         named = {"run_id": run} if run else {}
         if name == "record_event":
             return {**EVENT, **named}
-        # A query of its own for each call: the same one again would be answered from the cache. A run records it.
+        # A new query for each call: a repeated one would be answered from the cache. A run records it.
         return {} if name == "status" else {"queries": [{"query": random_words(source, QUERY_WORDS), "corpus": CORPUS}], **named}
 
     with http_daemon() as (made, connect):
@@ -204,7 +206,7 @@ def calls(seconds: int, repeat: int) -> Iterator[Row]:
 
 
 def relay(seconds: int, repeat: int) -> Iterator[Row]:
-    """The same call through `muniment mcp` and straight to the socket, neither with a run."""
+    """Compares the same call through `muniment mcp` and directly on the socket, both without a run."""
     with daemon() as made:
         direct = open_session(made, False)
         child = mcp_bench.Child([str(support.BUILD / "muniment"), "--data", str(made.data), "mcp", "--no-run"])
@@ -228,7 +230,7 @@ def resident_mib(made: support.Daemon) -> float:
 
 
 def idle_row(what: str, open_one: Callable[[Http], object]) -> Row:
-    """The daemon has served a session before, so that what it loads once does not count."""
+    """The daemon has served a session before, so that memory for its first use is not counted."""
     with http_daemon() as (made, connect), contextlib.ExitStack() as opened:
         with contextlib.closing(connect()) as first:
             initialize(first)

@@ -1,12 +1,11 @@
-// Closed-loop load for the append path over the daemon's real socket: N connections, each with one
-// request in flight, one event or a batch a request. One thread and epoll, so that the generator
-// takes as little as it can of the two cores that it shares with the daemon and Postgres.
+// Closed-loop load for the append path over the daemon's real socket: N connections, each with one request in flight,
+// one event or a batch a request. One thread with epoll, so that the generator uses little of the two cores that it
+// shares with the daemon and Postgres.
 //
 //   append_bench --socket PATH --clients N --secs S [--batch B] [--prefix NAME]
 //
-// Every client has a run of its own and appends tool.called and tool.returned in turn, with an
-// event_id of its own making and a body of 398 bytes. Prints one JSON line: events_per_s, p50_ms,
-// p99_ms (of a request), events, secs.
+// Every client has a run of its own and appends tool.called and tool.returned in turn, with an event_id that it
+// generates and a body of 398 bytes. Prints one JSON line: events_per_s, p50_ms, p99_ms (of a request), events, secs.
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -51,7 +50,7 @@ std::string uuid() {
   return text;
 }
 
-// Fills `head … tail` with x up to the size that every peer writes.
+// Fills `head … tail` with x to the size that all peers write.
 std::string padded(const std::string& head, const std::string& tail) {
   return head + std::string(body_bytes - head.size() - tail.size(), 'x') + tail;
 }
@@ -70,7 +69,7 @@ std::string body_of(std::int64_t number) {
                 R"("}]})");
 }
 
-// Bodies are made before the clock starts, as the peers do; ids are new for every event.
+// Bodies are created before the clock starts, as by the peers; ids are new for every event.
 std::string event_of(std::int64_t number) {
   static const std::vector<std::string> pool = [] {
     std::vector<std::string> made;
@@ -126,7 +125,7 @@ void start_run(Client& client) {
   }
 }
 
-// False: the socket takes no more for now.
+// Returns false if the socket accepts no more bytes for now.
 bool push(Client& client) {
   while (client.written < client.out.size()) {
     const ssize_t sent = ::send(client.fd, client.out.data() + client.written, client.out.size() - client.written,

@@ -1,4 +1,4 @@
-"""The parts of `scripts/bench audit`: what proving costs, and how fast a proof or a verdict is there."""
+"""The parts of `scripts/bench audit`: the cost of proofs, and the time until an event is proven or a log verified."""
 from __future__ import annotations
 
 import os
@@ -18,11 +18,11 @@ from log_bench import Row, daemon, load, timed
 import support
 
 EVENTS = 1_000_000
-PEERS_PROVEN_S = 2.0     # what tlog publishers name as their time until an entry is proven (2 to 3 s), on 7 cores
+PEERS_PROVEN_S = 2.0     # the time until an entry is proven that operators of tlogs state (2 to 3 s), on 7 cores
 
 
 def signed(made: support.Daemon) -> str:
-    """Makes the key; the file that holds the public one."""
+    """Creates the key. Returns the file with the public one."""
     with made.client() as client:
         key = client.call("audit.key", action="init")["keys"][0]
     path = made.folder / "log.pub"
@@ -36,7 +36,7 @@ def size_of(made: support.Daemon) -> int:
 
 
 def covered(made: support.Daemon) -> int:
-    """Waits until everything is signed; the size."""
+    """Waits until everything is signed. Returns the size."""
     size = size_of(made)
     with made.client() as client:
         support.wait_until(lambda: client.call("audit.checkpoint")["size"] >= size, "everything is signed", 300)
@@ -48,8 +48,8 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def checkpoints(seconds: int, repeat: int) -> Iterator[Row]:
-    """The same load with tiles and signed checkpoints every 200 ms, and without either; they take turns."""
-    # No client asks for anything here: without a key and with an hour between two, nothing is published.
+    """The same load with tiles and signed checkpoints every 200 ms, and without both, in turn."""
+    # No client requests checkpoints here: without a key and with an interval of an hour, nothing is published.
     with daemon() as with_them, daemon(config="checkpoint_ms = 3600000\n") as without:
         signed(with_them)
         rates: dict[str, list[float]] = {"with": [], "without": []}
@@ -133,7 +133,7 @@ def resume(made: support.Daemon, key: str) -> Iterator[Row]:
 
 
 def log(seconds: int, repeat: int) -> Iterator[Row]:
-    """A log of a million events, signed: proofs, the whole verify, and one that goes on from it."""
+    """A signed log of a million events: proofs, a complete verify, and one that resumes from it."""
     with daemon() as made:
         key = signed(made)
         size = fill(made, EVENTS)
@@ -143,7 +143,7 @@ def log(seconds: int, repeat: int) -> Iterator[Row]:
 
 
 def proven(seconds: int, repeat: int) -> Iterator[Row]:
-    """Under full load: from the ack of an event until its proof is in hand."""
+    """Under full load: the time from an event's acknowledgement until its proof is available."""
     with daemon() as made:
         signed(made)
         rate: list[float] = []

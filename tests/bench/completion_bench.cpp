@@ -1,4 +1,4 @@
-// The gate of completion against the corpus of tests/data/completion, and what a judgement costs.
+// The completion gate with the corpus of tests/data/completion, and the time of a judgement.
 //
 //   completion_bench cases FOLDER LOGS   a JSON line for each class, and one for each wrong judgement
 //   completion_bench latency FOLDER      a JSON line for each size of evidence
@@ -68,7 +68,7 @@ int cases(const std::string& folder, const std::string& logs) {
   return 0;
 }
 
-// Microseconds of one judgement, a value for each round.
+// Returns the microseconds of one judgement, a value for each round.
 std::vector<double> time_rounds(const std::vector<const CompletionCase*>& in_turn) {
   std::vector<double> micros;
   for (std::size_t round = 0; round < rounds; ++round) {
@@ -91,7 +91,7 @@ void print_latency(std::string_view what, const std::vector<const CompletionCase
   std::puts(std::move(out.end_object()).text().c_str());
 }
 
-// Ten pieces of 16 KiB: each the texts of other cases, one after the other.
+// Ten pieces of 16 KiB, each of which is the concatenated texts of other cases.
 CompletionCase large_case(const std::vector<CompletionCase>& all) {
   CompletionCase large;
   large.task = all.front().task;

@@ -14,7 +14,7 @@ from log_bench import Row
 CASES = log_bench.ROOT / "tests" / "data" / "completion"
 LOGS = log_bench.SHARED / "data" / "traces" / "test-logs"
 RECALL_MIN, CLASS_RECALL_MIN, FALSE_BLOCKS_MAX = .95, .8, .02
-# What a judgement may cost at p95, in microseconds.
+# Maximum time of a judgement at p95, in microseconds.
 LATENCY_MAX_US = {"one typical piece": 1_000, "ten pieces of 16 KiB": 5_000}
 
 
@@ -37,7 +37,7 @@ def rows_of(line: dict[str, Any]) -> Iterator[Row]:
 
 
 def cases(_seconds: int, _repeat: int) -> Iterator[Row]:
-    """All classes over both halves, and each half by itself overall. Wrong judgements of the held-out half have no reason here."""
+    """All classes over both halves, and each half as a whole. Wrong judgements of the held-out half are reported without the reason."""
     for line in lines_of("cases", str(CASES), str(LOGS)):
         if "wrong" in line:
             reason = f": {', '.join(line['codes'])}: {line['reason']}" if line["half"] != "held_out" else ""

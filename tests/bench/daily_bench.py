@@ -1,4 +1,4 @@
-"""The parts of `scripts/bench daily`, from the files that have them."""
+"""The parts of `scripts/bench daily`, collected from their files."""
 from __future__ import annotations
 
 from typing import Callable, Iterator

@@ -1,8 +1,9 @@
-"""The parts `reports` and `heavy` of `scripts/bench daily`: what an analyst waits for over a large log, and what it costs the agents.
+"""The parts `reports` and `heavy` of `scripts/bench daily`: the time of an analyst's queries on a large log, and their
+effect on agents.
 
-The data set is made of real traces: they are imported, and then their events and the rows that the followers made of them are
-copied by SQL under new runs and positions until there are `events` of them in one run for each 1,000. The copies are rows as
-the daemon's own, but they are no part of its log: it is not started again on them.
+The data set consists of real traces: they are imported, and then their events and derived rows are copied by SQL to
+new runs and positions until there are `events` of them, one run for each 1,000. The copies look like the daemon's
+own rows, but are not part of its log: the daemon is not restarted with them.
 """
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ from log_bench import Row
 
 events = 10_000_000
 EVENTS_PER_RUN = 1_000
-EVENTS_MAX = 15_000_000        # the copies lie in the log's first partition of 16.7 million
-FIRST_COPY = 1_000_000         # positions and numbers below are the daemon's, which goes on appending
+EVENTS_MAX = 15_000_000        # the copies fit the log's first partition of 16.7 million
+FIRST_COPY = 1_000_000         # lower positions and numbers belong to the daemon, which keeps appending
 TRACES = {"swe-agent": "swe-agent/*.traj", "openhands": "openhands/*.json", "tau-bench": "tau-bench/*.json"}
 
-# $copies, $runs: how many of each. A copy of a run joins a new run that others join too.
+# $copies, $runs: their numbers. Each copy of a run is part of a new run, which contains several copies.
 PREPARE = """
 CREATE TABLE bench_source AS SELECT run_no, run_id, (row_number() OVER (ORDER BY run_no) - 1)::bigint AS rank FROM run;
 CREATE TABLE bench_copy AS
@@ -53,7 +54,7 @@ INSERT INTO artifact
 SPAN_REST = ("origin, began_seq + c.seq_more, began_at + c.later, ended_seq + c.seq_more, ended_at + c.later, name, sort, via, attempt, status, reason, "
              "answered_by, exit_code, duration_us, first_token_us, input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, "
              "reasoning_tokens, cost, currency")
-# $begin to $end: these copies.
+# Inserts the copies from $begin to $end.
 COPY = f"""
 INSERT INTO event
   SELECT e.log_no, e.seq + c.seq_more, c.new_run, e.run_seq + 1 + c.lap * 10000, e.recorded_at + c.later, e.occurred_at + c.later, e.origin, e.type,
@@ -66,7 +67,7 @@ INSERT INTO report_place
   SELECT p.log_no, p.type, p.seq + c.seq_more, c.new_run
   FROM report_place p JOIN bench_copy c USING (run_no) WHERE c.copy BETWEEN {{begin}} AND {{end}} AND p.seq < {FIRST_COPY};
 """
-# What autovacuum does by itself to tables that grow.
+# Autovacuum does the same on tables that grow.
 SETTLE = "VACUUM (ANALYZE) run, report_run, report_span, report_place, artifact; ANALYZE event; CHECKPOINT;"
 
 QUESTIONS = [
@@ -89,7 +90,7 @@ HEAVY = "SELECT type, count(*), sum(length(body::text)), max(recorded_at) FROM r
 
 
 def superuser(made: Any, sql: str) -> None:
-    # Keys to other tables are the sources' own, and nothing here has to outlive a power cut.
+    # Foreign keys refer to the sources' rows, and the data need not survive a power failure.
     settings = "SET session_replication_role = replica; SET synchronous_commit = off; SET statement_timeout = 0; SET work_mem = '256MB';"
     command = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", made.client().call("server.status")["database"]]
     subprocess.run(command, input=settings + sql, text=True, check=True)
@@ -100,7 +101,7 @@ def muniment(made: Any, *words: str) -> str:
 
 
 def build(made: Any, wanted: int) -> int:
-    """Imports the traces and copies them; how many events there are then."""
+    """Imports the traces and copies them. Returns the number of events."""
     if wanted > EVENTS_MAX:
         raise SystemExit(f"--events: at most {EVENTS_MAX:,}")
     for format_name, pattern in TRACES.items():
@@ -125,7 +126,7 @@ def build(made: Any, wanted: int) -> int:
 
 @functools.cache
 def data_set() -> Any:
-    """Made once for all parts, and gone with the program."""
+    """Creates the data set once for all parts; it is deleted when the program ends."""
     made: Any = support.Daemon()
     atexit.register(made.destroy)
     made.start()
@@ -136,7 +137,7 @@ def data_set() -> Any:
 
 
 def ask_all(made: Any, repeat: int) -> Iterator[Row]:
-    """Each question as an analyst asks it: muniment sql, from its start to its end."""
+    """Runs each question as an analyst does: muniment sql, from its start to its end."""
     count = muniment(made, "sql", "--csv", "-c", "SELECT count(*) FROM report.run_report").split()[1]
     for name, query in QUESTIONS:
         times = [log_bench.timed(lambda: muniment(made, "sql", "--csv", "--timeout", "10min", "-c", query)) for _ in range(repeat)]
@@ -145,7 +146,7 @@ def ask_all(made: Any, repeat: int) -> Iterator[Row]:
 
 
 def append_beside(made: Any, seconds: int, repeat: int) -> Iterator[Row]:
-    """8 clients append, with and without a heavy report beside them, in turn."""
+    """8 clients append, with and without a concurrent heavy report, in turn."""
     alone, beside, done = [], [], []
     log_bench.load(made, 8, 3)
     for _ in range(repeat):
@@ -166,7 +167,7 @@ def append_beside(made: Any, seconds: int, repeat: int) -> Iterator[Row]:
         beside.append(log_bench.load(made, 8, seconds)["p99_ms"])
         stop.set()
         worker.join()
-        time.sleep(3)   # the server notices within 2 s that its reader has gone
+        time.sleep(3)   # the server notices within 2 s that its client has disconnected
     print(f"alone {alone}, beside a report {beside}; {sum(done)} of {len(done)} reports came to their end", file=sys.stderr)
     mine, other = statistics.median(beside), statistics.median(alone)
     yield Row("append, 8 connections, p99 beside a report over all events", f"{mine:.2f} ms", f"{other:.2f} ms alone", mine / other, 2.0, at_most=True)

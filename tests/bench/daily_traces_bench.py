@@ -1,6 +1,7 @@
-"""Parts of `scripts/bench daily` about traces: importing real ones, exporting, showing a long run, hooks.
+"""The parts of `scripts/bench daily` about traces: importing real ones, exporting, showing a long run, hooks.
 
-Each row stands beside what ran in the same pass: imports beside the batch append of append_bench, the export beside COPY … TO STDOUT.
+Each result is compared with another measurement of the same pass: imports with the batch append of append_bench, the
+export with COPY … TO STDOUT.
 """
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def sources(form: str) -> list[pathlib.Path]:
 
 
 def import_all(made: support.Daemon) -> tuple[int, float]:
-    """Events of the runs, and seconds, of every real trace."""
+    """Imports every real trace. Returns the number of events in the runs, and the seconds."""
     events, took = 0, 0.0
     for form in FORMATS:
         started = time.perf_counter()
@@ -47,7 +48,7 @@ def imports(seconds: int, repeat: int) -> Iterator[Row]:
     ratios = []
     for _ in range(repeat):
         with daemon() as made:
-            load(made, 8, 2, batch=64)   # everybody is warm
+            load(made, 8, 2, batch=64)   # both are warm
             events, took = import_all(made)
             appended = load(made, 8, seconds, batch=64)["events_per_s"]
         ratios.append((events / took / appended, events / took, appended, events))
@@ -56,7 +57,7 @@ def imports(seconds: int, repeat: int) -> Iterator[Row]:
 
 
 def exports(seconds: int, repeat: int) -> Iterator[Row]:
-    """Both write to a pipe that is read and thrown away."""
+    """Both write to a pipe whose reader discards everything."""
     with daemon() as made:
         import_all(made)
         load(made, 8, 3 * seconds, batch=64)
@@ -79,7 +80,8 @@ def quoted(word: str) -> str:
 
 
 def long_run(made: support.Daemon) -> None:
-    """10,000 events as an agent makes them: turns of a model's call and answer, a tool's, and a message; and a child."""
+    """Records 10,000 events as an agent does: turns of a model's call and answer, a tool's call and answer, and a
+    message; and a child run."""
     with made.client() as client:
         client.call("run.start", run_id="long", agent={"name": "bench"}, goal="be long")
         client.call("run.start", run_id="long.child", agent={"name": "bench"}, parent={"run_id": "long"})

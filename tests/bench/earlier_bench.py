@@ -1,4 +1,4 @@
-"""`scripts/bench log earlier --against BUILD`: the daemon beside one that was built from an earlier commit, in turns."""
+"""`scripts/bench log earlier --against BUILD`: compares the daemon with one that was built from an earlier commit, in turns."""
 from __future__ import annotations
 
 import json
@@ -11,12 +11,13 @@ from log_bench import Row, daemon, load, support
 
 against: Optional[pathlib.Path] = None   # --against
 
-# What is asked of both, and how much of the earlier figure must be left. Neighbouring runs of one build differ by some hundredths.
+# Measurements of both daemons, and the share of the earlier result that must be reached. Successive measurements of one
+# build differ by a few percent.
 KEPT = 0.95
 
 
 def put(made: support.Daemon, secs: float) -> float:
-    """Artifacts of 4 KiB a second, of 64 clients."""
+    """Returns artifacts of 4 KiB a second, from 64 clients."""
     done = subprocess.run([str(support.BUILD / "put_bench"), "--socket", made.socket, "--folder", str(made.folder / "raw"), "--clients", "64",
                            "--secs", str(secs), "--repeat", "1"], capture_output=True, text=True, check=True)
     return float(json.loads(done.stdout.splitlines()[-1])["puts_per_s"])
@@ -31,7 +32,7 @@ MEASURED = {"append, 1 connection": appends(1), "append, 8 connections": appends
 
 
 def earlier(seconds: int, repeat: int) -> Iterator[Row]:
-    """One after the other, and in the other order the next time: what else the machine does meets both."""
+    """Measures both in turn, and the next time in the other order, so that other load on the machine affects both."""
     if against is None:
         raise SystemExit("bench: earlier needs --against BUILD: a folder with the munimentd of an earlier commit")
     with daemon() as now, daemon(build=against.resolve()) as then:

@@ -1,4 +1,4 @@
-// The sentence encoder alone: passages a second, the time of a query's vector, and the memory of a process with it.
+// The sentence encoder by itself: passages a second, the time of a query's vector, and the memory of a process with it.
 //
 //   encoder_bench MODELS_FOLDER TEXTS     TEXTS: a passage a line
 #include <algorithm>
@@ -33,7 +33,7 @@ T must(Result<T> result) {
   return std::move(*result);
 }
 
-// Of all threads; does not depend on what else the machine does, as the time does.
+// Processor time of all threads, which does not depend on the machine's other load.
 double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 double resident_mb() {
@@ -53,7 +53,7 @@ void encode(Embedder& encoder, const std::vector<std::string>& texts) {
   }
 }
 
-// The median in milliseconds; a query is the first ten words of a passage.
+// Returns the median in milliseconds; a query is the first ten words of a passage.
 double query_ms(Embedder& encoder, const std::vector<std::string>& texts) {
   std::vector<double> times;
   for (std::size_t i = 0; i < queries; ++i) {

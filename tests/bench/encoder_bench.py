@@ -1,4 +1,4 @@
-"""The part `encoder` of `scripts/bench retrieval`: the sentence encoder alone, with passages of about 100 tokens."""
+"""The part `encoder` of `scripts/bench retrieval`: the sentence encoder by itself, with passages of about 100 tokens."""
 from __future__ import annotations
 
 import json
@@ -11,7 +11,7 @@ import support
 from log_bench import SHARED, Row
 
 PASSAGES = 400
-WORDS = 75   # of English that is prose: 100 tokens
+WORDS = 75   # about 100 tokens of English prose
 MODELS = (pathlib.Path.home() / ".cache/muniment/models", pathlib.Path("/var/cache/muniment/models"))
 
 

@@ -1,7 +1,8 @@
-"""The part `hook` of `scripts/bench daily`: what an agent waits for at each hook, from starting the program to its end.
+"""The part `hook` of `scripts/bench daily`: the time that an agent waits for each hook, from the start of the program
+to its end.
 
-A session of tool calls, PreToolUse and PostToolUse in turn, each a process of its own, as the agent starts them; every one is
-a durable commit. Beside it stands /bin/true, which is what starting any program costs here.
+A session of tool calls, PreToolUse and PostToolUse in turn, each a process of its own, as an agent starts them;
+every one is a durable commit. The comparison is /bin/true, the cost of starting any program.
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import time
 from log_bench import Row, support
 
 P95_MS_MAX = 20.0
-HOOKS_A_SECOND = 60   # of the seconds asked for
+HOOKS_A_SECOND = 60   # for each second of measurement
 
 
 def timed(command: list[str], text: str) -> float:
@@ -47,7 +48,7 @@ def hook_row(program: list[str], seconds: int, what: str) -> Row:
 
 
 def hook(seconds: int, repeat: int) -> list[Row]:
-    """Both programs, the one that --settings names and `muniment record` itself; the median of the repetitions by ratio."""
+    """Measures both programs, the one that --settings names and `muniment record` itself. Returns the median repetition by ratio."""
     rows = []
     for what, program in (("hook: muniment-record", [str(support.BUILD / "muniment-record")]),
                           ("hook: muniment record", [str(support.BUILD / "muniment"), "record"])):

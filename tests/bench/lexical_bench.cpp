@@ -1,9 +1,9 @@
-// The lexical lane beside raw Xapian: the same passages, the same queries, rows like those of the peer.
+// The lexical lane and raw Xapian: the same passages, the same queries, rows in the peer's format.
 //
 //   lexical_bench index FOLDER CORPUS.jsonl COMMIT_EVERY
 //   lexical_bench query FOLDER QUERIES.txt or|filter|phrase
 //
-// Run it in the pass of the peer: ALSO='muniment=lexical_bench …' ../shared/peers/retrieval/run.sh xapian
+// Run it in the same pass as the peer: ALSO='muniment=lexical_bench …' ../shared/peers/retrieval/run.sh xapian
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,4 +1,4 @@
-"""The parts of `scripts/bench log`: each measures the daemon beside a peer or a ceiling and gives rows with a ratio."""
+"""The parts of `scripts/bench log`: each compares the daemon with a peer or an upper bound, and yields rows with a ratio."""
 from __future__ import annotations
 
 import contextlib
@@ -33,18 +33,18 @@ class Row:
     ours: str
     theirs: str
     ratio: float
-    target: float = math.inf   # of a ratio that is only told
-    at_most: bool = False    # the ratio must not be above the target, rather than not below it
+    target: float = math.inf   # infinite for a ratio without a target
+    at_most: bool = False    # the ratio must not exceed the target, instead of reaching it
 
     def met(self) -> bool:
         return self.ratio <= self.target if self.at_most else self.ratio >= self.target
 
     def good(self) -> bool:
-        """Within 0.7 of the target: below that, the figure counts as not reached at all."""
+        """Returns whether the ratio is within 0.7 of the target: below that, the result counts as not reached."""
         return self.ratio <= self.target / 0.7 if self.at_most else self.ratio >= 0.7 * self.target
 
     def goal(self) -> tuple[str, str]:
-        """The target, and whether it is met."""
+        """Returns the target, and whether it is met."""
         if self.target == math.inf:
             return "-", "-"
         return f"{'≤' if self.at_most else '≥'} {self.target:g}", "met" if self.met() else "missed"
@@ -61,7 +61,7 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-ENCODER = "bge-small-en-v1.5"   # the default of munimentd
+ENCODER = os.environ.get("MUNIMENT_ENCODER", "bge-small-en-v1.5")   # default: as munimentd
 
 
 @contextlib.contextmanager
@@ -80,7 +80,7 @@ def load(made: support.Daemon, clients: int, secs: float, batch: int = 1) -> dic
 
 
 def run_peers(seconds: int, repeat: int, peers: str, clients: str, also: list[str], batch: str = "64") -> dict[Any, list[dict[str, Any]]]:
-    """Every single run by (name, clients), in the order of the repetitions."""
+    """Returns each single run by (name, clients), in the order of the repetitions."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "rows.jsonl"
         command = [sys.executable, str(PEERS), "--seconds", str(seconds), "--repeat", str(repeat), "--clients", clients,
@@ -97,7 +97,7 @@ def run_peers(seconds: int, repeat: int, peers: str, clients: str, also: list[st
 
 
 def quiet(runs: list[dict[str, Any]], key: str) -> float:
-    """The median of the runs that other work did not disturb; of all where every one was."""
+    """Returns the median of the runs that no other load disturbed, or of all runs if every one was disturbed."""
     undisturbed = [run[key] for run in runs if run["foreign"] <= 0.15]
     return statistics.median(undisturbed or [run[key] for run in runs])
 
@@ -144,7 +144,7 @@ def batch(seconds: int, repeat: int) -> Iterator[Row]:
 
 
 def analyst(seconds: int, repeat: int) -> Iterator[Row]:
-    """An analyst's transaction stays open for 60 s while 8 clients append; alternating with none, in slices of 10 s."""
+    """An analyst's transaction stays open for 60 s while 8 clients append, in turn with no transaction, in slices of 10 s."""
     with daemon() as made:
         uri = json.loads((json.dumps(made.client().call("server.status"))))["database"]
         load(made, 8, 3)
@@ -226,14 +226,14 @@ def artifact(seconds: int, repeat: int) -> Iterator[Row]:
 
 
 def slices(seconds: int, repeat: int) -> Iterator[Row]:
-    """64 KiB anywhere in 4 GiB, each verified before it is answered; 1 MiB at a time is what an upload sends."""
+    """Reads of 64 KiB anywhere in 4 GiB, each verified before the answer; an upload sends 1 MiB at a time."""
     size, length = 4 << 30, 64 << 10
     with daemon() as made, made.client() as client:
         source = made.folder / "source"
         with source.open("wb") as file:
             for _ in range(size >> 20):
                 file.write(os.urandom(1 << 20))
-            os.fsync(file.fileno())   # its write-back is none of ours
+            os.fsync(file.fileno())   # so that its write-back does not disturb the measurement
         run = client.call("run.start", agent={"name": "bench"})["run_id"]
         stored = client.put(run, source, _meta={"deadline_ms": 600_000})
         picker = random.Random(1)
@@ -281,7 +281,7 @@ def rehydrate(seconds: int, repeat: int) -> Iterator[Row]:
                     first = {name: client.call("event.get", run_id=name, run_seq=0)["event"]["seq"] for name in sizes}
                     last = {name: client.call("run.rehydrate", run_id=name, path="/at")["seq"] for name in sizes}
                     for _ in range(100):
-                        for name in sizes:   # in turn, so that the machine's moods fall on both
+                        for name in sizes:   # in turn, so that other load affects both
                             more = {"asof": rng.randint(first[name], last[name])} if how == "asof" else {}
                             times[name].append(timed(lambda: client.call("run.rehydrate", run_id=name, **more)))
                     for name in sizes:
@@ -330,7 +330,7 @@ def rest(seconds: int, repeat: int) -> Iterator[Row]:
     with daemon() as made:
         with made.client() as client:
             client.call("server.health")
-        time.sleep(15)   # the checkpoint of the tree and the followers' positions are written
+        time.sleep(15)   # until the tree's checkpoint and the followers' positions are written
         assert made.process
         before = wakeups(made.process.pid)
         time.sleep(60)

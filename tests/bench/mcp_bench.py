@@ -1,7 +1,7 @@
-"""The parts `record` and `cold` of `scripts/bench agents`: what `muniment mcp --record` adds to a call of an MCP server, and how long `muniment mcp`
-takes to answer where no daemon runs.
+"""The parts `record` and `cold` of `scripts/bench agents`: the time that `muniment mcp --record` adds to a call of an
+MCP server, and the time until `muniment mcp` answers if no daemon runs.
 
-Calls go one at a time, in turns with and without the recording, so that both meet the same machine.
+Calls are made one at a time, in turn with and without the recording, so that both run under the same conditions.
 """
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import Callable
 from log_bench import Row, support
 
 RELAY_MS_MAX, RECORD_MS_MAX, INITIALIZE_MS_MAX = 0.3, 1.0, 2000.0
-REQUIRED_MS_MAX = 2.0   # two commits, one after the other: of the call, before the server gets it, and of its result
-CALLS_A_SECOND = 250   # of the seconds asked for
+REQUIRED_MS_MAX = 2.0   # two successive commits: the call, before the server gets it, and its result
+CALLS_A_SECOND = 250   # for each second of measurement
 SERVER = pathlib.Path(__file__).resolve().parents[1] / "support" / "mcp_server.py"
 CALL = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "echo", "arguments": {"path": "src/main.cpp", "lines": [1, 40]}}}
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize",
@@ -26,7 +26,7 @@ INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize",
 
 
 class Child:
-    """A server on standard input and output."""
+    """Runs a server on standard input and output."""
 
     def __init__(self, command: list[str]) -> None:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -57,7 +57,7 @@ def milliseconds(what: Callable[[], object]) -> float:
 
 
 def in_turns(calls: int, *variants: Callable[[], object]) -> list[float]:
-    """The median of each, in ms."""
+    """Returns the median of each, in ms."""
     times = [[milliseconds(call) for call in variants] for _ in range(20 + calls)][20:]
     return [statistics.median(one) for one in zip(*times)]
 
@@ -68,7 +68,7 @@ def row(what: str, plain: float, relayed: float, limit: float) -> Row:
 
 
 def recorded(calls: int, what: str, limit: float, *options: str) -> Row:
-    """An append of the same size takes its turn, too: the host waits for one, or, with --required, for two."""
+    """Compares with an append of the same size, also in turn: the host waits for one, or, with --required, for two."""
     daemon = support.Daemon().start()
     server = [sys.executable, str(SERVER)]
     plain = Child(server)
@@ -91,7 +91,7 @@ def recorded(calls: int, what: str, limit: float, *options: str) -> Row:
 
 
 def cold_row() -> Row:
-    """From starting the relay to the answer of `initialize`, where no data folder exists."""
+    """Measures from the start of the relay to the answer of `initialize`, without a data folder."""
     daemon = support.Daemon()
     started = time.perf_counter()
     child = Child([str(support.BUILD / "muniment"), "--data", str(daemon.data), "mcp"])

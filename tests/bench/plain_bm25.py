@@ -1,6 +1,8 @@
-"""BM25 without any tuning, to measure the daemon's ranking against: k1 1.2, b .75, the Snowball stemmer for English, 56 stop words.
+"""BM25 without any tuning, as a reference for the daemon's ranking: k1 1.2, b .75, the Snowball stemmer for English, 56
+stop words.
 
-Words are runs of letters, digits and marks after NFKC and lower-casing. Han, kana and Thai become pairs of characters.
+Words are runs of letters, digits and marks after NFKC and lower-casing. Han, kana and Thai become pairs of
+characters.
 """
 from __future__ import annotations
 

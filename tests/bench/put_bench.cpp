@@ -1,6 +1,5 @@
-// Small artifacts: 64 clients in closed loop put 4 KiB each over the daemon's socket; in turn with
-// it, 64 threads do by hand what durability costs at the least: an unnamed file, write, fsync, link,
-// fsync of the folder.
+// Small artifacts: 64 clients in closed loop put 4 KiB each over the daemon's socket; in turn, 64 threads perform the
+// minimum that durability requires: an unnamed file, write, fsync, link, fsync of the folder.
 //
 //   put_bench --socket PATH --folder DIR --clients N --secs S --repeat R
 //

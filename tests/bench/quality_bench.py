@@ -1,8 +1,9 @@
-"""The parts of `scripts/bench retrieval-quality`: nDCG@10 of the daemon with its defaults beside a plain BM25.
+"""The parts of `scripts/bench retrieval-quality`: nDCG@10 of the daemon with its defaults and of a plain BM25.
 
-Each set is ingested into a daemon of its own with corpus.ingest, and each question is asked with evidence.retrieve over the
-socket. A set is a folder with corpus.jsonl ({_id, title, text}), queries.jsonl ({_id, text}) and qrels.tsv (query, document,
-score). In the sets of `DIVIDED` the part of an id before the slash names the corpus that a question searches.
+Each set is ingested into a daemon of its own with corpus.ingest, and each question is sent to evidence.retrieve over
+the socket. A set is a folder with corpus.jsonl ({_id, title, text}), queries.jsonl ({_id, text}) and qrels.tsv
+(query, document, score). In the sets of `DIVIDED`, the part of an id before the slash names the corpus that a
+question searches.
 """
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from log_bench import Row
 DATA = log_bench.SHARED / "data" / "ir"
 SETS = ("cranfield", "cacm", "locomo", "xquad-ml")
 DIVIDED = {"locomo"}
-# nDCG@10 to reach without and with the encoder; a set that is not named here has to reach the plain BM25.
+# Required nDCG@10 without and with the encoder; for other sets, the result of the plain BM25.
 TARGETS = {"cranfield": (.42, .455), "cacm": (.535, .58), "locomo": (.51, .53), "xquad-ml": (.92, .93)}
 DEPTH = 10
 DOCUMENTS_A_REQUEST = 256
@@ -92,7 +93,7 @@ def ingest(client: muniment.Client, corpora: dict[str, dict[str, dict[str, str]]
 
 
 def wait_for_lanes(client: muniment.Client, corpora: dict[str, dict[str, dict[str, str]]], seq: int) -> list[str]:
-    """Waits until no lane of any corpus is behind and every corpus that gets a model has one. Returns the lanes."""
+    """Waits until every lane of every corpus is up to date and every corpus that gets a model has one. Returns the lanes."""
     lanes: set[str] = set()
     for corpus, documents in corpora.items():
         def complete() -> bool:
@@ -192,7 +193,11 @@ def part(folder: pathlib.Path) -> Callable[[int, int], Iterator[Row]]:
     return lambda _seconds, _repeat: measure(folder)
 
 
+def set_folders() -> list[pathlib.Path]:
+    return [*(DATA / name for name in SETS), *folders]
+
+
 def parts() -> dict[str, Callable[[int, int], Iterator[Row]]]:
-    sets = {folder.name: part(folder) for folder in [*(DATA / name for name in SETS), *folders]}
+    sets = {folder.name: part(folder) for folder in set_folders()}
     return sets | {"packs": lambda _seconds, _repeat: measure_packs(DATA / "locomo")}
 

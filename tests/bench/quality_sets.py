@@ -33,7 +33,7 @@ def cisi(source: pathlib.Path) -> tuple[list[Record], list[Record], Judged]:
 
 
 def numbered(path: pathlib.Path) -> Iterator[tuple[str, str]]:
-    """Yields the number and the text of each record of a file of NPL."""
+    """Yields the number and the text of each record of an NPL file."""
     for record in re.split(r"(?m)^\s*/\s*$", path.read_text()):
         if words := record.split():
             yield words[0], " ".join(words[1:])

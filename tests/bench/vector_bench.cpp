@@ -1,9 +1,9 @@
-// The vector shard beside the peers: run it in the folder that holds base.f32, query.f32 and gt.i32
-// (shared/peers, retrieval). Rows are like theirs; every query is warm and on one thread.
+// The vector shard and its peers: run it in the folder that has base.f32, query.f32 and gt.i32 (shared/peers,
+// retrieval). Rows have the peers' format; every query is warm and on one thread.
 //
 //   vector_bench [--batch 1000] [--vectors N] [--folder out/vector-shard] [--keep]
 //
-// --keep: opens the shard that an earlier run has left there, instead of building it.
+// --keep: opens the shard of an earlier run instead of building it.
 
 #include <sys/resource.h>
 
@@ -108,7 +108,7 @@ T must(muniment::Result<T> result) {
   return std::move(result).value();
 }
 
-// The same choice of ids as the peers'.
+// Selects the same ids as the peers.
 bool chosen(std::size_t id, double share) {
   return static_cast<double>((static_cast<std::uint32_t>(id) * 2654435761u >> 8) % 1000) < std::max(1.0, share * 1000);
 }
@@ -137,7 +137,7 @@ VectorBatch batch_at(std::int64_t next_seq) {
   return batch;
 }
 
-// Vector i is chunk i + 1, and chunk i + updated once it was updated.
+// Vector i is chunk i + 1, and chunk i + updated after its update.
 constexpr ChunkId updated = 1'000'000;
 ChunkId first_id(ChunkId chunk) { return chunk >= updated ? chunk - updated + 1 : chunk; }
 
@@ -223,8 +223,8 @@ void filtered(const VectorShard& shard, const Data& data) {
           [&](std::size_t i) -> const std::vector<ChunkId>& { return exact[i]; });
 }
 
-// A third of it is closed, 1,000 a batch, and as much comes back under new ids: updates. Truth is the exact scan after
-// it.
+// Updates a third of the shard: closes chunks, 1,000 a batch, and adds as many under new ids. The truth is an exact
+// scan afterwards.
 void updates(VectorShard& shard, const Data& data, std::size_t count) {
   constexpr std::size_t batch_size = 1'000;
   const std::int64_t seq = shard.spaces().at(0).next_seq;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Starts a daemon, runs append_bench against it, and stops it: one command for the peers' run.py --also.
+"""Starts a daemon, runs append_bench on it, and stops it: one command for the peers' run.py --also.
 
     with_daemon.py --data DIR -- --clients 8 --secs 6 [--batch 64]
 
-The data folder is kept between runs, so that the log grows over a pass as it would in use. Prints append_bench's JSON.
+The data folder is kept between runs, so that the log grows during a pass as in use. Prints append_bench's JSON.
 """
 import os
 import pathlib

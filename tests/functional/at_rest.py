@@ -1,16 +1,17 @@
-"""Waits until a daemon appends nothing of its own accord."""
+"""Helpers that wait until a daemon appends no events of its own."""
 from __future__ import annotations
 
 from support import muniment, wait_until
 
-# The daemon takes snapshots after a number of events and at a run's end, and none because time has passed.
+# The daemon takes snapshots after a number of events and at a run's end, but not after a time.
 NO_SNAPSHOTS_BY_TIME = "snapshot_seconds = 86400\n"
 
 
 def size_at_rest(client: muniment.Client) -> int:
-    """The log's size, once the snapshotter has come to its end and every snapshot that it took is committed.
+    """Returns the log's size once the snapshotter is idle and every snapshot that it took is committed.
 
-    The snapshotter submits what is due before it keeps its position, so the second of two equal looks has seen it.
+    The snapshotter submits pending snapshots before it stores its position, so the second of two equal looks
+    includes them.
     """
     def rests() -> int:
         looks = [client.call("server.status") for _ in range(2)]

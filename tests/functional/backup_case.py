@@ -1,4 +1,4 @@
-"""A log that is backed up, and a folder to restore it to."""
+"""Base classes of backup tests: a daemon with a log to back up, and a folder to restore it to."""
 from __future__ import annotations
 
 import json
@@ -11,7 +11,7 @@ from support import BUILD, Daemon
 
 
 class BackupCase(unittest.TestCase):
-    """A daemon with a key, whose public half and a checkpoint an auditor took away; a folder for backups; one to restore to."""
+    """A daemon with a key, whose public half and a checkpoint an auditor keeps; a folder for backups; a daemon to restore to."""
 
     daemon: Daemon
 
@@ -60,7 +60,7 @@ class BackupCase(unittest.TestCase):
 
 
 class OneSource(BackupCase):
-    """All tests of the class have one daemon, which they may stop; each has a folder for backups of its own."""
+    """All tests of the class share one daemon, which they may stop; each test has its own folder for backups."""
 
     keyed = False
 
@@ -73,6 +73,6 @@ class OneSource(BackupCase):
             subprocess.run([BUILD / "muniment", "--data", cls.daemon.data, "audit", "key", "init"], check=True, capture_output=True, timeout=120)
 
     def make_daemon(self) -> None:
-        """The class has made it; a test before may have stopped it."""
+        """Starts the class's daemon if an earlier test has stopped it."""
         if self.daemon.process is None or self.daemon.process.poll() is not None:
             self.daemon.start()

@@ -1,4 +1,4 @@
-"""What the tests of run bundles share: a run with one of everything, export, and import into another daemon."""
+"""Helpers of the tests of run bundles: a run with every kind of content, export, and import into another daemon."""
 from __future__ import annotations
 
 import io
@@ -21,7 +21,7 @@ def muniment(daemon: Daemon, *words: object, json_output: bool = True) -> subpro
 
 
 def unpacked(path: pathlib.Path) -> dict[str, bytes]:
-    """The members in their order."""
+    """Returns the members of a bundle in their order."""
     data = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         return {member.name: archive.extractfile(member).read() for member in archive}
@@ -41,12 +41,12 @@ class Bundling(DaemonCase):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        if cls.signed and not (cls.daemon.folder / "log.pub").exists():   # it has none yet, where it is shared
+        if cls.signed and not (cls.daemon.folder / "log.pub").exists():   # a shared daemon may already have a key
             done = muniment(cls.daemon, "audit", "key", "init", "-o", cls.daemon.folder / "log.pub", json_output=False)
             assert done.returncode == 0, done.stderr
 
     def recorded_run(self, name: str = "full") -> str:
-        """A run with one of everything, side by side with another run."""
+        """Records a run with every kind of content, interleaved with another run."""
         run, other = self.new_run(name, goal="find it"), self.new_run(name + "-beside")
         artifact = self.call("artifact.put", run_id=run, step_id="s1", mime_type="text/plain", metadata={"n": 1.50}, text="twelve bytes")
         self.note(other, n=1)
@@ -110,6 +110,6 @@ class Importing(Bundling):
                 cursor = {"cursor": page["cursor"]}
 
     def size(self) -> int:
-        """The other log's size, once its snapshotter rests."""
+        """Returns the other log's size once its snapshotter is idle."""
         with self.other.client() as client:
             return size_at_rest(client)

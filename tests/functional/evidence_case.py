@@ -1,4 +1,4 @@
-"""A store of muniment.evidence in a run and a folder of each test's own."""
+"""Base class of evidence tests: each test has a run, a folder and a store of muniment.evidence."""
 from __future__ import annotations
 
 import contextlib
@@ -34,7 +34,7 @@ class EvidenceCase(DaemonCase):
         return store
 
     def text(self, tested: str = TESTED) -> str:
-        """A text that no other test has, and no other call: the same text completes one task only."""
+        """Returns a text that differs in every test and call: the same text completes only one task."""
         self.texts += 1
         return f"{tested} ({'again ' * self.texts}in {self._testMethodName.replace('_', ' ')})"
 
@@ -49,7 +49,7 @@ class EvidenceCase(DaemonCase):
         file.write_text(json.dumps({**json.loads(file.read_text()), **changed}))
 
     def violations(self, run_id: Optional[str] = None) -> list[str]:
-        self.note(run_id)   # events keep their order: what was recorded before is in the log now
+        self.note(run_id)   # events keep their order: everything recorded earlier is in the log now
         return [event["body"]["kind"] for event in self.events(run_id, types=["violation.detected"])]
 
     def types(self) -> list[str]:

@@ -1,4 +1,5 @@
-"""A daemon, LangGraph, and graphs (tests/langgraph) that run with MunimentSaver as they do with LangGraph's own InMemorySaver."""
+"""Base class of LangGraph tests: a daemon, and graphs (tests/langgraph) that give the same results with
+MunimentSaver as with InMemorySaver."""
 from __future__ import annotations
 
 import contextlib
@@ -36,15 +37,15 @@ class LangGraphCase(DaemonCase):
             yield saver
 
     def python_path(self) -> str:
-        """For a process that imports the saver and LangGraph."""
+        """Returns the path for a process that imports the saver and LangGraph."""
         return os.pathsep.join([str(ROOT / "clients" / "python"), str(self.packages)])
 
     def at(self, name: str = "") -> dict[str, Any]:
         return {"configurable": {"thread_id": f"{self.run_id}{name}"}}
 
     def as_in_memory(self, scenario: Scenario, name: str = "") -> Any:
-        """What the scenario returns: with MunimentSaver the same as with InMemorySaver. Each use of the first argument is a new
-        saver on the same data, as in another process."""
+        """Checks that the scenario returns the same with MunimentSaver as with InMemorySaver. Each call of the
+        factory passed to the scenario returns a new saver on the same data, as in another process."""
         from langgraph.checkpoint.memory import InMemorySaver
         memory = InMemorySaver()
         wanted = scenario(lambda: contextlib.nullcontext(memory), self.at(name))

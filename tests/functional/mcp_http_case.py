@@ -1,4 +1,4 @@
-"""A daemon that serves MCP over HTTP, and a client that sends any request and header to it."""
+"""Base class of MCP-over-HTTP tests: a daemon with an HTTP port, and a client that sends arbitrary requests and headers."""
 from __future__ import annotations
 
 import http.client
@@ -37,7 +37,7 @@ class Answer:
 
 
 class Stream:
-    """Server-sent events, one at a time."""
+    """Reads server-sent events one at a time."""
 
     def __init__(self, connection: http.client.HTTPConnection):
         self.connection = connection
@@ -59,7 +59,7 @@ class Stream:
 
 class HttpCase(DaemonCase):
     address = "127.0.0.1"
-    settings = ""   # further ones
+    settings = ""   # additional lines of the configuration
     port: int
     token: str
 
@@ -76,7 +76,7 @@ class HttpCase(DaemonCase):
         return connection
 
     def headers(self, **more: Optional[str]) -> dict[str, str]:
-        """The usual headers; a name with None leaves one out."""
+        """Returns the usual headers; a name with None is left out."""
         usual: dict[str, Optional[str]] = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", "Accept": ACCEPT}
         named = {**usual, **{name.replace("_", "-"): value for name, value in more.items()}}
         return {name: value for name, value in named.items() if value is not None}
@@ -89,7 +89,7 @@ class HttpCase(DaemonCase):
         return Answer(connection.getresponse())
 
     def ask(self, method: str, request_id: int = 1, **params: Any) -> Answer:
-        """A stateless request, with the headers that repeat its body."""
+        """Sends a stateless request, with the headers that repeat its body."""
         name = params.get("name") or params.get("uri")
         return self.send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": {"_meta": META, **params}},
                          MCP_Protocol_Version="2026-07-28", Mcp_Method=method, Mcp_Name=name)

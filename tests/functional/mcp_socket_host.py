@@ -1,4 +1,4 @@
-"""A host of MCP on the daemon's socket: plain lines, in either revision. Every result is held against what its revision requires."""
+"""An MCP host on the daemon's socket, in either revision. Every result is checked against its revision's requirements."""
 from __future__ import annotations
 
 import json
@@ -20,7 +20,7 @@ CACHEABLE = ("server/discover", "prompts/list", "resources/list", "resources/tem
 
 
 class Refused(Exception):
-    """An error instead of a result."""
+    """The server answered with an error."""
 
     def __init__(self, error: Json):
         super().__init__(error["message"])
@@ -48,14 +48,14 @@ class Host:
         self.raw.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n")
 
     def ask(self, method: str, **params: Any) -> int:
-        """Sends a request; its id."""
+        """Sends a request. Returns its id."""
         request_id = len(self.asked) + 1
         self.asked[request_id] = method
         self.raw.request(method, request_id, **({"_meta": STATELESS_META} if self.stateless else {}), **params)
         return request_id
 
     def read(self) -> Json:
-        """The next message, which is kept, too."""
+        """Returns the next message, which is also kept."""
         message = self.raw.line()
         assert message is not None, "the daemon closed the connection"
         assert message["jsonrpc"] == "2.0" and ("method" in message) != ("result" in message or "error" in message), message
@@ -81,18 +81,18 @@ class Host:
         return self.answer(self.ask(method, **params))
 
     def tool(self, tool: str, **arguments: Any) -> Json:
-        """A tool's result, error or not."""
+        """Calls a tool. Returns its result, error or not."""
         return self.call("tools/call", name=tool, arguments=arguments)
 
     def done(self, tool: str, **arguments: Any) -> Json:
-        """The structured result of a tool that must succeed."""
+        """Calls a tool, which must succeed. Returns its structured result."""
         result = self.tool(tool, **arguments)
         assert not result["isError"], result
         structured: Json = result["structuredContent"]
         return structured
 
     def notified(self, method: str, uri: Optional[str] = None) -> Json:
-        """The params of the first notification of this method, and of this resource, which is waited for and taken."""
+        """Waits for the first notification of this method, and of this resource, and removes it. Returns its params."""
         while True:
             for i, message in enumerate(self.notifications):
                 if message["method"] == method and uri in (None, message["params"].get("uri")):

@@ -1,4 +1,4 @@
-"""The base of the tests of muniment mcp --record: a relay in front of tests/support/mcp_server.py."""
+"""Base class of the tests of muniment mcp --record: a relay in front of tests/support/mcp_server.py."""
 from __future__ import annotations
 
 import pathlib
@@ -13,7 +13,7 @@ SERVER = ROOT / "tests" / "support" / "mcp_server.py"
 
 
 class RecordCase(DaemonCase):
-    """Every test has a folder, and a run that is found by the name of its server."""
+    """Each test has a folder of its own, and a run that is found by its server's name."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -38,7 +38,7 @@ class RecordCase(DaemonCase):
         return dict(self.call("run.get", run_id=runs[0]["run_id"])["run"])
 
     def tools(self, run_id: Optional[str] = None) -> list[tuple[str, dict[str, Any]]]:
-        """The events of tool calls: type and body."""
+        """Returns the type and the body of each event of a tool call."""
         return [(event["type"], event["body"]) for event in self.events(run_id or self.run_of_host()["run_id"], types=["tool.*"])]
 
     def one_call(self, run_id: Optional[str] = None) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,4 +1,5 @@
-"""A restored log that goes on in a new one, with what two users had in it, for the tests of it; and what every method of schema/rpc makes of it."""
+"""A restored log that is continued in a new one, with the data of two users, and the expected result of every method
+of schema/rpc on it."""
 from __future__ import annotations
 
 import json
@@ -11,13 +12,13 @@ import test_existence
 from support import BUILD, Raw, wait_until
 from test_existence import METHODS, OWNER, STRANGER, Json, Things, record_of
 
-# Answered as before the backup, from the closed log; the reply says which.
+# Answered as before the backup, from the closed log; the reply names the log.
 READ, READ_IN_PARTS = "read", "read, and every part says of which log it is"
-# `conflict`: the run is in a log that takes nothing more.
+# `conflict`: the run belongs to a closed log, which accepts no more events.
 CLOSED = "closed"
-# Of the current log alone, or of none.
+# Concerns the current log only, or no log.
 PRESENT = "present"
-# Of documents, which the daemon brings along: as before, from the current log.
+# Documents, which the daemon carries over: answered as before, from the current log.
 CARRIED = "carried"
 EXPECTED: dict[str, str] = {
     **{method: READ for method in (
@@ -35,7 +36,7 @@ EXPECTED: dict[str, str] = {
         "corpus.ingest", "document.retract", "feedback.record", "source.revoke")},
     **{method: CARRIED for method in ("context.build", "corpus.list", "document.diff", "document.get", "document.history", "document.list", "evidence.retrieve")},
 }
-# Of METHODS' requests those that ask for what a reader of a closed log is to have; a row there may ask for more.
+# Requests that replace or extend those of METHODS: reads that a closed log must answer.
 ASK: dict[str, Callable[[Things], list[Json]]] = {
     "context.build": lambda t: [{"query": "harbour", "corpus": t.corpus}, {"query": "harbour", "filters": {"sources": [t.source]}}],
     "corpus.list": lambda t: [{}],
@@ -69,17 +70,17 @@ WRITE: dict[str, Callable[[Things, Things], list[Json]]] = {
     "run.start": lambda t, own: [{"run_id": t.run, "agent": {"name": "a"}}, {"run_id": t.ended, "agent": {"name": "a"}, "reopen": True},
                                  {"agent": {"name": "a"}, "parent": {"run_id": t.run}}],
 }
-# What two equal requests differ in, whatever they read.
+# Members that differ between two equal requests.
 PASSING = {"hash", "size", "root", "hashes", "proof", "uptime_s", "watermark", "duration_us", "cache", "plan_hash"}
-# What a document that was brought along has of its own in each log.
+# Members of a carried-over document that differ in each log.
 OWN_PLACE = {"score", "scores", "score_components", "confidence", "signals", "lanes", "n", "seq", "artifact_id", "start_byte", "recorded_at", "manifest_id", "first_seq", "last_seq", "path"}
 
 
 @unittest.skipUnless(os.geteuid() == 0, "two other users connect: only root can be them")
 class Continued(test_existence.Existence):
-    """One restored log, with a key; `old` and `theirs` are what two users had in it."""
+    """One restored log with a key; `old` and `theirs` are the data of two users."""
 
-    # What test_existence tests there is not tested again.
+    # Tests of test_existence that are not repeated here.
     test_every_method_says_of_anothers_things_what_it_says_of_none = None
     test_what_lists_all_lists_what_is_ones_own = None
     test_a_name_that_is_taken_answers_alike_whoever_owns_it = None
@@ -111,11 +112,11 @@ class Continued(test_existence.Existence):
 
     @classmethod
     def prepare(cls, case: Continued) -> None:
-        """What more is in the log that is restored."""
+        """Adds more data before the backup."""
 
     @classmethod
     def go_on(cls) -> None:
-        """Backs up, loses the folder, restores, and goes on in a new log."""
+        """Makes a backup, deletes the folder, restores it, and continues in a new log."""
         cls.cli("backup", cls.daemon.folder / "backups")
         cls.daemon.kill()
         cls.daemon.kill_postgres()
@@ -142,7 +143,8 @@ class Continued(test_existence.Existence):
 
     def make(self, raw: Raw, name: str) -> Things:
         things = super().make(raw, name)
-        (lost,) = self.well(raw, "artifact.list", run_id=things.halted)["artifacts"]   # found again, or neither backup nor verify would pass
+        # Written back: otherwise, backup and verify would fail.
+        (lost,) = self.well(raw, "artifact.list", run_id=things.halted)["artifacts"]
         (self.daemon.data / "artifacts" / lost["path"]).write_text("to be lost")
         return things
 
@@ -151,12 +153,12 @@ class Continued(test_existence.Existence):
             return ASK[method](t)
         rows = METHODS[method]
         assert callable(rows), method
-        # A use for an open run is an event of it: asking would change what is asked.
+        # Naming an open run would append an event to it, and so change the answers.
         uses = method == "artifact.get" or method.startswith("pointer.")
         return [params for params in rows(t, t) if not (uses and "run_id" in params)]
 
     def unlogged(self, value: Any) -> Any:
-        """A reply without what it says of its log and of where it was brought from, and of the tree as it stands now."""
+        """Returns a reply without the members that depend on its log, its origin or the current tree."""
         if isinstance(value, dict):
             return {key: self.unlogged(item) for key, item in value.items() if key not in PASSING | {"log_no", "carried_over", "first_recorded_at"}}
         return [self.unlogged(item) for item in value] if isinstance(value, list) else value
@@ -179,9 +181,9 @@ class Continued(test_existence.Existence):
             for params, before in zip(self.questions(method, self.old), self.before[method]):
                 with self.subTest(method=method, params=params):
                     now = self.ask(owner, method, params)
-                    if method == "run.list":   # the runs of the current log come first
+                    if method == "run.list":   # runs of the current log are listed first
                         now["result"]["runs"] = [run for run in now["result"]["runs"] if run.get("log_no") == log_no]
-                    if method == "corpus.list":        # what came since is there, too
+                    if method == "corpus.list":        # also lists corpora that were added later
                         now["result"]["corpora"] = [row for row in now["result"]["corpora"] if row["corpus"] == self.old.corpus]
                     if method == "evidence.get":       # runs of the current log may use it too
                         now["result"]["uses"] = [use for use in now["result"]["uses"] if use.get("log_no") == log_no]

@@ -1,4 +1,4 @@
-"""A log of known signatures and tiles in a database and a folder, to be verified after it was changed."""
+"""Base class of tests that change a signed log: known signatures and tiles in a database and a folder."""
 from __future__ import annotations
 
 import json
@@ -51,7 +51,7 @@ class SignedCase(unittest.TestCase):
         self.keep(self.log.notes)
 
     def keep(self, kept: dict) -> None:
-        """The notes that stand in the database."""
+        """Replaces the notes in the database by these."""
         self.postgres.sql("SET session_replication_role = replica; DELETE FROM checkpoint_note", "log")
         saved, self.log.notes = self.log.notes, dict(kept)
         self.postgres.sql(self.log.note_rows(), "log")
@@ -65,7 +65,7 @@ class SignedCase(unittest.TestCase):
         return done.returncode, json.loads(done.stdout)
 
     def expect_consistent(self, *arguments: object) -> dict:
-        """Nothing is found; the last three events are not signed yet."""
+        """Expects no findings; the last three events are not signed yet."""
         code, report = self.verify(*arguments)
         self.assertEqual((code, report["verdict"], report["findings"]), (2, "unsigned_tail", []))
         return report
@@ -87,7 +87,7 @@ class SignedCase(unittest.TestCase):
         return report
 
     def all_signed(self) -> None:
-        """The three last events get their checkpoint; undone afterwards."""
+        """Signs the last three events; undone at the end of the test."""
         self.addCleanup(self.rebuild)
         self.log.sign()
         self.renew()
@@ -99,7 +99,7 @@ class SignedCase(unittest.TestCase):
         return state
 
     def grow(self) -> None:
-        """More events, a new run with a snapshot, and a signature over them; undone afterwards."""
+        """Appends events and a new run with a snapshot, and signs them; undone at the end of the test."""
         self.addCleanup(self.rebuild)
         log = self.log
         log.append("later", "run.started", {"run_id": "later", "agent": {"name": "a"}})

@@ -1,4 +1,4 @@
-"""A log that is stopped, killed, cut or forged, and a daemon that starts on it."""
+"""Base class of tests that stop, kill, truncate or forge a log and start a daemon on it."""
 from __future__ import annotations
 
 import glob
@@ -40,11 +40,11 @@ class StartCase(DaemonCase):
         return done.returncode, json.loads(done.stdout)
 
     def verified(self) -> None:
-        """All of it is signed, once the checkpoint has come."""
+        """Waits until the checkpoint covers and signs every event."""
         wait_until(lambda: self.verify()[0] == 0, "all of it is signed", 120)
 
     def again(self) -> None:
-        """Started anew, with a new connection."""
+        """Restarts the daemon and reconnects."""
         self.client.close()
         self.daemon.start()
         self.client = self.daemon.client()
@@ -60,13 +60,13 @@ class StartCase(DaemonCase):
         return str(caught.exception)
 
     def remove_forged(self) -> None:
-        """Those that no start has adopted."""
+        """Deletes the forged events that no start has adopted."""
         with self.postgres() as sql:
             sql("SET session_replication_role = replica; DELETE FROM event WHERE body->>'forged' IS NOT NULL"
                 " AND seq > (SELECT max(seq) FROM event WHERE type = 'log.started')")
 
     def started(self) -> dict[str, Any]:
-        """The newest log.started: its body, and its seq."""
+        """Returns the body and the seq of the newest log.started."""
         rows = self.daemon.sql("SELECT seq, body FROM event WHERE type = 'log.started' ORDER BY seq DESC LIMIT 1")
         return {"seq": int(rows[0][0]), **json.loads(rows[0][1])}
 
@@ -74,7 +74,7 @@ class StartCase(DaemonCase):
         return Postgres(self.daemon)
 
     def forge(self, run_id: str, count: int = 3, kind: str = "x.test.noted", ahead_s: int = 0) -> None:
-        """Events at the log's end with every hash as it must be, by somebody who is superuser while no daemon runs."""
+        """Appends events with correct hashes, as a superuser who writes while no daemon runs."""
         with self.postgres() as sql:
             log_id = sql("SELECT log_id FROM log_head WHERE log_no = 1")[0][0]
             size = int(sql("SELECT max(seq) + 1 FROM event")[0][0])
@@ -95,7 +95,7 @@ class StartCase(DaemonCase):
 
 
 class Postgres:
-    """The private server of a daemon that does not run."""
+    """Runs the private server of a stopped daemon."""
 
     def __init__(self, daemon: Daemon):
         self.daemon = daemon

@@ -163,7 +163,7 @@ class Daemon:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
 
     def sanitized(self) -> bool:
-        """Whether the daemon is built with a sanitizer, which uses most of its memory."""
+        """Returns whether the daemon is built with a sanitizer, which uses most of its memory."""
         assert self.process is not None
         return re.search("lib[at]san", pathlib.Path(f"/proc/{self.process.pid}/maps").read_text()) is not None
 
@@ -207,7 +207,7 @@ def children(pid: int) -> list[int]:
 
 
 def alive(pid: int) -> bool:
-    """Whether the process runs and is not a zombie."""
+    """Returns whether the process runs and is not a zombie."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:

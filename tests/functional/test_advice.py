@@ -1,4 +1,4 @@
-"""What the command line advises: it acts on the instance that was asked about, works as it is printed, and says what is so."""
+"""Tests of the commands that the command line suggests: they name the right instance, work as printed, and report the facts correctly."""
 from __future__ import annotations
 
 import json
@@ -27,7 +27,7 @@ def ran(*words: object, user: Optional[int] = None, program: str = "muniment") -
 
 
 def as_printed(command: str) -> subprocess.CompletedProcess[str]:
-    """What a shell makes of it."""
+    """Runs a printed command as a shell would."""
     words = shlex.split(command)
     assert words[0] == "muniment", command
     return ran(*words[1:])
@@ -56,7 +56,7 @@ class NoDaemon(unittest.TestCase):
         return self.folder / "c.toml"
 
     def test_whose_socket_it_is_is_not_known(self) -> None:
-        """The default folder's daemon would listen there otherwise."""
+        """Without --data, the default folder's daemon would listen on this socket."""
         self.assertIn(f"Start it: muniment --data DIR --socket {self.folder}/s up", ran("--socket", self.folder / "s", "status").stderr)
 
     def test_where_nothing_was_named_nothing_is_added(self) -> None:
@@ -69,7 +69,7 @@ class NoDaemon(unittest.TestCase):
         folder.mkdir(0o700)
         for place in (("--data", folder), ("--config", self.config())):
             findings = json.loads(ran(*place, "--json", "doctor").stdout)["findings"]
-            advised = [word for finding in findings for word in ADVISED.findall(finding["mend"])]
+            advised = [word for finding in findings for word in ADVISED.findall(finding["fix"])]
             self.assertGreater(len(advised), 1, findings)
             self.assertEqual(set(advised), {place[0]}, findings)
 
@@ -130,7 +130,7 @@ class Beside(DaemonCase):
 
         def said(*words: object) -> str:
             done = subprocess.run([BUILD / "muniment", "--socket", self.daemon.socket, *map(str, words)], capture_output=True, text=True, env=environment, timeout=FINISH_S)
-            self.assertIn(done.returncode, (0, 2), done.stdout + done.stderr)   # 2: verified, and not signed
+            self.assertIn(done.returncode, (0, 2), done.stdout + done.stderr)   # 2: verified, but not signed
             return done.stdout
 
         self.assertEqual(json.loads(said("--json", "audit", "verify"))["log_id"], log_id)
@@ -187,10 +187,10 @@ class Beside(DaemonCase):
         status = ran("--data", drill, "status").stdout
         self.assertIn(f"muniment --data {drill} audit verify", status)
         self.assertIn(f"muniment --data {drill} up --continue-restored", status)
-        mends = {finding["mend"] for finding in json.loads(ran("--data", drill, "--json", "doctor").stdout)["findings"]}
+        mends = {finding["fix"] for finding in json.loads(ran("--data", drill, "--json", "doctor").stdout)["findings"]}
         self.assertIn(f"muniment --data {drill} down && muniment --data {drill} up --continue-restored", mends)
         self.assertIn("degraded", status)
-        self.assertEqual(self.call("server.status")["degraded"], [])   # the instance beside it was left alone
+        self.assertEqual(self.call("server.status")["degraded"], [])   # the other instance was not stopped
 
     @unittest.skipUnless(os.geteuid() == 0, "needs another user")
     def test_which_of_two_things_keeps_another_user_away(self) -> None:
@@ -202,15 +202,15 @@ class Beside(DaemonCase):
             done = ran("--data", data, "--json", "doctor", user=NOBODY)
             return next(one for one in json.loads(done.stdout)["findings"] if one["subject"] == "socket")
         closed = asked()
-        self.assertEqual((closed["level"], closed["mend"]), ("broken", f"ask its owner to run: chmod o+x {data}"))
+        self.assertEqual((closed["level"], closed["fix"]), ("broken", f"ask its owner to run: chmod o+x {data}"))
         self.assertIn(f"{data} (mode 700, of uid 0) does not let you reach {self.daemon.socket}; allowed_uids must also name uid {NOBODY}", closed["text"])
         self.assertIn("See: muniment --data", ran("--data", data, "status", user=NOBODY).stderr)
-        self.assertEqual(subprocess.run(shlex.split(closed["mend"].partition("run: ")[2]), check=False).returncode, 0)
+        self.assertEqual(subprocess.run(shlex.split(closed["fix"].partition("run: ")[2]), check=False).returncode, 0)
         listed = f"ask its owner (uid 0) to add {NOBODY} to allowed_uids in muniment.toml, then: muniment --data {data} down && muniment --data {data} up"
-        self.assertEqual(asked()["mend"], listed)
-        os.chmod(self.daemon.socket, 0o666)   # it connects, and the daemon refuses
+        self.assertEqual(asked()["fix"], listed)
+        os.chmod(self.daemon.socket, 0o666)   # clients can connect, but the daemon refuses them
         self.addCleanup(os.chmod, self.daemon.socket, 0o600)
-        self.assertEqual(asked()["mend"], listed)
+        self.assertEqual(asked()["fix"], listed)
 
     def test_where_nothing_was_verified_no_verdict_is_recorded(self) -> None:
         def verdicts() -> list[int]:

@@ -1,4 +1,4 @@
-"""Archiving: a full partition's bodies leave the database, and nobody who asks the daemon notices."""
+"""Tests of archiving: the bodies of a full partition leave the database, and clients notice no difference."""
 from __future__ import annotations
 
 import json
@@ -11,7 +11,7 @@ from support import BUILD, DaemonCase, main, muniment, wait_until
 
 from at_rest import NO_SNAPSHOTS_BY_TIME, size_at_rest
 
-PARTITION = 1024                       # 2^10, the smallest
+PARTITION = 1024                       # 2^10, the minimum
 CONFIG = "partition_bits = 10\nsnapshot_events = 200\n" + NO_SNAPSHOTS_BY_TIME
 STAYS = ("access", "artifact", "claim", "document", "event", "evidence", "feedback", "key", "log", "manifest", "pointer", "run", "snapshot",
          "source", "task")
@@ -22,7 +22,7 @@ class Archived(DaemonCase):
     shared = True
 
     def fill(self, upto: int) -> None:
-        """Events of two runs, by turns, until the log has at least `upto`."""
+        """Appends events to two runs in turn until the log has at least `upto` events."""
         runs = [self.new_run("a"), self.new_run("b")]
         n = 0
         while (size := self.call("server.status")["log"]["size"]) < upto:
@@ -38,7 +38,7 @@ class Archived(DaemonCase):
                                                   "content": [{"type": "text", "content": f"word {n} " * (n % 30)}]}}
 
     def fill_partition(self) -> int:
-        """The number of the partition that the log is in, once it is full and the next one has begun."""
+        """Fills a partition and begins the next one. Returns the number of the full partition."""
         number = self.call("server.status")["log"]["size"] // PARTITION
         self.fill((number + 1) * PARTITION + 20)
         return number
@@ -65,7 +65,7 @@ class Archived(DaemonCase):
         return report
 
     def everything(self, number: int, upto: Optional[int] = None) -> dict[str, Any]:
-        """The daemon's answers about the runs with events from a partition on, up to an event."""
+        """Returns the daemon's answers about the runs with events in and after a partition, up to an event."""
         upto = self.followed()["log"]["size"] - 1 if upto is None else upto
         runs = sorted({event["run_id"] for event in self.pages("event.list", "events", from_seq=number * PARTITION, limit=1000)} - {"_log"})
         return {"number": number, "upto": upto,
@@ -76,7 +76,7 @@ class Archived(DaemonCase):
         after = self.everything(before["number"], before["upto"])
         for kind in ("events", "states"):
             for run_id, known in before[kind].items():
-                self.assertTrue(after[kind][run_id] == known, f"{kind} of {run_id}")   # a diff would be megabytes
+                self.assertTrue(after[kind][run_id] == known, f"{kind} of {run_id}")   # a diff would have megabytes
 
 
 class ReadThrough(Archived):
@@ -94,7 +94,7 @@ class ReadThrough(Archived):
         self.assert_same(middle)
         told = self.events("_log", types=["log.archived"])[-1]
         self.assertEqual((told["body"]["partition"], told["body"]["to_seq"]), (number, done["to_seq"]))
-        with self.refused("invalid_argument"):   # by it the verifier knows what lies in files
+        with self.refused("invalid_argument"):   # the verifier needs this event to find archived bodies
             self.call("audit.redact", seq=told["seq"], reason="x")
         self.verify()
         self.assertTrue(self.call("server.rebuild")["equal"])
@@ -106,7 +106,7 @@ class ReadThrough(Archived):
         over = [{"from_seq": edge - 30, "limit": 45}, {"run_id": run_id, "from_seq": edge - 60, "limit": 60},
                 {"run_id": run_id, "order": "desc", "limit": 60}, {"from_seq": edge - 30, "types": ["message.*"], "limit": 60},
                 {"from_seq": edge - 200, "limit": 200, "max_bytes": 20_000}]
-        size_at_rest(self.client)   # snapshots that are due are in
+        size_at_rest(self.client)   # pending snapshots are taken
         before = [self.call("event.list", **asked) for asked in over]
         self.archive(number)
         self.assertEqual([self.call("event.list", **asked) for asked in over], before)
@@ -198,7 +198,7 @@ class Exported(Archived):
 
 
 class OneFile(Archived):
-    """A partition is in files, and one of them is looked at; whatever a test does to it, it is put back."""
+    """Archives a partition and selects one of its files; changes by a test are undone."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -211,7 +211,7 @@ class OneFile(Archived):
 
 
 class BackedUp(OneFile):
-    """A backup holds every file of archived bodies against the rows: nothing else has these bodies."""
+    """A backup checks every file of archived bodies against the rows, because no other copy of these bodies exists."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -280,7 +280,7 @@ class BackedUp(OneFile):
         [found] = self.doctor("archive")
         self.assertEqual(found["level"], "broken")
         self.assertIn(f"1 of {report['archive_files'] + 1} files of archived bodies is missing: {self.name}", found["text"])
-        self.assertIn(f"data/{self.name}", found["mend"])
+        self.assertIn(f"data/{self.name}", found["fix"])
         [found] = self.doctor("backup")
         self.assertIn("incomplete: 1 file of archived bodies is not in the backup", found["text"])
 
@@ -337,7 +337,8 @@ class Erased(Archived):
         run_id = f"{self.run_id}.a"
         self.call("run.annotate", run_id=run_id, legal_hold=True)
         self.followed()
-        self.daemon.sql(f"SET session_replication_role = replica; DELETE FROM run WHERE run_id = '{run_id}'")   # as if its follower were behind
+        # Simulates a follower that is behind.
+        self.daemon.sql(f"SET session_replication_role = replica; DELETE FROM run WHERE run_id = '{run_id}'")
         with self.refused("conflict") as caught:
             self.archive(number)
         self.assertIn(run_id, str(caught[0]))
@@ -390,7 +391,7 @@ class Tampered(OneFile):
     def assert_found(self) -> None:
         report = self.verify(status=1)
         checks = {finding["check"] for finding in report["findings"]}
-        # Where the run's snapshot had been taken by then, it does not follow from its events any more either.
+        # If the run already had a snapshot, its state does not follow from the damaged events either.
         self.assertEqual(checks - {"snapshot_fold"}, {"body_hash"}, report["findings"][:5])
         self.assertIn(self.seq, [finding["seq"] for finding in report["findings"]])
 
@@ -426,7 +427,7 @@ class Tampered(OneFile):
 
 
 class Interrupted(Archived):
-    """Archiving that something interrupts. The tests stop and kill the daemon."""
+    """Archiving that is interrupted. The tests stop and kill the daemon."""
 
     shared = False
     STEPS = ("archive.after_file", "archive.before_swap", "archive.after_swap")
@@ -444,7 +445,7 @@ class Interrupted(Archived):
         self.call("run.annotate", run_id=f"{self.run_id}.a", legal_hold=True)
         go_on.touch()
         answer = raw.line()
-        while "result" in answer and not answer["result"]["archived"]:   # it goes on where the request before ended
+        while "result" in answer and not answer["result"]["archived"]:   # each request continues after the previous one
             raw.request("audit.archive", partition=number)
             answer = raw.line()
         self.assertEqual(answer["error"]["data"]["code"], "conflict", answer)

@@ -1,4 +1,4 @@
-"""Artifacts: bytes in, the same bytes out, whatever their size; what is wrong with a file is named, never served."""
+"""Tests of artifacts: bytes of any size are returned unchanged; damaged files are reported and never served."""
 from __future__ import annotations
 
 import base64
@@ -103,7 +103,7 @@ class Bytes(DaemonCase):
 
 
 class Damage(DaemonCase):
-    """Whatever happens to a file: an error that names it, at once; no hang, no wrong byte."""
+    """For any damage to a file, the daemon returns an error that names it, without delay, and never wrong bytes."""
 
     shared = True
 
@@ -160,7 +160,7 @@ class Uploads(DaemonCase):
         first = {"run_id": self.run_id, "mime_type": "text/plain", "upload_id": "up-1", "offset": 0, "body_bytes": MIB}
         raw.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "artifact.put", "params": first}).encode() + b"\n" + data[:MIB])
         self.assertEqual(raw.line()["result"]["offset"], MIB)
-        raw.socket.close()   # the client is gone; the upload stays
+        raw.socket.close()   # the client disconnects; the upload is kept
         raw = self.raw()
         second = {**first, "offset": MIB, "body_bytes": 2 * MIB, "final": True}
         raw.send(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "artifact.put", "params": second}).encode() + b"\n" + data[MIB:])

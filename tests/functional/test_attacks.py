@@ -1,7 +1,8 @@
-"""Attacks on a signed log by someone who is superuser of the database and root of the data folder, but has not the log's key.
+"""Tests of attacks on a signed log by a superuser of the database who is also root of the data folder, but does not
+have the log's key.
 
-Each must be named by muniment-verify, run with a key that the auditor took away (and, where it says so, with a checkpoint that
-the auditor kept). docs/audit.md shows the same table with the verdicts really seen: MUNIMENT_ACCEPT=1 writes them there.
+muniment-verify must report each attack, with a key (and, if stated, a checkpoint) that the auditor has kept.
+docs/audit.md shows the same table with the actual verdicts: MUNIMENT_ACCEPT=1 writes them there.
 """
 from __future__ import annotations
 
@@ -28,9 +29,9 @@ BEGIN, END = "<!-- the attacks: written by tests/functional/test_attacks.py -->"
 class Attack(NamedTuple):
     what: str
     how: Any                       # SQL, or a method of Attacks
-    checks: str                    # names of checks of which the first finding's is one
-    shown: str = ""                # how it is done, for people, where `how` is a method
-    kept: bool = False             # the auditor brings a checkpoint
+    checks: str                    # the first finding must be one of these checks
+    shown: str = ""                # a description for the document, if `how` is a method
+    kept: bool = False             # the auditor has kept a checkpoint
 
 
 PLAIN = 200   # a message of a run without snapshots
@@ -43,7 +44,7 @@ class Attacks(AttackedLog):
     def file_of(self, mime_type: str = "text/plain") -> pathlib.Path:
         return self.data / "artifacts" / self.session.run(f"SELECT path FROM artifact WHERE mime_type = '{mime_type}' LIMIT 1")
 
-    # What needs more than SQL
+    # Attacks that need more than SQL.
 
     def seq_of_bulk(self, run_seq: int = 3) -> int:
         return next(event["seq"] for event in self.log.rows["event"]
@@ -55,7 +56,7 @@ class Attacks(AttackedLog):
         self.put(self.rewritten(self.seq_of_bulk(), forge))
 
     def rewrite_and_sign(self) -> None:
-        """Everything anew, with a key of the attacker's: notes in the database, in the tiles, last_signed, log.pub."""
+        """Rewrites everything with the attacker's key: notes in the database and in the tiles, last_signed, log.pub."""
         impostor = self.log.signer(9)
 
         def forge(event: dict[str, Any]) -> None:
@@ -70,7 +71,7 @@ class Attacks(AttackedLog):
         (self.data / "keys/log.pub").write_text(impostor.vkey + "\n")
 
     def rewrite_tail(self) -> None:
-        """Of the events that no checkpoint covers yet: only a receipt shows it."""
+        """Rewrites events that no checkpoint covers yet: only a receipt reveals it."""
         def forge(event: dict[str, Any]) -> None:
             event["body"] = event["body"].replace("last 0", "last 7")
         self.put(self.rewritten(self.signed, forge))
@@ -82,7 +83,7 @@ class Attacks(AttackedLog):
         (self.data / "tiles/checkpoint").write_text(notes.note(self.log.text_at(200), self.log.signer(9)))
 
     def older(self, *, folders: bool = False) -> None:
-        """The tables as they were at size 299; the data folder too, if asked."""
+        """Restores the tables, and the data folder if requested, to their state at size 299."""
         size = 299
         for table in ("event", "artifact", "manifest", "claim", "evidence", "evidence_link", "task_change", "task_evidence"):
             self.session.run(f"DELETE FROM {table} WHERE seq >= {size}")
@@ -217,7 +218,7 @@ class Attacks(AttackedLog):
         self.document(rows)
 
     def row(self, attack: Attack, report: dict[str, Any]) -> str:
-        """What somebody at a terminal saw."""
+        """Returns the table row with the verdict as printed on a terminal."""
         done = subprocess.run([VERIFY, "--data", self.data, "--key", self.key, *(["--checkpoint", self.kept] if attack.kept else [])],
                               stdout=subprocess.PIPE, text=True, check=False)
         verdict = next((line for line in done.stdout.splitlines() if line.startswith(("TAMPERED", "VERIFIED", "CONSISTENT"))), done.stdout)
@@ -229,7 +230,7 @@ class Attacks(AttackedLog):
         return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
     def document(self, rows: list[str]) -> None:
-        """docs/audit.md has these attacks with these verdicts; ids, hashes and times differ from time to time."""
+        """Checks that docs/audit.md has these attacks with these verdicts; ids, hashes and times differ in each run."""
         text = DOCUMENT.read_text()
         head, rest = text.split(BEGIN)
         shown, tail = rest.split(END)
@@ -240,7 +241,7 @@ class Attacks(AttackedLog):
         changing = re.compile(r"[0-9a-f]{6,}|0x[0-9a-f]+|`[^`]*`? \|$", re.MULTILINE)
         self.assertEqual(changing.sub("?", shown.strip()), changing.sub("?", table.strip()), "MUNIMENT_ACCEPT=1 writes what was seen into docs/audit.md")
 
-    # What nobody can see without a receipt, a witness or a kept checkpoint is asserted too
+    # Attacks that cannot be detected without a receipt, a witness or a kept checkpoint.
 
     def test_a_rewrite_of_what_is_not_signed_yet(self) -> None:
         self.rewrite_tail()
@@ -249,7 +250,7 @@ class Attacks(AttackedLog):
         self.assertLess(report["signed_upto"], report["upto"])
 
     def test_a_rewrite_behind_the_only_note_that_is_left(self) -> None:
-        """All checkpoints but the first are removed, and what they covered is written anew."""
+        """Deletes all checkpoints except the first, and rewrites the events that they covered."""
         first = min(self.log.notes)
         self.rewrite()
         self.session.run(f"DELETE FROM checkpoint_note WHERE size > {first}")

@@ -1,5 +1,5 @@
-"""Keys, signed checkpoints, proofs and tiles of a real daemon, read by those who share no code with it: muniment_verify.py,
-muniment-verify and Go's sumdb library. And what must never happen: a smaller or another tree that is signed.
+"""Tests of keys, signed checkpoints, proofs and tiles of a real daemon, read by programs that share no code with it:
+muniment_verify.py, muniment-verify and Go's sumdb library. The daemon must never sign a smaller or a different tree.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERIFY_PY = ROOT / "clients" / "python" / "muniment_verify.py"
 
 
 class AuditCase(DaemonCase):
-    """A log with a key, whose public half the auditor took away as `key`."""
+    """A log with a key, whose public half is in `key` as an auditor keeps it."""
 
     keyed = True
 
@@ -37,7 +37,7 @@ class AuditCase(DaemonCase):
 
     @classmethod
     def cli(cls, *arguments: object, check: bool = True) -> str:
-        """What `muniment` prints on standard output, or with check=False all of it and its exit code."""
+        """Returns the standard output of `muniment`; with check=False, its whole output and its exit code."""
         done = subprocess.run([BUILD / "muniment", "--data", cls.daemon.data, "--no-autostart", *map(str, arguments)],
                               capture_output=True, text=True, timeout=120, check=False)
         if check and done.returncode != 0:
@@ -59,7 +59,7 @@ class AuditCase(DaemonCase):
         return path
 
     def covered(self, seq: int) -> dict[str, Any]:
-        """The newest checkpoint, once it covers `seq`."""
+        """Returns the newest checkpoint once it covers `seq`."""
         def newest() -> Optional[dict[str, Any]]:
             found = self.call("audit.checkpoint")
             return found if found["size"] > seq and (found["signed"] or not self.keyed) else None
@@ -69,14 +69,14 @@ class AuditCase(DaemonCase):
         return (self.daemon.data / "tiles" / "checkpoint").read_text()
 
     def settled(self) -> dict[str, Any]:
-        """The newest checkpoint, published: what the daemon says and what the files say are one."""
+        """Returns the newest checkpoint once it is published: the daemon's reply equals the published file."""
         seq = self.note(settled=True)["seq"]
         newest = self.covered(seq)
         wait_until(lambda: self.published() == newest["note"], "it is published", 60)
         return newest
 
     def everyone_verifies_tiles(self, *older: pathlib.Path) -> int:
-        """The size that all agree on. The daemon is at rest, or stopped."""
+        """Returns the size on which all verifiers agree. The daemon must be at rest or stopped."""
         tiles = self.daemon.data / "tiles"
         for old in older or (None,):
             code, report = self.python("--tiles", tiles, *(["--checkpoint", old] if old else []))
@@ -147,7 +147,7 @@ class Proofs(AuditCase):
         self.assertEqual((code, report["verdict"], report["first_bad"]), (0, "verified", None))
 
     def fill(self) -> None:
-        """A row of every kind that a run can have."""
+        """Adds a row of every kind that a run can have."""
         self.call("event.append", run_id=self.run_id, events=[
             {"type": "message.added", "body": {"message_id": "m1", "role": "user", "content": [{"type": "text", "content": "zwölf \u2028 \"q\""}]},
              "step_id": "s:1", "occurred_at": "2026-01-02T03:04:05Z"}])
@@ -160,7 +160,7 @@ class Proofs(AuditCase):
         self.call("snapshot.take", run_id=self.run_id)
         self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"big": ["y" * 1000] * 30}})
         self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"more": ["y" * 1000] * 40}})
-        self.call("snapshot.take", run_id=self.run_id)   # too large to be inline: an artifact
+        self.call("snapshot.take", run_id=self.run_id)   # too large to be stored inline: becomes an artifact
 
     def test_a_run_between_others(self) -> None:
         other = self.new_run("other")
@@ -185,10 +185,10 @@ class Proofs(AuditCase):
 
 
 class Keys(AuditCase):
-    """Keys that are rotated, lost and replaced. Each test starts from the keys that the log has so far."""
+    """Tests that rotate, lose and replace keys. Each test starts from the log's current keys."""
 
     def known(self) -> pathlib.Path:
-        """All keys of the log so far, as an auditor took them away."""
+        """Returns a file with all keys of the log so far, as an auditor would keep it."""
         return self.path(f"{self._testMethodName}.pub", self.cli("audit", "key", "show"))
 
     def test_where_the_key_is(self) -> None:
@@ -198,7 +198,7 @@ class Keys(AuditCase):
         self.assertTrue((keys / "log.key").read_text().startswith("PRIVATE+KEY+muniment.local/"))
         self.assertEqual([line for line in (keys / "log.pub").read_text().splitlines() if line[0] != "#"],
                          self.cli("audit", "key", "show").splitlines())
-        secret = (keys / "log.key").read_text().strip().split("+", 4)[4]   # it may hold a "+" itself
+        secret = (keys / "log.key").read_text().strip().split("+", 4)[4]   # base64 may contain a "+"
         self.assertGreater(len(secret), 40)
         self.assertEqual(self.daemon.sql(f"SELECT count(*) FROM event WHERE body::text LIKE '%{secret[:30]}%'"), [["0"]])
 
@@ -207,7 +207,7 @@ class Keys(AuditCase):
             self.call("audit.key", action="init")
 
     def test_the_note_is_signed_with_it_there_too(self) -> None:
-        """Ed25519 has one signature for a text and a key: Go's library, given our key file, makes the same note."""
+        """Ed25519 is deterministic: Go's library, given the log's private key, makes the same note."""
         note = self.settled()["note"]
         if note.count("\n— ") == 1:
             self.assertEqual(reference("sign", self.daemon.data / "keys/log.key", self.path("text", note[:note.index("\n\n") + 1])), note)
@@ -222,7 +222,7 @@ class Keys(AuditCase):
         self.assertEqual(newest[:-1], old.read_text().splitlines())
         rotated = [event for event in self.events("_log") if event["type"] == "key.rotated"][-1]
         self.assertEqual((rotated["body"]["old_key"], rotated["body"]["new_key"]), (newest[-2], newest[-1]))
-        # The first checkpoint that covers the rotation is signed by both.
+        # Both keys sign the first checkpoint that covers the rotation.
         notes = [row[0] for row in self.daemon.sql(f"SELECT note FROM checkpoint_note WHERE size > {rotated['seq']} ORDER BY size")]
         both = wait_until(lambda: notes or [row[0] for row in self.daemon.sql(
             f"SELECT note FROM checkpoint_note WHERE size > {rotated['seq']} ORDER BY size")], "it is stored", 60)[0]
@@ -234,7 +234,8 @@ class Keys(AuditCase):
         both_keys = self.path("both.pub", "\n".join(newest) + "\n")
         only_new = self.path("new.pub", newest[-1] + "\n")
         bothfile = self.path("both", both if both.endswith("\n") else both + "\n")
-        # What the old key signed still verifies with it; what the new one signs does not; the one in between does with either.
+        # Checkpoints that the old key signed still verify with it; new ones do not; the one of the rotation verifies
+        # with either key.
         self.assertEqual(self.python("--proof", proof, key=old)[0], 0)
         self.assertEqual(reference("note", old, bothfile), reference("note", only_new, bothfile))
         tiles = self.daemon.data / "tiles"
@@ -242,7 +243,7 @@ class Keys(AuditCase):
         code, report = self.python("--tiles", tiles, key=old)
         self.assertEqual((code, report["verdict"]), (2, "wrong_key"))
         self.assertEqual(self.python("--tiles", tiles, "--checkpoint", self.path("before", before["note"]), key=both_keys)[0], 0)
-        # muniment-verify goes from the old key to the new one by the event.
+        # muniment-verify follows the event from the old key to the new one.
         code, report = self.verifier("--data", self.daemon.data, "--key", old)
         self.assertEqual((code, report["verdict"], report["first_bad"]), (0, "verified", None))
 
@@ -258,7 +259,7 @@ class Keys(AuditCase):
         self.restart()
 
     def test_what_was_signed_before_is_worth_what_it_was(self) -> None:
-        """The private key is gone, and the log has a new one that the old one did not sign for."""
+        """The private key is lost, and the old key did not sign the log's new one."""
         signed, known = self.settled()["size"], self.known()
         self.daemon.stop()
         (self.daemon.data / "keys/log.key").unlink()
@@ -269,7 +270,8 @@ class Keys(AuditCase):
         code, report = self.verifier("--data", self.daemon.data, "--key", known)
         self.assertEqual((code, report["verdict"], report["findings"]), (2, "unsigned_tail", []), report)
         rotated = self.events("_log", types=["key.rotated"])[-1]["seq"]
-        self.assertTrue(signed - 1 <= report["signed_upto"] < rotated, (signed, report["signed_upto"], rotated))   # the daemon signed its own end, too
+        # The daemon also signed its last events when it stopped.
+        self.assertTrue(signed - 1 <= report["signed_upto"] < rotated, (signed, report["signed_upto"], rotated))
         self.assertTrue(any(newest in text and "no trusted key confirmed" in text for text in report["warnings"]), report["warnings"])
         both = self.path("both", known.read_text() + newest + "\n")
         self.assertEqual(self.verifier("--data", self.daemon.data, "--key", both)[1]["verdict"], "verified")
@@ -283,7 +285,7 @@ class Keys(AuditCase):
         self.assertEqual((code, report["verdict"]), (0, "verified"), report)
 
     def test_sigkill_between_the_two_keys_of_a_rotation(self) -> None:
-        """The event is in the log, the old key is put aside, the new one is not in its place yet: the start puts it there."""
+        """The event is in the log and the old key is set aside, but the new key is not in its place: the next start installs it."""
         self.settled()
         known = self.known()
         self.daemon.stop()
@@ -300,7 +302,7 @@ class Keys(AuditCase):
         self.assertEqual(keys[-2:], [rotated["old_key"], rotated["new_key"]])
         self.settled()
         both = self.path("both", "".join(f"{key}\n" for key in keys))
-        self.assertEqual(self.verifier("--data", self.daemon.data, "--key", known)[0], 0)   # from the keys before it on
+        self.assertEqual(self.verifier("--data", self.daemon.data, "--key", known)[0], 0)   # from the earlier keys
         self.daemon.stop()
         self.assertEqual(self.python("--tiles", self.daemon.data / "tiles", key=both)[0], 0)
         self.restart()
@@ -347,7 +349,7 @@ class KeptOutside(unittest.TestCase):
 
 class Restarts(AuditCase):
     def everything_signed_agrees(self) -> None:
-        """Every note that this test has seen is of the history that is there now."""
+        """Checks that every note that this test has seen belongs to the current history."""
         self.everyone_verifies_tiles(*sorted(self.keep.glob("note-*")))
 
     def kept(self, note: str) -> None:
@@ -367,7 +369,7 @@ class Restarts(AuditCase):
         self.everything_signed_agrees()
 
     def test_sigkill_around_a_signature(self) -> None:
-        """Signed and not yet published, or not yet signed: what is signed afterwards continues what was signed before."""
+        """A checkpoint that is signed but not published, or not signed yet: later checkpoints extend all earlier signed ones."""
         for point in ("checkpoint.after_remember", "checkpoint.before_remember"):
             with self.subTest(point):
                 self.kept(self.settled()["note"])
@@ -382,7 +384,7 @@ class Restarts(AuditCase):
                 self.assertIn(point, self.daemon.failpoint_log.read_text())
                 before = self.last_signed()
                 if point.endswith("after_remember"):
-                    self.assertNotEqual(before, self.published())   # it was to be published next
+                    self.assertNotEqual(before, self.published())   # it would have been published next
                 self.kept(before)
                 self.restart()
                 self.kept(self.settled()["note"])
@@ -405,7 +407,7 @@ class Restarts(AuditCase):
 
 
 class RolledBack(AuditCase):
-    """Each test may leave its log useless: it has a daemon of its own."""
+    """Each test may leave its log unusable, so it has a daemon of its own."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -431,7 +433,7 @@ class RolledBack(AuditCase):
         self.assertIn(reason, str(caught[0]))
         with self.refused("system_error"):
             self.call("run.start", agent={"name": "test"})
-        self.assertGreaterEqual(self.call("server.status")["log"]["size"], 1)   # reads go on
+        self.assertGreaterEqual(self.call("server.status")["log"]["size"], 1)   # reads are still answered
         self.daemon.stop()
         self.assertEqual((self.daemon.data / "keys/last_signed").read_text(), last)
         self.assertEqual(self.published(), published)
@@ -455,7 +457,7 @@ class RolledBack(AuditCase):
         self.assertIn("log_rolled_back", {finding["check"] for finding in report["findings"]})
 
     def test_an_older_database_that_has_grown_again(self) -> None:
-        """Longer than what was signed, and another history: its size alone would not show it."""
+        """The older database has more events than were signed, but another history: its size does not reveal it."""
         self.settled()
         self.daemon.stop()
         postgres, keys, tiles = (self.daemon.data / name for name in ("postgres", "keys", "tiles"))

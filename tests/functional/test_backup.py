@@ -1,5 +1,6 @@
-"""Backups: of a busy daemon, whole or not at all, and brought back. The drill is what an operator does after the disk is
-gone: restore into an empty folder, look at it, go on in a new log that names the old one.
+"""Tests of backups: a backup of a busy daemon is complete or fails, and can be restored. The drill follows an
+operator after the loss of a disk: restore into an empty folder, inspect, and continue in a new log that names the
+old one.
 """
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class TheDrill(BackupCase):
     def test_record_back_up_record_more_destroy_restore_verify_continue(self) -> None:
         self.key.write_text(self.cli("audit", "key", "init"))
         self.record("first")
-        with self.daemon.client() as client:   # what is not signed yet, the restored log does not have signed
+        with self.daemon.client() as client:   # events that are not signed yet would not be signed in the restored log either
             first = client.call("event.list", run_id="first")["events"][-1]["seq"]
             wait_until(lambda: client.call("audit.checkpoint")["size"] > first, "signed", 60)
         backup = self.backup()
@@ -49,12 +50,12 @@ class TheDrill(BackupCase):
         self.restored.arguments.remove("--continue-restored")
         self.goes_on(old_id, backup["events"], newest)
         self.restored.stop()
-        self.restored.start()                # and after that it is a daemon like any other
+        self.restored.start()                # from here on, the daemon is like any other
         self.record("third", daemon=self.restored)
         self.assertEqual(self.verifier(self.restored.data, "--unsigned-ok")[0], 0)
         again = json.loads(self.cli("--json", "backup", self.backups, data=self.restored.data))
         self.assertNotEqual(again["log_id"], backup["log_id"])
-        self.assertEqual(again["files"], 6)   # of both logs
+        self.assertEqual(again["files"], 6)   # files of both logs
 
     def looked_at_and_not_appended_to(self, missing: int) -> None:
         self.restored.start()
@@ -67,7 +68,7 @@ class TheDrill(BackupCase):
             self.assertIn("log_restored", client.call("server.status")["degraded"][0])
         self.assertIn("nothing newer: this log is restored", self.cli("status", data=self.restored.data))
         found = json.loads(self.cli("--json", "doctor", data=self.restored.data, code=1))["findings"]
-        mends = {finding["subject"]: finding["mend"] for finding in found if finding["level"] != "ok"}
+        mends = {finding["subject"]: finding["fix"] for finding in found if finding["level"] != "ok"}
         for subject in ("health", "key", "restore"):
             self.assertEqual(mends[subject], f"muniment --data {self.restored.data} down && muniment --data {self.restored.data} up --continue-restored", found)
         code, _ = self.verifier(self.restored.data, "--key", self.key)
@@ -83,7 +84,8 @@ class TheDrill(BackupCase):
             self.assertNotEqual(client.call("server.status")["log"]["log_id"], old_id)
             self.assertEqual(client.call("server.status")["degraded"], [])
             self.assertTrue(client.call("server.rebuild")["equal"])
-        with self.restored.client() as client:       # one name, one run: those of the old log are read, and taken
+        # Run names are unique across both logs: a run of the old log can be read, and its name is taken.
+        with self.restored.client() as client:
             self.assertEqual(client.call("run.get", run_id="first")["log_no"], 1)
             with self.assertRaises(muniment.MunimentError) as refused:
                 client.call("run.start", run_id="first", agent={"name": "test"})
@@ -94,11 +96,11 @@ class TheDrill(BackupCase):
         wait_until(lambda: self.verifier(self.restored.data, "--key", new_key)[1]["verdict"] == "verified", "the new log is signed", 60)
         code, old = self.verifier(self.restored.data, "--log", 1, "--key", self.key)
         self.assertEqual((code, old["upto"]), (0, events - 1))
-        # Nobody follows the old log any more, and nothing of it is missing in the views.
+        # The old log has no followers any more, and the views have all of its rows.
         self.assertEqual(self.restored.sql("SELECT count(*), max(events_behind) FROM report.lag WHERE log_no = 1"), [["2", "0"]])
 
     def test_a_database_that_is_older_than_its_tiles(self) -> None:
-        """No key, so nothing was signed; the tree beside the database is longer than the log all the same."""
+        """Without a key, nothing was signed; still, the tree beside the database is larger than the log."""
         self.record("first")
         self.daemon.stop()
         shutil.copytree(self.daemon.data / "postgres", self.daemon.folder / "older", symlinks=True)
@@ -195,7 +197,7 @@ class SignedSource(OneSource):
         self.record(f"{self.name}.first")
         public = self.generation(self.backup())
         self.assertEqual(sorted(path.name for path in (public / "data/keys").iterdir()), ["last_signed", "log.pub"])
-        private = (self.daemon.data / "keys/log.key").read_text().split("+", 4)[-1].strip()   # base64 may hold a +
+        private = (self.daemon.data / "keys/log.key").read_text().split("+", 4)[-1].strip()   # base64 may contain a +
         for path in self.backups.rglob("*"):
             self.assertFalse(path.is_file() and private.encode() in path.read_bytes(), path)
         secret = self.generation(self.backup("--with-private-key"))
@@ -234,7 +236,7 @@ class Backups(OneSource):
                         acked.append(client.append(run, "thought.recorded", {"content": [{"type": "text", "content": "x" * 200}]})["event_id"])
                         if (n := n + 1) % 5 == 0:
                             client.call("artifact.put", run_id=run, text=f"{number} {n} " + "y" * 5000)
-            except Exception as error:  # told by the main thread
+            except Exception as error:  # reported by the main thread
                 failed.append(error)
         workers = [threading.Thread(target=work, args=(number,)) for number in range(3)]
         for worker in workers:
@@ -308,7 +310,8 @@ class OfOwnLog(BackupCase):
         found = [finding for finding in doctor["findings"] if finding["subject"] == "backup"]
         self.assertEqual([finding["level"] for finding in found], ["warning"], found)
         self.assertIn("incomplete: 2 artifacts are not in the backup", json.dumps(found))
-        self.assertIn("2 artifacts are not in the backup", said)   # what was changed in the run that a backup has, is good there
+        # The earlier backup has a good copy of the first run's changed file.
+        self.assertIn("2 artifacts are not in the backup", said)
         for path in files["second"]:
             self.assertIn(path.name, said)
         self.assertIn("tampered", self.cli("restore", self.backups, data=self.restored.data, code=2))
@@ -350,9 +353,9 @@ class Restores(OneSource):
         self.path = self.backups / "generations" / self.names()[0]
 
     def test_never_over_what_is_there(self) -> None:
-        said = self.cli("restore", self.backups, code=1)   # the live folder
+        said = self.cli("restore", self.backups, code=1)   # the data folder in use
         self.assertIn("is not empty. A restore never overwrites", said)
-        self.record("second")                              # which lives on
+        self.record("second")                              # and the daemon continues
         self.restored.data.mkdir()
         (self.restored.data / "muniment.toml").write_text("")
         self.assertIn("is not empty", self.cli("restore", self.backups, data=self.restored.data, code=1))

@@ -1,4 +1,4 @@
-"""Run bundles: what export writes is what the log holds and is proven by it; import takes it over whole or not at all."""
+"""Tests of run bundles: an export has exactly the log's data, with a proof; an import is complete or fails."""
 from __future__ import annotations
 
 import base64
@@ -19,7 +19,7 @@ MEMBERS = ["bundle.json", "checkpoint", "keys", "events.jsonl", "nodes", "artifa
 
 
 def subtree_root(start: int, end: int, leaves: dict[int, bytes], nodes: dict[tuple[int, int], bytes]) -> bytes:
-    """RFC 6962 over [start, end), from the run's leaves and the proof's nodes."""
+    """Computes RFC 6962's hash of [start, end) from the run's leaves and the proof's nodes."""
     count = end - start
     level = count.bit_length() - 1
     if count == 1 << level and (level, start >> level) in nodes:
@@ -123,7 +123,7 @@ class Export(Bundling):
         self.note(self.new_run("more"), n=1)
         second = unpacked(self.export(run, "--checkpoint", note, name="second"))
         headers = [json.loads(members.pop("bundle.json")) for members in (first, second)]
-        for header, members in zip(headers, (first, second)):   # the report says when it was written
+        for header, members in zip(headers, (first, second)):   # the report contains its time
             self.assertIn("<html", members.pop("report.html").decode())
             header["files"] = [file for file in header["files"] if file["path"] != "report.html"]
         self.assertEqual(first, second)
@@ -163,7 +163,7 @@ class Export(Bundling):
     def test_a_run_that_was_changed_is_not_exported_and_never_called_proven(self) -> None:
         past = "SET session_replication_role = replica; "
         changes = {"body": ("tampered: seq {} (body_hash)", "body = '{\"n\":2}'"), "gone": ("tampered: seq {} (redaction)", "body = NULL, salt = NULL"),
-                   "actor": ("event {} or the tree was changed", "actor = 'uid:99'")}   # of which the daemon gives no proof
+                   "actor": ("event {} or the tree was changed", "actor = 'uid:99'")}   # the daemon refuses to prove these events
         folder = self.daemon.folder / "changed-out"
         folder.mkdir()
         for name, (words, change) in changes.items():
@@ -240,7 +240,7 @@ class Import(Importing):
         self.compare_the_rest(run, new, places)
 
     def compare_the_rest(self, run: str, new: str, places: dict[str, str]) -> None:
-        """The ledger, the manifest, the commands, the end, and the bundle itself."""
+        """Compares the ledger, the manifest, the commands, the end, and the bundle itself."""
         (claim,), (was,) = self.held("claim.list", "claims", new), self.pages("claim.list", "claims", run_id=run)
         (place,) = places.values()
         self.assertEqual((claim["text"], claim["pointers"]), (was["text"], [f"artifact://{new}/{place}"]))
@@ -261,7 +261,7 @@ class Import(Importing):
         self.assertEqual(bundle["hash"], now[0]["body"]["import"]["sha256"])
 
     def test_every_event_is_in_one_of_the_numbers(self) -> None:
-        """Also of a run that ended twice, whose first end was taken back."""
+        """Also true of a run that ended twice because it was reopened."""
         run = self.recorded_run()
         self.call("run.start", run_id=run, agent={"name": "test"}, reopen=True)
         self.note(run, n=3)
@@ -306,7 +306,7 @@ class Import(Importing):
         self.assertEqual(muniment(self.other, "audit", "key", "init", "-o", wrong, json_output=False).returncode, 0)
         done = muniment(self.other, "audit", "import", path, "--key", wrong)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertEqual(self.size(), size + 1)   # key.rotated
+        self.assertEqual(self.size(), size + 1)   # the key.rotated event
 
     def test_every_tampering_is_refused_whole(self) -> None:
         path = self.export(self.recorded_run())
@@ -327,7 +327,7 @@ class Import(Importing):
         self.assertEqual(self.size(), size)
 
     def test_an_untouched_bundle_that_was_packed_anew_is_taken(self) -> None:
-        """What the tamperings do beside tampering is not what they are refused for."""
+        """Repacking by itself is not a reason for a refusal."""
         members = unpacked(self.export(self.recorded_run()))
         restate(members)
         again = self.daemon.folder / "again.tar.zst"
@@ -336,7 +336,7 @@ class Import(Importing):
 
 
 def restate(members: dict[str, bytes]) -> None:
-    """bundle.json as whoever tampered would write it: with the hashes of what is there now."""
+    """Rewrites bundle.json with the hashes of the current members, as an attacker would."""
     header = json.loads(members["bundle.json"])
     header["files"] = [{"path": name, "sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)}
                        for name, content in members.items() if name != "bundle.json"]
@@ -400,7 +400,7 @@ class Unsigned(Bundling):
         self.assertEqual((len(members["checkpoint"].decode().split("\n")), members["keys"]), (4, b""))
 
     def test_z_a_bundle_from_before_the_log_had_a_key(self) -> None:
-        """The last of this class: the log has a key then."""
+        """The last test of this class, because it creates the log's key."""
         path, key = self.export(self.recorded_run("before")), self.daemon.folder / "log.pub"
         self.assertEqual(muniment(self.daemon, "audit", "key", "init", "-o", key, json_output=False).returncode, 0)
         for verifier in ([BUILD / "muniment-verify"], [sys.executable, ROOT / "clients/python/muniment_verify.py"]):

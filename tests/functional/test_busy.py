@@ -1,4 +1,4 @@
-"""What is bounded: how long a status waits for Postgres, what requests in flight hold, who waits for an index, subscriptions."""
+"""Tests of limits under load: waits for a silent Postgres, memory of requests in flight, waits for an index, subscriptions."""
 from __future__ import annotations
 
 import contextlib
@@ -18,7 +18,7 @@ SUBSCRIPTIONS_PER_CONNECTION_MAX = 64
 SUBSCRIPTIONS_MAX = 4_096
 LINE_BYTES_IN_FLIGHT_MAX = 8 << 20
 BYTES_IN_FLIGHT_MAX = 512 << 20
-BODY_BYTES_HELD_MAX = 4 << 20   # of one request: what is kept of the raw bytes behind its line
+BODY_BYTES_HELD_MAX = 4 << 20   # bytes of one request's raw body that are held in memory
 
 
 @contextlib.contextmanager
@@ -34,7 +34,7 @@ def stopped(*pids: int) -> Iterator[None]:
 
 
 def answered(raws: list[Raw]) -> list[Raw]:
-    """The connections that have a reply."""
+    """Returns the connections that have received a reply."""
     return [raw for raw in raws if select.select([raw.socket], [], [], 0)[0]]
 
 
@@ -46,7 +46,7 @@ class WithoutPostgres(DaemonCase):
 
     def test_a_status_does_not_wait_for_it(self) -> None:
         with self.frozen(), self.daemon.client(deadline_s=60, retry_for_s=0) as client:
-            status = client.call("server.status")   # answered while Postgres is frozen
+            status = client.call("server.status")   # answered although Postgres is frozen
             self.assertTrue(any("database" in text for text in status["degraded"]), status["degraded"])
         wait_until(lambda: self.call("server.status")["followers"], "the status is whole again", 60)
 
@@ -73,12 +73,12 @@ class WithoutPostgres(DaemonCase):
 
     @staticmethod
     def taken(connections: list[socket.socket], line: bytes) -> list[int]:
-        """How much of 64 such lines the daemon takes on each before it stops reading."""
+        """Returns how many bytes of 64 such lines the daemon reads on each connection before it stops reading."""
         for one in connections:
             one.setblocking(False)
         counts, pending = [0] * len(connections), [line] * len(connections)
         quiet_since = time.monotonic()
-        while time.monotonic() - quiet_since < 3:   # the daemon gives no sign that it has stopped reading
+        while time.monotonic() - quiet_since < 3:   # a daemon that stops reading sends no message
             for at, one in enumerate(connections):
                 with contextlib.suppress(BlockingIOError):
                     while counts[at] < 64 * len(line):
@@ -108,7 +108,7 @@ class WaitingForAnIndex(DaemonCase):
                 raw.socket.settimeout(60)
                 raw.request("evidence.retrieve", queries=[{"query": "port"}], min_seq=last, _meta={"deadline_ms": 300_000})
             wait_until(lambda: len(answered(raws)) >= 4 and self.workers() == (3, 0), "two wait, the third worker counts them, and nobody waits for one", 60)
-            refused = [line["error"]["data"] for raw in answered(raws) if (line := raw.line())]   # those that wait say nothing
+            refused = [line["error"]["data"] for raw in answered(raws) if (line := raw.line())]   # waiting connections receive nothing
             self.assertEqual([(data["code"], data["limit"]) for data in refused], [("over_budget", 2)] * 4)
             self.assertTrue(self.call("event.list", run_id=self.run_id)["events"])
             for raw in raws:
@@ -124,12 +124,12 @@ class WaitingForAnIndex(DaemonCase):
             wait_until(waits_again, "their places are free", 60)
 
     def workers(self) -> tuple[int, int]:
-        """How many are busy, and how many requests wait for one."""
+        """Returns the number of busy workers and of requests that wait for one."""
         values = dict(line.rsplit(" ", 1) for line in self.call("server.metrics")["text"].splitlines() if line[:1] != "#")
         return int(values["muniment_workers_busy"]), int(values["muniment_workers_wanted"])
 
     def search_children(self) -> list[int]:
-        """The search child's process, once it is there."""
+        """Returns the search child's process once it exists."""
         assert self.daemon.process
 
         def found() -> list[int]:
@@ -153,12 +153,12 @@ class InFlight(DaemonCase):
         return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "artifact.put", "params": params}).encode()
 
     def body_for(self, held: int) -> tuple[int, str]:
-        """How many bytes a put has that holds so many with its line."""
+        """Returns the body size (and padding) of a put that holds this many bytes together with its line."""
         return next((held - len(self.line(held - more, pad)), pad) for pad in ("", "x") for more in range(100, 400)
                     if len(self.line(held - more, pad)) == more)
 
     def put(self, body_bytes: int, pad: str = "") -> Raw:
-        """Its bytes do not come yet."""
+        """Sends the line of a put without its body."""
         raw = self.raw()
         raw.send(self.line(body_bytes, pad) + b"\n")
         return raw
@@ -176,10 +176,10 @@ class InFlight(DaemonCase):
             return self.is_over_budget(raw.line())
 
     def has_room(self) -> bool:
-        """Whether the daemon accepts a put of the size that it holds of one request."""
+        """Returns whether the daemon accepts a put of the maximum held size."""
         with self.raw() as raw:
             raw.socket.settimeout(60)
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):   # what is refused is not read to its end
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):   # a refused body is not read completely
                 raw.send(self.line(BODY_BYTES_HELD_MAX) + b"\n" + b"x" * BODY_BYTES_HELD_MAX)
                 return not self.is_over_budget(raw.line())
             return False
@@ -187,12 +187,12 @@ class InFlight(DaemonCase):
     def test_512_mib_are_held_and_not_a_byte_more(self) -> None:
         raws, left = [], BYTES_IN_FLIGHT_MAX
         while left > BODY_BYTES_HELD_MAX + 1_000:
-            body_bytes = BODY_BYTES_HELD_MAX + len(raws) % 2   # of more than is kept, what is kept counts
+            body_bytes = BODY_BYTES_HELD_MAX + len(raws) % 2   # only the held part of a larger body counts
             raws.append(self.put(body_bytes))
             left -= len(self.line(body_bytes)) + BODY_BYTES_HELD_MAX
 
         def one_byte_too_many() -> bool:
-            """The daemon refuses it once it holds all the others."""
+            """Returns whether the daemon refuses one more byte, which it does once it holds all the others."""
             with self.put(*self.body_for(left + 1)) as raw:
                 return bool(select.select([raw.socket], [], [], 1)[0]) and self.is_over_budget(raw.line())
         wait_until(one_byte_too_many, "one byte too many", 60)
@@ -241,7 +241,7 @@ class Subscribers(DaemonCase):
         while replies > 0:
             line = raw.line()
             assert line is not None
-            if "id" not in line:   # what a subscription says
+            if "id" not in line:   # a notification of a subscription
                 continue
             replies -= 1
             if "error" in line:

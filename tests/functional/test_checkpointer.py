@@ -1,4 +1,4 @@
-"""MunimentSaver as LangGraph calls it, without LangGraph: over branches, large values, crashes, deletions and writers side by side."""
+"""Tests of MunimentSaver, called as LangGraph does but without it: branches, large values, crashes, deletions and concurrent writers."""
 from __future__ import annotations
 
 import asyncio
@@ -82,9 +82,9 @@ class Checkpoints(CheckpointerCase):
         self.put("c1", a=1)
         write = lambda task, *writes: self.saver.put_writes(self.at("c1"), list(writes), task)   # noqa: E731
         write("t1", ("messages", ["x"]), ("messages", ["y"]))
-        write("t1", ("messages", ["again"]))                    # the first of its place stays
+        write("t1", ("messages", ["again"]))                    # the first write at a position is kept
         write("t2", ("__error__", "first"))
-        write("t2", ("__error__", "second"))                    # of these the newest
+        write("t2", ("__error__", "second"))                    # the newest error is kept
         self.saver.put_writes(self.at("c0"), [("other", 1)], "t1")
         self.assertEqual(self.saver.get_tuple(self.at()).pending_writes,
                          [("t1", "messages", ["x"]), ("t1", "messages", ["y"]), ("t2", "__error__", "second")])
@@ -190,7 +190,7 @@ class Checkpoints(CheckpointerCase):
         self.assertEqual([write[0] for write in self.saver.get_tuple(self.at("c1")).pending_writes], ["t0", "t1"])
 
     def test_more_values_than_a_state_has_room_for(self) -> None:
-        values = {f"k{n}": f"{n}" * 4000 for n in range(1200)}   # 4 MiB and more, in values that could be inline
+        values = {f"k{n}": f"{n}" * 4000 for n in range(1200)}   # more than 4 MiB, in values that are small enough to be inline
         self.put("c1", **values)
         self.assertEqual(self.saver.get_tuple(self.at()).checkpoint["channel_values"], values)
 
@@ -201,7 +201,7 @@ class Checkpoints(CheckpointerCase):
         self.assertIsNone(self.saver.get_tuple(self.at()))
 
     def side_by_side(self, count: int, write: Callable[[Any, int], None]) -> None:
-        """`write` in `count` threads at once, each with a saver of its own."""
+        """Runs `write` in `count` threads at once, each with its own saver."""
         failures: list[BaseException] = []
 
         def run(which: int) -> None:
@@ -285,7 +285,7 @@ class Threads(CheckpointerCase):
         self.saver.delete_thread(self.thread)
         self.assertEqual((self.ids(), self.saver.get_tuple(self.at()), self.saver.get_tuple(self.at("c1"))), ([], None, None))
         self.assertEqual(self.ids(f"{self.thread}.other"), ["c1"])
-        self.assertGreater(len(self.events(f"langgraph-{self.thread}")), before)   # the log keeps them
+        self.assertGreater(len(self.events(f"langgraph-{self.thread}")), before)   # the log keeps the events
         self.put("c1", n="new")
         with MunimentSaver(self.daemon.socket) as other:
             (found,) = other.list(self.at())

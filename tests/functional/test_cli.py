@@ -1,4 +1,4 @@
-"""What people type: each command once against a real daemon, its output safe to read whatever a tool printed."""
+"""Tests of the command line: each command once with a real daemon; its output is safe to print for any content of tools."""
 from __future__ import annotations
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from support import BUILD, DaemonCase, main, wait_until
 
 FINISH_S = 120.0
-# What a tool may print: colours, a title, a cleared screen, the one-byte CSI, text that runs backwards.
+# Output that a tool may print: colours, a title, a cleared screen, the one-byte CSI, right-to-left text.
 NASTY = "\x1b[31mred\x1b]0;title\x07\x1b[2J\x9b31m\u202etxt.exe\u2066\u200f\x7f\b\r"
 ESCAPES = ("\x1b", "\x07", "\x9b", "\u202e", "\u2066", "\u200f", "\x7f", "\b")
 
@@ -25,7 +25,7 @@ class CliCase(DaemonCase):
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *words], stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=FINISH_S, env=environment)
         self.assertEqual(done.returncode, code, done.stderr.decode())
-        return done.stdout.decode()   # which is UTF-8 whatever went in
+        return done.stdout.decode()   # valid UTF-8 for any input
 
     def lines(self, *words: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.muniment("--json", *words).splitlines()]
@@ -98,7 +98,7 @@ class Commands(CliCase):
                            step_id="s1")
         self.client.append(self.run_id, "tool.returned", {"call_id": "c1", "status": "ok", "content": []}, step_id="s1")
         self.client.append(self.run_id, "error.raised", {"error_type": "Broken", "message": "it broke"}, step_id="s2")
-        self.assertEqual(len(self.lines("run", "show", self.run_id, "--step", "s1")), 3)   # the run, and its two events
+        self.assertEqual(len(self.lines("run", "show", self.run_id, "--step", "s1")), 3)   # the run and its two events
         self.assertEqual([line["type"] for line in self.lines("run", "show", self.run_id, "--type", "tool.*")[1:]],
                          ["tool.called", "tool.returned"])
         errors = self.muniment("run", "show", self.run_id, "--errors")
@@ -152,7 +152,7 @@ class Commands(CliCase):
 
 
 class UnknownNames(CliCase):
-    """A name that nothing has is no success, whichever command it is given to."""
+    """Every command fails for a name that does not exist."""
 
     ID = "01a201f4-8535-793f-8007-fa9a2b0449d7"
     COMMANDS = (
@@ -178,7 +178,7 @@ class UnknownNames(CliCase):
 
 
 class FoldersForFiles(CliCase):
-    """A folder where a file is wanted is the caller's slip: it is said, nothing is halted, nothing is taken for empty."""
+    """A folder in place of a file is a user error: it is reported, halts no run, and is not treated as empty."""
 
     READ = (
         "event append x.test.noted @FOLDER --run RUN", "event append x.test.noted - --run RUN", "event append x.test.noted @/dev/stdin --run RUN",
@@ -235,7 +235,7 @@ class FoldersForFiles(CliCase):
 
 
 class Escapes(CliCase):
-    """What a tool printed never reaches the terminal as anything but text."""
+    """Output of tools reaches the terminal only as plain text."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -284,10 +284,10 @@ class Escapes(CliCase):
         os.close(ours)
         text = b"".join(shown).decode()
         self.assertEqual(done.returncode, 0, text)
-        return text.replace("\r\n", "\n")   # the terminal's own
+        return text.replace("\r\n", "\n")   # the terminal's line ends
 
     def assert_harmless(self, text: str) -> None:
-        self.assertIn("red", text)   # the words themselves are there
+        self.assertIn("red", text)   # the text itself is kept
         for escape in (*ESCAPES, "\r"):
             self.assertNotIn(escape, text, f"{escape!r} in {text[:3000]!r}")
 
@@ -295,7 +295,7 @@ class Escapes(CliCase):
         for words in self.views:
             with self.subTest(view=" ".join(words)):
                 text = self.muniment(*words)
-                if words[0] != "artifact":   # which shows nothing of what a tool said
+                if words[0] != "artifact":   # this command prints no output of tools
                     self.assert_harmless(text)
 
     def test_on_a_terminal_whatever_is_asked_for(self) -> None:

@@ -1,5 +1,5 @@
-"""The words of the command line: a command that is named exists, a mistake is told by its name, a list says when it goes on,
-and one number has one meaning.
+"""Tests of the command line's texts: mentioned commands exist, errors name the mistake, lists state that there are
+more items, and a number has only one meaning.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support import BUILD, ROOT, Daemon, DaemonCase, main
 FINISH_S = 90.0
 NOBODY = 65_534
 OTHERS_TOO = f"allowed_uids = [{NOBODY}]\n"
-# Which munimentd starts itself with; no help mentions them.
+# Options that munimentd passes to itself; no help text mentions them.
 INTERNAL = {"--search-child", "--text-child"}
 PROGRAMS = ("muniment", "munimentd", "muniment-verify")
 
@@ -24,13 +24,13 @@ PROGRAMS = ("muniment", "munimentd", "muniment-verify")
 def ran(*words: object, data: object = None, user: Optional[int] = None) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     if data is not None:
-        environment["MUNIMENT_DATA"] = str(data)   # an advised command is then as short as it is in the sentence
+        environment["MUNIMENT_DATA"] = str(data)   # keeps suggested commands as short as the sentences expect
     return subprocess.run([BUILD / "muniment", *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=FINISH_S,
                           env=environment, user=user, group=user, extra_groups=[] if user else None, cwd="/")
 
 
 class Words(unittest.TestCase):
-    """The commands that documents, help and messages name, against the command line itself."""
+    """Checks that the commands in documents, help texts and messages exist."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -38,12 +38,12 @@ class Words(unittest.TestCase):
                      for name in PROGRAMS}
 
     def problem(self, line: str) -> str:
-        """What of this command line there is not; empty where it is good. It ends at what a shell takes."""
+        """Returns the first error in this command line ("" if there is none). Characters special to a shell end the command."""
         words = re.split(r"[ \t]+", re.split(r" (?:[|;&<>#]|--(?= |$))|[()]", line.strip())[0].strip())
         program, words = words[0], words[1:]
         node = self.trees[program]
         options = {name for option in node["options"] for name in option["names"]} | {"--help", "--version"} | INTERNAL
-        if words[:2] == ["audit", "verify"]:   # which hands them on
+        if words[:2] == ["audit", "verify"]:   # audit verify passes these options on
             options |= {name for option in self.trees["muniment-verify"]["options"] for name in option["names"]}
         commands = node["commands"]
         for word in words:
@@ -61,7 +61,7 @@ class Words(unittest.TestCase):
 
     @staticmethod
     def is_value(words: list[str], word: str) -> bool:
-        """Of the option in front of it."""
+        """Returns whether the word is the value of the preceding option."""
         at = words.index(word)
         return at > 0 and words[at - 1].startswith("--")
 
@@ -77,11 +77,11 @@ class Words(unittest.TestCase):
                 fenced ^= line.startswith("```")
                 found = re.findall(r"^(?:\$ )?((?:%s) .*)" % "|".join(PROGRAMS), line) if fenced else \
                     re.findall(r"`(?:sudo )?((?:%s) [^`]+)`" % "|".join(PROGRAMS), line)
-                found = [command for command in found if not re.match(r"[a-z-]+ [a-z]+: ", command)]   # a line of output
+                found = [command for command in found if not re.match(r"[a-z-]+ [a-z]+: ", command)]   # a line of output, not a command
                 yield from ((f"{path.name}:{number}", command) for command in found)
 
     def named_in_messages(self) -> Iterator[tuple[str, str]]:
-        """From where a text says `muniment …` to its end, or to the sign that ends a sentence's part."""
+        """Yields the commands in message texts: from `muniment` to the end of the text or clause."""
         for path in sorted((ROOT / "src").rglob("*.[ch]pp")):
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 for text in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
@@ -196,7 +196,7 @@ class Lists(DaemonCase):
         self.assertIn("Start it again with muniment run start RUN --agent AGENT --reopen", said)
 
     def test_what_was_sent_is_said_as_it_was(self) -> None:
-        """A name that a method has, too, is nothing to be typed."""
+        """An argument that is also a method's name must not be translated to a command."""
         for words, said, never in ((("run", "show", "event.append"), "no run event.append. See: muniment run list", "muniment event"),
                                    (("artifact", "get", "run.list"), "run.list", "muniment run list"),
                                    (("event", "append", "x.test.noted", "{}", "--run", "run.list"), "no run run.list. See: muniment run list", "no run muniment"),
@@ -238,7 +238,7 @@ class Lists(DaemonCase):
 
 
 class ClosedLog(unittest.TestCase):
-    """One that was restored, and a daemon that went on in a new one."""
+    """A closed log: one that was restored, with a daemon that continues in a new one."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -259,7 +259,7 @@ class ClosedLog(unittest.TestCase):
 
     @classmethod
     def halt(cls, daemon: Daemon, client: Any) -> None:
-        """beta depends on a file that is damaged, and good again afterwards, so that it can be backed up."""
+        """Damages a file on which beta depends, and repairs it afterwards, so that it can be backed up."""
         artifact = client.call("artifact.put", run_id="beta", text="to be lost")
         path = daemon.data / "artifacts" / artifact["path"]
         good = path.read_bytes()
@@ -321,8 +321,8 @@ class ClosedLog(unittest.TestCase):
         findings = [finding for finding in json.loads(self.muniment("--json", "doctor"))["findings"] if finding["subject"] == "runs"]
         self.assertEqual([(finding["level"], finding["text"]) for finding in findings],
                          [("ok", "none is halted"), ("note", "1 in closed logs was halted and cannot be recovered: continue each in a new run")])
-        self.assertNotIn("muniment recover", findings[1]["mend"])
-        self.assertIn("--continues", findings[1]["mend"])
+        self.assertNotIn("muniment recover", findings[1]["fix"])
+        self.assertIn("--continues", findings[1]["fix"])
         top = json.loads(self.muniment("--json", "top", "--once", "--interval", "0.2"))
         self.assertEqual(top["runs_halted"], 0)
         self.assertNotIn("alpha", [run["run_id"] for run in top["runs"]], "open in a log in which nothing happens any more")
@@ -330,7 +330,7 @@ class ClosedLog(unittest.TestCase):
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can be somebody else")
 class NotForYou(DaemonCase):
-    """What may not be read is not said to be absent."""
+    """A file that may not be read is not reported as missing."""
 
     config = OTHERS_TOO
     shared = True

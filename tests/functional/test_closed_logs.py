@@ -1,4 +1,4 @@
-"""What is asked of a closed log beside what test_continue_restored.py asks: erasing, times, provenance, exports, and what lies past its end."""
+"""Tests of closed logs that extend test_continue_restored.py: erasure, times, provenance, exports, and rows beyond the log's end."""
 from __future__ import annotations
 
 import json
@@ -12,7 +12,7 @@ from test_existence import OWNER, Json
 
 Continued: Any = OneRestore.__bases__[0]
 del OneRestore
-# A row of log 1 copied to its end, under another id.
+# Copies a row of log 1 to its end, under another id.
 PAST = """INSERT INTO {table} SELECT (jsonb_populate_record(t, jsonb_build_object({changes}))).* FROM {table} t WHERE log_no = 1 AND {which} LIMIT 1"""
 
 
@@ -44,7 +44,7 @@ class Closed(Continued):
 
     @classmethod
     def say_with_keys(cls, case: Any, owner: Any) -> list[tuple[str, Json, Json]]:
-        """What was said of documents, and that the log was verified; and the answers."""
+        """Records statements about documents, and that the log was verified. Returns the requests and their answers."""
         documents = [{"id": name, "text": f"What {name} says.", "source": f"https://{name}.keyed.example/"} for name in ("kept", "gone", "forged")]
         cards = case.well(owner, "corpus.ingest", corpus="keyed", documents=documents, wait=True)["documents"]
         meta = {"idempotency_key": "said before the restore"}
@@ -91,7 +91,7 @@ class Closed(Continued):
             self.assertIn(f"seq {seq} of log 1", self.call("audit.redact", artifact_id=held, reason="x", **more)["remains"])
         own = self.call("artifact.put", run_id=self.own(owner).run, text="of this log alone")["artifact_id"]
         self.assertNotIn("of log", self.call("audit.redact", artifact_id=own, reason="x")["remains"])
-        # Erased, it is told as of no time.
+        # After the erasure, the text is returned for no time.
         ((revision,),) = self.daemon.sql("SELECT revision FROM document WHERE log_no = 1 AND corpus = 'buoys' AND document = 'first.md'")
         for asof in ({}, {"asof": self.times["first"]}):
             found = self.resolved(f"ev://buoys/first.md#p0?v={revision}", **asof)
@@ -109,7 +109,7 @@ class Closed(Continued):
 
     def restart_at(self, failpoint: str) -> None:
         self.daemon.kill()
-        self.client.close()   # the next call connects anew
+        self.client.close()   # the next call reconnects
         self.daemon.start(failpoint=failpoint)
 
     def test_what_was_said_of_documents_with_a_key_is_known_from_the_closed_log(self) -> None:
@@ -215,7 +215,8 @@ class Closed(Continued):
         self.client = self.daemon.client()
         self.addCleanup(self.client.close)
         owner = self.connect(OWNER)
-        late = self.ask(owner, "audit.prove", {"run_id": self.old.run, "_meta": {"deadline_ms": 60_000}})   # while the gate is closed
+        # While the failpoint holds the first request.
+        late = self.ask(owner, "audit.prove", {"run_id": self.old.run, "_meta": {"deadline_ms": 60_000}})
         self.assertEqual((late["error"]["data"]["code"], late["error"]["data"]["retryable"]), ("unavailable", True), late)
         self.assertIn("is being built", late["error"]["message"])
         gate.touch()

@@ -1,4 +1,4 @@
-"""The evidence gate: a task ends with evidence, or it does not end."""
+"""Tests of the evidence gate: a task is completed only with sufficient evidence."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -32,7 +32,7 @@ class GateCase(DaemonCase):
         return self.call("task.open", run_id=self.run_id, content=content, **more)["task_id"]
 
     def evidence(self, text: str | dict[str, Any] = "", type: str = "test_output", **more: Any) -> str:
-        """`text`: where there is none, one that no other test sends: a copy completes no task."""
+        """Records evidence. The default `text` differs in every test: a copy completes no task."""
         text = text or f"{TESTED} ({self.run_id})"
         content = {"text": text} if isinstance(text, str) else text
         return self.call("evidence.record", **{"run_id": self.run_id, "type": type, "content": content, **more})["evidence_id"]
@@ -48,7 +48,7 @@ class GateCase(DaemonCase):
         return [event["body"]["kind"] for event in self.events(run_id, types=["violation.detected"])]
 
     def command(self, *argv: str, output: str = PYTEST, exit_code: int = 0, tree: str = "") -> str:
-        """A command that was recorded, as muniment exec does it."""
+        """Records a command as muniment exec does. Returns its id."""
         digest = {"tree_digest": tree} if tree else {}
         started = self.call("command.start", run_id=self.run_id, argv=list(argv), cwd="/src/app", env={}, **digest)
         stored = self.client.put(self.run_id, output.encode(), mime_type="text/plain")
@@ -152,7 +152,7 @@ class Enforcement(GateCase):
         self.assertEqual(self.status(task), "open")
 
     def settled_violations(self) -> list[str]:
-        """What was appended by the way is in the log before an event that is appended now."""
+        """Appends an event and returns the violations: the daemon's pending events are in the log before it."""
         self.note(after="it")
         return self.violations()
 

@@ -1,4 +1,4 @@
-"""The policies of completion in a TOML file: rules by type of task, and custom validators."""
+"""Tests of completion policies in a TOML file: rules by type of task, and custom validators."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -66,7 +66,7 @@ class Policies(GateCase):
         self.assertLess(len(line), 3_000)
 
     def test_hanging_validators_leave_workers_to_others(self) -> None:
-        """Half of the 2 workers may run validators: a second completion is refused at once, and reading still works."""
+        """Validators may use half of the 2 workers: a second completion is refused without delay, and reads still work."""
         task = self.open("Review the login module", type="hanging")
         evidence = self.evidence(REVIEW + " Read by four.", type="review")
 

@@ -1,4 +1,4 @@
-"""Clients that take without giving: too many connections, replies that nobody reads, bytes that are announced and not sent."""
+"""Tests of clients that exhaust resources: too many connections, replies that are not read, announced bytes that are not sent."""
 from __future__ import annotations
 
 import contextlib
@@ -15,7 +15,7 @@ from typing import Any
 from support import BUILD, Daemon, DaemonCase, Raw, main, muniment, wait_until
 
 MIB = 1 << 20
-WORKERS = 16                                       # by default
+WORKERS = 16                                       # the default
 DESCRIPTORS_OF_DAEMON = 96 + 2 * (WORKERS + 4)     # limits::descriptors_of_daemon, workers, search_threads
 UNREAD_BYTES_PER_CONNECTION_MAX = 8 * MIB
 UNREAD_BYTES_MAX = 512 * MIB
@@ -35,7 +35,7 @@ def metric(client: Any, name: str) -> int:
 
 class OpenFiles(unittest.TestCase):
     def daemon(self, ulimit: str, config: str = "") -> Daemon:
-        """A daemon whose limit of open files a shell sets."""
+        """Returns a daemon whose limit of open files a shell has set."""
         daemon = Daemon(config=config)
         self.addCleanup(daemon.destroy)
         daemon.build = daemon.folder / "limited"
@@ -51,7 +51,7 @@ class OpenFiles(unittest.TestCase):
         return raw
 
     def fill(self, daemon: Daemon, connections: int) -> list[Raw]:
-        """So many that are served, and then send half a line."""
+        """Opens this number of connections, each of which is served once and then sends half a line."""
         raws = [self.raw(daemon) for _ in range(connections)]
         for raw in raws:
             raw.request("server.health")
@@ -147,7 +147,7 @@ class OpenFiles(unittest.TestCase):
 
 
 class UnreadReplies(DaemonCase):
-    """Replies of 1 MiB each, to clients that ask for many of them at once."""
+    """Replies of 1 MiB each, to clients that request many at once."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -158,7 +158,7 @@ class UnreadReplies(DaemonCase):
         return metric(self.client, 'requests_total{method="artifact.get",code="ok"}')
 
     def ask(self, replies: int) -> Raw:
-        """Asks for so many replies and waits until the first bytes of one are there."""
+        """Requests this number of replies and waits until the first bytes of one can be read."""
         raw = self.raw()
         raw.socket.settimeout(120)
         raw.send(b"".join(json.dumps({"jsonrpc": "2.0", "id": i, "method": "artifact.get", "params": {
@@ -168,7 +168,7 @@ class UnreadReplies(DaemonCase):
         return raw
 
     def replies_of(self, raw: Raw, at_most: int) -> set[int]:
-        """The ids of those that come whole before the connection is closed."""
+        """Returns the ids of the replies that are complete before the connection is closed."""
         ids: set[int] = set()
         with contextlib.suppress(AssertionError, OSError):
             while len(ids) < at_most and (line := raw.line()):
@@ -182,7 +182,7 @@ class UnreadReplies(DaemonCase):
 
     def test_requests_of_a_client_that_does_not_read_wait_and_after_30_s_it_is_closed(self) -> None:
         raws = [self.ask(100) for _ in range(4)]
-        # Workers take what waits in order: after these, every request of the others was begun or is paused.
+        # Workers process requests in order: after these requests, every earlier request has been started or is paused.
         for _ in range(WORKERS + 1):
             self.client.get(self.artifact_id, length=1)
         made = self.calls() - self.calls_before - WORKERS - 1
@@ -221,7 +221,7 @@ class AnnouncedBytes(DaemonCase):
     def test_too_many_are_refused_from_the_line(self) -> None:
         for size in (ARTIFACT_BYTES_MAX + 1, 5 * 10**12, 2**63 - 1):
             with self.subTest(size=size):
-                raw = self.put(size, 600_000)   # by then the test would have failed
+                raw = self.put(size, 600_000)   # a daemon that read this much before the refusal would fail the test
                 error = (raw.line() or {"error": {"data": {}}})["error"]["data"]
                 self.assertEqual((error.get("code"), error.get("limit")), ("too_large", ARTIFACT_BYTES_MAX))
                 self.assertTrue(raw.closed())

@@ -1,4 +1,4 @@
-"""Context packs (context.build, muniment context) and the sample set."""
+"""Tests of context packs (context.build, muniment context) and of the sample set."""
 from __future__ import annotations
 
 import hashlib
@@ -44,7 +44,7 @@ class Context(DaemonCase):
         return reply
 
     def lines(self, pack: dict) -> list[dict]:
-        """The objects of the text's lines, which must be numbered as they stand."""
+        """Returns the objects of the text's lines, whose numbers must equal their order."""
         lines = pack["text"].split("\n")
         self.assertEqual(lines[-1], "")
         found = []
@@ -117,7 +117,7 @@ class Packs(Context):
         self.assertEqual(built["seq"], pack["seq"])
         self.assertEqual({key: built["body"][key] for key in ("manifest_id", "unit", "budget", "used")},
                          {key: pack[key] for key in ("manifest_id", "unit", "budget", "used")})
-        # The run stands on what is in its context, and on nothing that was left out of it.
+        # The run depends on the passages in its context, and not on the omitted ones.
         inside = self.ask("pointer.resolve", {"pointers": [pack["citations"][0]["pointer"]], "run_id": self.run_id})["results"][0]
         outside = self.ask("pointer.resolve", {"pointers": [pack["left_out"][0]["id"]], "run_id": self.run_id})["results"][0]
         self.assertEqual((inside["critical"], outside["critical"]), (True, False))
@@ -175,7 +175,7 @@ class Hostile(Context):
         for hidden in "\u202e\u200b\u2028\u0085\U000e0041\r":
             self.assertNotIn(hidden, pack["text"])
         self.assertEqual(len(pack["text"].splitlines()), len(HOSTILE) + 1)
-        # What a document cites is no citation of the pack.
+        # Citations inside a document are not citations of the pack.
         self.assertTrue(all(citation["pointer"].startswith("ev://hostile/") for citation in pack["citations"]))
 
     def test_neither_can_its_title_nor_a_heading(self) -> None:

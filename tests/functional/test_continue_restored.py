@@ -1,5 +1,5 @@
-"""After a restore the daemon goes on in a new log, and what agents remember is read through from the old one: every method of
-schema/rpc has a row that says what it makes of a run, a document or a proof of a log that is closed.
+"""Tests of the continuation after a restore: the daemon uses a new log, and reads the old one. For every method of
+schema/rpc a row states its result for runs, documents and proofs of a closed log.
 """
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OneRestore(Continued):
         self.assertEqual(refused["error"]["message"], f"conflict: run_id {self.old.run} is taken. Choose another name.")
 
     def test_a_new_run_takes_up_an_old_one(self) -> None:
-        """What an agent does after a restore: it reads its state, starts a run that names the old one, and points into it."""
+        """After a restore, an agent reads its state, starts a run that continues the old one, and refers to its events."""
         owner = self.connect(OWNER)
         state = self.well(owner, "run.rehydrate", run_id=self.old.run)["state"]
         run = self.well(owner, "run.start", agent={"name": "a"}, continues=self.old.run)["run_id"]
@@ -56,7 +56,7 @@ class OneRestore(Continued):
         self.assertEqual(state, self.before["run.rehydrate"][0]["result"]["state"])
 
     def test_documents_live_on(self) -> None:
-        """They are revised, retracted and revoked like any other, and what was so is not brought back."""
+        """Carried-over documents are revised, retracted and revoked like others, and earlier retractions stay in force."""
         stranger = self.connect(STRANGER)
         corpus, document = self.theirs.corpus, self.theirs.document
         event = [event for event in self.pages("event.list", "events", run_id="_log", types=["document.revised"]) if event["body"]["document"] == document][0]
@@ -68,7 +68,7 @@ class OneRestore(Continued):
         (result,) = self.well(stranger, "pointer.validate", pointers=[self.theirs.card])["results"]
         self.assertEqual((result["ok"], result["reason"]), (False, "VERSION_MISMATCH"))
         self.well(stranger, "source.revoke", source=self.theirs.source, reason="x")
-        (self.daemon.data / "log-2/carried").unlink()   # as after another restore
+        (self.daemon.data / "log-2/carried").unlink()   # simulates another restore
         self.daemon.kill()
         self.daemon.start()
         self.client.close()
@@ -85,7 +85,8 @@ class OneRestore(Continued):
         self.assertEqual(self.daemon.sql(f"SELECT run_id FROM artifacts WHERE artifact_id = '{self.old.artifact}'"), [["owner.run"]])
 
     def test_the_whole_of_a_closed_log_is_the_operators(self) -> None:
-        """Its own run, all of its events, and its place: `log_no` names it; a seq alone is of the current one."""
+        """The log's own run, all of its events, and their positions: `log_no` selects the log; a seq without it
+        refers to the current one."""
         first = self.call("event.get", seq=0, log_no=1)
         self.assertEqual((first["log_no"], first["event"]["run_id"]), (1, "_log"))
         self.assertEqual(self.call("event.get", seq=0)["event"]["type"], "log.restored")
@@ -158,7 +159,7 @@ class OneRestore(Continued):
                 self.assertEqual((result["ok"], result["reason"]), (False, "HASH_MISMATCH"))
             self.assertEqual(self.well(owner, "evidence.verify", evidence_id=self.old.evidence, run_id=self.old.run)["reason"], "HASH_MISMATCH")
             self.assertEqual(self.well(owner, "run.get", run_id=self.old.run)["run"]["status"], "open")
-            run = self.own(owner).run   # one of the current log that depends on it stops
+            run = self.own(owner).run   # a run of the current log that depends on it halts
             self.assertEqual(self.ask(owner, "claim.record", {"run_id": run, "text": "x", "pointers": [pointer]})["error"]["data"]["code"], "run_halted")
             copy = self.daemon.folder / "good-copy"
             copy.write_bytes(good)
@@ -166,12 +167,12 @@ class OneRestore(Continued):
             self.assertEqual((recovered["repaired"], recovered["damage"], recovered["status"]), (pointer, [], "open"))
             self.assertEqual(path.read_bytes(), good)
         finally:
-            path.unlink(missing_ok=True)   # what was put back is read-only
+            path.unlink(missing_ok=True)   # the repaired file is read-only
             path.write_bytes(good)
         self.assertEqual(self.daemon.sql("SELECT count(*) FROM event WHERE log_no = 1 AND seq >= " + str(self.call("server.status")["earlier_logs"][0]["size"])), [["0"]])
 
     def test_z_a_second_restore_on_top_of_the_first(self) -> None:
-        """The last of this class: the newest log reads through both."""
+        """The last test of this class: the newest log reads both older ones."""
         owner = self.connect(OWNER)
         between = self.make(owner, "between")
         self.followed()
@@ -183,7 +184,7 @@ class OneRestore(Continued):
         owner = self.connect(OWNER)
         again = self.well(owner, "run.rehydrate", run_id=between.run)
         self.assertEqual((again["log_no"], again["state"]), (2, state["state"]))
-        # A log without a key: its events are proven to be under the root that log.restored names.
+        # A log without a key: its events are proven against the root that log.restored names.
         proof = self.well(owner, "audit.prove", run_id=between.run)
         named = self.call("event.get", seq=0)["event"]["body"]
         self.assertEqual((proof["log_no"], proof["size"], proof["root"]), (2, named["size"], named["root"]))
@@ -197,7 +198,7 @@ class OneRestore(Continued):
 
 
 class LeftBehind(Continued):
-    """A document of which too much is said to be carried over stays in the closed log; those behind it go on."""
+    """A document with too much metadata to be carried over stays in the closed log; those after it are carried over."""
 
     BIG, BIG_SOURCE = "big.md", "https://big.example/"
     big: Json
@@ -216,7 +217,7 @@ class LeftBehind(Continued):
         over = int(said.split(" bytes")[0].split()[-1].replace(",", "")) - 61_440
         cls.big = ingest("Too much is said of it.", 1_900 - over)["documents"][0]
         run = case.well(owner, "run.start", agent={"name": "a"})["run_id"]
-        for _ in range(2):   # after what tells of documents: nobody's table has a row of these
+        for _ in range(2):   # the log's last events have no rows in the followers' tables
             case.well(owner, "event.append", run_id=run, type="x.test.noted", body={})
 
     @classmethod
@@ -242,7 +243,7 @@ class LeftBehind(Continued):
             self.daemon.sql(f"UPDATE corpus SET owner = 'uid:{OWNER}' WHERE log_no = 2 AND corpus = 'behind'")
 
     def assert_as_old_as_they_were(self) -> None:
-        """However often they were carried over."""
+        """Checks that documents keep their age however often they were carried over."""
         first = dict(self.daemon.sql("SELECT document, to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') FROM document WHERE log_no = 1 AND corpus = 'behind'"))
         for row in self.pages("document.list", "documents", corpus="behind"):
             self.assertEqual((row["carried_over"], row["first_recorded_at"]), (True, first[row["document"]]))
@@ -266,7 +267,7 @@ class LeftBehind(Continued):
         found = self.resolved(self.big["uri"])
         self.assertEqual((found["ok"], found["reason"], found.get("text")), (False, "NOT_FOUND", None), found)
         self.assertIn("of log 2", found["detail"])
-        # A log further on does not bring back what the one between revoked.
+        # A third log does not restore a source that the second log revoked.
         self.go_on()
         self.connect_again()
         self.assertEqual([note for note in self.call("server.status")["notes"] if "restored log" in note], [])
@@ -286,17 +287,19 @@ class LeftBehind(Continued):
         self.assertEqual(self.ask(owner, "event.get", {"seq": size, "log_no": 1})["error"]["data"]["code"], "not_found")
 
     def test_tables_that_are_behind_their_closed_log_are_brought_to_its_end(self) -> None:
-        """As an older version left them, which did not wait for them before it closed the log."""
+        """Older versions did not wait for these tables before they closed the log."""
         size = self.call("server.status")["earlier_logs"][-1]["size"]
         self.restart_with_tables_at(size - 1)
         self.assertEqual(self.daemon.sql(f"SELECT count(*) FROM follower WHERE log_no = 1 AND name IN ('run', 'report', 'pointer', 'document') AND next_seq >= {size}"), [["4"]])
         self.wait_for_documents()
-        self.daemon.sql(f"ALTER TABLE follower ADD CONSTRAINT stay CHECK (log_no > 1 OR next_seq < {size}) NOT VALID")   # where that cannot be done
+        # An UPDATE that cannot succeed.
+        self.daemon.sql(f"ALTER TABLE follower ADD CONSTRAINT stay CHECK (log_no > 1 OR next_seq < {size}) NOT VALID")
         try:
             self.restart_with_tables_at(size - 1)
             said = f"the tables of log 1 include {size - 1} of its {size} events"
             self.assertIn("Documents are carried over once they include all", wait_until(lambda: [note for note in self.call("server.status")["notes"] if said in note], "it is said", 60)[0])
-            self.assertEqual(self.daemon.sql("SET statement_timeout = '10s'; SELECT report.wait('20 s')"), [["0"]])   # nobody follows it: nobody waits
+            # A log without followers needs no waiting.
+            self.assertEqual(self.daemon.sql("SET statement_timeout = '10s'; SELECT report.wait('20 s')"), [["0"]])
         finally:
             self.daemon.sql("ALTER TABLE follower DROP CONSTRAINT stay")
             self.restart_with_tables_at(size)
@@ -305,7 +308,8 @@ class LeftBehind(Continued):
     def test_a_start_that_brings_tables_to_their_end_is_stopped(self) -> None:
         size = self.call("server.status")["earlier_logs"][-1]["size"]
         said = lambda: self.daemon.log.read_text().count("the tables of a closed log are brought to its end")
-        self.daemon.sql(f"ALTER TABLE follower ADD CONSTRAINT stay CHECK (log_no > 1 OR next_seq < {size}) NOT VALID")   # it takes some seconds, and does not get on
+        # Keeps the start busy for some seconds without progress.
+        self.daemon.sql(f"ALTER TABLE follower ADD CONSTRAINT stay CHECK (log_no > 1 OR next_seq < {size}) NOT VALID")
         try:
             before = said()
             self.daemon.sql(f"UPDATE follower SET next_seq = {size - 1} WHERE log_no = 1 AND name IN ('run', 'report', 'pointer', 'document')")

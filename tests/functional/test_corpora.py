@@ -1,4 +1,4 @@
-"""Corpora: documents in, revisions, cards out, time travel, retraction, revocation, and who sees what."""
+"""Tests of corpora: ingested documents, revisions, cards, time travel, retraction, revocation, and visibility."""
 from __future__ import annotations
 
 import hashlib
@@ -98,7 +98,7 @@ class Cards(Corpus):
         self.ingest("pages", *({"id": f"d{i:02}", "text": f"Lighthouse number {i} was built of {'stone ' * (i % 5 + 1)}and painted."} for i in range(25)))
         wait_until(lambda: "degraded" not in self.retrieve("in:pages lighthouse"), "every lane has them", 120)
         whole = [card["id"] for card in self.retrieve("in:pages lighthouse stone", topK=25)["cards"]]
-        for _ in range(2):   # the second time from the cache
+        for _ in range(2):   # the second answer comes from the cache
             paged, cursor = [], None
             while True:
                 page = self.retrieve("in:pages lighthouse stone", topK=7, **({"cursor": cursor} if cursor else {}))
@@ -111,7 +111,7 @@ class Cards(Corpus):
             self.assertEqual(sorted(paged), sorted(whole))
 
     def test_however_it_is_asked_the_answer_is_the_same(self) -> None:
-        """Any words, pages of any size, any batch, cached or not, exact or not asked before."""
+        """Random words, page sizes and batches, cached or not, exact or approximate."""
         draw = random.Random(17)
         words = [f"word{n}" for n in range(30)]
         self.ingest("any", *({"id": f"d{n:02}", "text": " ".join(draw.choices(words, k=draw.randint(3, 40)))} for n in range(60)))
@@ -127,7 +127,7 @@ class Cards(Corpus):
                     return cards
         asked = ["in:any " + " ".join(draw.choices(words, k=draw.randint(1, 6))) for _ in range(12)]
         for query in asked:
-            mode = draw.choice(["lexical", "vector"])     # in hybrid the page's size decides whether the lane for typos joins
+            mode = draw.choice(["lexical", "vector"])     # in hybrid mode, the page size determines whether the typo lane takes part
             whole = paged(query, 100, mode=mode)
             for size in draw.sample(range(1, 40), 3):
                 self.assertEqual(paged(query, size, mode=mode), whole, (query, mode, size))
@@ -161,7 +161,7 @@ class Time(Corpus):
         self.assertEqual([card["id"] for card in then], [old["id"]])
         stale = self.ask("pointer.validate", {"pointers": [old["id"]]})["results"][0]
         self.assertEqual((stale["ok"], stale["reason"], stale["current"]), (False, "VERSION_MISMATCH", new[0]["id"]))
-        self.assertIn("8080", self.resolve(old["id"])["text"])   # what was cited can still be read
+        self.assertIn("8080", self.resolve(old["id"])["text"])   # cited passages can still be read
         self.assertTrue(self.resolve(old["id"], asof=before["seq"])["ok"])
         history = self.ask("document.history", {"corpus": "travel", "document": "ports.md"})["revisions"]
         self.assertEqual([row.get("ended_by") for row in history], [None, "revised"])
@@ -208,7 +208,7 @@ class Trust(Corpus):
         self.ingest("web", {"id": "page", "text": "The comet returns in March.", "source": "https://hoax.example/"})
         card = self.retrieve("in:web comet")["cards"][0]["id"]
         self.ingest("facts", {"id": "fact", "text": "A comet comes in March.", "derived_from": [card], "trust": "trusted"})
-        self.assertEqual(self.retrieve("in:facts comet")["cards"][0]["trust"], "untrusted")   # as its source
+        self.assertEqual(self.retrieve("in:facts comet")["cards"][0]["trust"], "untrusted")   # inherited from its source
         revoked = self.ask("source.revoke", {"source": "https://hoax.example/", "reason": "a hoax"})
         self.assertEqual(revoked["documents"], 2)
         answer = self.ask("evidence.retrieve", {"queries": [{"query": "in:web comet"}, {"query": "in:facts comet"}], "min_seq": revoked["seq"]})
@@ -225,7 +225,7 @@ class Empty(Corpus):
         filtered = self.retrieve("in:reasons bees after:2026-01-01", mode="lexical")
         self.assertEqual((filtered["reason"], filtered["count"]), ("filtered_out", 1))
         self.assertEqual(self.ids("in:reasons tag:insects before:2025-06-01 dance"), ["a"])
-        for text in ("asof:yesterday bees", "before:2026-13-01 bees"):   # no dates, so they are words
+        for text in ("asof:yesterday bees", "before:2026-13-01 bees"):   # invalid dates are words
             self.assertEqual(self.retrieve(text, mode="lexical")["cards"][0]["document"], "a")
         with self.refused("invalid_argument"):
             self.retrieve("bees", filters={"colour": ["red"]})
@@ -234,7 +234,7 @@ class Empty(Corpus):
 class Feedback(Corpus):
     def test_feedback_moves_a_card_and_only_after_it_was_given(self) -> None:
         put = self.ingest("rated", {"id": "a", "text": "The mill grinds wheat."}, {"id": "b", "text": "The mill grinds wheat too."})
-        # One lane: another one that joins meanwhile moves them too.
+        # A single lane: another lane that joins meanwhile would move the cards too.
         cards = self.retrieve("in:rated mill wheat", mode="lexical")["cards"]
         worse = cards[1]["id"]
         given = self.ask("feedback.record", {"pointer": worse, "value": 1})
@@ -279,8 +279,8 @@ class Traces(Corpus):
 
 class Limits(Corpus):
     def test_what_is_said_of_a_document_must_fit_an_event(self) -> None:
-        """The one that does not is refused with the limit, and the others come in."""
-        name = "é" * 300   # as long as an id may be, and three times as long in a pointer
+        """A document whose metadata is too large is refused with the limit; the others are accepted."""
+        name = "é" * 300   # the maximum length of an id, which is three times as long in a pointer
         parent = self.ingest("limits", {"id": name, "text": "The parent."})["documents"][0]
         answer = self.ask("corpus.ingest", {"corpus": "limits", "documents": [
             {"id": "too-much", "text": "It stands on much.", "derived_from": [parent["uri"]] * 64},

@@ -1,5 +1,5 @@
-"""Every table, column, view, function and trigger that the catalogue of Postgres knows of a database that the daemon made: whatever is
-changed is found by muniment-verify, or is in the list of what it says that it does not check.
+"""Tests that every table, column, view, function and trigger that Postgres's catalogue has for a new database is
+covered: muniment-verify reports any change to it, or lists it as not checked.
 """
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from typing import Any
 from bundling import Bundling
 from support import BUILD, main, wait_until
 
-# What is not checked, by the words with which the report says so: table or table.column.
+# Tables (table) and columns (table.column) that are not checked, by the report's words for them.
 LISTED = {
     "pointer catalogue": {"pointer"},
     "report tables": {"report_run", "report_span", "report_place"},
-    "language and chunker of the text of runs": {"document.language", "document.chunker"},   # of the corpus run; of others they are
+    # For the corpus run; those of other corpora are checked.
+    "language and chunker of the text of runs": {"document.language", "document.chunker"},
     "log_head.epoch and writer, positions of the publisher and of snapshots, and when rows were written": {
         "log_head.epoch", "log_head.writer", "log_head.created_at", "follower.updated_at", "archived_partition.archived_at",
         "checkpoint.recorded_at", "checkpoint_note.recorded_at", "schema_migration.applied_at"},
 }
-# Which row is changed, where not any row does: a document that was revised, a follower whose position is checked, an open task.
+# Conditions that select the changed row: a revised document, a follower whose position is checked, an open task.
 ROWS = {"document": "corpus = 'run', valid_to IS NULL", "follower": "name IN ('publisher', 'snapshot')", "task_change": "task_id <> 'docs'"}
-NO_PARTITION = {"event.log_no"}   # no partition takes such a row
-# A value that the column's own constraints allow, where the type's would be refused.
+NO_PARTITION = {"event.log_no"}   # no partition accepts such a row
+# Values that satisfy the column's own constraints, where a generic value of the type would not.
 VALUES = {
     "artifact.hash": "repeat('5a', 32)", "evidence.hash": "repeat('5a', 32)", "event.origin": "origin % 3 + 1", "run.origin": "origin % 3 + 1", "document.origin": "origin % 3 + 1",
     "run.status": "CASE status WHEN 'open' THEN 'ended' ELSE 'open' END", "document.trust": "CASE trust WHEN 'trusted' THEN 'untrusted' ELSE 'trusted' END",
@@ -44,7 +45,7 @@ class Covered(Bundling):
         cls.key = cls.daemon.folder / "log.pub"
 
     def make_rows(self) -> None:
-        """A row in every table that has some before a partition is archived."""
+        """Creates a row in every table that can have one before a partition is archived."""
         run = self.recorded_run("all")
         spoken = self.new_run("spoken", indexed=True)
         self.client.append(spoken, "thought.recorded", {"content": [{"type": "text", "content": "The lamp is lit at dusk."}]})
@@ -66,7 +67,7 @@ class Covered(Bundling):
         size = self.followed()["log"]["size"]
         wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed", 120)
         self.assertTrue(run)
-        self.daemon.stop()   # which leaves a note in the database
+        self.daemon.stop()   # the stop stores a note in the database
         self.restart()
         size = self.followed()["log"]["size"]
         self.call("evidence.retrieve", queries=[{"query": f"in:{corpus} port"}], min_seq=size - 1)
@@ -78,7 +79,7 @@ class Covered(Bundling):
         return done.returncode, json.loads(done.stdout)
 
     def past_everything(self, sql: str) -> list[list[str]]:
-        uri = (self.daemon.data / "database.uri").read_text().strip()   # server.status would take as long as the change
+        uri = (self.daemon.data / "database.uri").read_text().strip()   # faster than server.status for each change
         return self.daemon.sql_at(uri, "SET session_replication_role = replica; " + sql)
 
     def columns(self) -> dict[str, list[tuple[str, str]]]:
@@ -90,7 +91,7 @@ class Covered(Bundling):
         return tables
 
     def change(self, table: str, column: str, kind: str) -> tuple[bool, list[str]]:
-        """Whether the change could be made, and the checks that were named; it is taken back."""
+        """Makes a change. Returns whether it was possible, and the checks that reported it; then undoes the change."""
         rows = self.past_everything(f"SELECT tableoid::regclass, ctid, {column}::text, {column} IS NULL FROM {table}"
                                     f" ORDER BY {column} IS NULL, {ROWS.get(table, 'ctid')}, tableoid::regclass::text || ctid::text LIMIT 1")
         self.assertEqual(len(rows), 1, f"{table} has no row to change")
@@ -104,7 +105,7 @@ class Covered(Bundling):
         old = "NULL" if null == "t" else "$old$" + text + "$old$"
         back = self.past_everything(f"UPDATE {part} SET {column} = {old} WHERE ctid = '{new[0]}' RETURNING 1")
         self.assertEqual(back, [["1"]], f"{table}.{column} is as it was")
-        if code == 0:   # tables that nobody has brought up to the log's end are named
+        if code == 0:   # the verifier lists tables that are not up to date with the log
             return True, [words for words in report["not_checked"] if "the follower has not processed them" in words]
         return True, [finding["check"] for finding in report["findings"]]
 
@@ -136,7 +137,7 @@ class Covered(Bundling):
                 self.assertEqual((code, {finding["check"] for finding in report["findings"]}), (1, {"foreign_row"}), report["findings"])
 
     def test_what_is_changed_in_a_partition_is_found(self) -> None:
-        """Where rows are, and what is done with them, beside the table that has the name."""
+        """Changes partitions, which hold the rows, instead of the partitioned table."""
         edits = {
             "ALTER TABLE event_1_0 DISABLE TRIGGER ALL": "ALTER TABLE event_1_0 ENABLE TRIGGER ALL",
             "ALTER TABLE event_1 DISABLE TRIGGER no_truncate": "ALTER TABLE event_1 ENABLE TRIGGER no_truncate",
@@ -150,7 +151,7 @@ class Covered(Bundling):
             "ALTER TABLE follower SET UNLOGGED": "ALTER TABLE follower SET LOGGED",
             "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET session_replication_role = replica', current_database()); END $$":
                 "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET session_replication_role', current_database()); END $$",
-            # Past every command, in the catalogue itself.
+            # Directly in the catalogue, without any command.
             "UPDATE pg_class SET relhastriggers = false WHERE relname = 'event_1_0'": "UPDATE pg_class SET relhastriggers = true WHERE relname = 'event_1_0'",
             "UPDATE pg_class SET relhastriggers = false WHERE relname = 'claim'": "UPDATE pg_class SET relhastriggers = true WHERE relname = 'claim'",
             "UPDATE pg_index SET indisunique = false WHERE indexrelid = 'artifact_pkey'::regclass": "UPDATE pg_index SET indisunique = true WHERE indexrelid = 'artifact_pkey'::regclass",
@@ -191,7 +192,7 @@ class Covered(Bundling):
                 self.assertIn("schema_migration", report["problem"])
                 self.assertEqual(unsigned_ok.returncode, 2)
                 self.assertIn("CONSISTENT, UNKNOWN SCHEMA", unsigned_ok.stdout)
-        # A gap is no older version of Muniment.
+        # A gap in the migrations is not an older version.
         (kept,) = self.daemon.sql("SELECT number, name, sha256 FROM schema_migration WHERE number = 9")
         self.past_everything("DELETE FROM schema_migration WHERE number = 9")
         code, report = self.verify()

@@ -1,4 +1,4 @@
-"""The daemon as a process: who may start, what it refuses, how it stops, and what it does without Postgres."""
+"""Tests of the daemon as a process: start conditions, refusals, the stop, and its operation without Postgres."""
 from __future__ import annotations
 
 import contextlib
@@ -23,7 +23,7 @@ class Refusing:
     """A mixin for daemons that must refuse to start."""
 
     def refuses(self, daemon: Daemon, *arguments: str) -> str:
-        """Starting fails within its time, with a reason that is returned."""
+        """Expects the start to fail in time. Returns the reason."""
         daemon.log.write_text("")
         process = daemon.spawn(*arguments)
         self.addCleanup(lambda: process.poll() is None and process.kill())
@@ -111,10 +111,10 @@ class StartedAgain(unittest.TestCase):
 
 
 class StoppedWhileItStarts(unittest.TestCase):
-    """A signal at any moment of a start ends the daemon, and no process that it has started is left."""
+    """A signal at any moment of a start ends the daemon, and no process that it has started remains."""
 
     def setUp(self) -> None:
-        # Whoever runs the tests in the background may have an ignored interrupt, which the daemon would inherit.
+        # If the tests run in the background, the daemon would inherit an ignored interrupt.
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
 
     def left_behind(self, daemon: Daemon) -> list[str]:
@@ -127,7 +127,7 @@ class StoppedWhileItStarts(unittest.TestCase):
         return found
 
     def stopped(self, daemon: Daemon, moment: Callable[[int], bool], number: int) -> bool:
-        """Stops the daemon at that moment of its start. True if it logged that it was stopped while it started."""
+        """Stops the daemon at that moment of its start. Returns whether it logged that it was stopped while it started."""
         daemon.log.write_text("")
         process = daemon.spawn()
         wait_until(lambda: moment(process.pid) or process.poll() is not None, "the moment has come", 120)
@@ -163,14 +163,14 @@ class StoppedWhileItStarts(unittest.TestCase):
 
     @staticmethod
     def pending(pid: int, number: int) -> bool:
-        """Whether the signal was sent and is not delivered yet."""
+        """Returns whether the signal was sent but is not delivered yet."""
         with contextlib.suppress(OSError):
             status = pathlib.Path(f"/proc/{pid}/status").read_text()
             return any(int(mask, 16) >> (number - 1) & 1 for mask in re.findall(r"(?m)^(?:Sig|Shd)Pnd:\s*(\w+)", status))
         return False
 
     def test_who_cannot_wait_and_asks_again_leaves_nothing_running(self) -> None:
-        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))   # tests may run under nohup
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))   # the tests may run under nohup
         daemon = Daemon()
         self.addCleanup(daemon.destroy)
         for numbers in ([signal.SIGTERM] * 5, [signal.SIGINT, signal.SIGTERM, signal.SIGINT], [signal.SIGHUP], [signal.SIGHUP, signal.SIGHUP, signal.SIGTERM]):
@@ -185,7 +185,7 @@ class StoppedWhileItStarts(unittest.TestCase):
                 self.assertEqual(self.left_behind(daemon), [])
 
     def test_a_hangup_that_is_ignored_stays_so(self) -> None:
-        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))   # as under nohup
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))   # simulates nohup
         daemon = Daemon()
         self.addCleanup(daemon.destroy)
         daemon.start()
@@ -210,7 +210,7 @@ class WithoutPostgres(DaemonCase):
                                 lambda: client.call("event.list", run_id=self.run_id),
                                 lambda: client.put(self.run_id, b"x")):
                     with self.assertRaises(muniment.MunimentError) as caught:
-                        attempt()   # and Postgres is frozen still
+                        attempt()   # while Postgres is still frozen
                     self.assertIn(caught.exception.code, ("deadline_exceeded", "unavailable"))
             for method in ("server.health", "server.status"):
                 self.call(method)
@@ -244,7 +244,7 @@ class WithoutPostgres(DaemonCase):
     def test_a_killed_postgres_is_started_again(self) -> None:
         before = self.daemon.postgres_pid()
         self.daemon.kill_postgres()
-        self.note(after="the crash")     # the client asks again until it is taken
+        self.note(after="the crash")     # the client retries until the event is accepted
         self.assertNotEqual(self.daemon.postgres_pid(), before)
 
     def test_a_stopped_postgres_is_started_again(self) -> None:
@@ -267,11 +267,11 @@ class Partitions(unittest.TestCase):
             wait_until(lambda: "cannot create a partition ahead" in daemon.log_tail(200), "it was tried and failed", 120)
             self.assertEqual(daemon.sql(there), [["f"]])
             daemon.sql(change.format("GRANT", "TO"))
-            wait_until(lambda: daemon.sql(there) == [["t"]], "it is made", 120)   # and nobody appends
+            wait_until(lambda: daemon.sql(there) == [["t"]], "it is made", 120)   # without any append
 
 
 class Busy(DaemonCase):
-    """muniment-verify reads one moment of a log that goes on growing."""
+    """muniment-verify reads a consistent snapshot of a log that keeps growing."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -288,7 +288,7 @@ class Busy(DaemonCase):
             thread.join()
 
     def work(self, number: int) -> None:
-        """Everything that makes rows, files and snapshots, again and again."""
+        """Creates rows, files and snapshots of all kinds in a loop."""
         try:
             with self.daemon.client() as client:
                 i = 0
@@ -298,12 +298,12 @@ class Busy(DaemonCase):
                     client.append_all(run_id, [{"type": "x.test.a", "body": {"i": j}} for j in range(50)])
                     client.append(run_id, "state.patched", {"format": "merge", "patch": {"i": i, "text": "a" * 1000}})
                     stored = client.put(run_id, os.urandom(20_000))
-                    client.append(run_id, "x.test.b", {"text": "b" * 20_000})   # spills
+                    client.append(run_id, "x.test.b", {"text": "b" * 20_000})   # the body is moved to an artifact
                     client.call("claim.record", run_id=run_id, text="so", pointers=[stored["pointer"]])
                     client.call("snapshot.take", run_id=run_id)
                     client.append(run_id, "x.test.a", {})
                     client.call("run.end", run_id=run_id, outcome="success")
-        except BaseException as error:   # told by the test, whatever it is
+        except BaseException as error:   # reported by the test, whatever its type
             self.failures.append(error)
 
     def test_verify_beside_it_finds_nothing_wrong(self) -> None:

@@ -1,4 +1,4 @@
-"""A data folder of version 1 starts, verifies and rehydrates to the same states."""
+"""Tests that a data folder of version 1 starts, verifies and rehydrates to the same states."""
 from __future__ import annotations
 
 import json

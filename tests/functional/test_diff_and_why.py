@@ -1,4 +1,4 @@
-"""run diff and why say what the log holds, and of what they did not look at that they did not."""
+"""Tests that run diff and why show the log's content and state which parts they did not examine."""
 from __future__ import annotations
 
 import subprocess
@@ -39,7 +39,7 @@ class Said(DaemonCase):
         ref = {name: self.call("artifact.stat", artifact_id=stored["artifact_id"])["artifact"][name] for name in ("artifact_id", "hash", "size_bytes", "mime_type")}
         self.client.append(runs[0], "state.patched", {"format": "merge", "ref": ref})
         (self.daemon.data / "artifacts" / stored["path"]).unlink()
-        self.daemon.kill()   # what is in memory goes
+        self.daemon.kill()   # discards the daemon's memory
         self.restart()
         done = self.muniment("run", "diff", *runs, code=1)
         self.assertIn("not compared", done.stdout + done.stderr)

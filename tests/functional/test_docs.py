@@ -1,7 +1,8 @@
-"""The exchanges in docs/protocol.md are what a fresh daemon answers, member for member.
+"""Tests that a fresh daemon gives the answers in docs/protocol.md, member for member.
 
-Values that differ each time (ids, hashes, times, numbers) are compared by kind, and followed: a request that names an
-id of an earlier answer is sent with the id of this time. MUNIMENT_ACCEPT=1 writes what was seen into the document.
+Values that differ each time (ids, hashes, times, numbers) are compared by kind and substituted: a request that
+contains an id of an earlier answer is sent with the current one. MUNIMENT_ACCEPT=1 writes the actual exchanges into
+the document.
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class Protocol(DaemonCase):
         self.client = self.daemon.client()
         self.addCleanup(self.client.close)
         self.connection = self.raw()
-        self.now: dict[str, str] = {}   # what the document shows → what it is this time
+        self.now: dict[str, str] = {}   # value in the document → current value
 
     def test_every_exchange(self) -> None:
         lines, out = DOCUMENT.read_text().splitlines(), []

@@ -1,4 +1,4 @@
-"""`muniment doctor`: each finding is really caused, found, and says what mends it at a place of the runbook that there is."""
+"""Tests of `muniment doctor`: each finding is caused for real, reported, and names a remedy and an existing section of the runbook."""
 from __future__ import annotations
 
 import contextlib
@@ -15,10 +15,10 @@ from typing import Any, Iterator, Optional
 from support import BUILD, ROOT, Daemon, DaemonCase, main, wait_until
 
 RUNBOOK = ROOT / "docs" / "runbook.md"
-# Which instance it is; test_advice.py holds that every command says it.
+# Selects the instance; test_advice.py checks that every command includes it.
 PLACE = re.compile(r"muniment (?:--(?:data|config|socket|database) \S+ )+")
 
-# What a program believes of the clock and of the kernel, for those findings that nobody may cause on a whole machine.
+# Library that reports a false clock and kernel, for findings that cannot be caused on a whole machine.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -51,7 +51,7 @@ def anchors() -> set[str]:
 
 
 class Doctor:
-    """Asks the doctor about a data folder."""
+    """Runs the doctor on a data folder."""
 
     def __init__(self, daemon: Daemon):
         self.daemon = daemon
@@ -82,12 +82,12 @@ class Doctor:
 class DoctorCase(unittest.TestCase):
     doctor: Doctor
 
-    def finds(self, level: str, subject: str, text: str, mend: str, anchor: str, *words: str, config: str = "", env: Optional[dict[str, str]] = None) -> None:
-        """Exactly one such finding, with what mends it and where it is explained."""
+    def finds(self, level: str, subject: str, text: str, fix: str, anchor: str, *words: str, config: str = "", env: Optional[dict[str, str]] = None) -> None:
+        """Expects exactly one such finding, with its remedy and its section of the runbook."""
         code, findings = self.doctor.run(*words, config=config, env=env)
         found = [finding for finding in findings if finding["subject"] == subject and finding["level"] == level and re.search(text, finding["text"])]
         self.assertEqual(len(found), 1, f"{subject}, {level}: {text}\n" + json.dumps(findings, indent=1))
-        self.assertIn(mend, PLACE.sub("muniment ", found[0]["mend"]) if "--data" not in mend else found[0]["mend"])
+        self.assertIn(fix, PLACE.sub("muniment ", found[0]["fix"]) if "--data" not in fix else found[0]["fix"])
         self.assertEqual(found[0]["doc"], f"docs/runbook.md#{anchor}")
         self.assertIn(anchor, anchors())
         if level == "broken":
@@ -113,7 +113,8 @@ class Running(DoctorCase, DaemonCase):
         code, findings = self.doctor.run(config=self.config)
         self.assertEqual(code, 0)
         warned = {finding["subject"] for finding in findings if finding["level"] != "ok"}
-        self.assertLessEqual(warned, {"backup", "key", "sandbox", "inodes"}, findings)   # what a new log lacks, and what this machine may
+        # Missing from every new log, or a limitation of this machine.
+        self.assertLessEqual(warned, {"backup", "key", "sandbox", "inodes"}, findings)
         looked = {finding["subject"] for finding in findings}
         self.assertLessEqual({"config", "data", "disk", "munimentd", "postgres", "cluster", "socket", "followers", "runs", "database", "clock", "artifacts"}, looked)
 
@@ -182,7 +183,7 @@ class Running(DoctorCase, DaemonCase):
         left.parent.mkdir(exist_ok=True)
         left.write_text("half")
         self.addCleanup(left.unlink)
-        self.assertNotIn("unfinished", self.subjects("note"))   # it may be under way
+        self.assertNotIn("unfinished", self.subjects("note"))   # it may still be in progress
         later = {**self.shim(), "SHIM_CLOCK_S": "61"}
         self.finds("note", "unfinished", "incomplete files left behind: .*last_signed", f"rm {left}", "unfinished", env=later)
 
@@ -192,13 +193,13 @@ class Running(DoctorCase, DaemonCase):
             self.note()
             wait_until(lambda: self.psql("SELECT count(*) FROM pg_locks WHERE relation = 'report_run'::regclass AND NOT granted") != [["0"]],
                        "the follower waits for the table", 60)
-            self.finds("warning", "follower", "report is .* events behind and does not advance", "muniment status", "follower")
+            self.finds("warning", "follower", "report is .* events? behind and does not advance", "muniment status", "follower")
         self.followed()
         self.assertNotIn("follower", self.subjects("warning"))
 
     @contextlib.contextmanager
     def session(self, sql: str) -> Iterator[None]:
-        """A connection of somebody else, with a transaction open."""
+        """Opens a connection of another client, with a transaction in progress."""
         with subprocess.Popen(["psql", "-X", "-q", self.call("server.status")["database"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as psql:
             assert psql.stdin is not None and psql.stdout is not None
             psql.stdin.write(sql + ";\n\\echo ready\n")
@@ -307,7 +308,7 @@ class Running(DoctorCase, DaemonCase):
         done = subprocess.run([BUILD / "muniment", "--data", str(self.daemon.data), "doctor"], capture_output=True, text=True, timeout=120, check=True,
                               env=self.doctor.environment())
         self.assertIn("! backup     no backup of this data folder is recorded", done.stdout)
-        self.assertIn(f"             mend: muniment --data {self.daemon.data} backup DIR   (docs/runbook.md#backup)", done.stdout)
+        self.assertIn(f"             fix: muniment --data {self.daemon.data} backup DIR   (docs/runbook.md#backup)", done.stdout)
 
 
 class Restarting(DoctorCase, DaemonCase):
@@ -344,7 +345,7 @@ class Witnessed(DoctorCase):
 
 
 class Down(DoctorCase):
-    """A data folder whose daemon has ended; the doctor starts none."""
+    """A data folder whose daemon has ended; the doctor does not start one."""
 
     daemon: Daemon
 
@@ -414,13 +415,13 @@ class Down(DoctorCase):
             self.finds("warning", subject, "1 .*the next start", "muniment up", anchor)
 
     def test_writes_that_were_not_finished(self) -> None:
-        for name, mend in (("tiles/.new", "muniment up"), ("keys/.last_signed.0123456789abcdef.tmp", "rm ")):
+        for name, fix in (("tiles/.new", "muniment up"), ("keys/.last_signed.0123456789abcdef.tmp", "rm ")):
             left = self.daemon.data / name
             left.parent.mkdir(exist_ok=True)
             left.write_text("half")
-            self.finds("note", "unfinished", re.escape(left.name), mend, "unfinished")
+            self.finds("note", "unfinished", re.escape(left.name), fix, "unfinished")
             left.unlink()
-        for name in ("keys/.x; rm -rf y.tmp", "keys/notes.tmp"):   # nobody of ours named them, and no command names them
+        for name in ("keys/.x; rm -rf y.tmp", "keys/notes.tmp"):   # the daemon does not create such names, and no remedy mentions them
             (self.daemon.data / name).write_text("")
             self.addCleanup((self.daemon.data / name).unlink)
         self.assertNotIn("unfinished", self.subjects("note"))
@@ -429,7 +430,7 @@ class Down(DoctorCase):
         mark = self.daemon.data / "restoring"
         mark.write_text("from nowhere\n")
         self.addCleanup(mark.unlink)
-        keys = self.daemon.data / "keys"   # a finding of its own, which nothing mends before the folder is made anew
+        keys = self.daemon.data / "keys"   # a separate finding, which only a new folder resolves
         keys.mkdir(exist_ok=True)
         self.finds("broken", "restore", "failed.*needs an empty folder", f"mv {self.daemon.data} {self.daemon.data}.broken && muniment restore DIR", "backup")
         self.assertEqual(self.subjects("broken") - {"disk", "inodes"}, {"restore"})
@@ -461,7 +462,8 @@ class Anchors(unittest.TestCase):
         self.assertEqual({anchor: path for anchor, path in named.items() if anchor not in there}, {})
 
     def test_every_halting_error_has_its_place(self) -> None:
-        self.assertLessEqual({"corrupt", "system_error", "run_halted"}, anchors())   # src/gateway/request/reply_lines.cpp names them by their code
+        # Src/gateway/request/reply_lines.cpp uses error codes as anchors.
+        self.assertLessEqual({"corrupt", "system_error", "run_halted"}, anchors())
 
 
 if __name__ == "__main__":

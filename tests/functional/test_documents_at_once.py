@@ -1,5 +1,5 @@
-"""Two requests that change the same documents at the same time come out as one behind the other would: failpoints hold them where each
-has looked at what is there, and none is recorded.
+"""Tests of two concurrent requests that change the same documents: the result is that of some serial order.
+Failpoints hold both requests after they have read the current state and before either is recorded.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AtOnce(Held):
         self.begin("documents.looked_at@1+", run=False)
 
     def send(self, requests: list[tuple[str, Json]], raws: Optional[list[Raw]] = None) -> list[Json]:
-        """Each on a connection of its own, unless it is said on which. The answers, in the order of the requests."""
+        """Sends each request on its own connection, or on the given ones. Returns the answers in the order of the requests."""
         raws = raws or [self.raw() for _ in requests]
         for at, (raw, (method, params)) in enumerate(zip(raws, requests)):
             raw.request(method, at, **params)
@@ -45,7 +45,7 @@ class AtOnce(Held):
         return [event["body"] for event in self.events("_log", types=[kind]) if event["body"].get("corpus", self.corpus) == self.corpus]
 
     def before(self, *documents: Json) -> None:
-        """Ingested beforehand: the failpoints let it pass."""
+        """Ingests documents beforehand: the failpoints do not hold it."""
         self.release()
         method, params = self.ingest(*documents)
         self.assertEqual(self.call(method, **params)["errors"], [])
@@ -93,7 +93,7 @@ class AtOnce(Held):
         self.assertEqual(len(self.recorded("document.retracted")), 1)
 
     def test_retracted_and_ingested_again(self) -> None:
-        """Whichever came first: the document is what the second made of it."""
+        """In either order, the document is the result of the second request."""
         self.before(SAME)
         lines = self.send([("document.retract", {"corpus": self.corpus, "document": "d", "reason": "x"}), self.ingest({"id": "d", "text": "another"})])
         self.assertTrue(all("result" in line for line in lines), lines)
@@ -112,7 +112,7 @@ class AtOnce(Held):
         self.assertEqual(len([body for body in self.recorded("source.revoked") if body["source"] == source]), 1)
 
     def test_a_document_does_not_come_after_its_source_was_revoked(self) -> None:
-        """Whichever came first: no document of the source is current."""
+        """In either order, no document of the source is current."""
         source = f"https://{self.corpus}.example/"
         self.before({**SAME, "source": source})
         card = f"ev://{self.corpus}/d#p0?v={self.recorded('document.revised')[0]['revision']}"
@@ -134,7 +134,7 @@ class AtOnce(Held):
 
     @unittest.skipUnless(os.geteuid() == 0, "another user connects: only root can be him")
     def test_a_corpus_is_its_first_ones(self) -> None:
-        """Two users who make a corpus of one name: who came second has put nothing into the first one's."""
+        """Two users create a corpus of the same name: the second user's documents do not enter the first user's corpus."""
         raws = [self.daemon.raw_as(uid) for uid in (OTHER, OTHER + 1)]
         for raw in raws:
             self.addCleanup(raw.socket.close)

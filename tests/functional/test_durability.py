@@ -1,4 +1,4 @@
-"""Settings and standbys of an external Postgres on which acknowledgements depend, at the start and while the daemon runs."""
+"""Tests of settings and standbys of an external Postgres on which acknowledgements depend, at the start and while the daemon runs."""
 from __future__ import annotations
 
 import threading
@@ -13,7 +13,7 @@ DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 class Settings(unittest.TestCase):
-    """What an acknowledgement rests on may be changed beneath a running daemon."""
+    """Durability settings may be changed while the daemon runs."""
 
     server: PrivatePostgres
 
@@ -90,7 +90,7 @@ class Settings(unittest.TestCase):
             self.assertIn("fsync is off", outages[0]["body"]["reason"])
 
     def cancel_waits_until(self, thread: threading.Thread) -> None:
-        """Whoever waits for a standby waits no longer, as by an operator's pg_cancel_backend."""
+        """Cancels waits for a standby until the thread ends, as an operator's pg_cancel_backend does."""
         def answered() -> bool:
             self.server.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
             thread.join(0.2)
@@ -115,7 +115,7 @@ class Settings(unittest.TestCase):
                 except muniment.MunimentError as error:
                     told.append({"code": error.code, "outcome": error.data.get("outcome"), "message": str(error)})
 
-        for stopped in (False, True):   # the second time the row is erased already, and nobody has confirmed it yet
+        for stopped in (False, True):   # in the second round, the row is already erased, but no standby has confirmed it
             thread = threading.Thread(target=redact)
             thread.start()
             if not stopped:
@@ -123,12 +123,12 @@ class Settings(unittest.TestCase):
                 standby.stop()
                 go.touch()
             self.cancel_waits_until(thread)
-            # What was begun is carried out before the second is: of that nothing is written.
+            # The unfinished erasure is completed before the second one starts: the second one has written nothing.
             self.assertEqual((told[-1].get("code"), told[-1].get("outcome")), ("unavailable", None if stopped else "unknown"), told)
             self.assertIn("Postgres warns", told[-1]["message"])
             if stopped:
                 continue
-            # It is committed here: what the daemon held in memory must not be stored again.
+            # The erasure is committed: the daemon must not store state from its memory again.
             self.server.sql("ALTER SYSTEM RESET synchronous_standby_names")
             self.server.sql("SELECT pg_reload_conf()")
             with daemon.client() as client:
@@ -140,7 +140,7 @@ class Settings(unittest.TestCase):
             self.server.sql("SELECT pg_reload_conf()")
         self.server.sql("ALTER SYSTEM RESET synchronous_standby_names")
         self.server.sql("SELECT pg_reload_conf()")
-        redact()   # what was begun is carried out first, and then there is nothing to erase
+        redact()   # the unfinished erasure is completed first, so that nothing is left to erase
         self.assertTrue("dry_run" in told[-1] or told[-1]["code"] in ("conflict", "not_found"), told[-1])
         self.assertIsNone(told[-1].get("outcome"), told[-1])
         with daemon.client() as client:

@@ -1,5 +1,5 @@
-"""Runs that another log takes over, as a bundle and as an export, with their claims, decisions and evidence; and bundles of runs of
-which something was erased: they verify, hold none of it, and import what is left.
+"""Tests of runs that another log takes over, as a bundle and as an export, with their claims, decisions and
+evidence; and of bundles of partly erased runs: they verify, contain no erased content, and the rest can be imported.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Erased(TakenOver):
     WORD = "Quagga-5519"
 
     def told_run(self) -> str:
-        """The word in an event, in an artifact with what leans on it, in a patch that was spilled, and in what began and ended it."""
+        """Records the word in an event, in an artifact and its dependants, in a spilled patch, and in the run's first and last events."""
         run = self.new_run("told", goal=self.WORD)
         self.client.append(run, "message.added", {"message_id": "m1", "role": "user", "content": [{"type": "text", "content": self.WORD}]})
         put = self.call("artifact.put", run_id=run, step_id="s1", text=f"a file of {self.WORD}", metadata={"title": self.WORD})
@@ -50,7 +50,7 @@ class Erased(TakenOver):
         return self.call("audit.redact", reason="asked", **target, _meta={"deadline_ms": 60_000})
 
     def checked(self, run: str, redacted: set[int], name: str) -> pathlib.Path:
-        """Its bundle, once both verifiers have said that it is whole and what of it is redacted."""
+        """Returns the run's bundle after both verifiers have confirmed that it is complete and which events are redacted."""
         path = self.export(run, name=name)
         trusted = ["--bundle", path, "--key", self.daemon.folder / "log.pub"]
         done = subprocess.run([BUILD / "muniment-verify", *trusted], capture_output=True, text=True, timeout=120)
@@ -65,7 +65,7 @@ class Erased(TakenOver):
         return path
 
     def imported(self, path: pathlib.Path) -> tuple[str, list[dict[str, Any]]]:
-        """The run that was made of it, which the other log's verifier finds in order."""
+        """Imports the bundle. Returns the new run, which the other log's verifier accepts."""
         brought = self.bring(path)
         self.assertTrue(brought["added"])
         self.assertEqual(sum(brought[way] for way in ("events", "recorded_anew")) + sum(brought["only_in_bundle"].values()),
@@ -116,7 +116,7 @@ class Erased(TakenOver):
         self.assertEqual(self.state(new)["working"], {"before": 1, "after": 2})
 
     def test_what_leans_on_an_erased_patch(self) -> None:
-        """Patches that apply no more, and one whose artifact alone is gone: the fold passes over them, and so does an import."""
+        """Later patches that no longer apply, and one of which only the artifact is erased: the fold and an import skip them."""
         run = self.new_run("leaning")
 
         def patched(**body: Any) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Erased(TakenOver):
 
 class Ledgers(TakenOver):
     def taken_over(self, run: str) -> dict[str, tuple[str, dict[str, int]]]:
-        """Of each way: the new run, and what was left out. Twice, and the second time adds nothing."""
+        """Imports the run in both ways, each twice; the second time adds nothing. Returns the new run and the omitted items of each way."""
         path = self.export(run)
         brought = self.bring(path)
         self.assertTrue(brought["added"])
@@ -180,7 +180,7 @@ class Ledgers(TakenOver):
         return {"bundle": (brought["run_id"], brought["only_in_bundle"]), "jsonl": (json.loads(first.stdout)["run_id"], left)}
 
     def claims(self, run: str) -> dict[str, tuple[str, list[tuple[str, str]]]]:
-        """By its text: its status, and the evidence with its hash."""
+        """Returns each claim by its text: its status, and its evidence with hashes."""
         hashes = {item["evidence_id"]: item["hash"] for item in self.held("evidence.list", "evidence", run)}
         return {claim["text"]: (claim["status"], [(link["relation"], hashes[link["evidence_id"]]) for link in claim["evidence"]])
                 for claim in self.held("claim.list", "claims", run)}

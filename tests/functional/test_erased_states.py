@@ -1,4 +1,5 @@
-"""States of snapshots: an erasure takes those that hold what is erased, and whoever takes others is found; so is who lets verify read something else."""
+"""Tests of snapshot states: an erasure deletes those that contain erased content; the verifier reports others that
+are missing, and detects substituted reads."""
 from __future__ import annotations
 
 import json

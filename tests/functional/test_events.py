@@ -1,4 +1,4 @@
-"""Events: receipts, limits at their edges, idempotency, batches, who may write which type."""
+"""Tests of events: receipts, limits, idempotency, batches, and the types that each client may write."""
 from __future__ import annotations
 
 import hashlib
@@ -15,7 +15,7 @@ BODY_BYTES_MAX = 61_440
 
 
 def body_of(size: int) -> dict[str, str]:
-    """A body that is `size` bytes of JSON as the client writes it."""
+    """Returns a body whose JSON has `size` bytes as the client encodes it."""
     empty = len(json.dumps({"t": ""}, ensure_ascii=False))
     return {"t": "a" * (size - empty)}
 
@@ -86,7 +86,7 @@ class Limits(DaemonCase):
 
 
 class NoLargeValue(DaemonCase):
-    """No value over 64 KB in any column of any table, after everything that is large was sent in every way there is."""
+    """No column of any table has a value over 64 KB, after large content was sent in every possible way."""
 
     shared = True
 
@@ -120,7 +120,7 @@ class NoLargeValue(DaemonCase):
         self.daemon.wait_healthy()
         status = self.followed()
         self.assertEqual(pgcopy.oversized(status["database"], 65_536), [])
-        # The scan can see one: the largest value there is lies just below the limit.
+        # Proves that the scan works: the largest value is just below the limit.
         self.assertTrue(pgcopy.oversized(status["database"], 61_000))
 
 
@@ -128,7 +128,7 @@ class Spilling(DaemonCase):
     shared = True
 
     def test_a_long_part_becomes_an_artifact_with_a_preview(self) -> None:
-        text = "line of output\n" * 60_000   # 900 KB: as real tools answer
+        text = "line of output\n" * 60_000   # 900 KB, as real tools return
         body = {"call_id": "c1", "status": "ok", "content": [{"type": "text", "content": text}]}
         receipt = self.client.append(self.run_id, "tool.returned", body)
         self.assertEqual(len(receipt["spilled"]), 1)
@@ -141,14 +141,14 @@ class Spilling(DaemonCase):
         self.assertIn(text.encode(), self.client.get(stored[0]["artifact_id"]))
 
     def returned(self, text: str) -> tuple[dict, dict]:
-        """The receipt of a tool's answer, and its one content part as it is recorded."""
+        """Returns the receipt of a tool's answer, and its one recorded content part."""
         receipt = self.client.append(self.run_id, "tool.returned",
                                      {"call_id": str(uuid.uuid4()), "status": "ok", "content": [{"type": "text", "content": text}]})
         return receipt, self.call("event.get", seq=receipt["seq"])["event"]["body"]["content"][0]
 
     def test_a_part_of_8_kib_stays_and_a_longer_one_goes(self) -> None:
         for text, spilled in (("a" * 8_192, False), ("a" * 8_193, True),
-                              # The text is what counts: not its quotes, nor how long it is as JSON.
+                              # The text's own size counts, not its quotes or its size as JSON.
                               ("\"\n" * 4_096, False), ("\"\n" * 4_096 + "\n", True), ("\u0001" * 8_192, False),
                               ("\u00e9" * 4_096, False), ("\u00e9" * 4_096 + "a", True)):
             with self.subTest(text=text[-2:], size=len(text.encode())):
@@ -162,7 +162,7 @@ class Spilling(DaemonCase):
 
     def test_parts_that_fit_one_by_one_and_not_together(self) -> None:
         for texts in ([chr(ord("a") + i) * 8_192 for i in range(12)],      # 96 KiB
-                      [f"{i}" + "\"\n" * 4_095 for i in range(5)]):         # 40 KiB, and twice that as JSON
+                      [f"{i}" + "\"\n" * 4_095 for i in range(5)]):         # 40 KiB, and twice as much as JSON
             with self.subTest(first=texts[0][:3]):
                 receipt = self.client.append(self.run_id, "tool.returned", {
                     "call_id": texts[0][:2], "status": "ok", "content": [{"type": "text", "content": text} for text in texts]})
@@ -182,7 +182,7 @@ class Spilling(DaemonCase):
                 values = kept["lines"] if "lines" in kept else [kept[name] for name in body]
                 self.assertEqual([self.client.get(value["artifact_id"]).decode() if isinstance(value, dict) else value
                                   for value in values], texts)
-                for part in receipt["spilled"]:   # each says which place it took
+                for part in receipt["spilled"]:   # each entry names the position of the replaced part
                     self.assertEqual(part["size_bytes"], len(texts[int(re.search(r"\d+", part["path"])[0])]))
 
     def test_a_spilled_event_sent_again_is_the_same(self) -> None:
@@ -281,7 +281,7 @@ class Batches(DaemonCase):
                 self.assertEqual(len(self.events()), 1)
 
     def test_one_bad_event_among_a_thousand_good_ones_of_others(self) -> None:
-        """The strangers whose events share a commit with a bad one are not harmed by it."""
+        """The good events of other clients in the same commit as a bad one are not affected."""
         failures, receipts = [], []
         gate = threading.Barrier(9)
 

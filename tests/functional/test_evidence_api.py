@@ -1,4 +1,4 @@
-"""muniment.evidence: the store and its files, against a real daemon."""
+"""Tests of muniment.evidence with a real daemon: the store and its files."""
 from __future__ import annotations
 
 import hashlib

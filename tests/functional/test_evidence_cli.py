@@ -1,5 +1,5 @@
-"""check-evidence, validate-todo and list-evidence, as `muniment …` and as `python -m muniment.evidence …`; muniment task … and
-muniment evidence check, import and export.
+"""Tests of check-evidence, validate-todo and list-evidence, as `muniment …` and as `python -m muniment.evidence …`;
+and of muniment task … and muniment evidence check, import and export.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CommandCase(DaemonCase):
         self.texts = 0
 
     def ran(self, *words: object, program: str = "muniment", code: int = 0, run: Optional[str] = "", data: Any = None) -> Done:
-        """In a folder of the test's own. `run`: MUNIMENT_RUN; by default the test's, None: not set."""
+        """Runs the program in the test's folder. `run` is MUNIMENT_RUN (default: the test's run; None: not set)."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
         env.update(MUNIMENT_DATA=str(data or self.daemon.data), PYTHONPATH=str(ROOT / "clients" / "python"))
         if run is not None:
@@ -47,7 +47,7 @@ class CommandCase(DaemonCase):
         return json.loads(self.ran(*words, "--json", **how).stdout)
 
     def text(self) -> str:
-        """A text that no other test has, and no other call: the same text completes one task only."""
+        """Returns a text that differs in every test and call: the same text completes only one task."""
         self.texts += 1
         return f"{TESTED} ({'again ' * self.texts}in {self._testMethodName.replace('_', ' ')})"
 
@@ -57,12 +57,12 @@ class CommandCase(DaemonCase):
         return found
 
     def violations(self) -> list[str]:
-        self.note()   # events keep their order: what was recorded before is in the log now
+        self.note()   # events keep their order: everything recorded earlier is in the log now
         return [event["body"]["kind"] for event in self.events(types=["violation.detected"])]
 
 
 class Both(CommandCase):
-    """What is the same for both programs."""
+    """Tests of behaviour that both programs share."""
 
     def test_check_evidence(self) -> None:
         evidence = self.evidence(validator_id="pytest")

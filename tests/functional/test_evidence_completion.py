@@ -1,4 +1,4 @@
-"""muniment.evidence: flows and examples, validators, the enforcer and issues, against a real daemon."""
+"""Tests of muniment.evidence with a real daemon: flows and examples, validators, the enforcer and issues."""
 from __future__ import annotations
 
 import json
@@ -90,7 +90,7 @@ class Seed(EvidenceCase):
 
 class Validator(EvidenceCase):
     def hook(self, answer: Any) -> CompletionValidator:
-        """A validator whose hook answers this, or raises it."""
+        """Returns a validator whose hook returns this answer, or raises it."""
         class Custom(CompletionValidator):
             def _validate_evidence(self, evidence_id: str, todo: Any) -> Any:
                 if isinstance(answer, BaseException):

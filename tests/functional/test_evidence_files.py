@@ -1,4 +1,4 @@
-"""Evidence as files .beads/evidence/{uuid}.json: what goes out comes in again, and an edit outside is a violation."""
+"""Tests of evidence files .beads/evidence/{uuid}.json: an exported file can be imported again, and an external edit is a violation."""
 from __future__ import annotations
 
 import hashlib
@@ -40,7 +40,7 @@ class Files(GateCase):
         record["content"]["text"] += " and more"
         with self.refused("conflict"):
             self.call("evidence.import", record=record, run_id=self.run_id)
-        record["checksum"] = self.checksum(record)   # the editor also mended the checksum
+        record["checksum"] = self.checksum(record)   # the editor also updated the checksum
         with self.refused("conflict"):
             self.call("evidence.import", record=record, run_id=self.run_id)
         self.note(after="it")

@@ -1,4 +1,4 @@
-"""muniment exec: a real command, recorded; it runs, speaks and ends as it would without us."""
+"""Tests of muniment exec with real commands: output and exit status are the same as without it."""
 from __future__ import annotations
 
 import fcntl
@@ -49,8 +49,8 @@ class ExecCase(DaemonCase):
                               timeout=FINISH_S, cwd=self.folder, env=self.environment(**env))
 
     def spawn(self, *command: str, options: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
-        """In the background; `said` waits for its words."""
-        # A shell cannot trap what was ignored when it started, and background jobs and nohup ignore signals.
+        """Starts the command in the background; `said` waits for its output."""
+        # A shell cannot trap a signal that was ignored when it started, and background jobs and nohup ignore signals.
         process = subprocess.Popen(self.words(*command, options=options), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, cwd=self.folder, env=self.environment(), preexec_fn=heed_signals)
         self.addCleanup(lambda: (process.kill(), process.communicate()))
@@ -69,7 +69,7 @@ class ExecCase(DaemonCase):
         return started, ended
 
     def kept(self, ended: dict[str, Any], stream: str) -> bytes:
-        """What was kept of a stream; nothing is kept of one that said nothing."""
+        """Returns the recorded bytes of a stream; an empty stream is not recorded."""
         return self.client.get(ended[stream]["artifact_id"]) if stream in ended else b""
 
 
@@ -130,7 +130,7 @@ class Recorded(ExecCase):
         self.assertEqual((ended["stdout"]["size_bytes"], ended["stdout"]["mime_type"]), (3_000_000, "application/octet-stream"))
 
     def test_text_is_kept_as_text_with_its_beginning(self) -> None:
-        text = "h\u00e9llo \u2713\n" * 500   # what is looked at ends within a character
+        text = "h\u00e9llo \u2713\n" * 500   # the examined part ends within a character
         done = self.exec("printf", "%s", text)
         self.assertEqual(done.stdout.decode(), text)
         _, ended = self.recorded()
@@ -201,7 +201,7 @@ class Scrubbed(ExecCase):
                          "export API_TOKEN=[scrubbed]\nuser: ann\nAuthorization: Bearer [scrubbed]\n")
         self.assertEqual(self.kept(ended, "stderr").decode(), "password: [scrubbed]\n")
         self.assertEqual(ended["scrubbed"], 3)
-        self.assertNotIn("sesame", json.dumps(self.events()))   # the previews neither
+        self.assertNotIn("sesame", json.dumps(self.events()))   # the previews do not contain it either
 
     def test_without_it_the_output_is_kept_as_it_is(self) -> None:
         (self.folder / "text").write_text(self.TEXT)
@@ -277,19 +277,19 @@ class Endings(ExecCase):
 
 
 class Terminal(ExecCase):
-    """A terminal stays a terminal: exec runs in a session whose terminal is ours."""
+    """The command keeps its terminal: exec runs in a session on a pseudo-terminal of the test."""
 
     def on_terminal(self, *command: str, stdin: Optional[int] = None, stderr: Optional[int] = None) -> tuple[int, int]:
-        """(pid, our side of the terminal); standard input or error may be something else."""
+        """Returns the pid and the test's side of the terminal; standard input or error may be something else."""
         pid, terminal = pty.fork()
-        if pid == 0:   # nothing but exec from here
+        if pid == 0:   # the child only executes exec
             try:
                 for descriptor, place in ((stdin, 0), (stderr, 2)):
                     if descriptor is not None:
                         os.dup2(descriptor, place)
                 fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
                 os.chdir(self.folder)
-                signal.signal(signal.SIGINT, signal.SIG_DFL)   # ignored where a shell runs these tests in the background
+                signal.signal(signal.SIGINT, signal.SIG_DFL)   # ignored if a shell runs these tests in the background
                 words = self.words(*command)
                 os.execve(words[0], words, self.environment(TERM="xterm"))
             finally:
@@ -298,14 +298,14 @@ class Terminal(ExecCase):
         return pid, terminal
 
     def read_until(self, terminal: int, pattern: Optional[bytes]) -> bytes:
-        """What the terminal shows up to `pattern`, or to its end."""
+        """Returns the terminal's output up to `pattern`, or to its end."""
         shown, end = b"", time.monotonic() + FINISH_S
         while pattern is None or pattern not in shown:
             ready, _, _ = select.select([terminal], [], [], max(0.0, end - time.monotonic()))
             self.assertTrue(ready, f"the terminal is silent after {shown!r}")
             try:
                 chunk = os.read(terminal, 65_536)
-            except OSError:   # EIO: nobody holds its other side any more
+            except OSError:   # EIO: the slave side was closed by its last process
                 chunk = b""
             if not chunk:
                 self.assertIsNone(pattern, f"the terminal ended after {shown!r}")
@@ -366,7 +366,7 @@ class Terminal(ExecCase):
         self.assertEqual(self.recorded()[1]["signal"], "SIGINT")
 
     def test_a_new_size_is_handed_on(self) -> None:
-        # Blocked before it says so: the signal may come before the wait for it has begun, and is then kept for it.
+        # The signal is blocked before "ready": if it arrives before sigwait starts, it stays pending.
         script = ("import os, signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])\n"
                   "print('ready', flush=True); signal.sigwait([signal.SIGWINCH]); print(*os.get_terminal_size(1), flush=True)")
         pid, terminal = self.on_terminal(sys.executable, "-c", script)
@@ -387,7 +387,7 @@ class Terminal(ExecCase):
 
 
 class WithoutDaemon(ExecCase):
-    """125, and nothing was started: whoever reads the log may believe that what is not in it was not run."""
+    """Exit status 125, and the command is not started: a command that is not in the log was not run."""
 
     def not_started(self, data: pathlib.Path, *options: str, run: Optional[str] = None) -> str:
         mark = self.folder / "ran"
@@ -420,7 +420,7 @@ class WithoutDaemon(ExecCase):
 
 
 class Restarted(ExecCase):
-    """The daemon is frozen, killed or stopped meanwhile."""
+    """The daemon is frozen, killed or stopped while a command runs."""
 
     shared = False
 
@@ -434,7 +434,7 @@ class Restarted(ExecCase):
         self.assertEqual(process.wait(FINISH_S), 6, process.stderr.read())
 
     def ended(self) -> None:
-        self.client.close()   # the daemon is another one
+        self.client.close()   # reconnects, because the daemon was restarted
         _, ended = self.recorded()
         self.assertEqual((ended["exit_code"], self.kept(ended, "stdout")), (6, b"ready\ndone\n"))
 
@@ -449,7 +449,7 @@ class Restarted(ExecCase):
         process = self.spawn("sh", "-c", "echo ready; while [ ! -e go ]; do sleep 0.02; done; exit 5")
         self.said(process, b"ready\n")
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        self.daemon.process.send_signal(signal.SIGSTOP)   # so that recording takes as long as we want
+        self.daemon.process.send_signal(signal.SIGSTOP)   # so that the recording blocks until the test resumes the daemon
         try:
             (self.folder / "go").touch()
             wait_until(lambda: not children.read_text().split(), "the command has ended", 60)

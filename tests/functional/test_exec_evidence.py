@@ -1,4 +1,4 @@
-"""muniment exec --evidence: a command is run, recorded and judged; from the shell to the closed task."""
+"""Tests of muniment exec --evidence: a command is run, recorded and judged, from the shell to the completed task."""
 from __future__ import annotations
 
 import hashlib
@@ -55,7 +55,7 @@ class EvidenceCase(DaemonCase):
         return "t1"
 
     def exec(self, *command: str, task: Optional[str] = "t1", options: tuple[str, ...] = ()) -> tuple[int, str, str]:
-        """Its exit status, the evidence and what was said of it."""
+        """Returns the exit status, the evidence, and the judgement that was printed."""
         done = self.muniment("exec", "--run", self.run_id, "--evidence", "test_output", *(("--task", task) if task else ()), *options, "--", *command)
         found = re.search(r"muniment: evidence ([0-9a-f-]{36}) \(test_output\): (.*)", done.stderr)
         return done.returncode, found[1] if found else "", found[2] if found else done.stderr
@@ -212,7 +212,7 @@ class Recorded(EvidenceCase):
         self.open()
         _, evidence, said = self.exec(*UNITTEST)
         record = self.call("evidence.export", evidence_id=evidence)["record"]
-        record["id"] = str(uuid.uuid4())   # as another log, which does not know it, would take it
+        record["id"] = str(uuid.uuid4())   # as another log, which does not know the evidence, would import it
         covered = {name: value for name, value in record.items() if name != "checksum"}
         canonical = json.dumps(covered, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         record["checksum"] = "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()

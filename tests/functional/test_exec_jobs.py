@@ -1,4 +1,4 @@
-"""muniment exec under job control: ^Z, fg, bg and signals act on a recorded command as on any other."""
+"""Tests of muniment exec under job control: ^Z, fg, bg and signals affect a recorded command like any other."""
 from __future__ import annotations
 
 import os
@@ -21,7 +21,7 @@ class Shell:
         self.case = case
         self.unread = ""
         self.pid, self.terminal = pty.fork()
-        if self.pid == 0:   # nothing but exec from here
+        if self.pid == 0:   # the child only executes exec
             try:
                 os.chdir(case.folder)
                 for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
@@ -49,7 +49,7 @@ class Shell:
         return shown + words
 
     def run(self, command: str, until: str = "ready> ") -> str:
-        """Types a line; its echo is not part of what is returned."""
+        """Types a line. Returns the output without the line's echo."""
         self.type(command + "\n")
         self.read_until("\n")
         return self.read_until(until)
@@ -69,7 +69,7 @@ class Jobs(ExecCase):
         for again in ("two", "three"):
             shell.type("\x1a")
             self.assertIn("Stopped", shell.read_until("ready> "))
-            shell.run("fg", "\n")   # bash shows the command
+            shell.run("fg", "\n")   # bash prints the command
             shell.type(again + "\n")
             shell.read_until(f"got {again}")
         shell.type("\x04")
@@ -124,7 +124,7 @@ class Jobs(ExecCase):
 
     def test_a_key_stops_nothing_where_no_shell_can_continue_it(self) -> None:
         pid, terminal = pty.fork()
-        if pid == 0:   # the leader of the session: its process group is orphaned
+        if pid == 0:   # the session leader: its process group is orphaned
             try:
                 os.chdir(self.folder)
                 words = self.words(sys.executable, "-c", self.COUNTER)

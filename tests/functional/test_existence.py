@@ -1,5 +1,5 @@
-"""What is somebody else's looks as if it were not there: every method of schema/rpc is asked for things of another user, and for
-things that nobody has, and says the same. A new method fails here until it has a row.
+"""Tests that another user's objects look missing: every method of schema/rpc gets the same answers for objects of
+another user as for objects that do not exist. A new method fails here until it has a row.
 """
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ OWNER, STRANGER, NEWCOMER = 4101, 4102, 4103
 SEQ_OF_NOBODY = 999_000
 
 Json = dict[str, Any]
-# What differs between two requests whatever they name: places and times in the log, and hashes of what was sent.
+# Members that differ between any two requests: positions and times in the log, and hashes of the request.
 PASSING = {"seq", "run_seq", "receipt", "recorded_at", "created_at", "hash", "salt", "plan_hash", "watermark", "cache", "manifest_id",
            "event_ids", "text_hash", "body_hash", "run_hash", "leaf_hash",
            "duration_us"}
 
 
 class Things:
-    """Names of one of each that a method can name: of the owner, or of nobody."""
+    """One name of each kind of object: objects of the owner, or missing ones."""
 
     def __init__(self, **names: Any):
         self.__dict__.update(names)
@@ -33,7 +33,7 @@ class Things:
         raise AttributeError(name)
 
     def names(self) -> dict[str, str]:
-        """Each name, and what it stands for. The longest first: one may be a part of another. Short numbers could be anything."""
+        """Returns the kind of each name, longest names first, because one may be part of another. Short numbers are ambiguous."""
         known = {str(value): kind for kind, value in self.__dict__.items() if kind != "subscription"}
         return dict(sorted(known.items(), key=lambda item: -len(item[0])))
 
@@ -44,7 +44,8 @@ class Things:
                 f"ev://{self.corpus}/{self.document}#b0-4?v={self.revision}"]
 
 
-# A method's row: the requests that name a thing of `t`, beside a run and a corpus of the asker's own; or why there are none.
+# A method's row: the requests that name an object of `t`, besides a run and a corpus of the client's own; or the reason
+# for having none.
 Requests = Callable[[Things, Things], list[Json]]
 NOTHING = "names nothing that belongs to anybody"
 COMMAND = {"argv": ["true"], "cwd": "/", "env": {}}
@@ -72,7 +73,7 @@ def output_of(t: Things) -> Json:
 
 
 def record_of(evidence: str) -> Json:
-    """The object of a file with evidence of that id."""
+    """Returns an evidence file's object for this id."""
     record: Json = {"id": evidence, "type": "quote", "content": {"text": "x"}, "timestamp": datetime.datetime.now(datetime.timezone.utc).isoformat(), "validator_id": "x"}
     covered = json.dumps(record, sort_keys=True, separators=(",", ":"))
     return {**record, "checksum": "sha256:" + hashlib.sha256(covered.encode()).hexdigest()}
@@ -150,7 +151,8 @@ METHODS: dict[str, Union[str, Requests]] = {
                                    {"run_id": own.run, "repair": {"pointer": t.card, "file": "/none"}},
                                    {"run_id": own.run, "repair": {"pointer": f"artifact://{own.run}/{own.artifact}", "file": t.file}}],
     "run.rehydrate": of_run(),
-    # The name of a run is the one thing that tells: docs/audit.md. So here it is another's in the parent alone.
+    # The name of a new run reveals whether it is taken (docs/audit.md). So another user's names are only used as
+    # references here.
     "run.start": lambda t, own: [{"agent": {"name": "x"}, "parent": {"run_id": t.run}}, {"agent": {"name": "x"}, "continues": t.run},
                                  {"agent": {"name": "x"}, "forked_from": {"run_id": t.run, "run_seq": 0}}],
     "server.health": NOTHING,
@@ -168,7 +170,7 @@ METHODS: dict[str, Union[str, Requests]] = {
     "task.validate": lambda t, own: [{"content": "x", "evidence_ids": [t.evidence]}, *of_run(content="x", evidence_ids=[])(t, own),
                                      *of_run(task_id=t.task, evidence_ids=[t.evidence])(t, own), {"run_id": own.run, "task_id": own.task, "evidence_ids": [t.evidence]}],
 }
-# A read by whom the thing belongs to, which must find it: what a row asks for is there.
+# Reads by the owner, which must succeed: they prove that the objects of these rows exist.
 READS = ("artifact.get", "artifact.list", "artifact.stat", "audit.prove", "claim.list", "document.get", "event.get", "event.list", "evidence.check", "evidence.export", "evidence.get", "evidence.list", "evidence.verify", "manifest.get", "pointer.validate",
          "run.get", "run.judge", "run.rehydrate", "snapshot.latest", "task.list")
 
@@ -186,7 +188,7 @@ class Existence(DaemonCase):
         raw.request(method, **params)
         reply = raw.line()
         assert reply is not None, f"{method} {params}: the connection was closed"
-        while "method" in reply:   # what a subscription has to say
+        while "method" in reply:   # a notification of a subscription
             reply = raw.line()
         if size := reply.get("result", {}).get("body_bytes"):
             reply["result"]["raw"] = raw.exactly(size).decode("latin-1")
@@ -198,7 +200,7 @@ class Existence(DaemonCase):
         return reply["result"]
 
     def make(self, raw: Raw, name: str) -> Things:
-        """One of each, and the run is one on whose files evidence, a claim and a manifest depend."""
+        """Creates one object of each kind; evidence, a claim and a manifest depend on the run's files."""
         runs = {kind: self.well(raw, "run.start", run_id=f"{name}.{kind}", agent={"name": "a"}, indexed=True, external_id=f"{name}.external.{kind}")["run_id"] for kind in ("run", "halted", "ended")}
         run = runs["run"]
         said = self.well(raw, "event.append", run_id=run, type="thought.recorded", body={"content": [{"type": "text", "content": "The harbour light is green."}]})
@@ -216,7 +218,7 @@ class Existence(DaemonCase):
         self.well(raw, "evidence.record", run_id=run, type="quote", pointer=ingested["uri"])
         kept = self.well(raw, "document.get", corpus=corpus, document=document)["document"]["artifact_id"]
         gone = self.well(raw, "artifact.put", run_id=runs["halted"], text="to be lost")["artifact_id"]
-        (path,) = (self.daemon.data / "artifacts/runs").rglob(f"*{gone}*")   # beside it, what it was staged as may be going just now
+        (path,) = (self.daemon.data / "artifacts/runs").rglob(f"*{gone}*")   # its staging name may be removed at any moment
         path.unlink()
         self.ask(raw, "claim.record", {"run_id": runs["halted"], "text": "x", "pointers": [f"artifact://{runs['halted']}/{gone}"]})
         self.assertEqual(self.well(raw, "run.get", run_id=runs["halted"])["run"]["status"], "halted")
@@ -229,7 +231,7 @@ class Existence(DaemonCase):
                       kept=kept, subscription=self.well(raw, "event.subscribe", run_id=run)["subscription"])
 
     def nobodys(self, t: Things) -> Things:
-        """Names of the same form that nothing has."""
+        """Returns names of the same form that do not exist."""
         def other(at: int, value: Any) -> Any:
             if isinstance(value, int):
                 return SEQ_OF_NOBODY + at
@@ -240,7 +242,7 @@ class Existence(DaemonCase):
         return Things(**{**made, "card": f"ev://{made['corpus']}/{made['document']}#p0?v={made['revision']}"})
 
     def own(self, raw: Raw) -> Things:
-        """A run of the asker's own, new for each request, since some stop it."""
+        """Returns a new run of the client's own, because some requests halt it."""
         run = self.well(raw, "run.start", agent={"name": "a"})["run_id"]
         claim = self.well(raw, "claim.record", run_id=run, text="mine", pointers=[])["claim_id"]
         evidence = self.well(raw, "evidence.record", run_id=run, type="quote", content={"text": "mine"})["evidence_id"]
@@ -248,7 +250,7 @@ class Existence(DaemonCase):
         return Things(run=run, task=task, corpus="stranger-notes", claim=claim, evidence=evidence, artifact=self.well(raw, "artifact.put", run_id=run, text="mine")["artifact_id"], command=self.well(raw, "command.start", run_id=run, **COMMAND)["command_id"])
 
     def told(self, value: Any, names: dict[str, str]) -> Any:
-        """A reply without what the request named, and without what two equal requests differ in."""
+        """Returns a reply without the names in the request and the members that differ between equal requests."""
         if isinstance(value, dict):
             return {self.told(key, names): self.told(item, names) for key, item in value.items() if key not in PASSING and not (key == "run_id" and item not in names and key != "error")}
         if isinstance(value, list):
@@ -286,7 +288,7 @@ class Existence(DaemonCase):
         self.well(stranger, "corpus.ingest", corpus="stranger-notes", documents=[{"id": "mine.md", "text": "# Mine\n\nNothing of a lamp.\n"}], wait=True)
         nobodys = self.nobodys(theirs)
         self.followed()
-        for method in READS:   # or the walk below proves nothing
+        for method in READS:   # otherwise, the comparison below would pass for missing objects too
             requests = METHODS[method]
             assert callable(requests)
             self.well(owner, method, **requests(theirs, theirs)[0])
@@ -304,7 +306,7 @@ class Existence(DaemonCase):
             self.assertIn("error", self.ask(newcomer, method, {}), method)
 
     def test_a_name_that_is_taken_answers_alike_whoever_owns_it(self) -> None:
-        """One of the leaks that docs/audit.md names: whose it is, and what became of it, is not told."""
+        """A disclosure that docs/audit.md names: the owner and the status of the taken name are not revealed."""
         owner, stranger = self.connect(OWNER), self.connect(STRANGER)
         told = []
         for raw, name in ((owner, "theirs"), (self.raw(), "roots")):
@@ -323,7 +325,7 @@ class Existence(DaemonCase):
             self.assertLessEqual(set(answer["error"]["data"]), {"code", "retryable", "run_id", "doc"})
 
     def test_that_somebody_verified_the_log_is_what_he_says(self) -> None:
-        """Anybody may have it recorded, so it is his statement, and nothing that the daemon saw."""
+        """Any user may record this, so the event is the user's statement and not an observation of the daemon."""
         stranger = self.connect(STRANGER)
         seq = self.well(stranger, "audit.verified", verdict="verified", tool="a friend")["seq"]
         event = self.call("event.get", seq=seq)["event"]

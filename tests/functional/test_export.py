@@ -1,4 +1,4 @@
-"""What is exported can be checked by anyone and taken up again, and imported again it gives the same states."""
+"""Tests of exports: anyone can check one, an interrupted one can be resumed, and importing it gives the same states."""
 from __future__ import annotations
 
 import csv
@@ -31,7 +31,7 @@ def run_muniment(daemon: Daemon, *words: Any, code: int = 0, **options: Any) -> 
 
 
 def body_of(line: str) -> str:
-    """The bytes that were hashed: they stand last, as they are."""
+    """Returns the hashed bytes, which are at the end of the line, unchanged."""
     return line[line.index(',"body":') + len(',"body":'):-1]
 
 
@@ -124,9 +124,9 @@ class Lines(Exporting):
         path = self.folder / "one.jsonl"
         run_muniment(self.daemon, "export", self.run_id, "--format", "jsonl", "--output", path)
         self.note(n=3)
-        path.write_text(path.read_text() + '{"seq":')   # it was cut
+        path.write_text(path.read_text() + '{"seq":')   # a truncated last line
         self.assertIn("heading of CSV", self.assert_not_gone_on_with(path, self.run_id, "--format", "csv"))
-        self.assertIn("different ones", self.assert_not_gone_on_with(path, other, "--format", "jsonl"))   # as many
+        self.assertIn("different ones", self.assert_not_gone_on_with(path, other, "--format", "jsonl"))   # the same number of events
         for words in ((), (self.run_id, other), (self.run_id, "--type", "run.*"), (self.run_id, "--from-seq", self.events()[1]["seq"])):
             self.assert_not_gone_on_with(path, *words, "--format", "jsonl")
         run_muniment(self.daemon, "export", self.run_id, "--format", "jsonl", "--output", path, "--resume")
@@ -146,7 +146,7 @@ class Lines(Exporting):
         path, beside = self.folder / "events.jsonl", self.folder / "beside"
         words = ("export", self.run_id, "--format", "jsonl", "--output", path, "--artifacts", beside)
         run_muniment(self.daemon, *words)
-        (beside / f"{manifest}.json").unlink()   # as where it broke off between the events and these
+        (beside / f"{manifest}.json").unlink()   # simulates an interruption before the manifests were written
         run_muniment(self.daemon, *words, "--resume")
         self.assertTrue((beside / f"{manifest}.json").exists())
 
@@ -175,12 +175,12 @@ class Lines(Exporting):
 
 
 class RoundTrip(Exporting):
-    """Every real trace, imported, exported with its artifacts, and imported again by another daemon."""
+    """Imports every real trace, exports it with its artifacts, and imports it into another daemon."""
 
     shared = False
 
     def comparable(self, state: dict[str, Any]) -> Any:
-        """Without positions in the log and the daemon's times; ids that a daemon gives are numbered as they come."""
+        """Returns the state without log positions and the daemon's times; ids that the daemon assigns are numbered in order."""
         state = json.loads(json.dumps(state))
         del state["at"]
         for name in ("started_at", "last_event_at"):
@@ -219,14 +219,14 @@ class RoundTrip(Exporting):
             again = run_muniment(other, "--json", "import", "--format", "jsonl", "--artifacts", artifacts, path)
             added = [json.loads(line)["added"] for line in again.stdout.splitlines()]
             self.assertEqual((set(added), len(added) >= len(runs)), ({False}, True))
-            self.assertLessEqual(client.call("server.status")["log"]["size"] - size, len(runs))   # snapshots that were still due
+            self.assertLessEqual(client.call("server.status")["log"]["size"] - size, len(runs))   # snapshots that were still pending
         for daemon in (self.daemon, other):
             verified = subprocess.run([BUILD / "muniment-verify", "--data", daemon.data, "--unsigned-ok"], capture_output=True, text=True, timeout=200)
             self.assertEqual(verified.returncode, 0, verified.stdout)
 
 
 class When(Exporting):
-    """An event of an imported run occurred when its source says, or else when its source recorded it."""
+    """In an imported run, occurred_at is the source's occurred_at, or else the time when the source recorded the event."""
 
     TYPES = ("run.started", "x.test.noted", "artifact.stored", "manifest.recorded", "command.started", "command.ended", "claim.recorded", "evidence.recorded",
              "evidence.linked", "claim.decided", "run.annotated", "run.ended")
@@ -248,13 +248,13 @@ class When(Exporting):
         return run
 
     def times(self, run_id: str, of_source: bool) -> list[tuple[str, str]]:
-        """The bundle itself is an artifact of the import, and says no time."""
+        """Returns the types and times of events, except the bundle's artifact, which has no time."""
         found = [(event["type"], event.get("occurred_at") or (event["recorded_at"] if of_source else "none"))
                  for event in self.events(run_id, limit=1000) if event["type"] in self.TYPES]
         return sorted(pair for pair in found if pair != ("artifact.stored", "none"))
 
     def durations(self, run_id: str) -> tuple[str, str]:
-        """Of the run and of its command."""
+        """Returns the durations of the run and of its command."""
         [[run, command]] = self.daemon.sql("SELECT extract(epoch FROM r.duration), c.duration_us FROM report.run_report r"
                                            f" JOIN report.command_report c USING (log_no, run_id) WHERE r.run_id = '{run_id}'")
         return run, command
@@ -296,7 +296,7 @@ class Damaged(Exporting):
         for number in (6, 7, 8, 9, 10):
             self.assertIn(f"line {number}: ", done.stderr)
         [run] = [json.loads(line) for line in done.stdout.splitlines() if "run_id" in line]
-        self.assertNotEqual(run["run_id"], json.loads(lines[0])["run_id"])   # whose id is taken
+        self.assertNotEqual(run["run_id"], json.loads(lines[0])["run_id"])   # its own id is taken
         notes = [event["body"]["note"] for event in self.events(run["run_id"], limit=1000) if event["type"] == "run.annotated"]
         self.assertEqual(len(notes), 1)
         self.assertIn("partly imported: the export lacks 4 of its events", notes[0])

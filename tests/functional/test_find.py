@@ -1,4 +1,4 @@
-"""run grep, run diff, run fork, why and event tail -f: what was found, followed and compared is what the log holds."""
+"""Tests of run grep, run diff, run fork, why and event tail -f: their results agree with the log."""
 from __future__ import annotations
 
 import json
@@ -247,7 +247,7 @@ class Tail(FindCase):
         wait_until(lambda: len(seen) >= 12, "it has gone on", 60)
         process.terminate()
         reader.join()
-        self.assertEqual(seen, [-1, *range(5), -1, *range(5, 10)])   # its start, and that it was interrupted
+        self.assertEqual(seen, [-1, *range(5), -1, *range(5, 10)])   # the run's start, and the interruption
         with process.stdout, process.stderr:
             self.assertNotIn("the daemon is unavailable", process.stderr.read(), "it is said once")
 

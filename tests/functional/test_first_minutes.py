@@ -1,4 +1,5 @@
-"""The first ten minutes with the command line: help has examples, slips are recognised, times are ages, and a list fits its terminal."""
+"""Tests of first contact with the command line: help has examples, misspellings get suggestions, times are shown as
+ages, and lists fit the terminal."""
 from __future__ import annotations
 
 import fcntl
@@ -251,7 +252,7 @@ class RunList(Used):
         for columns in (60, 80, 200):
             with self.subTest(columns=columns):
                 lines = self.on_terminal(columns, "run", "list", "-n", "30")
-                self.assertRegex(lines[0], r"^no +run +status")
+                self.assertRegex(lines[0], r"^no +run +outcome")
                 self.assertLessEqual(max(map(len, lines)), columns)
                 self.assertTrue(any(long[:8] in line for line in lines))
                 self.assertTrue(any(line.split()[1] == "run-3" for line in lines))

@@ -1,4 +1,5 @@
-"""Followers that are not confirmed, set back, or kept from writing: each event is in the tables once, and what stands still is told."""
+"""Tests of followers whose commits are unconfirmed, which are set back or cannot write: each event is in the tables
+once, and a stalled follower is reported."""
 from __future__ import annotations
 
 from support import DaemonCase, main, wait_until
@@ -18,7 +19,7 @@ class Followers(DaemonCase):
         other = self.new_run("other")
         for number in range(3):
             for run_id in (self.run_id, other):
-                self.client.append(run_id, "x.test.noted", {"n": number})   # of it a row has nothing but a count
+                self.client.append(run_id, "x.test.noted", {"n": number})   # such an event only adds to a count
                 call = {"call_id": f"c{number}", "model": "m", "operation": "chat", "provider": "p", "parameters": {}}
                 self.client.append(run_id, "model.called", call)
                 usage = {"input_tokens": 3, "output_tokens": 5, "cost": {"amount": "0.25", "currency": "EUR"}}
@@ -48,7 +49,7 @@ class Followers(DaemonCase):
         ingest({**documents[0], "text": "The lamp is out."}, {**documents[1], "text": "The lamp is lost."})
         self.call("document.retract", corpus="twice", document="a.md", reason="it is wrong")
         self.call("source.revoke", source="https://c.example/", reason="it lies")
-        ingest({**documents[0], "text": "The lamp is back."})   # after it was retracted
+        ingest({**documents[0], "text": "The lamp is back."})   # ingested again after the retraction
         gone = self.daemon.sql("SELECT seq FROM document WHERE document = 'd.md'")[0][0]
         self.client.call("audit.redact", seq=int(gone), reason="asked", _meta={"deadline_ms": 60_000})
         size = self.followed()["log"]["size"]

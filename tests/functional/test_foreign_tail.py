@@ -1,4 +1,4 @@
-"""Events at the log's end that the daemon did not write: behind a stop, while it runs, by another daemon."""
+"""Tests of events at the log's end that the daemon did not write: after a stop, while it runs, by another daemon."""
 from __future__ import annotations
 
 import json
@@ -31,14 +31,14 @@ class AfterStop(StartCase):
         self.assertEqual(self.daemon.stop(), 0)
         signed = (self.daemon.data / "keys" / "last_signed").read_text()
         self.forge(self.run_id)
-        for _ in range(2):   # and so at every start
+        for _ in range(2):   # every start refuses
             self.again()
             message = self.refused()
             self.assertIn("log_foreign_tail", message)
             self.assertIn("3 events more than the", message)
             status = self.call("server.status")
             self.assertIn("log_foreign_tail", " ".join(status["degraded"]))
-            time.sleep(0.5)   # a follower that skips these events gives no sign of it
+            time.sleep(0.5)   # a follower that skips these events leaves no trace of it
             self.assertEqual([(name, seq) for name, seq in self.call("server.status")["followers"].items() if seq > status["log"]["size"] - 3], [])
             self.daemon.stop()
         self.assertEqual((self.daemon.data / "keys" / "last_signed").read_text(), signed)
@@ -52,23 +52,23 @@ class AfterStop(StartCase):
 
 
 class Guarded(StartCase):
-    """A log that is signed. Who can remove what the daemon remembers cannot make its signature under log.stopped."""
+    """A signed log. An attacker who can delete the daemon's records cannot forge its signature of log.stopped."""
 
     def kept(self, name: str) -> pathlib.Path:
         return self.daemon.data / "keys" / name
 
     def test_without_its_record_a_tail_behind_a_signed_stop_is_refused(self) -> None:
         self.note(n=1)
-        earlier = self.kept("last_written").read_bytes()   # of a daemon that ran: not stopped
+        earlier = self.kept("last_written").read_bytes()   # the record of a running, not a stopped, daemon
         self.assertEqual(self.daemon.stop(), 0)
         newest = self.kept("last_written").read_bytes()
         self.forge(self.run_id)
         key = self.kept("writer.key").read_bytes()
-        half = len(newest) // 2   # of the record's two places one is lost
+        half = len(newest) // 2   # one of the record's two copies is lost
         for instead in (None, earlier, b"\0" * len(newest), b"\0" * half + newest[half:], newest[:half] + b"\0" * half, newest):
             with self.subTest(instead=instead and instead[:4]):
                 self.kept("last_written").unlink()
-                if instead is newest:   # and it was another log's key that made it
+                if instead is newest:   # and the key belongs to another log
                     self.kept("writer.key").write_bytes(b"\1" * 32)
                 if instead:
                     self.kept("last_written").write_bytes(instead)
@@ -87,7 +87,7 @@ class Guarded(StartCase):
         names = ("last_written", "last_signed")
         held = {name: self.kept(name).read_bytes() for name in names}
         forged = held["last_signed"].decode().replace(held["last_signed"].decode().splitlines()[1], str(int(held["last_signed"].decode().splitlines()[1]) + 3))
-        for last_signed in (None, forged):   # removed, and replaced by one that the key did not make
+        for last_signed in (None, forged):   # removed, and replaced by one that the log's key did not sign
             with self.subTest(last_signed=last_signed):
                 for name in names:
                     self.kept(name).unlink(missing_ok=True)
@@ -151,7 +151,7 @@ class Guarded(StartCase):
         self.stop_and_forge(count=1, kind="run.ended")
         self.again()
         self.refused()
-        time.sleep(1)   # a follower that skips this event gives no sign of it
+        time.sleep(1)   # a follower that skips this event leaves no trace of it
         table = f"SELECT status FROM run WHERE run_id = '{self.run_id}'"
         self.assertEqual(self.daemon.sql(table), [["open"]])
         self.assertEqual(self.daemon.stop(), 0)
@@ -164,7 +164,7 @@ class Guarded(StartCase):
     # Tests of a second writer, and of rows that disappear, while the daemon runs.
 
     def refused_as(self, word: str) -> None:
-        def refused() -> str:   # the first may find the connection gone
+        def refused() -> str:   # the first attempt may fail because the connection was closed
             try:
                 self.note(after="it")
             except muniment.MunimentError as error:
@@ -205,11 +205,11 @@ class Guarded(StartCase):
         self.verified()
 
     def test_a_trigger_that_removes_what_was_counted_is_found(self) -> None:
-        """Rows are counted when they are inserted: one that goes before the commit would be acknowledged."""
+        """Rows are counted when they are inserted: a row that is deleted before the commit would be acknowledged."""
         removes = ("CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET session_replication_role = 'replica' AS $$ BEGIN"
                    " DELETE FROM event WHERE log_no = new.log_no AND seq = new.seq AND new.type = 'x.test.noted'; RETURN NULL; END $$;"
                    " CREATE CONSTRAINT TRIGGER zz AFTER INSERT ON event_1_0 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION zz()")
-        mend = "DROP TRIGGER zz ON event_1_0"
+        fix = "DROP TRIGGER zz ON event_1_0"
         why = "the trigger zz on event_1_0 acts on appended rows"
         self.note(n=1)
         count = self.daemon.sql("SELECT count(*) FROM event WHERE type = 'x.test.noted'")
@@ -218,7 +218,7 @@ class Guarded(StartCase):
         said = self.call("server.health")
         self.assertEqual(said["database"], "up")
         self.assertIn(why, said["reason"])
-        self.assertIn(mend, said["reason"])
+        self.assertIn(fix, said["reason"])
         with self.daemon.client(retry_for_s=0) as client, self.assertRaises(muniment.MunimentError) as refused:
             client.append(self.run_id, "x.test.noted", {"n": 2})
         self.assertEqual(refused.exception.code, "unavailable")
@@ -227,16 +227,16 @@ class Guarded(StartCase):
         code, words = self.daemon.refused_start()
         self.assertNotEqual(code, 0)
         self.assertIn(why, words)
-        self.assertIn(mend, words)
+        self.assertIn(fix, words)
         with self.postgres() as sql:
-            sql(mend + "; DROP FUNCTION zz()")
+            sql(fix + "; DROP FUNCTION zz()")
             self.assertEqual(sql("SELECT count(*) FROM event WHERE type = 'x.test.noted'"), count)
         self.again()
         self.note(n=2)
         self.verified()
 
     def test_a_server_that_came_back_without_the_last_events_gets_no_more(self) -> None:
-        """As a standby that was promoted without them."""
+        """Simulates the promotion of a standby that lacks the last events."""
         self.note(n=1)
         self.note(n=2)
         self.sql("SET session_replication_role = replica; CREATE TABLE lost AS SELECT * FROM event ORDER BY seq DESC LIMIT 1;"
@@ -258,7 +258,7 @@ class Guarded(StartCase):
 
 
 class TakenOver(StartCase):
-    """By a daemon with a data folder of its own."""
+    """A daemon with another data folder takes over the log."""
 
     def test_what_it_wrote_is_refused_by_the_one_that_had_stopped(self) -> None:
         self.note(n=1)
@@ -275,7 +275,7 @@ class TakenOver(StartCase):
 
 
 class Unkeyed(AfterStop):
-    """The record has a key of its own: a log that nobody signs is guarded, too."""
+    """The record has a key of its own: an unsigned log is protected too."""
     keyed = False
 
     def test_a_clean_stop_leaves_nothing_to_say(self) -> None:
@@ -293,10 +293,10 @@ class Unkeyed(AfterStop):
         self.again()
 
     def test_without_its_record_a_tail_is_adopted_and_verify_says_so_for_ever(self) -> None:
-        """Nothing was signed: without the record all of it is adopted, and verify says so for ever."""
+        """Nothing was signed: without the record the whole tail is adopted, and verify reports that permanently."""
         self.note(n=1)
         self.assertEqual(self.daemon.stop(), 0)
-        self.forge(self.run_id, kind="log.stopped")   # in a run of somebody's it says nothing
+        self.forge(self.run_id, kind="log.stopped")   # ignored, because it is in a client's run
         for name in ("last_written", "writer.key"):
             (self.daemon.data / "keys" / name).unlink()
         self.again()

@@ -1,4 +1,4 @@
-"""A full disk, a real one: what cannot be kept is refused and says why, nothing acked is lost, no run is halted."""
+"""Tests of a full disk, on a real file system: refused requests state the reason, acknowledged data is kept, and no run is halted."""
 from __future__ import annotations
 
 import json
@@ -11,11 +11,11 @@ from typing import Optional
 from support import BUILD, Daemon, DaemonCase, main, muniment, wait_until
 
 MIB = 1 << 20
-NO_RESERVE = "disk_reserve_bytes = 0\ndisk_reserve_percent = 0\n"   # the last block is to be had
+NO_RESERVE = "disk_reserve_bytes = 0\ndisk_reserve_percent = 0\n"   # the last block may be used
 
 
 class SmallDisk(DaemonCase):
-    """A daemon with a file system of its own on `mounted`, a folder below its own."""
+    """A daemon with a file system of its own on `mounted`, a subfolder of the test's folder."""
 
     config = NO_RESERVE
     mounted = ""
@@ -46,7 +46,7 @@ class SmallDisk(DaemonCase):
         return about.f_bavail * about.f_frsize
 
     def fill(self, leave: int = 0) -> None:
-        """Leaves `leave` bytes, or not one."""
+        """Fills the disk, except for `leave` bytes."""
         with open(self.ballast, "ab", buffering=0) as file:
             try:
                 while (more := self.free_bytes() - leave) > 0:
@@ -128,7 +128,7 @@ class Everything(SmallDisk):
     size_mib = 400
 
     def check(self, leave: int) -> None:
-        """Appends until it is refused, makes room, and looks for every event that was acked."""
+        """Appends until an append is refused, frees space, and checks every acknowledged event."""
         acked: list[int] = []
         refused: Optional[muniment.MunimentError] = None
         self.fill(leave)
@@ -156,7 +156,7 @@ class Everything(SmallDisk):
         self.check(leave=0)
 
     def test_no_room_for_a_segment_of_the_write_ahead_log(self) -> None:
-        self.check(leave=15 * MIB)   # the next one is 16
+        self.check(leave=15 * MIB)   # the next WAL segment needs 16 MiB
 
 
 if __name__ == "__main__":

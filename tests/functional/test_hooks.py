@@ -1,4 +1,4 @@
-"""Hooks and rerankers: commands and a server from the configuration, good ones and every kind of bad one."""
+"""Tests of hooks and rerankers from the configuration: commands and a server, valid ones and every kind of invalid one."""
 from __future__ import annotations
 
 import http.server
@@ -22,9 +22,9 @@ PORTS = {
     "ship": "A port in the north, where ships wait for the tide and the harbour master for the ships.",
     "wine": "Port is a wine of the Douro that is drunk after dinner.",
 }
-# It is not there, so that lanes do not come in between two questions.
+# The folder does not exist, so that no lane joins between two queries.
 LANES = 'models = "/nowhere"\n'
-# Reads what its file says it is to be, each time it is run.
+# The hook reads its behaviour from a file each time it is run.
 HOOK = """
 import json, os, subprocess, sys, time
 request = json.load(sys.stdin)
@@ -117,7 +117,7 @@ class Expansion(Hooked):
         self.ask("proxy", expand="hook", asof=3)
         self.assertEqual(self.requests("expansion")[-1]["temporal"], {"asof": 3})
         self.client.call("evidence.retrieve", queries=[{"query": "in:ports in:others proxy"}], expand="hook")
-        self.assertEqual(self.requests("expansion")[-1]["scope"], "ev://ports/")   # the one that there is
+        self.assertEqual(self.requests("expansion")[-1]["scope"], "ev://ports/")   # the only corpus that exists
 
     def test_a_clear_first_hit_asks_nobody(self) -> None:
         found = self.ask("harbour master ships tide port", expand="hook")
@@ -147,7 +147,7 @@ class Expansion(Hooked):
         self.assertIn("expansion hook: the thesaurus is old", self.ask("proxy", expand="hook")["degraded"])
 
 
-# What a hook does → what is said of it.
+# Behaviour of a hook → the reported error.
 BAD = {
     "sys.exit(3)": "exit status 3",
     "os.kill(os.getpid(), 9)": "it was ended by signal 9",
@@ -236,7 +236,7 @@ class BadHooks(Bad):
     def test_a_late_hook_does_not_take_the_query_with_it(self) -> None:
         self.hook("expansion", "time.sleep(60)")
         self.hook("rerank", "time.sleep(60)")
-        with self.daemon.client(deadline_s=8) as client:   # which is shorter than the hooks' limit
+        with self.daemon.client(deadline_s=8) as client:   # shorter than the hooks' limit
             found = client.call("evidence.retrieve", queries=[{"query": "which haven is in time", "corpus": "ports"}])["results"][0]
         self.assertEqual(len([line for line in found["degraded"] if "no answer within" in line]), 2)
         self.assertGreater(len(found["cards"]), 0)
@@ -244,7 +244,7 @@ class BadHooks(Bad):
 
 class Rerank(Hooked):
     def by(self, expression: str) -> None:
-        """Scores each candidate c by a Python expression."""
+        """Makes the hook score each candidate c by a Python expression."""
         self.hook("rerank", f"print(json.dumps({{'scores': {{c['key']: ({expression}) for c in request['candidates']}}}}))")
 
     def test_the_best_are_scored_before_the_page_is_cut(self) -> None:
@@ -260,7 +260,7 @@ class Rerank(Hooked):
         request = self.requests("rerank")[-1]
         self.assertEqual(request["query"], "port")
         self.assertEqual({candidate["snippet"] for candidate in request["candidates"]}, set(PORTS.values()))
-        # The profile's blend, from the ranks before.
+        # The profile's blend, computed from the ranks without the hook.
         before = {document: rank for rank, document in enumerate(self.documents(self.ask("port", topK=100)), 1)}
         for card in found["cards"]:
             wanted = .5 / (1 + math.log2(before[card["document"]])) + .5 * (card["document"] == last)
@@ -275,7 +275,7 @@ class Rerank(Hooked):
         while True:
             page = self.client.call("evidence.retrieve", queries=[{"query": "port", "corpus": "ports", **cursor}], topK=2, expand="none")["results"][0]
             paged += self.documents(page)
-            self.by("0")   # what the hook says from now on concerns no later page
+            self.by("0")   # later answers of the hook do not affect further pages
             if "cursor" not in page:
                 break
             cursor = {"cursor": page["cursor"]}
@@ -368,7 +368,7 @@ class Gone(unittest.TestCase):
 
 
 class Server(unittest.TestCase):
-    """A server that speaks TEI's /rerank."""
+    """A server that implements TEI's /rerank."""
 
     def serve(self, answer: Callable[[dict[str, Any]], Any]) -> str:
         seen = self.seen = []

@@ -1,4 +1,5 @@
-"""Queries and documents that mean harm: no text is an operator, an instruction or a pointer, and none costs the others an answer."""
+"""Tests of hostile queries and documents: no text acts as an operator, an instruction or a pointer, and none
+prevents the answers to others."""
 from __future__ import annotations
 
 import random

@@ -1,4 +1,4 @@
-"""The `http` lane: an embedding server beside the daemon, and every way in which it can be away or wrong."""
+"""Tests of the `http` lane: an embedding server beside the daemon, in every way unavailable or invalid."""
 from __future__ import annotations
 
 import contextlib
@@ -17,21 +17,21 @@ from typing import Any, Optional
 from support import Daemon, DaemonCase, main, wait_until
 
 KEY = "sk-nobody-else-may-see-this"
-# What the server's model knows and no word says.
+# Synonyms that the server's model knows, although the texts share no word.
 SAME = {"automobile": "car", "sedan": "car", "physician": "doctor", "surgeon": "doctor"}
 DOCUMENTS = {"car.txt": "The car is parked behind the house.", "doctor.txt": "A doctor looks after the patients of the ward.",
              "bread.txt": "The bread is baked early in the morning.", "ship.txt": "The ship left the harbour with the tide."}
 
 
 class EmbeddingServer:
-    """OpenAI's /v1/embeddings: a text's vector is the sum of its longer words', each of them the signs of a hash. It can be stopped and
-    started again, and told to be wrong."""
+    """Implements OpenAI's /v1/embeddings: a text's vector is the sum of the vectors of its longer words, each of
+    which has the signs of a hash. It can be stopped, restarted, and made to misbehave."""
 
     def __init__(self, dimension: int = 64) -> None:
         self.dimension = dimension
         self.mode = "right"
-        self.held = threading.Event()        # ends what mode "silent" holds
-        self.words_max = 1_000               # a longer text is refused
+        self.held = threading.Event()        # ends the waits of mode "silent"
+        self.words_max = 1_000               # longer texts are refused
         self.seen: list[dict[str, Any]] = []
         self.keys: set[Optional[str]] = set()
         self.port = 0
@@ -53,7 +53,7 @@ class EmbeddingServer:
                 pass
 
         class Listening(http.server.ThreadingHTTPServer):
-            def handle_error(self, *_: object) -> None:   # who asked does not wait for a hundred megabytes
+            def handle_error(self, *_: object) -> None:   # the client does not wait for a hundred megabytes
                 pass
 
         self.listening = Listening(("127.0.0.1", self.port), Handler)
@@ -114,7 +114,7 @@ def identity_of(model: str, dimension: int = 64) -> str:
 
 
 class HttpLane(DaemonCase):
-    """A daemon of its own for each class, with a server; its other lanes are lexical and hash."""
+    """Each class has a daemon of its own, with a server; its other lanes are lexical and hash."""
 
     up_at_start = True
     server: EmbeddingServer
@@ -145,7 +145,7 @@ class HttpLane(DaemonCase):
         self.addCleanup(self.server_is_right)
 
     def silence(self) -> None:
-        """The server holds every request until `server_is_right`."""
+        """Makes the server hold every request until `server_is_right`."""
         self.server.held.clear()
         self.server.mode = "silent"
 
@@ -161,7 +161,7 @@ class HttpLane(DaemonCase):
         self.assertEqual(reply["errors"], [])
 
     def retrieve(self, query: str, **more: Any) -> dict[str, Any]:
-        """Never from the cache, which rightly outlives the server: each time with another filter, which leaves nothing out."""
+        """Queries without the cache, which outlives the server: each query has a different filter that excludes nothing."""
         self.asked += 1
         return self.call("evidence.retrieve", queries=[{"query": f"in:{self.corpus} before:{3000 + self.asked}-01-01 {query}"}], **more)["results"][0]
 
@@ -169,14 +169,14 @@ class HttpLane(DaemonCase):
         return next((text for text in answer.get("degraded", []) if text.startswith("http: ")), "")
 
     def joined(self, query: str = "automobile", model: str = "model-a") -> dict[str, Any]:
-        """The answer of all lanes, once they are all there."""
+        """Returns the answer of all lanes once they are available."""
         def whole() -> Optional[dict[str, Any]]:
             answer = self.retrieve(query)
             return answer if not self.problem(answer) and identity_of(model) in answer["lanes"] else None
         return wait_until(whole, "the lane joins", 120)
 
     def without(self, saying: str, query: str = "automobile") -> dict[str, Any]:
-        """The answer without the lane, once it says why in these words."""
+        """Returns the answer without the lane once it states the reason in these words."""
         def less() -> Optional[dict[str, Any]]:
             answer = self.retrieve(query)
             return answer if re.search(saying, self.problem(answer)) else None
@@ -256,7 +256,7 @@ class Serving(HttpLane):
         self.assertEqual((again["lanes"], again["cards"]), (first["lanes"], first["cards"]))
         self.assertFalse([lane for lane in again["lanes"] if lane.startswith("http/")])
         self.assertEqual([text for text in again["degraded"] if text.startswith("http: ")], ["http: behind"])
-        for number in range(3):   # another corpus, in which nothing is waited for, changes nothing in that
+        for number in range(3):   # another corpus, without pending work, makes no difference
             self.assertEqual(self.call("evidence.retrieve", queries=[{"query": "in:nowhere automobile"}])["results"][0]["cards"], [])
             self.assertEqual(ask()["cache"], "hit")
         self.server.start()
@@ -278,7 +278,7 @@ class Serving(HttpLane):
         self.ingest()
         self.joined()
         self.silence()
-        self.assertTrue(self.problem(self.retrieve("sedan")))   # answered, while the server holds the question
+        self.assertTrue(self.problem(self.retrieve("sedan")))   # answered although the server holds the request
         asked = len(self.server.seen)
         for number in range(8):
             self.assertTrue(self.problem(self.retrieve(f"sedan number {number}")))
@@ -310,8 +310,8 @@ class Serving(HttpLane):
         answer = self.joined("surgeon")
         # The lexical lane finds no card for the word.
         self.assertIn("long.txt", [card["document"] for card in answer["cards"] if "http" in card["scores"]])
-        self.assertTrue(self.problem(self.retrieve("surgeon " * 70)))     # a question is not cut
-        self.assertFalse(self.problem(self.retrieve("the surgeon")))      # and does not keep the next one waiting
+        self.assertTrue(self.problem(self.retrieve("surgeon " * 70)))     # a query is not truncated
+        self.assertFalse(self.problem(self.retrieve("the surgeon")))      # and does not delay the next one
 
     def test_what_is_withdrawn_is_gone_from_the_lane(self) -> None:
         self.ingest()
@@ -329,7 +329,7 @@ class Serving(HttpLane):
 
 
 class Restarted(HttpLane):
-    """The first test, by its name, finds the daemon as it was started: without the server."""
+    """The first test, by name, starts the daemon without the server."""
 
     up_at_start = False
 
@@ -371,7 +371,7 @@ class Restarted(HttpLane):
         self.silence()
         self.ingest()
         wait_until(lambda: set(DOCUMENTS.values()) & set(self.server.texts()), "it is asked", 120)
-        self.assertEqual(self.daemon.stop(60), 0)   # while the server holds the question
+        self.assertEqual(self.daemon.stop(60), 0)   # although the server holds the request
         self.server_is_right()
         self.restart()
 

@@ -1,4 +1,4 @@
-"""Trajectories as agents write them today become runs with their goals, outcomes, edits and usage."""
+"""Tests of the import of current agents' trajectories: the runs have goals, outcomes, edits and usage."""
 from __future__ import annotations
 
 import json
@@ -22,7 +22,7 @@ class AgentCase(DaemonCase):
         return path
 
     def imported(self, *files: pathlib.Path, code: int = 0) -> list[dict[str, Any]]:
-        """The runs of files whose format is detected."""
+        """Imports files whose format is detected. Returns the runs."""
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "import", *files],
                               capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, code, done.stderr)
@@ -53,7 +53,7 @@ class AgentCase(DaemonCase):
         return [(body["change"], body["path"]) for body in self.bodies(run_id, "file.changed")]
 
     def reported(self, run_id: str) -> list[str]:
-        """Outcome, tokens, cost and calls as the report view has them."""
+        """Returns outcome, tokens, cost and calls from the report view."""
         self.followed()
         [row] = self.daemon.sql("SELECT outcome, input_tokens, output_tokens, cost, model_calls, tool_calls FROM report.run_report"
                                 f" WHERE run_id = '{run_id}'")

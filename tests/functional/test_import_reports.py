@@ -1,4 +1,4 @@
-"""What an import says of a file: what it did not understand, and whether it understood anything. And the plain format of messages."""
+"""Tests of the importer's warnings about files that it translates partly or not at all, and of the format `messages`."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""Sessions of Claude Code as they are found: repeated and spliced lines, subagents in files of their own, new types of lines."""
+"""Tests of real Claude Code sessions: repeated and spliced lines, subagents in separate files, new types of lines."""
 from __future__ import annotations
 
 import json
@@ -106,7 +106,7 @@ class CountedOnce(SessionCase):
         runs = self.imported(one, other)
         self.assertEqual([self.figures(run["run_id"])["output"] for run in runs], [5, 3])
         self.assertEqual([self.figures(run["run_id"])["calls"] for run in runs], [1, 0])
-        self.assertEqual(len(self.bodies(runs[1]["run_id"], "x.claude_code.repeated")), 2)   # and kept as they are
+        self.assertEqual(len(self.bodies(runs[1]["run_id"], "x.claude_code.repeated")), 2)   # repeated lines are kept unchanged
 
 
 class OneCharacter(SessionCase):
@@ -129,7 +129,7 @@ class OneCharacter(SessionCase):
         figures = self.figures(run["run_id"])
         self.assertEqual((figures["calls"], figures["returns"]), (2, 2))
         [repaired] = self.bodies(run["run_id"], "x.claude_code.repaired")
-        self.assertEqual(repaired["replaced"], 4)   # the result says it twice
+        self.assertEqual(repaired["replaced"], 4)   # the result contains the character twice
         kept = bytes(self.client.get(repaired["original"]["artifact_id"]))
         self.assertIn(kept, path.read_bytes().splitlines())
         self.assertIn("U+FFFD", self.said)
@@ -174,7 +174,7 @@ class OneCharacter(SessionCase):
 
 class Layout(SessionCase):
     def tree(self, runs: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
-        """Agent and call of each child."""
+        """Returns the agent and the call of each child."""
         root = runs[0]["run_id"]
         found = {}
         for body in self.bodies(root, "child.started"):
@@ -186,13 +186,13 @@ class Layout(SessionCase):
         name = "cc-subagents/11111111-2222-4333-8444-555555555510"
         folder, session = self.case(name, name + ".jsonl")
         agents = sorted(folder.rglob("*.jsonl"))
-        runs = self.imported(*agents, session)   # the files of subagents belong to the session's
+        runs = self.imported(*agents, session)   # the subagents' files belong to the session's run
         self.assertEqual(len(runs), 3)
         self.assertEqual({run.get("parent") for run in runs[1:]}, {runs[0]["run_id"]})
         self.assertEqual(self.tree(runs), {"toolu_w": ("Explore", ""), "toolu_j": ("general-purpose", "")})
         self.assertEqual(self.call("run.get", run_id=runs[0]["run_id"])["run"]["external_id"], "11111111-2222-4333-8444-555555555510")
         self.assertEqual([self.figures(run["run_id"])["output"] for run in runs], [20, 20, 20])
-        again = self.imported(session.parent, format=None)   # a folder, too
+        again = self.imported(session.parent, format=None)   # a folder works too
         self.assertEqual((again[0]["run_id"], again[0]["added"]), (runs[0]["run_id"], False))
 
     def test_a_subagent_of_a_subagent_is_its_child(self) -> None:

@@ -1,4 +1,4 @@
-"""Real traces become runs: every string of the source is there byte for byte, and a second import adds nothing."""
+"""Tests of imports of real traces: every string of the source is kept byte for byte, and a second import adds nothing."""
 from __future__ import annotations
 
 import json
@@ -30,7 +30,7 @@ class Importing(DaemonCase):
     format = "swe-agent"
 
     def muniment_import(self, *files: pathlib.Path, code: int = 0) -> list[dict[str, Any]]:
-        """One line per run that was imported."""
+        """Imports files. Returns one line for each imported run."""
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "import", "--format", self.format, *files],
                               capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, code, done.stderr)
@@ -38,13 +38,13 @@ class Importing(DaemonCase):
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def settled_size(self) -> int:
-        """The log's size, once the snapshotter has written what it wants to."""
+        """Returns the log's size once the snapshotter has written all pending snapshots."""
         self.followed()
         return size_at_rest(self.client)
 
 
 class RealTraces:
-    """All traces of a format, imported once for the class, by a daemon for the real traces."""
+    """Imports all traces of a format once for the class, into a daemon that is shared by the real traces."""
 
     config = NO_SNAPSHOTS_BY_TIME + "# real traces\n"
     pattern = "*"
@@ -62,11 +62,11 @@ class RealTraces:
             type(self).runs = self.muniment_import(*self.files)
 
     def new_run(self, name: str = "", **more: Any) -> str:
-        """The classes have tests of the same names."""
+        """The classes have tests with the same names."""
         return super().new_run(name or type(self).__name__, **more)
 
     def held(self, run_id: str) -> set[bytes]:
-        """Every string in a body of the run, and every artifact of it."""
+        """Returns every string in a body of the run, and every artifact of it."""
         events = self.events(run_id, limit=1000)
         self.assertEqual({event["origin"] for event in events if not event["type"].startswith("snapshot.")}, {"imported"}, run_id)
         held = {text.encode() for event in events for text in strings(event["body"])}
@@ -110,7 +110,7 @@ class SweAgent(RealTraces, Importing):
     def test_every_string_of_a_source_is_in_its_own_run(self) -> None:
         for run in self.runs:
             held = self.held(run["run_id"])
-            everything = b"\0".join(held)   # which no string of a trace holds
+            everything = b"\0".join(held)   # a separator that no string of a trace contains
             missing = [text for text in set(strings(json.loads(pathlib.Path(run["file"]).read_text())))
                        if text.encode() not in held and text.encode() not in everything]
             self.assertEqual(missing, [], run["file"])
@@ -138,7 +138,7 @@ class Records(RealTraces):
         self.assertEqual([run["file"] for run in self.runs], [path for path, _ in records])
         self.assertEqual({run["added"] for run in self.runs}, {True})
         self.assertEqual(len({run["run_id"] for run in self.runs}), len(records))
-        every = max(1, len(records) // 40)   # the unit tests look at all of them
+        every = max(1, len(records) // 40)   # the unit tests check all of them
         for run, (path, record) in list(zip(self.runs, records))[::every]:
             started = self.client.call("event.get", run_id=run["run_id"], run_seq=0)["event"]["body"]
             everything = b"\0".join(self.held(run["run_id"])) + b"\0" + json.dumps(started).encode()
@@ -153,7 +153,7 @@ class OpenHands(Records, Importing):
     format = "openhands"
 
     def told(self, record: Any) -> Any:
-        """Without the classes of its parts: those are the types of the events."""
+        """Returns the record without its parts' classes, which become the types of the events."""
         if isinstance(record, dict):
             return {key: self.told(value) for key, value in record.items() if key != "class_"}
         return [self.told(value) for value in record] if isinstance(record, list) else record
@@ -185,7 +185,7 @@ class ClaudeCode(Importing):
         child = self.events(told["run_id"], limit=1000)
         self.assertEqual(child[0]["body"]["parent"]["run_id"], run["run_id"])
         self.assertEqual([event["body"]["outcome"] for event in events + child if event["type"].endswith(".ended") and "outcome" in event["body"]],
-                         ["unknown", "unknown", "unknown"])   # a session says that it is over, and no more
+                         ["unknown", "unknown", "unknown"])   # a session states that it is over, but not its outcome
         self.assertEqual({event["origin"] for event in events + child if not event["type"].startswith("snapshot.")}, {"imported"})
         state = self.client.rehydrate(run["run_id"])["state"]
         self.assertEqual([call["name"] for call in state["pending"]["calls"]], ["mcp__git__commit"])
@@ -197,7 +197,7 @@ class ClaudeCode(Importing):
                                         stdout=subprocess.DEVNULL, timeout=300).returncode, 0)
 
     def test_every_string_of_a_long_session_is_kept_also_after_a_kill(self) -> None:
-        """Large results, a line that is cut, an image of 2 MB, and an import that is killed once."""
+        """Large results, a truncated line, an image of 2 MB, and an import that is killed once."""
         lines = [{"type": "user", "sessionId": "s", "uuid": "p", "message": {"role": "user", "content": "Do much."}}]
         for n in range(1_500):
             lines.append({"type": "assistant", "uuid": f"a{n}", "message": {"id": f"m{n}", "model": "x", "content": [
@@ -221,8 +221,8 @@ class ClaudeCode(Importing):
 
 
 def otlp_strings(value: object) -> Iterator[str]:
-    """Every string of a request but the names of attributes, whose values have places of their own, the type of a tool and what is JSON in a
-    string: of that, its strings. What an event is called is in what it became; ids in base64 are hexadecimal in the events."""
+    """Yields the strings that a request's events must contain: not names of attributes or events, nor a tool's type.
+    JSON in a string yields its own strings; ids are yielded in hexadecimal."""
     if isinstance(value, dict):
         for key, item in value.items():
             if key in ("traceId", "spanId", "parentSpanId", "key") or key in ("name", "eventName") and str(item).endswith(("exception", ".message")):
@@ -246,7 +246,7 @@ class Otlp(Importing):
         return ROOT / "tests" / "golden" / "imports" / "otlp.jsonl"
 
     def tree(self, run_id: str) -> list[dict[str, Any]]:
-        """All events of a run and of its children."""
+        """Returns all events of a run and of its children."""
         events = self.events(run_id, limit=1000)
         for event in list(events):
             if event["type"] == "child.started":
@@ -274,7 +274,7 @@ class Otlp(Importing):
         size = self.settled_size()
         shuffled = self.daemon.folder / "shuffled.jsonl"
         shuffled.write_text("".join(reversed(self.golden().read_text().splitlines(keepends=True))))
-        for path in (self.golden(), shuffled):   # the same traces, wherever they stand
+        for path in (self.golden(), shuffled):   # the same traces, in any order
             self.assertEqual({run["added"] for run in self.muniment_import(path)}, {False})
         self.assertEqual(self.settled_size(), size)
         self.assertEqual(subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok"],
@@ -328,7 +328,7 @@ class WrongFormat(Importing):
 
 
 class Sniffed(Importing):
-    """What a file is, is seen; what would come of it can be looked at first."""
+    """The format of a file is detected, and a dry run shows the result of an import."""
 
     golden = ROOT / "tests" / "golden" / "imports"
     files = {"openhands": golden / "openhands.json", "tau-bench": golden / "tau-bench.json", "claude-code": golden / "claude-code.jsonl", "otlp": golden / "otlp.jsonl"}
@@ -349,7 +349,7 @@ class Sniffed(Importing):
                 self.assertEqual({run["format"] for run in shown}, {name})
                 self.assertEqual(self.settled_size(), size)
                 runs = {run["run_id"] for run in self.command(path)}
-                self.assertLessEqual(runs, {run["run_id"] for run in shown})   # children are named beside them
+                self.assertLessEqual(runs, {run["run_id"] for run in shown})   # children are listed too
                 for run in shown:
                     counts: dict[str, int] = {}
                     for event in self.events(run["run_id"], limit=1000):
@@ -359,7 +359,7 @@ class Sniffed(Importing):
                     self.assertEqual(run["outcome"], self.client.rehydrate(run["run_id"])["state"]["run"]["outcome"])
 
     def test_a_dry_run_of_an_export_names_its_runs(self) -> None:
-        run = self.command(self.files["claude-code"])[0]   # before its child, where that is new
+        run = self.command(self.files["claude-code"])[0]   # a new parent is listed before its child
         path = self.daemon.folder / "export.jsonl"
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "export", run["run_id"], "--format", "jsonl", "--output", path], timeout=120)
         self.assertEqual(done.returncode, 0)
@@ -397,7 +397,7 @@ class Sniffed(Importing):
 
 
 class Clocks(Importing):
-    """Times are kept as they are said, and never trusted for the order."""
+    """Times are stored as stated, and never determine the order."""
 
     def test_a_clock_that_jumps(self) -> None:
         times = ["2026-11-22T10:00:00.000Z", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z", "2026-11-22T09:00:00+05:30",
@@ -412,7 +412,7 @@ class Clocks(Importing):
         self.assertEqual([event.get("occurred_at") for event in events],
                          ["2026-11-22T10:00:00.000000Z", "1970-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00.000000Z",
                           "2026-11-22T03:30:00.000000Z"] + [None] * 5)
-        for event, time in list(zip(events, times))[5:]:   # what is no time is kept as it is
+        for event, time in list(zip(events, times))[5:]:   # an invalid time is kept as text
             self.assertIn(time, [*strings(event["body"])])
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "run", "show", run["run_id"]], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -433,7 +433,7 @@ class HostileRecords(Importing):
                b'{"messages_display":"user: \\ud800"}', b'{"other": "format"}', b'{"traj":1e999}']
         path = self.write("mixed.jsonl", good + b"\n".join(bad) + b"\n" + good + b'{"messages_display":"user: cut')
         runs = self.muniment_import(path, code=1)[:-1]
-        self.assertEqual([run["line"] for run in runs], [1, 3, 7, 10])   # of line 7 a character is replaced
+        self.assertEqual([run["line"] for run in runs], [1, 3, 7, 10])   # in line 7, a character is replaced
         for line in (2, 4, 5, 6, 8, 9, 11):
             self.assertIn(f"line {line}: ", self.said)
         self.assertEqual(self.said.count("line "), 8, self.said)
@@ -449,7 +449,7 @@ class HostileRecords(Importing):
         run = self.muniment_import(self.write("giant.jsonl", json.dumps({"traj": [{"role": "user", "content": giant}]}).encode()))[0]
         [artifact] = self.pages("artifact.list", "artifacts", run_id=run["run_id"])
         self.assertEqual(self.client.get(artifact["artifact_id"]), giant.encode())
-        parts = {"role": "user", "content": [{"type": "text", "text": "x" * 100}] * 1_001}   # more than a body may have
+        parts = {"role": "user", "content": [{"type": "text", "text": "x" * 100}] * 1_001}   # exceeds the limit of a body
         self.muniment_import(self.write("parts.jsonl", json.dumps({"traj": [parts]}).encode()), code=1)
         self.assertIn("is partly imported", self.said)
         [part] = [run for run in self.client.call("run.list")["runs"] if run["run_id"].startswith("parts-")]
@@ -470,7 +470,7 @@ class HostileRecords(Importing):
                        if run["status"] == "open" and run["run_id"].startswith("long-")]
         runs = self.muniment_import(path)
         self.assertEqual(len(runs), 40)
-        self.assertLessEqual(len(open_before), 8)   # runs are imported side by side
+        self.assertLessEqual(len(open_before), 8)   # runs are imported concurrently
         self.assertGreaterEqual(sum(not run["added"] for run in runs), 5)
         for run in runs[:10]:
             events = self.events(run["run_id"], limit=1000)

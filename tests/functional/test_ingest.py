@@ -1,4 +1,5 @@
-"""muniment ingest and query: folders into a corpus, only what changed, whatever lies in the folder; and what people see of it."""
+"""Tests of muniment ingest and query: a folder becomes a corpus, only changes are sent, any file may be in the
+folder; and of their output."""
 from __future__ import annotations
 
 import hashlib
@@ -18,7 +19,7 @@ FINISH_S = 180.0
 
 
 def pdf(text: str) -> bytes:
-    """A page with one line of text, its cross-reference table in order."""
+    """Returns a PDF of one page with one line of text and a correct cross-reference table."""
     content = f"BT /F1 24 Tf 72 700 Td ({text}) Tj ET".encode()
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
                b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
@@ -48,7 +49,7 @@ class IngestCase(DaemonCase):
         file.write_bytes(data.encode() if isinstance(data, str) else data)
         return file
 
-    failpoint = ""   # armed in the command
+    failpoint = ""   # armed in the command's process
 
     def command(self, *words: Any) -> list[str]:
         return [str(word) for word in (BUILD / "muniment", "--data", self.daemon.data, *words)]
@@ -92,8 +93,9 @@ class Folders(IngestCase):
                          {"src/loop": "a symbolic link; links are not followed", "passwd": "a symbolic link; links are not followed", "logo.png": "binary: a PNG image"})
         readme = documents["README.md"]
         self.assertEqual((readme["tags"], readme["trust"], readme["source"]), (["town"], "trusted", f"file://{self.folder.resolve()}"))
-        self.assertEqual(self.query("when does the bridge open")["cards"][0]["document"], "README.md")   # it waited
-        self.assertEqual(self.call("run.list", limit=1)["runs"][0]["run_id"], self.run_id)   # no run where none is needed
+        # The command waited for the indexes.
+        self.assertEqual(self.query("when does the bridge open")["cards"][0]["document"], "README.md")
+        self.assertEqual(self.call("run.list", limit=1)["runs"][0]["run_id"], self.run_id)   # no run was started
 
     def test_only_what_changed_is_sent(self) -> None:
         for i in range(30):
@@ -103,11 +105,11 @@ class Folders(IngestCase):
         again = self.ingest()
         self.assertEqual((again["added"], again["changed"], again["unchanged"], again["seq"]), (0, 0, 30, -1))
         self.assertEqual(self.call("server.status")["log"]["size"], size)
-        os.utime(self.folder / "f1.txt", (1, 1))   # a new time alone is no change
+        os.utime(self.folder / "f1.txt", (1, 1))   # a new modification time alone is not a change
         self.write("f2.txt", "Fact number 2 was wrong.")
         report = self.ingest()
         self.assertEqual((report["added"], report["changed"], report["unchanged"]), (0, 1, 29))
-        self.assertEqual(self.ingest("--tag", "new")["changed"], 30)   # described otherwise is a change of all
+        self.assertEqual(self.ingest("--tag", "new")["changed"], 30)   # other metadata changes every document
 
     def test_a_dry_run_changes_nothing(self) -> None:
         self.write("a.txt", "A lantern.")
@@ -127,7 +129,7 @@ class Folders(IngestCase):
         self.assertEqual([note["path"] for note in report["gone"]["files"]], ["sub/goes.txt"])
         self.assertIn("sub/goes.txt", self.documents())
         self.assertEqual(self.ingest("--prune", "--dry-run")["retracted"], 0)
-        self.assertEqual(self.ingest("--prune", "--include", "*.md")["retracted"], 1)   # left out is not gone
+        self.assertEqual(self.ingest("--prune", "--include", "*.md")["retracted"], 1)   # excluded files are not treated as deleted
         self.assertEqual(sorted(self.documents()), ["of-an-agent", "stays.txt"])
 
     def test_other_encodings_pdf_and_what_is_large_go_as_artifacts(self) -> None:
@@ -202,7 +204,7 @@ class Folders(IngestCase):
         writer = threading.Thread(target=touch)
         writer.start()
         try:
-            self.failpoint = "ingest.read=sleep:500@1+"   # the writer is certain to run between the reading and the check
+            self.failpoint = "ingest.read=sleep:500@1+"   # ensures that the writer runs between the read and the check
             report = self.ingest(code=1)
         finally:
             stop.set()

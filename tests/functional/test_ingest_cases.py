@@ -1,4 +1,4 @@
-"""Folders of awkward documents beside the checkout: every text is found in its document, and hidden text is not."""
+"""Tests of folders of difficult documents beside the checkout: every text is found in its document, and hidden text is not."""
 from __future__ import annotations
 
 import json
@@ -44,7 +44,7 @@ class IngestedCases(DaemonCase):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("MUNIMENT_")}
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", *map(str, words)], env=environment,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
-        # A folder with an empty document ends with 1.
+        # The exit status for a folder with an empty document is 1.
         self.assertIn(done.returncode, (0, 1), done.stderr.decode())
         return dict(json.loads(done.stdout))
 
@@ -77,7 +77,7 @@ class IngestedCases(DaemonCase):
         for name, texts in PDF_TEXT.items():
             passages = [self.call("pointer.resolve", pointers=[card["id"]])["results"][0]["text"] for card in self.retrieve("pdf", texts[0])
                         if card["document"].endswith(name)]
-            # A ligature of the font stays one character in the text.
+            # The font's ligature stays one character in the text.
             read = unicodedata.normalize("NFKC", " ".join(" ".join(passages).split()))
             for text in texts:
                 with self.subTest(name):

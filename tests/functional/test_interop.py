@@ -1,5 +1,5 @@
-"""The golden notes, proofs and tiles, read and signed by Go's sumdb library, which is not ours (tests/support/tlog_reference);
-and our two verifiers, which must agree on what was changed.
+"""Tests of interoperability: golden notes, proofs and tiles are read and signed by Go's sumdb library
+(tests/support/tlog_reference), and the two verifiers of Muniment agree about any change.
 """
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Agreement(Case):
     """muniment-verify and muniment_verify.py share no code."""
 
     def verdicts(self, *arguments: object) -> list[tuple[int, str]]:
-        """The exit code and the verdict of each."""
+        """Returns the exit code and the verdict of each."""
         done = [subprocess.run([*program, *map(str, arguments), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
                 for program in ([VERIFY], [sys.executable, VERIFY_PY])]
         return [(one.returncode, json.loads(one.stdout)["verdict"]) for one in done]
@@ -102,7 +102,7 @@ class Agreement(Case):
             for at in sorted(rng.sample(range(len(proof)), 40)):
                 path = self.folder / "flipped"
                 path.write_bytes(proof[:at] + bytes([proof[at] ^ 1 << rng.randrange(8)]) + proof[at + 1:])
-                # Whether such a file is a changed proof or none at all, is a matter of taste.
+                # The result may be a changed proof or an invalid file.
                 self.assertLessEqual(set(self.codes("--proof", path, "--key", key)), {1, 2, 4}, at)
         head, _, _ = proof.decode().partition("\n\n")
         for name, code in {"checkpoint": 0, "cosigned": 0, "unsigned": 2, "forged": 2, "older": 1}.items():
@@ -126,7 +126,7 @@ class Agreement(Case):
         return json.loads(whole.pop("bundle.json")), whole
 
     def test_on_the_file_of_a_bundle(self) -> None:
-        """One frame, one archive, and nothing behind either."""
+        """A bundle is one frame with one archive, and nothing after either."""
         head, whole = self.golden_members()
         tar = tar_of({"bundle.json": json.dumps(head).encode(), **whole}, tarfile.PAX_FORMAT)
         frame, skippable = zstd_frame(tar), b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"what"
@@ -199,7 +199,7 @@ class Agreement(Case):
                     data = whole[name]
                     at = rng.randrange(len(data))
                     if b"log_no" in data[max(0, at - 12):at + 12]:
-                        continue   # the exporting database's number, which proves nothing
+                        continue   # the exporting database's number, which nothing proves
                     refused({**whole, name: data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]}, f"{name} at {at}")
 
 

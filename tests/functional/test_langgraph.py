@@ -1,4 +1,4 @@
-"""Graphs of LangGraph with MunimentSaver: what has run does not run again, in every durability, over restarts and kills."""
+"""Tests of LangGraph graphs with MunimentSaver: a finished node does not run again, in every durability mode, after restarts and kills."""
 from __future__ import annotations
 
 import asyncio
@@ -116,7 +116,7 @@ class Tasks(LangGraphCase):
     shared = True
 
     def test_after_a_failure_only_the_failed_task_runs_again(self) -> None:
-        """One after the other, the last fails: LangGraph drops what is unfinished beside a failure."""
+        """Tasks run in sequence and the last one fails: LangGraph discards unfinished tasks of a failed step."""
         import graphs
 
         for durability in DURABILITIES:
@@ -152,7 +152,7 @@ class Tasks(LangGraphCase):
         self.assertEqual(self.as_in_memory(scenario), (100, list(range(100))))
 
     def test_more_subgraphs_than_the_state_holds(self) -> None:
-        """Each call of a subgraph is a namespace of its own; a run's state holds the newest."""
+        """Each call of a subgraph has its own namespace; a run's state holds the newest ones."""
         import graphs
 
         with self.saver() as saver:
@@ -232,7 +232,7 @@ class Kills(LangGraphCase):
         return sorted(self.effects_path.read_text().split()) if self.effects_path.exists() else []
 
     def process(self, graph: str, step: str, durability: str, kill: str = "") -> Any:
-        """What one process of the graph wrote at its end; None where it was to kill itself."""
+        """Runs one process of the graph. Returns its output, or None if it was to kill itself."""
         settings = {"socket": self.daemon.socket, "thread": f"{self.run_id}-{durability}", "effects": str(self.effects_path), "graph": graph,
                     "step": step, "durability": durability, "kill": kill}
         env = {"PATH": os.environ["PATH"], "PYTHONPATH": self.python_path()}
@@ -270,7 +270,7 @@ class Kills(LangGraphCase):
 
 
 class Documented(LangGraphCase):
-    """docs/recording.md, LangGraph: the example prints what is shown, and the versions are those that are pinned."""
+    """docs/recording.md, LangGraph: the example prints the documented output, and the versions are the pinned ones."""
 
     shared = True
 

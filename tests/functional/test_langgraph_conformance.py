@@ -1,4 +1,4 @@
-"""The conformance suite of LangGraph's checkpointers, whole, against MunimentSaver and a daemon."""
+"""Runs the complete conformance suite of LangGraph's checkpointers with MunimentSaver and a daemon."""
 from __future__ import annotations
 
 import asyncio

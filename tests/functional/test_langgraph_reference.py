@@ -1,4 +1,5 @@
-"""Random programs of saver calls: MunimentSaver answers as LangGraph's InMemorySaver does. Each time they are the same programs."""
+"""Tests with random programs of saver calls: MunimentSaver answers as LangGraph's InMemorySaver does. The programs
+are the same in each run."""
 from __future__ import annotations
 
 import random
@@ -15,7 +16,7 @@ VALUES = (None, 0, 1.5, "", "text", "x" * 9000, b"\x00\xff", [1, [2]], {"k": {"n
 
 
 class Program:
-    """One program, on savers of its own. Checkpoint ids are of a few numbers, so that calls meet."""
+    """One program, on its own savers. Checkpoint ids have a small range, so that calls collide."""
 
     def __init__(self, number: int, thread: str, savers: list[Any], test: LangGraphCase):
         self.random, self.thread, self.savers, self.test = random.Random(number), thread, savers, test
@@ -89,7 +90,7 @@ class Program:
 
 
 def plain(found: Any) -> Any:
-    """A tuple without what InMemorySaver keeps of the config that it was asked with."""
+    """Returns a tuple without the additional members that InMemorySaver copies from the config of the call."""
     return found and (found.config["configurable"], found.checkpoint, found.metadata, found.parent_config, found.pending_writes)
 
 
@@ -102,7 +103,7 @@ class Reference(LangGraphCase):
                 Program(number, f"{self.run_id}-{number}", [InMemorySaver(), self.either(first, second, number)], self).run()
 
     def either(self, first: Any, second: Any, number: int) -> Any:
-        """Two savers as one: each call goes to either, as from two processes."""
+        """Combines two savers: each call uses one of them at random, as from two processes."""
         chooser = random.Random(number)
 
         class Either:

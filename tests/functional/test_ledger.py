@@ -1,4 +1,4 @@
-"""The ledger: evidence of a pointer is the same evidence in all runs, what is linked to a claim, and what is decided of it."""
+"""Tests of the ledger: a pointer gives the same evidence in all runs; links to claims, and decisions about claims."""
 from __future__ import annotations
 
 import hashlib
@@ -11,7 +11,7 @@ from test_stop_everywhere import UsesCase, flip
 
 
 def id_of(row: dict[str, Any]) -> str:
-    """As docs/format.md (Evidence ids) says."""
+    """Computes the id of docs/format.md (Evidence ids)."""
     span = f"b{row['span']['start']}-{row['span']['end']}" if "span" in row else ""
     name = "".join(f"{len(part.encode())}:{part}" for part in ("evidence", row["corpus_id"], row["index_id"], row["chunk_id"], span))
     digest = bytearray(hashlib.sha256(name.encode()).digest()[:16])
@@ -23,7 +23,7 @@ class LedgerCase(UsesCase):
     shared = True
 
     def ingest(self, text: str, document: str = "guide.md") -> str:
-        """The pointer to the document's first passage."""
+        """Ingests a document. Returns the pointer to its first passage."""
         corpus = self._testMethodName
         found = self.call("corpus.ingest", corpus=corpus, documents=[{"id": document, "text": text}], wait=True)["documents"][0]
         return f"ev://{corpus}/{document}#p0?v={found['revision']}"
@@ -219,7 +219,7 @@ class Links(LedgerCase):
 
 
 class Repeated(LedgerCase):
-    """A request that was recorded is answered with what it was answered, whatever became of the run and of the bytes."""
+    """A request that was recorded gets the same answer again, even if the run or the bytes changed since."""
 
     def requests(self, pointer: str) -> list[tuple[str, dict[str, Any]]]:
         meta = {"idempotency_key": "k"}
@@ -247,7 +247,7 @@ class Repeated(LedgerCase):
         self.same_again([*requests, ("command.end", ended)], [*answers, end])
         for method, params in requests:
             other = {**params, "_meta": {"idempotency_key": "new"}}
-            if "pointer" in params:   # this evidence is in the run, by whatever key it is asked for
+            if "pointer" in params:   # the run already has this evidence, so that any key returns it
                 self.assertTrue(self.call(method, **other)["duplicate"])
                 continue
             with self.subTest(method=method, new=True), self.refused("conflict"):
@@ -259,7 +259,7 @@ class Repeated(LedgerCase):
         answers = self.recorded(requests)
         flip(path)
         self.same_again(requests, answers)
-        self.assertEqual(self.status(), "open")   # nothing was used
+        self.assertEqual(self.status(), "open")   # no bytes were read again
 
     def test_a_key_says_one_thing(self) -> None:
         pointer, _ = self.artifact()
@@ -344,7 +344,7 @@ class Verifies(LedgerCase):
     def test_an_edited_content(self) -> None:
         recorded = self.call("evidence.record", run_id=self.run_id, type="note", content={"text": "seen"})
         edit = lambda text: self.daemon.sql(f"""UPDATE evidence SET content = '{json.dumps({"text": text})}' WHERE evidence_id = '{recorded["evidence_id"]}'""")   # noqa: E731
-        self.addCleanup(edit, "seen")   # as it is in the log
+        self.addCleanup(edit, "seen")   # as recorded in the log
         edit("not seen")
         found = self.call("evidence.verify", evidence_id=recorded["evidence_id"])
         self.assertEqual((found["ok"], found["reason"]), (False, "HASH_MISMATCH"))

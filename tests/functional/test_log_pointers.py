@@ -1,4 +1,4 @@
-"""log:// pointers hold what they name: read a page at a time, and followed; another user's run is not found."""
+"""Tests of log:// pointers: they resolve to the named events, page by page or followed; another user's run is not found."""
 from __future__ import annotations
 
 import json
@@ -22,7 +22,7 @@ class LogPointers(DaemonCase):
         return self.call("pointer.resolve", pointers=[pointer], **more)["results"][0]
 
     def read(self, pointer: str, **more: Any) -> tuple[list[dict[str, Any]], int]:
-        """All events of all pages, and how many pages there were."""
+        """Returns the events of all pages, and the number of pages."""
         events: list[dict[str, Any]] = []
         pages = 0
         while True:

@@ -1,4 +1,4 @@
-"""How a start finds its log: as it was left, killed or cut; and what verify says of its end."""
+"""Tests of a daemon's start on a log that was stopped, killed or truncated, and of verify's report about the log's end."""
 from __future__ import annotations
 
 import contextlib
@@ -68,7 +68,7 @@ class AfterKill(StartCase):
         self.call("run.end", run_id="ended", outcome="success")
         self.call("run.start", run_id="idle", agent={"name": "test"})
         self.daemon.stop()
-        self.again()   # from here on nothing happens in idle
+        self.again()   # from here on, the run `idle` gets no events
         for turn in (1, 2):
             self.call("event.append", run_id=self.run_id, type="step.started", step_id=f"turn-{turn}", body={"name": f"turn {turn}", "kind": "turn"})
             if turn == 1:
@@ -82,7 +82,7 @@ class AfterKill(StartCase):
 
         self.assertEqual([interrupted(run_id) for run_id in (self.run_id, "ended", "idle")], [[{"log_seq": seq}], [], []])
         self.daemon.kill()
-        self.again()   # nothing happened since
+        self.again()   # no events since the interruption
         self.assertEqual(interrupted(self.run_id), [{"log_seq": seq}])
         self.call("event.append", run_id=self.run_id, type="step.started", step_id="turn-2b", body={"name": "turn 2", "kind": "turn"})
         shown = self.cli("run", "show", self.run_id)
@@ -103,7 +103,7 @@ class AfterKill(StartCase):
         return [event["body"]["log_seq"] for event in self.call("event.list", run_id=run_id, types=["run.interrupted"])["events"]]
 
     def test_a_daemon_that_was_killed_before_it_told_the_runs(self) -> None:
-        """The next start tells them that they were interrupted."""
+        """The next start appends run.interrupted to the runs."""
         self.daemon.kill()
         with self.assertRaisesRegex(AssertionError, "munimentd exited with -9"):
             self.daemon.start(failpoint="start.interrupts=kill@1")
@@ -111,7 +111,7 @@ class AfterKill(StartCase):
         self.assertEqual(self.told(self.run_id), [self.started()["seq"]])
 
     def test_what_was_sent_before_a_kill_is_its_own(self) -> None:
-        """Postgres commits what it has, also when nobody waits for its word any more."""
+        """Postgres commits a transaction even if its client no longer waits for the result."""
         for _ in range(5):
             self.daemon.stop()
             self.client.close()
@@ -135,10 +135,10 @@ class AfterKill(StartCase):
 
 
 class SignedEnd(StartCase):
-    """What verify says of a log that a daemon writes to, or has just stopped writing to."""
+    """Verdicts about a log that a daemon is writing to, or has just stopped writing to."""
 
     def alone(self) -> tuple[int, dict[str, Any]]:
-        """By who has only the database and the files."""
+        """Verifies with only the database and the artifacts."""
         done = subprocess.run([BUILD / "muniment-verify", "--database", (self.daemon.data / "database.uri").read_text().strip(), "--artifacts",
                                self.daemon.data / "artifacts", "--key", self.key, "--json"], stdout=subprocess.PIPE, timeout=120, check=False)
         return done.returncode, json.loads(done.stdout)
@@ -198,10 +198,10 @@ class SignedEnd(StartCase):
         self.assertEqual(recorded("--key", self.key), (0, "verified"))
         self.assertEqual(recorded("--key", self.key, "--json"), (0, "verified"))
         keys = self.daemon.data / "keys"
-        subprocess.run(["mv", keys / "log.pub", self.daemon.folder / "aside"], check=True)   # nothing to check a signature with
+        subprocess.run(["mv", keys / "log.pub", self.daemon.folder / "aside"], check=True)   # no key to check a signature with
         try:
             self.assertEqual(recorded("--unsigned-ok"), (0, "unsigned"))
-            other = self.daemon.folder / "other.pub"   # of a log that is not this one
+            other = self.daemon.folder / "other.pub"   # the key of another log
             other.write_text((ROOT / "tests" / "golden" / "audit" / "log.pub").read_text())
             self.assertEqual(recorded("--key", other), (2, "wrong_key"))
         finally:
@@ -220,13 +220,13 @@ class SignedEnd(StartCase):
                 path.write_bytes(b"")
         (tiles / "checkpoint").write_bytes(b"")
         code, report = self.verify()
-        self.assertEqual(code, 1)   # as long as nobody has started the daemon
+        self.assertEqual(code, 1)   # until a daemon is started
         doctor = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "doctor"], capture_output=True, text=True, timeout=120).stdout
         self.assertIn("have a wrong length", doctor)
         self.again()
         self.verified()
         for path, data in whole.items():
-            if path.exists():    # a partial tile goes when it is full
+            if path.exists():    # a partial tile is deleted when the tile is full
                 self.assertEqual(path.read_bytes(), data, path)
         self.assertGreater(self.call("server.status")["checkpoint"]["files_made_again"], 0)
         doctor = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "doctor"], capture_output=True, text=True, timeout=120).stdout
@@ -243,7 +243,7 @@ class SignedEnd(StartCase):
         older = published.read_text()
         self.note(n=2)
         self.verified()
-        published.write_text(older)   # while nothing more is appended, nothing is published
+        published.write_text(older)   # without an append, the daemon does not publish again
         code, report = self.verify()
         self.assertEqual((code, report["first_bad"]["check"]), (1, "published_checkpoint"), report["findings"])
         self.assertEqual(len(self.published_findings()), 1)
@@ -256,7 +256,7 @@ class SignedEnd(StartCase):
         with self.postgres() as _:
             code, report = self.verify()
             self.assertEqual((code, report["first_bad"]["check"]), (1, "published_checkpoint"), report["findings"])
-            self.assertEqual(self.published_findings()[0]["mend"], f"muniment --data {self.daemon.data} up")
+            self.assertEqual(self.published_findings()[0]["fix"], f"muniment --data {self.daemon.data} up")
             published.write_text(newest)
             self.assertEqual(self.verify()[0], 0)
             published.write_text(older)
@@ -272,7 +272,7 @@ class SignedEnd(StartCase):
         self.daemon.start(failpoint="checkpoint.after_remember=kill@3")
         assert self.daemon.process is not None
 
-        def killed() -> bool:   # one checkpoint after the other
+        def killed() -> bool:   # each event causes a checkpoint
             with contextlib.suppress(muniment.MunimentError), self.daemon.client(retry_for_s=0) as client:
                 client.call("event.append", run_id=self.run_id, type="x.test.noted", body={})
             return self.daemon.process is not None and self.daemon.process.poll() is not None
@@ -291,7 +291,7 @@ class ClockSetBack(StartCase):
     def test_a_clock_that_stands_before_the_logs_end_is_an_event(self) -> None:
         self.note(n=1)
         self.daemon.kill()
-        self.forge(self.run_id, count=1, ahead_s=86_400)   # as if the machine's clock had been a day ahead
+        self.forge(self.run_id, count=1, ahead_s=86_400)   # simulates a clock that was a day ahead
         self.again()
         rows = self.daemon.sql("SELECT seq, body FROM event WHERE type = 'clock.stepped'")
         self.assertEqual([int(seq) for seq, _ in rows], [self.started()["seq"] - 1])

@@ -1,4 +1,4 @@
-"""A log that was signed and whose private key is not here: what it says, and that what it advises works."""
+"""Tests of a log that was signed and whose private key is missing: its messages, and the commands that they suggest."""
 from __future__ import annotations
 
 import json
@@ -42,7 +42,7 @@ class WithoutPrivateKey(OneSource):
         self.assertEqual(finding["level"], "broken")
         self.assertIn(f"{key} is missing: {found[1]} events are signed", finding["text"])
         self.assertNotIn("key init", json.dumps(finding))
-        self.assertIn(f"restore {key}", finding["mend"])
+        self.assertIn(f"restore {key}", finding["fix"])
         self.restored.stop()
         shutil.copy(self.daemon.data / "keys/log.key", key)
         self.restored.start()
@@ -91,7 +91,7 @@ class Runbook(DaemonCase):
         self.assertIn("give auditors the new key too", made.stderr)
         keys = new.read_text().splitlines()
         self.assertEqual((len(keys), keys[0]), (2, first.stdout.strip()))
-        self.assertEqual(self.muniment("audit", "key", "rotate").stderr, "")   # for this one the key before it signs
+        self.assertEqual(self.muniment("audit", "key", "rotate").stderr, "")   # the previous key signs this one
 
 
 if __name__ == "__main__":

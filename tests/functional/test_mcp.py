@@ -1,4 +1,4 @@
-"""MCP on the daemon's socket: what a host's agent does is stored, recorded, stopped and followed as by the native protocol."""
+"""Tests of MCP on the daemon's socket: an agent's actions are stored, recorded, halted and followed as with the native protocol."""
 from __future__ import annotations
 
 import pathlib
@@ -17,7 +17,7 @@ class McpCase(DaemonCase):
         return host
 
     def run_of(self, host: Host) -> str:
-        """The session's run, as the native protocol knows it."""
+        """Returns the session's run from the native protocol."""
         seq = host.done("record_event", type="x.test.noted", body={})["seq"]
         event = self.call("event.get", seq=seq)["event"]
         run_id: str = event["run_id"]
@@ -35,10 +35,10 @@ class Rounds(McpCase):
     shared = True
 
     def round(self, host: Host) -> tuple[str, list[str]]:
-        """Remembers, finds, cites, records and claims; the session's run, and the tools that were called."""
+        """Remembers, finds, cites, records and claims. Returns the session's run and the called tools."""
         corpus = f"{self._testMethodName[:40]}{host.stateless}".lower()
         stored = host.done("remember", text=TEXT, title="Aveiro", corpus=corpus)["documents"][0]
-        host.done("remember", text=TEXT, title="Aveiro", corpus=corpus)   # the same text is the same document
+        host.done("remember", text=TEXT, title="Aveiro", corpus=corpus)   # the same text gives the same document
         card = host.done("retrieve_evidence", queries=[{"query": "harbour Aveiro", "corpus": corpus}])["results"][0]["cards"][0]
         self.assertTrue(card["id"].startswith(stored["uri"].split("?")[0]), card)
         read = host.tool("resolve_pointer", pointers=[card["id"]])
@@ -226,7 +226,7 @@ class Stops(McpCase):
     def test_what_cannot_be_recorded_is_told_with_the_next_result(self) -> None:
         host = self.host()
         run_id = self.run_of(host)
-        self.call("run.end", run_id=run_id, outcome="success")   # behind the session's back
+        self.call("run.end", run_id=run_id, outcome="success")   # without the session's knowledge
         told = wait_until(lambda: next((text for text in [text_of(host.tool("status"))] if "could not be recorded" in text), ""),
                           "a result says what could not be recorded")
         self.assertIn(run_id, told)
@@ -246,7 +246,7 @@ class Stops(McpCase):
 
 
 class Tasks(McpCase):
-    """The toolset tasks: an agent that claims to be done, is refused, and then shows a recorded run."""
+    """The toolset tasks: an agent claims to be done, is refused, and then presents a recorded command."""
 
     shared = True
     CONTENT = "Fix the off-by-one in the pagination of the search results"
@@ -255,7 +255,7 @@ class Tasks(McpCase):
               "============================== 2 passed in 0.12s ===============================\n")
 
     def recorded(self, run_id: str) -> str:
-        """Evidence of a command that was recorded in the run, as muniment exec records it."""
+        """Records evidence of a command in the run, as muniment exec does."""
         started = self.call("command.start", run_id=run_id, argv=["pytest", "-v"], cwd="/src/app", env={})["command_id"]
         stored = self.client.put(run_id, self.OUTPUT.encode(), mime_type="text/plain")
         self.call("command.end", run_id=run_id, command_id=started, exit_code=0, stdout={"artifact_id": stored["artifact_id"]})

@@ -1,4 +1,4 @@
-"""Public MCP clients, pinned in tests/mcp, against the daemon: over stdio through `muniment mcp`, and over HTTP."""
+"""Tests of public MCP clients, pinned in tests/mcp, with the daemon: over stdio through `muniment mcp`, and over HTTP."""
 from __future__ import annotations
 
 import json
@@ -31,7 +31,7 @@ def free_port() -> int:
 
 
 def report_of(command: list[str], env: dict[str, str], folder: pathlib.Path) -> Any:
-    """What a client program wrote last. Its other lines and its standard error tell why it failed."""
+    """Returns the last line of a client program. Its other output explains a failure."""
     done = subprocess.run(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           timeout=CLIENT_S_MAX, check=False)
     if done.returncode != 0:
@@ -80,7 +80,7 @@ class ClientCase(unittest.TestCase):
         self.addCleanup(self.client.close)
 
     def env(self, **more: str) -> dict[str, str]:
-        """No setting of the machine's user reaches a client."""
+        """Returns an environment without the settings of the machine's user."""
         return {"PATH": os.environ["PATH"], "HOME": str(self.folder), "NO_COLOR": "1", **more}
 
     def mcp_command(self, *more: str) -> list[str]:
@@ -108,7 +108,7 @@ class ClientCase(unittest.TestCase):
 
 
 class Steps(ClientCase):
-    """Each library takes the same steps (tests/mcp/steps.mjs, python_client.py); what it saw is what the daemon stored."""
+    """Each library performs the same steps (tests/mcp/steps.mjs, python_client.py); its report equals the daemon's data."""
 
     def settings(self, library: str, era: str, transport: dict[str, Any]) -> dict[str, Any]:
         name = f"{library}-{era}-{'http' if 'url' in transport else 'stdio'}"
@@ -190,7 +190,7 @@ class Inspector(ClientCase):
 
     def inspect(self, transport: dict[str, Any], *arguments: str, era: str = "legacy") -> Any:
         program = self.packages.module("@modelcontextprotocol/inspector", "clients", "cli", "build", "index.js")
-        catalogue = self.folder / "inspector.json"   # servers by name, so that their options are not taken for the inspector's
+        catalogue = self.folder / "inspector.json"   # a file of servers: as arguments, their options would be taken for the inspector's
         server = {"type": "streamable-http", "url": transport["url"], "headers": {"Authorization": f"Bearer {transport['token']}"}} \
             if "url" in transport else {"type": "stdio", "command": transport["command"], "args": transport["args"], "env": transport["env"]}
         catalogue.write_text(json.dumps({"mcpServers": {"muniment": {**server, "protocolEra": era}}}))

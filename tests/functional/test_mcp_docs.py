@@ -1,6 +1,7 @@
-"""docs/mcp.md and the MCP part of README.md: each configuration block starts a server that answers, and the tables are what it answers.
+"""Tests of docs/mcp.md and the MCP part of README.md: each configuration block starts a server that answers, and the
+tables equal its answers.
 
-MUNIMENT_ACCEPT=1 writes the tables that were seen into docs/mcp.md.
+MUNIMENT_ACCEPT=1 writes the actual tables into docs/mcp.md.
 """
 from __future__ import annotations
 
@@ -32,18 +33,18 @@ AGENT_S_MAX = 240
 
 
 class Server(NamedTuple):
-    """A server as a configuration names it."""
+    """A server as a configuration describes it."""
 
     where: str
     name: str
-    command: list[str]                     # empty: over HTTP
+    command: list[str]                     # empty for HTTP
     env: dict[str, str] = {}
     url: str = ""
     headers: Optional[dict[str, str]] = None
 
 
 def blocks(path: pathlib.Path, *languages: str) -> Iterator[tuple[str, str, str]]:
-    """Where each fenced block of these languages begins, its language and its text."""
+    """Yields the position, the language and the text of each fenced block in these languages."""
     text = path.read_text()
     for match in re.finditer(r"^```(\w+)\n(.*?)^```$", text, flags=re.M | re.S):
         if match[1] in languages:
@@ -87,7 +88,7 @@ def free_port() -> int:
 
 
 def settings() -> str:
-    """The block of docs/mcp.md that is a configuration of the daemon."""
+    """Returns the block of docs/mcp.md that configures the daemon."""
     (found,) = [text for _, _, text in blocks(DOCUMENT, "toml") if "http_listen" in tomllib.loads(text)]
     return found
 
@@ -97,7 +98,7 @@ def documented_address() -> str:
 
 
 class DocumentCase(unittest.TestCase):
-    """One daemon with the HTTP settings of the document, at a port of its own."""
+    """One daemon with the document's HTTP settings, on a port of its own."""
 
     daemon: Daemon
     address: str
@@ -110,7 +111,7 @@ class DocumentCase(unittest.TestCase):
         cls.daemon.start()
 
     def host(self, command: list[str], env: Optional[dict[str, str]] = None) -> Host:
-        """`muniment` is the program under test, and the data folder is the daemon's."""
+        """Runs the command with the program under test as `muniment` and the daemon's data folder."""
         self.assertEqual(command[0], "muniment")
         host = Host([str(BUILD / "muniment"), *command[1:]], str(self.daemon.folder), **{**(env or {}), "MUNIMENT_DATA": str(self.daemon.data)})
         self.addCleanup(host.destroy)
@@ -140,7 +141,7 @@ class Configurations(DocumentCase):
                 self.assertEqual(host.end(), 0, host.errors())
 
     def with_public_server(self, command: list[str]) -> tuple[list[str], set[str]]:
-        """The pinned package in place of npx, or a server of the tests where the packages cannot be had."""
+        """Replaces npx by the pinned package, or by a server of the tests if the packages are not available."""
         at = command.index("--") + 1
         self.assertEqual(command[at:], PUBLIC_SERVER)
         try:
@@ -168,7 +169,7 @@ class Configurations(DocumentCase):
                 self.assertIn("retrieve_evidence", [tool["name"] for tool in answer["result"]["tools"]])
 
     def post(self, headers: dict[str, str], message: dict[str, Any]) -> tuple[str, Any]:
-        """The id of the session, and the answer."""
+        """Posts a message. Returns the session's id and the answer."""
         asked = urllib.request.Request(f"http://{self.address}/mcp", json.dumps(message).encode(), headers)
         with urllib.request.urlopen(asked, timeout=60) as reply:
             body = reply.read().decode()
@@ -186,7 +187,7 @@ class Configurations(DocumentCase):
 
 
 class Tables(DocumentCase):
-    """Each table has one row for each thing that the daemon lists, in its order and in its words."""
+    """Each table has one row for each item that the daemon lists, in the same order and with the same words."""
 
     def check(self, head: str, rows: list[list[str]]) -> None:
         text = DOCUMENT.read_text()
@@ -246,13 +247,13 @@ class Links(unittest.TestCase):
 
 
 def anchors(path: pathlib.Path) -> set[str]:
-    """As GitHub makes them of headings."""
+    """Returns the anchors that GitHub generates from headings."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(), flags=re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 class Agent(unittest.TestCase):
-    """The scripted agent of README.md writes what README.md shows."""
+    """The scripted agent of README.md prints the output that README.md shows."""
 
     CHANGING = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{16}\b|\d\d:\d\d:\d\dZ|\d+\.\d+s|\d+\.\d+ m?s|\bseq \d+|/tmp/\w+|\d{4}-\d\d-\d\dT[\d:.]+Z")
 
@@ -272,7 +273,7 @@ class Agent(unittest.TestCase):
                               timeout=AGENT_S_MAX, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         seen = [line for line in done.stdout.splitlines() if line]
-        for line in shown:   # in this order; README.md leaves lines out, and ends a shortened one with an ellipsis
+        for line in shown:   # in this order; README.md omits some lines, and ends a shortened line with an ellipsis
             pattern = self.pattern(line)
             while seen and not re.fullmatch(pattern, seen[0]):
                 seen.pop(0)

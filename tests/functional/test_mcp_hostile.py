@@ -1,4 +1,4 @@
-"""Hosts that send nonsense, ask for too much, or read nothing: they are refused, and harm nobody else."""
+"""Tests of hosts that send invalid messages, request too much, or never read: they are refused, and do not affect others."""
 from __future__ import annotations
 
 import contextlib
@@ -32,7 +32,7 @@ class HostileCase(DaemonCase):
         return raw
 
     def assert_refused(self, code: Optional[int], ask: Callable[..., Any], *words: Any, **params: Any) -> Refused:
-        """With this code, where one is given."""
+        """Expects an error, with this code if one is given."""
         with self.assertRaises(Refused) as caught:
             ask(*words, **params)
         self.assertIn(code, (None, caught.exception.code), caught.exception)
@@ -90,7 +90,7 @@ class BadInput(HostileCase):
         host, other = self.host(), self.host()
         run_seq = other.done("record_event", type="x.test.noted", body={})["run_seq"]
         text = "x" * (2 << 20)
-        with contextlib.suppress(OSError):   # the daemon closes before it has read all
+        with contextlib.suppress(OSError):   # the daemon closes the connection before it has read everything
             host.ask("tools/call", name="remember", arguments={"text": text})
         answer = host.raw.line()
         assert answer is not None, "the refusal was lost"
@@ -191,7 +191,7 @@ class TooMuch(HostileCase):
         silent.raw.socket.setblocking(False)
         line = b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n'
         sent, rest = 0, b""
-        while True:   # until the daemon reads no more of it
+        while True:   # until the daemon stops reading
             if not rest:
                 sent += 1
                 rest = line % (1_000 + sent)

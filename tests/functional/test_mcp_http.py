@@ -1,4 +1,4 @@
-"""MCP over HTTP: who may come in, sessions, streams, and clients that misbehave."""
+"""Tests of MCP over HTTP: authentication, sessions, streams, and misbehaving clients."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""muniment mcp --record: an MCP server behind a relay that records its calls, and changes no byte of what passes."""
+"""Tests of muniment mcp --record: a relay in front of an MCP server records its calls, and forwards every byte unchanged."""
 from __future__ import annotations
 
 import base64
@@ -22,7 +22,7 @@ class Calls(RecordCase):
         host = self.host()
         self.assertEqual(host.initialize()["result"]["serverInfo"]["name"], "test-server")
         answer = host.call(7, "echo", city="Łódź", n=1)
-        called, returned = self.one_call()   # no waiting: it is there once the line is
+        called, returned = self.one_call()   # without waiting: the call is recorded before the host gets the line
         self.assertEqual((called["name"], called["kind"], called["server"], called["x_request_id"]), ("echo", "mcp", self.name, "7"))
         self.assertEqual(called["arguments"], {"city": "Łódź", "n": 1})
         self.assertEqual(returned["status"], "ok")
@@ -134,7 +134,7 @@ class Calls(RecordCase):
 
 
 class Bodies(RecordCase):
-    """What the log does not take as it is."""
+    """Content that the log cannot store unchanged."""
 
     shared = True
 
@@ -277,7 +277,7 @@ class Ends(RecordCase):
 
 
 class Outages(RecordCase):
-    """The daemon goes away, or refuses."""
+    """The daemon is unavailable or refuses."""
 
     def annotations(self) -> list[str]:
         return [event["body"]["note"] for event in self.events(self.run_of_host()["run_id"], types=["run.annotated"]) if "note" in event["body"]]

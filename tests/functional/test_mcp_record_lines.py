@@ -1,4 +1,4 @@
-"""muniment mcp --record: what passes where a line or an id might be read otherwise by the other side."""
+"""Tests of muniment mcp --record with lines or ids that the other side might parse differently."""
 from __future__ import annotations
 
 import subprocess
@@ -10,7 +10,7 @@ from record_case import RecordCase
 
 
 class Unclear(RecordCase):
-    """Lines that a parser may read otherwise than the relay, and ids that name no request or two."""
+    """Lines that a parser may read differently from the relay, and ids that refer to no request or to two."""
     shared = True
 
     PING = b'{"jsonrpc":"2.0","id":5,"method":"ping"}'
@@ -29,7 +29,7 @@ class Unclear(RecordCase):
             self.assertIn("cannot be recorded and was not passed on", error["error"]["message"])
             if line.endswith(self.HIDDEN):
                 self.assertEqual(host.line()["id"], 6)
-        host.raw(self.HIDDEN.replace(b",", b",\n") + b"\n")   # none of its lines is a message
+        host.raw(self.HIDDEN.replace(b",", b",\n") + b"\n")   # none of these lines is a message
         self.assertIn("result", host.call(7, "echo"))
         host.end()
         self.assertNotIn(b'"id":5', self.received())
@@ -57,7 +57,7 @@ class Unclear(RecordCase):
                           arguments={"text": '{"jsonrpc":"2.0","id":1,"result":{}}{"jsonrpc":"2.0","id":1,"result":{"x":"hidden"}}'}))
         error = host.line()
         self.assertIn("was not passed on", error["error"]["message"])
-        host.call(2, "echo")   # the second answer to 1 is withheld, too
+        host.call(2, "echo")   # the second answer to 1 is withheld too
         self.assertEqual([body["status"] for kind, body in self.tools() if kind == "tool.returned"], ["unknown", "ok"])
 
     def test_an_id_is_compared_by_its_value(self) -> None:

@@ -1,4 +1,4 @@
-"""muniment mcp beside a real daemon: it starts one, survives its restart, and two of them work side by side."""
+"""Tests of muniment mcp with a real daemon: it starts one, survives its restart, and two relays work at the same time."""
 from __future__ import annotations
 
 import tempfile
@@ -64,7 +64,7 @@ class BesideADaemon(DaemonCase):
         self.daemon.kill()
         self.client.close()
         wait_until(lambda: not host.call(2, "status").get("error"), "a daemon serves again")
-        self.addCleanup(self.daemon.start)   # in place of the one that muniment mcp has started
+        self.addCleanup(self.daemon.start)   # replaces the daemon that muniment mcp has started
         self.addCleanup(lambda: Host([str(BUILD / "muniment"), "--data", str(self.daemon.data), "down"], str(self.daemon.data)).process.wait(60))
         self.assertEqual(self.found(host, 3, "yak"), ["note-yak"])
 

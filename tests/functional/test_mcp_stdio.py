@@ -1,5 +1,5 @@
-"""muniment mcp: the relay between a host and the daemon's socket. The daemon is a socket of the test, which says when it
-answers, ends and comes back.
+"""Tests of muniment mcp, the relay between a host and the daemon's socket. The test itself listens on the socket and
+determines when the daemon answers, ends and returns.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 class Connection:
-    """A connection of the relay, from the daemon's side."""
+    """The daemon's side of a connection from the relay."""
 
     def __init__(self, accepted: socket.socket) -> None:
         self.socket = accepted
@@ -75,7 +75,7 @@ class StdioCase(unittest.TestCase):
         self.listener.listen()
 
     def leave(self) -> None:
-        """Nothing listens any more."""
+        """Stops listening."""
         if self.listener:
             self.listener.close()
             pathlib.Path(self.path).unlink()
@@ -93,7 +93,7 @@ class StdioCase(unittest.TestCase):
         return host
 
     def begun(self, *options: str) -> tuple[Host, Connection]:
-        """A host and a connection whose first line has been read."""
+        """Returns a host and its connection, whose first line has been read."""
         host = self.host(*options)
         connection = self.accept()
         self.assertEqual(connection.line()["method"], "muniment/session")
@@ -160,7 +160,7 @@ class Lines(StdioCase):
     def test_much_in_both_directions_at_once(self) -> None:
         host, connection = self.begun()
         count, filler = 40, "z" * (MIB // 2)
-        # Neither side reads before it has written everything: the relay holds some of it back, and loses none.
+        # Neither side reads before it has written everything: the relay buffers some of it, and loses nothing.
         connection.socket.settimeout(2)
         sent = 0
         try:
@@ -262,7 +262,7 @@ class Restarts(StdioCase):
         self.assertNotIn("resume", session["params"], "without a call there is no run")
         asked = again.line()
         self.assertEqual((asked["method"], asked["id"], asked["params"]), ("initialize", f"muniment-reinit-1-{session['params']['run_id']}", INITIALIZE))
-        host.send(request("ping", 4))   # waits until the session is there again
+        host.send(request("ping", 4))   # waits until the session is restored
         again.answer(asked, protocolVersion="2025-11-25")
         self.assertEqual(again.line()["method"], "notifications/initialized")
         subscribed = again.line()
@@ -271,7 +271,7 @@ class Restarts(StdioCase):
         ping = again.line()
         self.assertEqual(ping["id"], 4)
         again.answer(ping)
-        self.assertEqual(host.line()["id"], 4)   # no reply to what the relay asked reaches the host
+        self.assertEqual(host.line()["id"], 4)   # the host receives no replies to the relay's own requests
 
     def test_the_run_is_the_same_on_every_connection(self) -> None:
         self.host()
@@ -297,7 +297,7 @@ class Restarts(StdioCase):
         self.assertTrue(again.line()["params"]["resume"])
         again.answer(again.line())
         again.line()
-        host.send(request("tools/call", 1, name="x"))   # the host retries, with the same id
+        host.send(request("tools/call", 1, name="x"))   # the host retries with the same id
         retried = again.line()
         again.answer(retried)
         self.assertIn("result", host.line())
@@ -376,7 +376,7 @@ class Restarts(StdioCase):
 
 
 class Refused(StdioCase):
-    """The daemon takes no connection: it says why and closes."""
+    """The daemon refuses the connection: it sends the reason and closes it."""
 
     def refuse(self, connection: Connection, code: str, message: str, **more: Any) -> None:
         connection.send({"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": message, "data": {"code": code, **more}}})
@@ -447,7 +447,7 @@ class Unreachable(StdioCase):
 
 
 class Started(unittest.TestCase):
-    """With the real daemon, which the relay starts."""
+    """With a real daemon, which the relay starts."""
 
     def setUp(self) -> None:
         self.daemon = Daemon()

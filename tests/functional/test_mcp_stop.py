@@ -1,4 +1,4 @@
-"""Sessions of MCP when the daemon stops and after it has started again: answers, runs, subscriptions."""
+"""Tests of MCP sessions when the daemon stops and after it has started again: answers, runs, subscriptions."""
 from __future__ import annotations
 
 import json

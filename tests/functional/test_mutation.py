@@ -1,9 +1,10 @@
-"""Flips bytes of a small signed log, one at a time, wherever it is kept: every column of every row that is evidence, tiles,
-checkpoints, keys' notes, artifact files. muniment-verify must see each, by a check that fits the place; and find nothing before
-and after.
+"""Flips bytes of a small signed log, one at a time, everywhere it is stored: every column of every row that is
+evidence, tiles, checkpoints, notes of keys, artifact files. muniment-verify must report each flip by a suitable check,
+and report nothing before and after.
 
-Of a log made for it, and of one that the daemon wrote of a real trace. A seeded sample by default; MUTATIONS=20 takes 20
-flips a column and a file, MUTATIONS=all one bit of every byte. SEED= repeats a sample.
+There are two logs: one made for the test, and one that the daemon wrote for a real trace. The default is a seeded
+sample; MUTATIONS=20 makes 20 flips for each column and file, MUTATIONS=all one bit of every byte. SEED= repeats a
+sample.
 """
 from __future__ import annotations
 
@@ -29,9 +30,10 @@ from support import BUILD, Daemon, shared_data, wait_until  # noqa: E402
 
 SEED = int(os.environ.get("SEED") or random.randrange(10**9))
 ALL = os.environ.get("MUTATIONS") == "all"
-FLIPS = 10**9 if ALL else int(os.environ.get("MUTATIONS", "1"))   # of each column; of each file some more
+FLIPS = 10**9 if ALL else int(os.environ.get("MUTATIONS", "1"))   # for each column; files have some more
 
-# table → key columns, and the checks of which one must be the first that is named. `run` is derived and is rebuilt, but it is shown.
+# table → key columns, and the checks of which one must be the first finding. `run` is derived and can be rebuilt, but
+# its changes are reported.
 TABLES = {
     "event": ("seq", "seq body_hash run_seq run_chain transition redaction partition"),
     "artifact": ("artifact_id", "artifact_row artifact_file artifact_hash unknown_file"),
@@ -46,8 +48,8 @@ TABLES = {
     "checkpoint": ("log_no, size", "checkpoint_root log_rolled_back"),
     "checkpoint_note": ("log_no, size", "checkpoint_signature checkpoint_root log_rolled_back"),
 }
-# When one of these rows was stored proves nothing, and one that is gone (moved to another log) is only one fewer: the newest
-# signature is in two files as well.
+# The time at which one of these rows was stored proves nothing, and a missing row (moved to another log) is not
+# detected: the newest signature is also in two files.
 NOT_EVIDENCE = {(table, column) for table in ("checkpoint", "checkpoint_note") for column in ("recorded_at", "log_no")}
 FILES = {"artifacts/runs": "artifact_hash artifact_file", "tiles/tile": "tile", "tiles/checkpoint": "checkpoint_signature checkpoint_root log_rolled_back",
          "keys/last_signed": "checkpoint_signature checkpoint_root log_rolled_back"}
@@ -56,7 +58,7 @@ FILES = {"artifacts/runs": "artifact_hash artifact_file", "tiles/tile": "tile", 
 class MutationTest(AttackedLog):
     @classmethod
     def make_log(cls, artifacts: str) -> SignedLogMaker:
-        """A row of every kind, erasures, a key that was replaced, and an event that is not signed yet."""
+        """Creates a log with a row of every kind, erasures, a replaced key, and an event that is not signed yet."""
         log = SignedLogMaker(artifacts)
         log.append("_log", "log.started", {}, origin=1, actor="munimentd")
         log.rotate(log.signer(1))
@@ -116,14 +118,14 @@ class MutationTest(AttackedLog):
         print(f"\nmutation of {what} (SEED={SEED}): {total} flips, {total - len(self.missed)} caught; refused by the database: "
               f"{sum(self.refused.values())}\n  {dict(self.counts)}\n  refused: {dict(self.refused)}")
         _, report = self.verify()
-        # What the session itself took away, so that a row can say anything, is missed, and nothing else.
+        # The verifier reports only the constraints that the session has dropped to permit arbitrary rows.
         found = [one for one in report["findings"] if one["check"] != "definition" or not one["expected"].startswith("constraint ")]
         self.assertEqual(found, [], "after everything was put back")
         self.assertIn(report["verdict"], ("tampered",) if report["findings"] else ("verified", "unsigned_tail"))
         self.assertEqual(self.missed, [])
         self.assertGreater(total, 20)
 
-    # Rows
+    # Rows.
 
     def columns(self, table: str) -> list[tuple[str, str]]:
         text = self.session.run(f"SELECT string_agg(attname || ' ' || format_type(atttypid, NULL), ';' ORDER BY attnum) FROM pg_attribute"
@@ -131,7 +133,7 @@ class MutationTest(AttackedLog):
         return [tuple(column.split(" ", 1)) for column in text.split(";")]  # type: ignore[misc]
 
     def mutations(self, table: str, key: str, column: str, kind: str) -> Iterator[tuple[str, Optional[str], Optional[str]]]:
-        """(a condition that finds the row, the column's text, another text)"""
+        """Yields a condition that selects the row, the column's text, and another text."""
         condition = " || ' AND ' || ".join(f"format('{name.strip()} = %L', {name.strip()})" for name in key.split(","))
         rows = self.session.run(f"SELECT json_build_array({condition}, {column}::text) FROM {table} ORDER BY {key}").split("\n")
         if rows == [""]:
@@ -147,13 +149,13 @@ class MutationTest(AttackedLog):
                     yield condition_text, old, new
 
     def flipped(self, old: Optional[str], at: int, kind: str) -> Optional[str]:
-        """Another value of the type, one byte away from this one's text or binary form."""
+        """Returns another value of the type, one byte different from this one in its text or binary form."""
         rng = self.rng
         if old is None:
             return {"uuid": "0193f0a0-0000-7000-8000-000000000001", "json": '{"planted":1}', "jsonb": '{"planted": 1}', "bytea": "\\x" + "5a" * 32,
                     "timestamp with time zone": "2026-11-22 00:00:00+00", "text": "planted"}.get(kind, "1")
         if kind == "timestamp with time zone":
-            return str(1 << at % 40)   # microseconds to be added
+            return str(1 << at % 40)   # microseconds to add
         if kind in ("smallint", "bigint", "integer"):
             return str(int(old) ^ 1 << at % (4 if kind == "smallint" else 20))
         letter = old[at]
@@ -176,14 +178,14 @@ class MutationTest(AttackedLog):
         except RuntimeError as error:
             self.refused[re.sub(r'^.*ERROR:\s*|"[^"]*"|\d+|:.*', "", str(error).splitlines()[0])[:60]] += 1
             return
-        # White space between the members of a jsonb is not part of it.
+        # White space between the members of a jsonb is insignificant.
         if kind != "jsonb" or self.session.run(f"SELECT {literal(old)}::jsonb IS DISTINCT FROM {literal(new)}::jsonb") == "t":
             self.judge(f"{table}.{column}", f"{where}: {str(old)[:80]!r} became {str(new)[:80]!r}", checks)
         self.session.run(f"BEGIN; DELETE FROM {table}; INSERT INTO {table} SELECT * FROM keep.{table}; COMMIT")
 
 
 class ImportedTrace(MutationTest):
-    """The same on a log that the daemon itself wrote, of a real trace: the daemon is killed, its Postgres goes on."""
+    """The same for a log that the daemon wrote for a real trace: the daemon is killed, its Postgres continues."""
 
     @classmethod
     def setUpClass(cls) -> None:

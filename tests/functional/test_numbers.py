@@ -1,5 +1,5 @@
-"""Numbers that jsonb writes with other digits than they were sent with: whatever is told of them, verified, exported, restored
-and read back is their value."""
+"""Tests of numbers that jsonb writes with other digits than the client sent: replies, verification, exports,
+restores and reads keep their value."""
 from __future__ import annotations
 
 import decimal
@@ -14,7 +14,7 @@ from support import BUILD, DaemonCase, ROOT, main, wait_until
 NUMBERS = {"loss": "1e20", "most": "1.797e308", "least": "1e-308", "signed": "-2.50E+21", "none": "0e-300", "minus": "-0", "plain": "1.50",
            "long": "18446744073709551615", "wide": "1234567890123456789012345678901234567890e2", "text": '"1e20 \\" 100000000000000000000000"'}
 OBJECT = "{" + ",".join(f'"{name}":{token}' for name, token in NUMBERS.items()) + "}"
-TOO_WIDE = "{" + ",".join(f'"n{i}":1e308' for i in range(220)) + "}"   # jsonb needs over 65,000 bytes for them
+TOO_WIDE = "{" + ",".join(f'"n{i}":1e308' for i in range(220)) + "}"   # jsonb needs over 65,000 bytes for these numbers
 
 
 def decimals(text: str) -> Any:
@@ -30,7 +30,7 @@ class Numbers(DaemonCase):
         assert done.returncode == 0, done.stderr
 
     def ask(self, method: str, params: str) -> str:
-        """The bytes of the reply to these bytes: a client's JSON library must not choose the numbers' form."""
+        """Returns the bytes of the reply to these bytes: a client's JSON library must not choose the numbers' form."""
         raw = self.raw()
         raw.send(f'{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}\n'.encode())
         while b"\n" not in raw.buffer:
@@ -56,7 +56,7 @@ class Numbers(DaemonCase):
         wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
 
     def recorded(self) -> tuple[str, str]:
-        """A run with such labels, and an artifact with such metadata."""
+        """Starts a run with such labels, and stores an artifact with such metadata. Returns their ids."""
         run = self._testMethodName + ".n"
         self.ask("run.start", f'{{"run_id":"{run}","agent":{{"name":"test"}},"labels":{OBJECT}}}')
         self.ask("run.annotate", f'{{"run_id":"{run}","labels":{{"more":3e40}}}}')

@@ -1,5 +1,6 @@
-"""The functions of ONNX Runtime have the indices and parameters that the runtime's own header gives them. The header is in a Go module,
-pinned by its hash; its version of the API is older than the runtime's, and new versions only append."""
+"""Tests that the functions of ONNX Runtime have the indices and parameters of the runtime's own header. The header
+is in a Go module, pinned by its hash; its API version is older than the runtime's, but new versions only append
+functions."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""Traces of OpenTelemetry: every way of writing a call is in the columns, and a trace that is received is the run of its file."""
+"""Tests of OpenTelemetry traces: every way to write a call fills the same columns, and a received trace gives the same run as its file."""
 from __future__ import annotations
 
 import gzip
@@ -130,7 +130,7 @@ class Received(OtlpCase):
         receiver.stop()
         imported = self.import_file(GOLDEN)
         self.assertEqual({run["run_id"] for run in receiver.runs}, {run["run_id"] for run in imported if "parent" not in run})
-        self.assertEqual([run["added"] for run in imported], [False] * len(imported))   # the ids are of the same spans
+        self.assertEqual([run["added"] for run in imported], [False] * len(imported))   # ids depend on the spans, which are the same
 
     def test_a_retry_records_nothing_twice_and_a_later_span_is_a_further_run(self) -> None:
         receiver = self.receiver("--quiet", "0")

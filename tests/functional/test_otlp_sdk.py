@@ -1,4 +1,4 @@
-"""OpenTelemetry's own SDK and exporter, and an agent of the OpenAI Agents SDK with its instrumentation, record runs."""
+"""Tests that OpenTelemetry's own SDK and exporter, and an agent of the OpenAI Agents SDK with its instrumentation, record runs."""
 from __future__ import annotations
 
 import json
@@ -31,7 +31,7 @@ class Sdk(DaemonCase):
         return {**kept, "PYTHONPATH": str(self.packages), "XDG_STATE_HOME": str(self.daemon.folder / "state"), **more}
 
     def told(self, run_id: str) -> list[tuple[str, Any]]:
-        """The events that the translation makes, without the place of the spans in the run."""
+        """Returns the events of the translation, without the spans' positions in the run."""
         return [(event["type"], event["body"]) for event in self.events(run_id) if event["type"] not in ("run.started", "snapshot.taken", "artifact.stored")]
 
     def check_agent(self, run_id: str) -> None:

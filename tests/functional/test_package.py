@@ -1,5 +1,5 @@
-"""What `meson install` brings: it runs with nothing of the source tree, its manual says every option that there is, and a
-shell completes them. scripts/package --check installs the Debian package of it on a clean root."""
+"""Tests of an installation by `meson install`: it runs without the source tree, its manual describes every option,
+and shells complete them. scripts/package --check installs the Debian package on a clean root."""
 from __future__ import annotations
 
 import json
@@ -21,7 +21,7 @@ PAGES = {"muniment": 1, "munimentd": 8, "muniment-verify": 1, "muniment-record":
 
 
 def setUpModule() -> None:
-    """Installed once for all classes."""
+    """Installs once for all classes."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-installed-"))
     unittest.addModuleCleanup(shutil.rmtree, folder)
     folder.chmod(0o755)
@@ -86,7 +86,8 @@ class Running(Installed):
         self.assertEqual(said.stdout.split(), [str(package / "muniment/__init__.py"), "r1"], said.stderr)
         self.run_program("muniment", *common, "down")
         daemon.process.wait(60)
-        # Not what it only looks at: it asks where all processes work, to find an orphaned Postgres.
+        # Only opened and executed files count: the program also looks up the working folders of all processes, to find an
+        # orphaned Postgres.
         opened = calls.read_text(errors="replace").splitlines()
         self.assertGreater(sum("/bin/postgres" in line for line in opened), 0)
         self.assertEqual([line for line in opened if f'"{ROOT}/' in line][:5], [])
@@ -94,16 +95,16 @@ class Running(Installed):
 
 class Manual(Installed):
     def page(self, name: str) -> str:
-        """As it is read: no markup, no hyphenation."""
+        """Returns the page as shown, without markup and hyphenation."""
         path = self.prefix / f"share/man/man{name.rsplit('.', 1)[1]}" / name
         done = subprocess.run(["groff", "-k", "-man", "-ww", "-Tutf8", "-rHY=0", "-rLL=1000n", "-P-c", path], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.stderr, "", name)
         return re.sub(r".\x08", "", done.stdout)
 
     def helps(self, program: str, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], set[str]]]:
-        """Every command and the options that its --help shows."""
+        """Yields every command and the options in its --help."""
         text = self.run_program(program, *path, "--help")
-        text = text.partition("\nOptions, passed to muniment-verify")[0]   # which has a page of its own
+        text = text.partition("\nOptions, passed to muniment-verify")[0]   # muniment-verify has its own page
         options, _, commands = text.partition("Subcommands:")
         yield path, set(re.findall(r"^\s+(?:-\w,)?(--[a-z-]+)", options, re.M))
         for word in re.findall(r"^  ([a-z-]+)  ", commands.split("\n\n")[0], re.M):
@@ -117,7 +118,7 @@ class Manual(Installed):
                 part = page
                 if path:
                     if any(other[:len(path)] == path and other != path for other in commands):
-                        continue   # a group: what is below it is checked
+                        continue   # a group: its commands are checked
                     head = re.search(rf"^   {program} {' '.join(path)}(?= [A-Z\[]|$)", page, re.M)
                     assert head, f"{program} {' '.join(path)} is not in the manual"
                     part = re.split(r"\n {0,3}\S", page[head.end():], maxsplit=1)[0]
@@ -188,7 +189,7 @@ class Completion(Installed):
         self.assertEqual(set(self.completed("muniment", *place, "run", "diff", "fix-42", "fix-")), {"fix-42", "fix-43"})
 
     def test_other_shells_read_theirs(self) -> None:
-        """Where they are installed; that what is made for them stays as it was tried is the golden files' matter."""
+        """Checks where completions are installed; golden files check their content."""
         for shell, path in (("bash", "share/bash-completion/completions/{}"), ("zsh", f"share/zsh/{'vendor-completions' if self.configured == '/usr' else 'site-functions'}/_{{}}"),
                             ("fish", "share/fish/vendor_completions.d/{}.fish")):
             for program in PAGES:

@@ -1,7 +1,8 @@
-"""Plain questions of any kind find their note: identifiers, numbers, scripts, function words, markup that is none, and typos.
+"""Tests that plain questions of any kind find their note: identifiers, numbers, scripts, function words, text that
+resembles markup, and typos.
 
 The notes, the questions and the right answers are those of ../shared/cases/queries. A second class uses
-../shared/cases/vector-unreadable-script: a lane takes no part for a text whose script it cannot read.
+../shared/cases/vector-unreadable-script: a lane is skipped for a text whose script it cannot read.
 """
 from __future__ import annotations
 

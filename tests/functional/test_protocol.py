@@ -1,4 +1,4 @@
-"""The framing and the envelope: what is no request is refused with a clear error, early, and harms nobody."""
+"""Tests of the framing and the envelope: invalid requests are refused early, with a clear error, and do not affect other clients."""
 from __future__ import annotations
 
 import contextlib
@@ -19,7 +19,7 @@ def request(method: str, params: str, request_id: int = 1) -> bytes:
 
 
 def unread_bytes(raw: Raw) -> int:
-    """Sent, and not yet read by the daemon."""
+    """Returns the number of bytes that were sent but that the daemon has not read."""
     return int(struct.unpack("i", fcntl.ioctl(raw.socket, termios.TIOCOUTQ, bytes(4)))[0])
 
 
@@ -27,7 +27,7 @@ class Envelope(DaemonCase):
     shared = True
 
     def refuse(self, line: bytes, golden: str, code: str = "invalid_argument", **data: object) -> None:
-        """`line` is refused with that error; the connection and the run go on."""
+        """Expects this error for `line`; the connection and the run stay usable."""
         raw = self.raw()
         answer = raw.ask(line)
         self.assertIn("error", answer, answer)
@@ -48,7 +48,7 @@ class Envelope(DaemonCase):
         self.refuse(request("server.health", "{}") + b" {}", "two_values")
 
     def test_64_levels_are_accepted_and_65_refused(self) -> None:
-        # The request and its params are two levels, body is the third.
+        # The request and its params are two levels, the body is the third.
         def nested(levels: int) -> str:
             return '{"a":' * levels + "1" + "}" * levels
 
@@ -173,13 +173,13 @@ class Lines(DaemonCase):
     shared = True
 
     def test_a_line_of_1_mib_is_read(self) -> None:
-        # A line of spaces around a request is legal JSON, and exactly as long as a line may be.
+        # White space around a request is legal JSON, and this line has exactly the maximum length.
         line = request("server.health", "{}").ljust(MIB - 1)
         self.assertIn("result", self.raw().ask(line))
 
     def test_a_longer_line_is_refused_from_its_head(self) -> None:
         raw = self.raw()
-        raw.send(b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"' + b"a" * (MIB + 1))   # no newline ever comes
+        raw.send(b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"' + b"a" * (MIB + 1))   # the line has no newline
         answer = raw.line()
         assert answer
         self.assertEqual(answer["error"]["data"]["code"], "too_large")
@@ -198,7 +198,7 @@ class Lines(DaemonCase):
             for _ in range(100):
                 raw.send(b"a" * MIB)
         except OSError:
-            pass   # refused and closed, as it should be
+            pass   # refused and closed, as expected
         self.assertLess(resident() - before, 8 * MIB)
         self.assert_alive()
 
@@ -222,7 +222,7 @@ class Lines(DaemonCase):
         answers = {answer["id"]: answer["result"] for answer in (raw.line() for _ in range(200))}
         self.assertEqual(sorted(answers), list(range(200)))
         self.assertEqual(sorted(answer["run_seq"] for answer in answers.values()), list(range(1, 201)))
-        # One connection's appends are numbered in the order in which it sent them.
+        # The appends of a connection are numbered in the order in which it sent them.
         self.assertEqual([answers[i]["run_seq"] for i in range(200)], list(range(1, 201)))
 
     def test_a_client_that_never_reads_is_bounded(self) -> None:
@@ -235,14 +235,14 @@ class Lines(DaemonCase):
             for _ in range(5000):
                 raw.send(line)
         except (OSError, TimeoutError):
-            pass   # the daemon stopped reading, or closed
+            pass   # the daemon stopped reading or closed the connection
         with open(f"/proc/{self.daemon.process.pid}/statm") as statm:
             self.assertLess(int(statm.read().split()[1]) * 4096, 256 * MIB)
         self.assert_alive()
 
 
 class Bodies(DaemonCase):
-    """Raw bytes after a line: they must never be read as requests."""
+    """Raw bytes after a line must never be parsed as requests."""
 
     shared = True
 
@@ -272,7 +272,7 @@ class Bodies(DaemonCase):
         raw = self.raw()
         raw.send(request("artifact.put", json.dumps({"run_id": "no-such-run", "mime_type": "text/plain", "body_bytes": 70 * MIB})) + b"\n")
         with contextlib.suppress(OSError):
-            raw.send(b"a" * (2 * MIB))   # the answer comes with the first of them
+            raw.send(b"a" * (2 * MIB))   # the daemon answers at the first of them
         self.assertEqual(raw.line()["error"]["data"]["code"], "not_found")
         try:
             raw.send(b"a" * MIB)
@@ -286,7 +286,7 @@ class Bodies(DaemonCase):
                 raw = self.raw()
                 raw.send(self.put_line(size))
                 with contextlib.suppress(OSError):
-                    raw.send(b"a" * (2 * MIB))   # a size that is too large is refused with the first bytes
+                    raw.send(b"a" * (2 * MIB))   # an excessive size is refused at the first bytes
                 answer = raw.line()
                 self.golden(golden, f"{answer['error']['message']}\n")
                 self.assert_alive()
@@ -305,7 +305,7 @@ class Bodies(DaemonCase):
                 raw.send(line.encode() + b"\n" + hidden)
                 self.assertEqual(raw.line()["error"]["data"]["code"], "invalid_argument")
                 self.assertTrue(raw.closed())
-        raw = self.raw()   # spelled with an escape, it is what it is
+        raw = self.raw()   # with an escape in its name, the member is still recognized
         raw.send(b'{"jsonrpc":"2.0","id":1,"method":"artifact.put","params":{"run_id":"%s","mime_type":"text/plain","body\\u005fbytes":%d}}\n' % (self.run_id.encode(), size) + hidden)
         self.assertIn("artifact_id", raw.line()["result"])
         self.assertEqual([event for event in self.events() if event["type"] == "x.test.hidden"], [])
@@ -328,7 +328,7 @@ class Bodies(DaemonCase):
 
     def test_a_client_gone_in_a_resumable_upload_leaves_what_came(self) -> None:
         data = bytes(range(256)) * 40_960   # 10 MiB
-        came = 100_000                      # less than a worker is asked for while more may come
+        came = 100_000                      # below the amount for which a worker is used while more bytes are expected
 
         def send_and_leave(offset: int, end: int) -> None:
             raw = self.raw()
@@ -351,7 +351,7 @@ class Bodies(DaemonCase):
                       + data[offset:])
             return more.line()
 
-        # The daemon may still be writing what the first connection sent: then it says so.
+        # The daemon may still be writing the first connection's bytes: it then answers with a conflict.
         answer = wait_until(lambda: (a := go_on()) and ("result" in a or a["error"]["data"]["code"] != "conflict") and a, "goes on")
         self.assertEqual(self.client.get(answer["result"]["artifact_id"]), data)
         self.assertEqual(len(self.call("artifact.list", run_id=self.run_id)["artifacts"]), 1)
@@ -379,7 +379,7 @@ class Bodies(DaemonCase):
         self.assertIn("result", answers[2])
 
     def test_raw_answers_interleave_with_others(self) -> None:
-        data = bytes(range(256)) * 16_384   # 4 MiB: five requests at least
+        data = bytes(range(256)) * 16_384   # 4 MiB: at least five requests
         stored = self.client.put(self.run_id, data)
         got: list[bytes] = []
         reader = threading.Thread(target=lambda: got.append(self.client.get(stored["artifact_id"])))

@@ -1,4 +1,4 @@
-"""muniment.remember and muniment.recall: as the MCP tools remember and build_context, from Python."""
+"""Tests of muniment.remember and muniment.recall, the Python equivalents of the MCP tools remember and build_context."""
 from __future__ import annotations
 
 import asyncio

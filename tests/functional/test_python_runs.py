@@ -1,4 +1,5 @@
-"""muniment.run and its relatives: what an agent in Python records, how its run ends, and what happens without a daemon."""
+"""Tests of muniment.run and related functions: the events that a Python agent records, the end of its run, and its
+behaviour without a daemon."""
 from __future__ import annotations
 
 import asyncio
@@ -122,7 +123,7 @@ class Runs(PythonCase):
 
 
 class Values(PythonCase):
-    """Whatever a tool takes and returns can be recorded, and is there again."""
+    """Any argument and result of a tool can be recorded and read back."""
 
     def bytes_of(self, part: dict[str, Any]) -> bytes:
         return self.client.get(part["artifact_id"]) if "artifact_id" in part else part["content"].encode()
@@ -277,13 +278,13 @@ class Asyncio(PythonCase):
 
 
 class Gone(PythonCase):
-    """A daemon that is not there, not there any more, or silent: an error that says so, and no hang."""
+    """If the daemon is missing, ends or does not answer, the client raises a suitable error and does not hang."""
 
     shared = False
 
     def setUp(self) -> None:
         assert self.daemon.process is not None
-        if self.daemon.process.poll() is not None:   # a test before this one has killed it
+        if self.daemon.process.poll() is not None:   # an earlier test has killed it
             self.daemon.restart()
         super().setUp()
 
@@ -319,7 +320,7 @@ class Gone(PythonCase):
 
     def test_a_silent_daemon(self) -> None:
         assert self.daemon.process is not None
-        self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)   # so that it is silent until the end
+        self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)   # so that it does not answer until the end of the test
         with self.assertRaises(muniment.ConnectionLost):
             with self.open(deadline_s=2, retry_for_s=0) as run:
                 self.daemon.process.send_signal(signal.SIGSTOP)

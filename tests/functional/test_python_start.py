@@ -1,4 +1,4 @@
-"""The Python client's first minutes: its package, the daemon that it finds and starts, and what it says where it cannot."""
+"""Tests of the Python client's start: its package, the daemon that it finds or starts, and its errors if it cannot."""
 from __future__ import annotations
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, Optional
 from support import BUILD, ROOT, main, remove_in_use
 
 CLIENT = ROOT / "clients" / "python"
-PYTHON = "/usr/bin/python3"   # Debian's, which python3-setuptools and python3-wheel are for
+PYTHON = "/usr/bin/python3"   # Debian's Python, for which python3-setuptools and python3-wheel are installed
 NOBODY = 65534
 WAIT_S = 300
 PATHS = ("muniment.client", "muniment.evidence", "muniment.evidence.results", "muniment.steps", "muniment_verify")
@@ -24,7 +24,7 @@ PATHS = ("muniment.client", "muniment.evidence", "muniment.evidence.results", "m
 class FolderCase(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-python-"))
-        self.folder.chmod(0o755)   # the private Postgres runs as another user when we are root
+        self.folder.chmod(0o755)   # if the test runs as root, the private Postgres runs as another user
         self.addCleanup(remove_in_use, self.folder)
 
     def environment(self, **more: Any) -> dict[str, str]:
@@ -60,7 +60,7 @@ class Package(FolderCase):
         self.assertEqual(self.run_checked(venv / "bin/python", "-c", code, *PATHS[:-1]),
                          f"{venv}/lib/python3.{self.minor(venv)}/site-packages/muniment/__init__.py {version[1]}\n")
         verifier = subprocess.run([venv / "bin/python", "-m", "muniment_verify", "--help"], capture_output=True, text=True, timeout=WAIT_S, cwd="/")
-        self.assertIn("cryptography", verifier.stdout + verifier.stderr)   # the one package that it needs, which this environment lacks
+        self.assertIn("cryptography", verifier.stdout + verifier.stderr)   # its only dependency, which this environment lacks
         self.assertIn("Provides-Extra: langgraph", self.run_checked(venv / "bin/pip", "show", "-v", "-f", "muniment") + self.metadata(venv))
 
     def minor(self, venv: pathlib.Path) -> str:
@@ -71,7 +71,7 @@ class Package(FolderCase):
 
 
 class Places(FolderCase):
-    """The client looks for the daemon where the command line does."""
+    """The client looks for the daemon in the same places as the command line."""
 
     def socket_of(self, environment: dict[str, Any], user: Optional[int]) -> str:
         done = self.python("print(muniment.socket_path())", user=user, **environment)

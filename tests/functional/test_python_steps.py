@@ -1,4 +1,4 @@
-"""run.step: a step that is complete returns its recorded result, in the process that ran it and in the next one."""
+"""Tests of run.step: a completed step returns its recorded result, in the process that ran it and in the next one."""
 from __future__ import annotations
 
 import asyncio
@@ -15,7 +15,7 @@ class StepCase(DaemonCase):
         return muniment.run(agent="coder", data=self.daemon.socket, run_id=self.run_id, **more)
 
     def again(self) -> muniment.Run:
-        """The open run as the next process of its agent finds it: nothing is known of what the first one did."""
+        """Returns the open run as the agent's next process finds it, without the state of the first one."""
         client = self.daemon.client()
         self.addCleanup(client.close)
         resumed = client.call("run.start", run_id=self.run_id, agent={"name": "coder"})["resumed"]
@@ -26,7 +26,7 @@ class StepCase(DaemonCase):
 
 
 class Calls:
-    """A function that counts its calls and returns, or raises, one value after the other."""
+    """A function that counts its calls and returns or raises the given values in order."""
 
     def __init__(self, *answers: Any):
         self.count = 0

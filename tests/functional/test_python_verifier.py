@@ -1,5 +1,5 @@
-"""clients/python/muniment_verify.py against logs that the test makes and signs itself: what is whole is verified, and
-every change of it is refused by the check that it breaks.
+"""Tests of clients/python/muniment_verify.py with logs that the test creates and signs: a complete log is verified,
+and each change is refused by the check that it violates.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SEED = int(os.environ.get("SEED") or random.randrange(10**9))
 
 
 class Case(unittest.TestCase):
-    """A log of its own, its key in `key`, and a folder for what is verified."""
+    """Each test has a log of its own, its key in `key`, and a folder for the verified files."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -50,7 +50,7 @@ class Case(unittest.TestCase):
         cls.key.write_text(cls.log.trusted())
 
     def verify(self, *arguments: Any, key: Optional[pathlib.Path] = None, keyless: bool = False) -> tuple[int, dict[str, Any]]:
-        """In this process: a thousand of them take a second."""
+        """Verifies in this process: a thousand calls take a second."""
         keys = [] if keyless else ["--key", str(key or self.key)]
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
@@ -69,7 +69,7 @@ class Case(unittest.TestCase):
         return report["first_bad"]
 
     def wrong_key(self, *arguments: Any, **more: Any) -> None:
-        """Nothing is wrong but the key, and both are named; of a note without signatures, only those that were given."""
+        """Expects a wrong key as the only problem, with the needed and the given keys (for a note without signatures, only these)."""
         code, report = self.verify(*arguments, **more)
         self.assertEqual((code, report["verdict"], report["first_bad"]), (2, "wrong_key", None), report)
         self.assertTrue(report["wrong_key"]["needed"] and report["wrong_key"]["given"], report["wrong_key"])
@@ -80,7 +80,7 @@ class Case(unittest.TestCase):
         return path
 
     def flips(self, data: bytes, count: Optional[int] = None) -> list[tuple[int, bytes]]:
-        """(position, bytes) with one byte changed; at every position, or at `count` of them."""
+        """Returns (position, bytes) with one byte changed, at every position or at `count` random ones."""
         rng = random.Random(SEED)
         positions = range(len(data)) if count is None or count >= len(data) else sorted(rng.sample(range(len(data)), count))
         return [(at, data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]) for at in positions]
@@ -107,7 +107,7 @@ class Proofs(Case):
         self.bad("receipt", "--proof", proof, "--receipt", self.path("r", json.dumps(receipt)))
 
     def test_a_signature_line_without_a_signature_is_refused(self) -> None:
-        proof = self.path("p", self.log.proof(7) + f"— grease {b64(b'abcd')}\n")   # a key id alone
+        proof = self.path("p", self.log.proof(7) + f"— grease {b64(b'abcd')}\n")   # a key id without a signature
         self.assertEqual(self.verify("--proof", proof)[0], 4)
         self.assertEqual(subprocess.run([BUILD / "muniment-verify", "--proof", proof, "--key", self.key], capture_output=True).returncode, 4)
 
@@ -131,14 +131,14 @@ class Proofs(Case):
         for name, (changed, check) in cases.items():
             with self.subTest(name):
                 path = self.path("p", "\n".join(changed) + "\n\n" + text)
-                if check == "proof":   # it is none
+                if check == "proof":   # an invalid proof
                     self.assertEqual(self.verify("--proof", path)[0], 4)
                 else:
                     self.bad(check, "--proof", path)
         self.bad("inclusion", "--proof", self.path("p", self.log.proof(7, text=self.log.note(7))))
 
     def test_an_event_that_the_tree_does_not_hold(self) -> None:
-        """Its entry is well-formed and the proof's arithmetic right, but for another tree."""
+        """The entry is well-formed and the proof's arithmetic is correct, but for another tree."""
         leaves = self.log.leaves[:9]
         forged = bytearray(self.log.entries[4])
         forged[-1] ^= 1
@@ -147,7 +147,7 @@ class Proofs(Case):
 
 
 class Notes(Case):
-    """Through proofs, which carry a note."""
+    """Tests of notes, by means of proofs, which contain one."""
 
     def proof(self, text: str) -> pathlib.Path:
         return self.path("p", self.log.proof(3, text=text))
@@ -197,7 +197,7 @@ class Notes(Case):
         for unsigned in (text, text[:-1], self.log.note()):
             code, report = self.verify("--proof", self.proof(unsigned), keyless=True)
             self.assertEqual((code, report["verdict"], report["signed_by"]), (2, "unsigned", []))
-        self.wrong_key("--proof", self.proof(text))   # perhaps from before the log had a key: what is taken away cannot be told from it
+        self.wrong_key("--proof", self.proof(text))   # perhaps older than the log's key, and not stripped of its signatures
         both = self.path("both", Key("muniment.test/01a20208-075f-763d-bb4a-c157df958f8f", "x").vkey + "\n" + self.log.trusted())
         self.wrong_key("--proof", self.proof(text), key=both)
 
@@ -227,7 +227,7 @@ class Tiles(Case):
             self.assertEqual(self.good("--tiles", folder)["upto"], size - 1)
         for older in range(1, len(self.log.leaves) + 1):
             self.good("--tiles", folder, "--checkpoint", self.path("old", self.log.note(older)))
-        self.good("--tiles", folder, "--checkpoint", self.path("old", self.log.note(20, keys=[])))   # kept from before the log had a key
+        self.good("--tiles", folder, "--checkpoint", self.path("old", self.log.note(20, keys=[])))   # older than the log's key
 
     def test_an_empty_log(self) -> None:
         self.assertEqual(self.good("--tiles", self.tiles(size=0))["upto"], -1)
@@ -286,7 +286,7 @@ class Tiles(Case):
         self.assertEqual([text.split(" ")[0] for text in sorted(self.good("--tiles", folder)["not_checked"])], ["1", "tiles/.new"])
 
     def test_another_history(self) -> None:
-        """Signed by the right key, whole in itself, and not the one that was signed before."""
+        """Signed by the right key and consistent, but different from the history that was signed earlier."""
         other = LogMaker(str(self.folder / "other"), seed="sample")
         audited_run(other, "another")
         other = PublishedLog(other, keys=self.log.keys)
@@ -306,7 +306,7 @@ class Tiles(Case):
 
 class Bundles(Case):
     def write(self, members: dict[str, bytes], head: Optional[dict[str, Any]] = None, name: str = "b") -> pathlib.Path:
-        """With the hashes of bundle.json made to fit, as whoever tampers with a bundle would."""
+        """Writes a bundle whose bundle.json has the hashes of its members, as an attacker would."""
         head = head or {**self.log.bundle_head(RUN, {**members, "checkpoint": self.log.note().encode()}), "files": files_of(members)}
         path = self.folder / name
         write_tar(path, {"bundle.json": json.dumps(head).encode(), **members})
@@ -324,7 +324,7 @@ class Bundles(Case):
         self.assertEqual((report["redactions"], report["counts"]), ([18], {"events": 19, "files": 2}))
 
     def test_bytes_of_members_count(self) -> None:
-        """Not those of `keys`, and what bundle.json only tells."""
+        """Excludes `keys` and the members of bundle.json that are only informative."""
         with self.subTest(f"SEED={SEED}"):
             for name, whole in self.members.items():
                 for at, data in self.flips(whole, 60) if name != "keys" else ():
@@ -442,7 +442,7 @@ class Bundles(Case):
 
 
 def other(value: Any) -> Any:
-    """A value of the same kind that differs: for text, one in its last character."""
+    """Returns a different value of the same kind: for text, the last character differs."""
     if value is None:
         return "2026-11-22T00:00:00.000000Z"
     if isinstance(value, (int, float)):
@@ -452,7 +452,7 @@ def other(value: Any) -> Any:
 
 
 class Golden(Case):
-    """tests/golden/audit is read by the tests of the C++ verifier too."""
+    """The tests of the C++ verifier use tests/golden/audit too."""
 
     def test_it_is_what_make_audit_makes(self) -> None:
         make_audit.make(self.folder / "golden")
@@ -471,7 +471,7 @@ class Golden(Case):
 
 
 def unpacked(path: pathlib.Path) -> bytes:
-    """Compressed bytes may differ from version to version of zstd."""
+    """Returns the uncompressed bytes: compressed ones differ between versions of zstd."""
     return subprocess.run(["zstd", "-dcq", path], stdout=subprocess.PIPE, check=True).stdout if path.suffix == ".zst" else path.read_bytes()
 
 
@@ -492,7 +492,7 @@ class CommandLine(Case):
                 self.assertNotIn("Traceback", done.stderr)
 
     def test_it_is_short(self) -> None:
-        """Short enough to be read before it is trusted."""
+        """The script must be short enough to be reviewed."""
         self.assertLess(len(SCRIPT.read_text().splitlines()), 400)
 
 

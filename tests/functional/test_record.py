@@ -1,4 +1,4 @@
-"""muniment record claude-code as the agent's hook: a session as its hooks say it, without a daemon, on a halted run, and bad input."""
+"""Tests of muniment record claude-code as the agent's hook: recorded sessions, a missing daemon, a halted run, and invalid input."""
 from __future__ import annotations
 
 import json
@@ -17,7 +17,7 @@ FINISH_S = 60.0
 
 
 class RecordCase(DaemonCase):
-    """A session of the test's own: its id, its file, its spool."""
+    """Each test has a session of its own: its id, its file, its spool."""
 
     shared = True
 
@@ -43,7 +43,7 @@ class RecordCase(DaemonCase):
             process.stdin.write(data if isinstance(data, bytes) else data.encode())
             process.stdin.close()
         except BrokenPipeError:
-            pass   # one that refuses its command line is gone before it reads
+            pass   # a command that refuses its arguments ends before it reads
         return process
 
     def finish(self, process: subprocess.Popen[bytes], code: int = 0) -> tuple[str, str]:
@@ -55,7 +55,7 @@ class RecordCase(DaemonCase):
         return out, error
 
     def hook(self, name: str, *words: str, code: int = 0, **members: Any) -> tuple[str, str]:
-        """Calls the hook as the agent does, after a line came to the session's file."""
+        """Calls the hook as the agent does, after a line was added to the session's file."""
         with self.transcript.open("a") as file:
             file.write("{}\n")
         return self.finish(self.start(self.said(name, **members), *words), code)
@@ -122,7 +122,7 @@ class Sessions(RecordCase):
         self.assertEqual(self.call("run.rehydrate", run_id=self.recorded)["state"]["pending"]["calls"], [])
 
     def test_nothing_on_standard_output(self) -> None:
-        """What a hook prints at some events goes into the model's context."""
+        """For some events, the agent adds a hook's output to the model's context."""
         for name, members in (("SessionStart", {}), ("UserPromptSubmit", {"prompt": "hello"}), ("Stop", {}), ("SessionEnd", {})):
             self.assertEqual(self.hook(name, **members), ("", ""))
 
@@ -194,7 +194,7 @@ class Sessions(RecordCase):
 
 
 class Whole(RecordCase):
-    """`muniment record` itself, the same with more to load."""
+    """The same tests for `muniment record` itself, which is a larger program."""
 
     program = [str(BUILD / "muniment"), "record"]
 
@@ -263,7 +263,8 @@ class Halted(RecordCase):
             self.assertEqual(out, "")
             self.assertIn("run_halted", error)
             self.assertRegex(error, r"See: muniment (--\S+ \S+ )*recover")
-        for name in ("PostToolUse", "Stop", "UserPromptSubmit", "SubagentStop"):   # there exit code 2 would mean something else
+        # For these hooks, exit status 2 would have another meaning.
+        for name in ("PostToolUse", "Stop", "UserPromptSubmit", "SubagentStop"):
             self.hook(name, code=1, **tool)
         self.assertEqual(self.spooled(), [])
 
@@ -280,13 +281,13 @@ class Halted(RecordCase):
 
 
 class Away(RecordCase):
-    """The daemon is down, comes back, is silent."""
+    """The daemon is stopped, returns, or does not answer."""
 
     shared = False
 
     def setUp(self) -> None:
         assert self.daemon.process is not None
-        if self.daemon.process.poll() is not None:   # a test before this one has killed it
+        if self.daemon.process.poll() is not None:   # an earlier test has killed it
             self.daemon.restart()
         super().setUp()
 
@@ -337,7 +338,7 @@ class Away(RecordCase):
         self.assertEqual(self.types(), ["run.started", "message.added", "tool.called", "tool.returned"])
 
     def twins(self) -> list[dict[str, Any]]:
-        """Hooks as two recorders get them, of a session's file that stands still meanwhile."""
+        """Returns hooks that two recorders receive while the session's file does not change."""
         self.transcript.write_text("{}\n")
         tool = {"tool_name": "Write", "tool_input": {"file_path": "/src/a", "content": "x"}, "tool_use_id": "t1"}
         return [self.said("UserPromptSubmit", prompt="go"), self.said("PreToolUse", **tool), self.said("PostToolUse", tool_response={"type": "create"}, **tool),

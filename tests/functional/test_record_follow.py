@@ -1,4 +1,5 @@
-"""muniment record claude-code --follow: a session recorded live from its file, which is cut, rewritten and replaced meanwhile."""
+"""Tests of muniment record claude-code --follow: a session is recorded from its file while the file is written,
+truncated, rewritten and replaced."""
 from __future__ import annotations
 
 import json
@@ -103,13 +104,13 @@ class FollowCase(DaemonCase):
         return [event["body"]["call_id"] for event in self.happened() if event["type"] == "tool.called"]
 
     def settled_follow(self) -> subprocess.Popen[str]:
-        process = self.follow()   # it reads all that is there before it looks at the signal, which ends it until it is caught
+        process = self.follow()   # it catches the signal only after it has read the whole file
         wait_until(lambda: catches(process.pid, signal.SIGTERM), "it catches SIGTERM", FINISH_S)
         return process
 
     @staticmethod
     def looked_again(*processes: subprocess.Popen[str]) -> None:
-        """Each has read all of the file since this was called: it reads at every look, and a look takes at most three reads."""
+        """Waits until each process has read the whole file since this call: every look reads it, with at most three reads."""
         def reads(process: subprocess.Popen[str]) -> int:
             [count] = [line.split()[1] for line in pathlib.Path(f"/proc/{process.pid}/io").read_text().splitlines() if line.startswith("syscr:")]
             return int(count)
@@ -120,11 +121,11 @@ class FollowCase(DaemonCase):
 
 class Live(FollowCase):
     def test_a_session_as_it_is_written(self) -> None:
-        process = self.settled_follow()   # before there is a file
+        process = self.settled_follow()   # before the file exists
         self.write(SESSION[0])
         wait_until(lambda: self.texts("message.added") == ["fix the tests"], "the prompt, while the session goes on")
         self.write(*SESSION[1:3])
-        with self.file.open("a") as file:   # half a line is none
+        with self.file.open("a") as file:   # an incomplete line is not read
             half = json.dumps(SESSION[3])
             file.write(half[:50])
             file.flush()
@@ -155,7 +156,7 @@ class Live(FollowCase):
             self.finish(process)
         alone = self.types()
         self.assertEqual(len([one for one in alone if one == "model.answered"]), 3)
-        self.finish(self.settled_follow())   # a third one, later
+        self.finish(self.settled_follow())   # a third run, later
         self.assertEqual(self.types(), alone)
         self.assertEqual(self.calls(), ["t1", "t2"])
 
@@ -261,7 +262,7 @@ class Away(FollowCase):
             nobody.bind(self.daemon.socket)
             nobody.listen()
             self.write(*SESSION[2:6])
-            nobody.accept()[0].close()   # it has asked for the daemon meanwhile
+            nobody.accept()[0].close()   # the recorder has tried to connect meanwhile
         self.daemon.start()
         self.write(*SESSION[6:])
         wait_until(lambda: self.calls() == ["t1", "t2"], "what happened meanwhile")

@@ -1,4 +1,4 @@
-"""SIGKILL under load: everything acked is there, once, unchanged; the independent checker says so."""
+"""Tests of SIGKILL under load: every acknowledged event is stored, once, unchanged, as an independent checker confirms."""
 from __future__ import annotations
 
 import hashlib
@@ -11,7 +11,7 @@ from checker import Checker, client_history
 
 
 def judge(test: DaemonCase, acked: list[dict] = []) -> None:
-    """The checker finds nothing, and what was acked is there."""
+    """Expects no findings of the checker, and all acknowledged events."""
     with test.daemon.client() as client:
         def caught_up() -> bool:
             status = client.call("server.status")
@@ -24,7 +24,7 @@ def judge(test: DaemonCase, acked: list[dict] = []) -> None:
 
 class Recovery(DaemonCase):
     def load(self, acked: list[dict], threads: int = 6) -> list[threading.Thread]:
-        """Clients that write until the daemon is gone, or it is enough; what they were acked is in `acked`."""
+        """Starts clients that append until the daemon is killed or `enough` is set; acknowledged events are added to `acked`."""
         self.enough = threading.Event()
 
         def write(number: int) -> None:
@@ -40,7 +40,7 @@ class Recovery(DaemonCase):
                         if i % 20 == 0:
                             client.put(run_id, f"{number} {i}".encode() * 100, step_id=f"s{i}")
             except muniment.MunimentError:
-                pass   # it was killed: that is the point
+                pass   # the kill is expected
 
         started = [threading.Thread(target=write, args=(n,)) for n in range(threads)]
         for thread in started:
@@ -94,7 +94,7 @@ class Recovery(DaemonCase):
         judge(self, acked)
 
     def test_the_checker_sees_a_changed_row(self) -> None:
-        """A checker that finds nothing must be one that could."""
+        """Proves that the checker finds errors."""
         seq = self.note(sum=100)["seq"]
         judge(self)
         body = self.daemon.sql(f"SELECT body FROM event WHERE seq = {seq}")[0][0]
@@ -108,7 +108,8 @@ class Recovery(DaemonCase):
         self.assertEqual(findings(body), [])
 
     def test_rows_that_postgres_does_not_take_are_written_once_it_does(self) -> None:
-        self.daemon.sql("CREATE SEQUENCE refusals; GRANT USAGE ON SEQUENCE refusals TO PUBLIC;"   # which a transaction that fails does not undo
+        # A sequence, because a rollback does not reset it.
+        self.daemon.sql("CREATE SEQUENCE refusals; GRANT USAGE ON SEQUENCE refusals TO PUBLIC;"
                         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('refusals'); RAISE EXCEPTION 'not now'; END $$")
         self.addCleanup(self.daemon.sql, "DROP FUNCTION refuse() CASCADE; DROP SEQUENCE refusals")
         tables = ("report_place", "report_span")

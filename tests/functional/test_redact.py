@@ -1,4 +1,4 @@
-"""Erasure: what was erased is nowhere any more, the proofs stand, and a crash in the middle leaves all of it or none."""
+"""Tests of erasure: erased content is stored nowhere, the proofs stay valid, and a crash in the middle erases all of it or nothing."""
 from __future__ import annotations
 
 import base64
@@ -19,7 +19,7 @@ from support import BUILD, Daemon, DaemonCase, main, wait_until
 import muniment
 from checker import Checker
 
-SECRET = "Zanzibar-Quokka-7731"   # a word that nothing else has
+SECRET = "Zanzibar-Quokka-7731"   # a word that occurs nowhere else
 
 
 def pg_dump() -> str:
@@ -32,7 +32,7 @@ def dump(daemon: Daemon) -> str:
 
 
 def files_with(folder: pathlib.Path, word: str) -> list[str]:
-    """Files that hold the word, but for the database's own."""
+    """Returns the files that contain the word, except for the database's own."""
     return [str(path) for path in folder.rglob("*")
             if path.is_file() and "postgres" not in path.relative_to(folder).parts and word.encode() in path.read_bytes()]
 
@@ -47,7 +47,7 @@ class Redacting(DaemonCase):
         return self.client.call("audit.redact", reason="asked by its subject", **params, _meta={"deadline_ms": 60_000})
 
     def assert_gone(self, word: str = SECRET) -> None:
-        """Neither in the database's text, nor in a file of the data folder, nor in what the daemon answers."""
+        """Checks that the word is neither in the database's text, nor in a file of the data folder, nor in the daemon's answers."""
         self.assertNotIn(word, dump(self.daemon))
         self.assertEqual(files_with(self.daemon.data, word), [])
         for run in self.pages("run.list", "runs"):
@@ -57,12 +57,12 @@ class Redacting(DaemonCase):
             self.assertNotIn(word, json.dumps(list(self.pages("snapshot.list", "snapshots", run_id=run["run_id"]))))
 
     def await_reading(self) -> None:
-        """Until a verify has its snapshot of the database: a later query of the transaction runs in it."""
+        """Waits until a verify has its snapshot of the database, which later queries of the transaction use."""
         reading = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'muniment-verify' AND backend_xmin IS NOT NULL AND xact_start < query_start"
         wait_until(lambda: self.daemon.sql(reading), "a verify reads")
 
     def assert_verified(self) -> dict[str, Any]:
-        """By the verifier and by the tests' own checker, neither of which shares code with the daemon."""
+        """Runs the verifier and the tests' own checker, neither of which shares code with the daemon."""
         self.followed()
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"],
                               capture_output=True, text=True, timeout=120, check=False)
@@ -245,7 +245,7 @@ class Erasure(Redacting):
         self.assert_gone()
 
     def test_snapshots_that_are_taken_meanwhile_stand_in_nobodys_way(self) -> None:
-        """Of one state there is one snapshot, whoever takes it first: the erasure, or a request."""
+        """Each state has one snapshot, whether the erasure or a request takes it first."""
         others = [self.daemon.client() for _ in range(3)]
         for n in range(8):
             run_id, erased = self.new_run(str(n)), threading.Event()
@@ -286,7 +286,7 @@ class Erasure(Redacting):
         path.write_bytes(b"other" + held[5:])
         with self.refused("run_halted"):
             self.call("claim.record", run_id=self.run_id, text="x", pointers=[stored["pointer"]])
-        path.write_bytes(held)   # other tests verify the whole log
+        path.write_bytes(held)   # restored, because other tests verify the whole log
         halted = self.events(types=["run.halted"])[-1]
         self.redact(seq=halted["seq"])
         for _ in range(2):
@@ -327,11 +327,11 @@ class Erasure(Redacting):
         self.call("run.annotate", run_id=run_id, retain_until="2999-01-01T00:00:00Z")
         self.call("run.annotate", run_id=run_id, note="not about the time", legal_hold=False)
         with self.refused("conflict"):
-            self.redact(seq=told["seq"])   # the newest that names it, not the newest
+            self.redact(seq=told["seq"])   # the newest annotation that sets the time applies, not the newest one
         with self.refused("invalid_argument"):
             self.call("run.annotate", run_id=run_id, retain_until="for ever")
         other = self.say(SECRET, self.new_run("other"))
-        self.redact(seq=other["seq"])      # another run's time is its own
+        self.redact(seq=other["seq"])      # the time applies only to its own run
         self.call("run.annotate", run_id=run_id, retain_until=None)
         self.redact(seq=told["seq"])
         self.assert_gone()
@@ -379,8 +379,9 @@ class Erasure(Redacting):
 
 
 class AtFailpoints(Redacting):
-    """A state that is too large for a reply is stored, and must not bring back what was erased since it was read. A daemon that dies
-    in the middle has erased nothing before the journal, and the next start erases all of it afterwards."""
+    """A state that is too large for a reply is stored as an artifact, and must not contain content that was erased
+    since it was read. A daemon that dies during an erasure has erased nothing before the journal is written; after
+    that, the next start erases everything."""
 
     STEPS = ("redact.before_journal", "redact.after_journal", "redact.after_announce", "redact.after_erase", "redact.after_file",
              "redact.before_end")
@@ -391,7 +392,7 @@ class AtFailpoints(Redacting):
         cls.gate = cls.daemon.folder / "gate"
 
     def opened_at(self, plan: str) -> None:
-        """Starts the daemon anew, and lets it pass."""
+        """Restarts the daemon with these failpoints, whose waits do not block yet."""
         self.gate.touch()
         self.daemon.stop()
         self.daemon.failpoint_log.unlink(missing_ok=True)
@@ -403,7 +404,7 @@ class AtFailpoints(Redacting):
         wait_until(lambda: log.exists() and name in log.read_text().split(), f"{name} was reached")
 
     def large_state(self) -> tuple[int, int]:
-        """The seqs of what told the word, and of the state that is asked for: there is no snapshot of that one."""
+        """Returns the seqs of the event with the word and of the requested state, which has no snapshot."""
         told = self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"who": SECRET}})
         large = self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"text": "a" * 600_000}}, spill=True)
         self.client.append(self.run_id, "state.patched", {"format": "merge", "patch": {"later": 1}})
@@ -417,7 +418,7 @@ class AtFailpoints(Redacting):
 
         pool = concurrent.futures.ThreadPoolExecutor(1)
         self.addCleanup(pool.shutdown)
-        self.addCleanup(self.gate.touch)   # before that
+        self.addCleanup(self.gate.touch)   # runs before that
         return pool.submit(ask)
 
     def test_erased_between_reading_and_storing(self) -> None:

@@ -1,4 +1,4 @@
-"""Erasing what corpora hold: no query, pointer, index, table or file has it any more, and verify says "redacted"."""
+"""Tests of erasing documents of corpora: no query, pointer, index, table or file has them any more, and verify reports "redacted"."""
 from __future__ import annotations
 
 import hashlib
@@ -16,7 +16,7 @@ class Documents(Redacting):
     def setUp(self) -> None:
         super().setUp()
         self.corpus = self._testMethodName[:60]
-        # In lower case, of letters alone: an index of words would have it as it is.
+        # Lower-case letters only: a word index would store it unchanged.
         self.word = "quokka" + hashlib.sha256(self.corpus.encode()).hexdigest()[:12].translate(str.maketrans("0123456789", "ghijklmnop"))
         self.text = f"# The vault\n\nThe safe word of the vault is {self.word}, and nobody knows it.\n"
 
@@ -32,7 +32,7 @@ class Documents(Redacting):
         return {"id": "vault.md", "text": self.text, "title": self.word, "tags": [self.word], "source": self.word, **more}
 
     def assert_gone(self, word: str = "") -> None:
-        """Free pages of the lexical index may hold words until they are used again: it is made anew, as the runbook says."""
+        """Free pages of the lexical index may contain words until they are reused: the index is recreated first, as the runbook advises."""
         only_lexical = [path for path in files_with(self.daemon.data, word) if "/index/lexical/" not in path]
         self.assertEqual(only_lexical, [])
         self.daemon.stop()
@@ -85,7 +85,7 @@ class Documents(Redacting):
         self.assertLessEqual({str(seq) for seq in done["seqs"]} | {artifact_id}, {row[1] for row in reported})
         self.assert_erased(card, then)
         self.assertEqual([found["document"] for found in self.cards()], ["before.txt"])
-        self.ingest({"id": "vault.md", "text": "The vault has another safe word now."})   # the name may be used again
+        self.ingest({"id": "vault.md", "text": "The vault has another safe word now."})   # the name can be reused
         self.assertEqual({found["document"] for found in self.cards()}, {"before.txt", "vault.md"})
         self.assert_verified()
 

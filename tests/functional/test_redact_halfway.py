@@ -1,4 +1,5 @@
-"""An erasure that was announced and then failed: whatever is made of it until it is carried out goes with it."""
+"""Tests of an erasure that failed after it was announced: everything that is derived from its content until it is
+completed is erased too."""
 from __future__ import annotations
 
 import contextlib
@@ -17,7 +18,7 @@ from test_redact import SECRET, Redacting
 class HalfwayCase(Redacting):
     @contextlib.contextmanager
     def refusing(self) -> Iterator[None]:
-        """Postgres refuses every erasure, for a reason that passes."""
+        """Makes Postgres refuse every erasure with a temporary error."""
         self.daemon.sql("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = 'lock_not_available'; END $$;"
                         "CREATE TRIGGER refuse BEFORE UPDATE ON manifest FOR EACH STATEMENT EXECUTE FUNCTION refuse()")
         try:
@@ -55,7 +56,7 @@ class HalfwayCase(Redacting):
 
 class Halfway(HalfwayCase):
     def test_states_that_were_stored_meanwhile(self) -> None:
-        for size in (1, 4_000):   # in the database, and in a file
+        for size in (1, 4_000):   # stored in the database, and in a file
             for go_on in (self.carried_out_by_a_start, self.carried_out_by_the_next):
                 with self.subTest(size=size, go_on=go_on.__name__):
                     self.run_id = self.new_run(f"{size}.{go_on.__name__}")
@@ -107,7 +108,7 @@ class Halfway(HalfwayCase):
         self.each_way(act)
 
     def test_verify_of_every_kind_while_something_is_erased(self) -> None:
-        """With the state of an earlier verify, and of the search indexes."""
+        """Verifies also with an earlier verify's state and with the search indexes."""
         saved = self.daemon.folder / "saved"
         for number, options in enumerate((("--save", saved), ("--resume", saved), ("--indexes",), ("--resume", saved, "--indexes")) * 2):
             with self.subTest(options=options, number=number):
@@ -116,7 +117,7 @@ class Halfway(HalfwayCase):
                 self.call("corpus.ingest", corpus=f"v{number}", documents=[{"id": "d", "text": f"lantern erased {number}"}], wait=True)
                 self.followed()
                 verify = subprocess.Popen([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json", *options], stdout=subprocess.PIPE, text=True)
-                time.sleep(0.03 * (number % 4))   # nothing to wait for: each verify is met at another place
+                time.sleep(0.03 * (number % 4))   # no condition to wait for: each verify is interrupted at a different point
                 self.redact(run_id=run_id)
                 said, _ = verify.communicate(timeout=60)
                 self.assertIn(verify.returncode, (0, 5), said)
@@ -150,7 +151,7 @@ class Halfway(HalfwayCase):
             artifact_id = self.call("artifact.put", run_id=self.run_id, step_id=f"s{number}", text=f"bytes {number}")["artifact_id"]
             self.followed()
             verify = subprocess.Popen([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], stdout=subprocess.PIPE, text=True)
-            time.sleep(0.02 * number)   # nothing to wait for: each verify is met at another place
+            time.sleep(0.02 * number)   # no condition to wait for: each verify is interrupted at a different point
             self.redact(artifact_id=artifact_id)
             said, _ = verify.communicate(timeout=60)
             self.assertIn(verify.returncode, (0, 5), said)
@@ -164,7 +165,7 @@ class Halfway(HalfwayCase):
         with tempfile.TemporaryDirectory() as backups:
             for data, words in ((self.daemon.data, ("backup", backups)), (restored.data, ("restore", backups))):
                 done = subprocess.run([BUILD / "muniment", "--data", data, *words], capture_output=True, text=True, timeout=120, check=False)
-                if words[0] == "backup" and done.returncode != 0:   # one that is announced keeps a backup from being made
+                if words[0] == "backup" and done.returncode != 0:   # an announced erasure prevents backups
                     self.assertIn("erasure", done.stderr)
                     break
                 self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,4 +1,5 @@
-"""What is erased while something is being recorded that refers to it: the record stands on what is left, or is not made."""
+"""Tests of erasures that run while a request refers to the erased content: the request is recorded with the
+remaining content, or refused."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -16,7 +17,7 @@ TEXT = "secret pelican " * 1500
 
 class Meanwhile(Redacting):
     def held(self, failpoint: str):
-        """Starts again with the failpoint, which waits for the file that is answered."""
+        """Restarts the daemon with the failpoint. Returns the file for which it waits."""
         go_on = self.daemon.folder / f"{self._testMethodName}.go-on"
         self.daemon.stop()
         self.client.close()
@@ -25,7 +26,7 @@ class Meanwhile(Redacting):
         return go_on
 
     def meanwhile(self, go_on, method: str, request: dict, meanwhile) -> dict:
-        """The reply to a request that is held at the failpoint while something else is done."""
+        """Returns the reply to a request that the failpoint holds while `meanwhile` runs."""
         raw = self.raw()
         raw.request(method, **request)
         wait_until(self.daemon.failpoint_log.exists, f"{method} has come so far")
@@ -106,7 +107,7 @@ class Meanwhile(Redacting):
 
         def ask() -> None:
             uri = (self.daemon.data / "database.uri").read_text().strip()
-            with concurrent.futures.ThreadPoolExecutor() as threads:   # each gives the daemon ten seconds to end it
+            with concurrent.futures.ThreadPoolExecutor() as threads:   # in parallel, because each waits ten seconds for the erasure
                 elsewhere = threads.submit(self.verified, "--database", uri, "--artifacts", self.daemon.data / "artifacts")
                 code, report = self.verified()
             self.assertEqual((code, report["verdict"], report["findings"]), (5, "incomplete", []), report)
@@ -124,7 +125,7 @@ class Meanwhile(Redacting):
         self.assertEqual(self.verified()[0], 0)
 
     def test_what_was_found_elsewhere_is_told_when_something_was_erased_meanwhile(self) -> None:
-        """The erasure ends while the verify reads: its own run is open, another one is not."""
+        """The erasure ends while the verify reads: findings in its own run are only counted, those in another run are reported."""
         runs = [self.new_run(name) for name in ("erased", "damaged")]
         paths = []
         for run_id in runs:
@@ -178,7 +179,7 @@ class Meanwhile(Redacting):
 
         def ask() -> None:
             builder.request("context.build", query="quetzalcoatl word", corpus="packed")
-            time.sleep(0.3)   # nothing shows that it waits: long enough to be answered, if it did not
+            time.sleep(0.3)   # nothing indicates that the request waits; without the wait, this time suffices for an answer
 
         reply = self.meanwhile(go_on, "audit.redact", {"artifact_id": event["body"]["artifact_id"], "reason": "asked for"}, ask)
         built = builder.line()["result"]
@@ -190,7 +191,7 @@ class Meanwhile(Redacting):
         path = self.daemon.data / "artifacts" / damaged["path"]
         content = path.read_bytes()
         path.unlink()
-        self.addCleanup(path.write_bytes, content)   # another test verifies the whole log
+        self.addCleanup(path.write_bytes, content)   # restored, because another test verifies the whole log
         go_on = self.held("documents.looked_at")
         request = {"corpus": "raced", "documents": [{"id": "a", "text": "The second text."}, {"id": "b", "artifact_id": damaged["artifact_id"]}]}
         taken = []
@@ -203,7 +204,8 @@ class Meanwhile(Redacting):
         self.assertTrue(self.call("server.rebuild")["equal"])
 
     def killed_with_journals(self, **what: Any) -> dict[pathlib.Path, bytes]:
-        """An erasure that was asked for, and of which nothing is done: its journals are taken out of the folder, and the daemon runs."""
+        """Kills the daemon after an erasure's journals are written, and before anything is erased; moves the
+        journals out of the folder and restarts the daemon. Returns the journals."""
         self.daemon.stop()
         self.client.close()
         self.daemon.failpoint_log.unlink(missing_ok=True)
@@ -259,7 +261,7 @@ class Meanwhile(Redacting):
 
         def ask() -> None:
             hold.request("run.annotate", run_id=self.run_id, legal_hold=True)
-            time.sleep(0.3)   # nothing shows that it waits: long enough to be answered, if it did not
+            time.sleep(0.3)   # nothing indicates that the request waits; without the wait, this time suffices for an answer
 
         reply = self.meanwhile(go_on, "audit.redact", {"seq": seq, "reason": "asked for"}, ask)
         held = hold.line()["result"]["seq"]

@@ -1,4 +1,4 @@
-"""What was erased is put back past the daemon, or what stays of it is taken away: it is found, and put right."""
+"""Tests of changes past the daemon that restore erased content or delete its remains: they are found and repaired."""
 from __future__ import annotations
 
 import json
@@ -9,7 +9,7 @@ from test_redact import SECRET, Redacting
 
 
 class Undone(Redacting):
-    """What was erased is put back into a table past the daemon: it is found, and taken out again."""
+    """Erased content that is put back into a table past the daemon is found and erased again."""
 
     def findings(self) -> set[str]:
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--unsigned-ok", "--json"], capture_output=True, text=True,
@@ -43,7 +43,8 @@ class Undone(Redacting):
                 self.daemon.sql(f"SET session_replication_role = replica; {edit}")
                 self.assertIn("erasure", self.findings())
                 self.daemon.sql(f"SET session_replication_role = replica; {undo}")
-        for seq in (other["seq"], claim["seq"]):   # decided, and not: the row stays without its words, and is missed
+        # A decided claim and an undecided one: the row remains without its text, and must not be deleted.
+        for seq in (other["seq"], claim["seq"]):
             self.daemon.sql(f"SET session_replication_role = replica; CREATE TABLE held AS SELECT * FROM claim WHERE seq = {seq}; DELETE FROM claim WHERE seq = {seq}")
             self.assertIn("claim", self.findings())
             self.daemon.sql("SET session_replication_role = replica; INSERT INTO claim SELECT * FROM held; DROP TABLE held")
@@ -119,7 +120,7 @@ class Undone(Redacting):
             self.assertIn("tables_changed", str(caught.exception))
         finally:
             self.daemon.sql("DROP FUNCTION leave_out() CASCADE")
-        with self.assertRaises(Exception) as caught:   # what was announced is carried out first
+        with self.assertRaises(Exception) as caught:   # the announced erasure is completed first
             self.redact(seq=told["seq"])
         self.assertIn("is erased already", str(caught.exception))
         self.assert_gone()

@@ -1,4 +1,4 @@
-"""Audit reports: one file that says what happened and what proves it, whatever an agent wrote into it."""
+"""Tests of audit reports: one file that shows a run's events and proofs, whatever text an agent has recorded."""
 from __future__ import annotations
 
 import html.parser
@@ -18,7 +18,7 @@ HOSTILE = "<script>alert(1)</script> \"' onload=x [a](javascript:x) ![b](http://
 
 
 class Parsed(html.parser.HTMLParser):
-    """The elements, the ids, the links and the text of a report."""
+    """Collects the elements, the ids, the links and the text of a report."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -95,7 +95,7 @@ class Report(Reporting):
         self.assertIn("<script>alert(1)</script>", parsed.text)
         text = self.report(run, "r.md")
         prose = re.sub(r"^    .*$", "", text, flags=re.M)
-        bare = re.sub(r"\\.", "", prose)   # what keeps its meaning
+        bare = re.sub(r"\\.", "", prose)   # characters with a meaning in Markdown
         self.assertEqual(re.findall(r"[<>\[\]`]|://|www\.", bare), [])
         self.assertEqual(re.findall(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text), [])
         self.assertEqual([line for line in prose.splitlines() if line.startswith("# ")], [f"# Audit report of run {run}".replace("_", "\\_")])
@@ -113,7 +113,7 @@ class Report(Reporting):
         self.assertIn("NOT PROVEN", parsed.text)
 
     def test_a_first_event_that_was_changed(self) -> None:
-        """Nothing holds from which a proof could go out: it counts what is there, and says where the chain breaks."""
+        """No event can be proven: the report counts the events, and names the place where the chain breaks."""
         run = self.new_run("changed-first", goal="find it")
         for n in range(3):
             self.note(run, n=n)

@@ -1,4 +1,4 @@
-"""The sentences of a report, and of what is shown beside it, are computed: each is there where it is so, and not where it is not."""
+"""Tests of the computed sentences of a report and of related output: each appears if and only if it is true."""
 from __future__ import annotations
 
 import mmap
@@ -47,7 +47,7 @@ class Sentences(ReportCase):
         self.assertNotIn(ALL_ENDED, gaps)
         self.assertIn("step two (two)", gaps)
         self.assertNotIn("step one", gaps)
-        self.call("run.end", run_id=run, outcome="success")   # which ends no step
+        self.call("run.end", run_id=run, outcome="success")   # the end of the run does not end a step
         self.assertIn("step two (two)", self.section(run, "Gaps"))
         ended = self.new_run("ended")
         self.step(ended, "one", "step.started", name="step one", kind="task")

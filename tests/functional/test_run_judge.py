@@ -1,4 +1,4 @@
-"""run.judge: what the agent claimed, and what the run's events say of it."""
+"""Tests of run.judge: claims of the agent, checked against the run's events."""
 from __future__ import annotations
 
 import json
@@ -33,7 +33,7 @@ class Judging(DaemonCase):
         return self.call("event.append", run_id=self.run_id, type="file.changed", body={"path": path, "change": change})["seq"]
 
     def judged(self, **more: Any) -> list[tuple[str, str, Any]]:
-        """(kind, verdict, evidence_seq) of each claim."""
+        """Returns (kind, verdict, evidence_seq) of each claim."""
         return [(claim["kind"], claim["verdict"], claim.get("evidence_seq")) for claim in self.call("run.judge", run_id=self.run_id, **more)["claims"]]
 
     def muniment(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -124,7 +124,7 @@ class Command(Judging):
 
 
 class Traces(Judging):
-    """Verdicts of real traces, which were checked by reading the traces."""
+    """Verdicts for real traces, which were verified by reading the traces."""
 
     def imported(self, format: str, path: pathlib.Path) -> list[str]:
         if not path.exists():

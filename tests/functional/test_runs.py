@@ -1,4 +1,4 @@
-"""The life of a run: started, resumed, ended, reopened, annotated, listed."""
+"""Tests of a run's life cycle: started, resumed, ended, reopened, annotated, listed."""
 from __future__ import annotations
 
 import uuid

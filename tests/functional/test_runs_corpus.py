@@ -1,4 +1,4 @@
-"""Runs are a corpus too: what was said, tried, printed and broken in a run is found, cited, checked, and erased."""
+"""Tests of runs as a corpus: messages, calls, output and errors of a run can be found, cited, checked, and erased."""
 from __future__ import annotations
 
 import contextlib
@@ -36,7 +36,7 @@ class RunsCorpus(DaemonCase):
         return self.call("evidence.retrieve", queries=[asked], min_seq=size - 1, **more)["results"][0]
 
     def cards(self, query: str, corpus: str = "run", **more: Any) -> list[dict[str, Any]]:
-        """Of this test's run: the log has those of the other tests too."""
+        """Queries only this test's run: the log has those of other tests too."""
         return self.answer(f"run:{self.run_id} {query}", corpus, **more)["cards"]
 
     def resolve(self, pointer: str, **more: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class RunsCorpus(DaemonCase):
         self.assertEqual(found["results"][0]["cards"][0]["id"], card["id"])
 
     def assert_tables_follow(self) -> None:
-        """The rows are what the log says: by the daemon's rebuild, and by the verifier's own reading."""
+        """Checks that the rows agree with the log, by the daemon's rebuild and by the verifier's own computation."""
         report = self.call("server.rebuild", tables=["corpus", "document", "chunk", "feedback"], _meta={"deadline_ms": 60_000})
         self.assertTrue(report["equal"], report)
         done = subprocess.run([str(self.daemon.build / "muniment-verify"), "--data", str(self.daemon.data), "--unsigned-ok", "--json"],
@@ -66,7 +66,7 @@ class RunsCorpus(DaemonCase):
 
     @contextlib.contextmanager
     def as_stranger(self) -> Iterator[Any]:
-        """A call as another user of the machine, to whom the way to the socket is open."""
+        """Connects as another user of the machine, who may access the socket."""
         self.daemon.let_others_in()
 
         def call(method: str, **params: Any) -> Any:
@@ -215,7 +215,7 @@ class Runs(RunsCorpus):
         self.assertEqual(self.events()[0]["body"]["indexed"], True)
         event = self.events(quiet)[1]
         pointer = f"ev://run/{quiet}#e1?v={event['body_hash'][:16]}"
-        self.assertTrue(self.resolve(pointer)["ok"])   # an event is there, whether queries find it or not
+        self.assertTrue(self.resolve(pointer)["ok"])   # an event can be resolved even if queries do not find it
         self.assertEqual(self.resolve(pointer.replace("?v=", ".0?v="))["reason"], "NOT_FOUND")
 
     def test_a_long_output_is_many_passages_of_one_event(self) -> None:
@@ -319,7 +319,7 @@ class Runs(RunsCorpus):
         self.assertEqual(self.cards("axolotl"), [])
         self.assertEqual(self.answer("axolotl", corpus)["cards"], [])
         self.assertEqual(self.resolve(card["id"].replace("?v=", ".0?v="))["reason"], "NOT_FOUND")
-        self.assertTrue(self.resolve(card["id"])["ok"])   # the log keeps it
+        self.assertTrue(self.resolve(card["id"])["ok"])   # the event is still in the log
         self.assert_tables_follow()
 
     def test_an_artifact_of_another_run_is_not_read(self) -> None:
@@ -341,7 +341,7 @@ class Runs(RunsCorpus):
         self.say("The aardwolf sleeps by day.")
         card = self.cards("aardwolf")[0]
         self.assert_a_new_index_finds("aardwolf", card)
-        self.say("Another aardwolf wakes.")                 # the daemon knows the run again
+        self.say("Another aardwolf wakes.")                 # the daemon finds the run again
         self.assertEqual(len(self.cards("aardwolf")), 2)
 
     def test_what_is_recorded_by_exec_is_observed(self) -> None:
@@ -352,9 +352,9 @@ class Runs(RunsCorpus):
 
 
 class Tampering(RunsCorpus):
-    """What somebody does to the rows is found by the verifier and put right by a rebuild."""
+    """Changes to the rows past the daemon are found by the verifier and repaired by a rebuild."""
 
-    shared = True   # a rebuild has mended it when a test ends
+    shared = True   # every test ends with a rebuild, which repairs its changes
 
     def verify(self) -> dict[str, Any]:
         self.followed()
@@ -402,7 +402,7 @@ class Tampering(RunsCorpus):
 
 
 class WhateverHappens(RunsCorpus):
-    """Replay is state: after any mixture of events, erasures and revocations the tables are what the log says, and so are the indexes."""
+    """After any mixture of events, erasures and revocations, the tables and the indexes agree with the log."""
 
     shared = True
 
@@ -420,7 +420,7 @@ class WhateverHappens(RunsCorpus):
             target = known.pop(random.randrange(len(known)))
             self.call("audit.redact", seq=target["seq"], reason="so it came", _meta={"deadline_ms": 60_000})
         elif kind == 4 and known and random.random() < 0.3:
-            with contextlib.suppress(muniment.MunimentError):   # nothing of it may be left
+            with contextlib.suppress(muniment.MunimentError):   # the run may have no documents left
                 self.call("source.revoke", source=f"run://{run_id}", reason="so it came")
         elif kind == 5:
             self.call("corpus.ingest", corpus="facts", documents=[{"id": str(random.randrange(3)), "text": f"{words} {random.random()}"}])

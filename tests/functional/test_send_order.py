@@ -1,6 +1,7 @@
-"""What an early answer says is so, and what one connection sends to one run is numbered in the order of sending.
+"""Tests that an early answer is correct, and that events of one connection to one run are numbered in the order of
+sending.
 
-Failpoints hold a request on its worker, so that what comes behind it could overtake, or its deadline pass.
+Failpoints hold a request on its worker, so that later requests could overtake it, or its deadline could expire.
 """
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ AGENT = {"name": "test"}
 
 
 class Held(DaemonCase):
-    """A daemon with failpoints, which wait until `release` is called. Each test starts it anew, on the log that was there."""
+    """A daemon with failpoints that wait until `release` is called. Each test restarts it on the existing log."""
 
     config = "workers = 32\n"
     shared = True
@@ -26,7 +27,7 @@ class Held(DaemonCase):
         self.go = self.daemon.folder / f"{self._testMethodName}.go"
 
     def begin(self, *waits: str, run: bool = True, env: Optional[dict[str, str]] = None) -> None:
-        """Starts the daemon with those failpoints waiting, each the first time (or as its `@` says)."""
+        """Starts the daemon with these failpoints, each of which waits at its first use (or as its `@` states)."""
         if self.daemon.process and self.daemon.process.poll() is None:
             self.daemon.stop()
         self.daemon.env = dict(env or {})
@@ -50,13 +51,13 @@ class Held(DaemonCase):
         self.go.touch()
 
     def at_rest(self) -> None:
-        """No worker works for anybody any more."""
+        """Waits until no worker is busy."""
         def idle() -> bool:
             text = self.call("server.metrics")["text"]
             values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line and line[0] != "#")
             busy = [float(value) for name, value in values.items() if "workers_busy" in name]
             assert busy, text[:2000]
-            return busy[0] <= 1   # the one that counts them
+            return busy[0] <= 1   # the worker that counts them
         wait_until(idle, "the workers are at rest")
 
     def files(self) -> list[str]:
@@ -64,13 +65,13 @@ class Held(DaemonCase):
         return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
     def assert_nothing_left_over(self) -> None:
-        """Every file has its row, and none its staging name, which goes shortly after the reply."""
+        """Checks that every file has a row, and no file a staging name, which is removed shortly after the reply."""
         wait_until(lambda: not any(name.startswith("staging") for name in self.files()), "the staging names are gone")
         paths = [row[0] for row in self.daemon.sql("SELECT path FROM artifact ORDER BY path")]
         self.assertEqual([name for name in self.files() if name.startswith("runs")], sorted(paths))
 
     def types(self, run_id: Optional[str] = None) -> list[str]:
-        """What was sent; the daemon takes its snapshots when it likes."""
+        """Returns the types of the run's events without the daemon's snapshots."""
         return [event["type"] for event in self.events(run_id) if event["type"] != "snapshot.taken"]
 
 
@@ -173,7 +174,7 @@ class Late(Held):
 
 class Committed(Held):
     def test_what_one_read_has_shown_is_known_to_the_next(self) -> None:
-        """An event is in the table a moment before the append thread hears of it."""
+        """An event is in the table shortly before the append thread is notified."""
         self.begin("append.after_commit@3")   # after log.started and run.started
         raw = self.raw()
         raw.request("event.append", **append(self.run_id, {"n": 1}))
@@ -190,7 +191,7 @@ class Committed(Held):
             self.assertIn("result", answer)
 
     def test_a_time_is_not_answered_before_it_is_decided(self) -> None:
-        """What is numbered has its time, and may come to be in the log long after it."""
+        """A numbered event has its time, but may be committed long after it."""
         self.begin("append.before_send@3")
         raw = self.raw()
         raw.request("event.append", 1, **append(self.run_id, {"n": 1}))
@@ -207,7 +208,7 @@ class Committed(Held):
         self.assertLess(receipt["recorded_at"], asked)
         state = self.call("run.rehydrate", run_id=self.run_id, asof=asked)["state"]
         self.assertEqual(state["at"]["seq"], receipt["seq"])
-        self.call("run.rehydrate", run_id=self.run_id, asof=receipt["recorded_at"])   # at once, behind its receipt
+        self.call("run.rehydrate", run_id=self.run_id, asof=receipt["recorded_at"])   # immediately after its receipt
 
 
 class InTurn(Held):
@@ -310,11 +311,11 @@ class InTurn(Held):
         def send(raw: Raw) -> dict[int, dict[str, Any]]:
             for i, event_id in enumerate(ids):
                 raw.request("event.append", i, **append(self.run_id, {"i": i}, event_id=event_id))
-                raw.request("event.append", 100 + i, **append(self.run_id, {"i": 100 + i}))   # with an id of the daemon's
+                raw.request("event.append", 100 + i, **append(self.run_id, {"i": 100 + i}))   # the daemon chooses this event's id
             return answers(raw, 2 * len(ids))
 
         refused = 0
-        for _ in range(6):   # until the failpoint has fired, and what it refused has been sent again
+        for _ in range(6):   # until the failpoint has fired, and the refused requests have been sent again
             found = send(self.raw())
             refused += sum("error" in line for line in found.values())
             places = [found[n]["result"]["run_seq"] for i in range(len(ids)) for n in (i, 100 + i)

@@ -1,5 +1,5 @@
-"""The daemon as a service: a socket that was handed over, what the service manager is told, who is let in by their group,
-and the unit's restrictions. systemd does not run here: the tests speak its part."""
+"""Tests of the daemon as a service: socket activation, notifications to the service manager, access by group, and
+the unit's restrictions. systemd does not run here: the tests implement its protocols."""
 from __future__ import annotations
 
 import grp
@@ -21,7 +21,7 @@ from support import BUILD, ROOT, Daemon, main, muniment, wait_until
 UNIT = ROOT / "packaging" / "systemd" / "munimentd.service.in"
 UNDER_UNIT = ROOT / "tests" / "support" / "under_unit.py"
 NOBODY = 65534
-# What stands between the service manager and the program: it knows its own pid, and so can write LISTEN_PID.
+# Runs between the service manager and the program: it knows its own pid, and so can set LISTEN_PID.
 AS_SERVICE = """
 import os, sys
 handed, program = int(sys.argv[1]), sys.argv[2:]
@@ -35,7 +35,7 @@ os.execv(program[0], program)
 
 
 class Service(Daemon):
-    """munimentd with a socket of ours as descriptor 3, and a place to tell how it is."""
+    """munimentd with a socket of the test as descriptor 3, and a socket for its notifications."""
 
     def __init__(self, *, handed: Optional[socket.socket] = None, abstract: bool = False, prefix: tuple[str, ...] = (), **more: Any):
         super().__init__(**more)
@@ -69,7 +69,7 @@ class Service(Daemon):
                 pass_fds=(handed,) if handed >= 0 else ())
 
     def heard(self) -> dict[str, str]:
-        """The next thing that it says."""
+        """Returns the next notification."""
         return dict(line.split("=", 1) for line in self.told.recv(4096).decode().splitlines())
 
     def destroy(self) -> None:
@@ -80,7 +80,7 @@ class Service(Daemon):
 
 
 class Activation(unittest.TestCase):
-    """Each service is another, and all have the data folder of the class."""
+    """Each service is a new one; all use the data folder of the class."""
 
     data: pathlib.Path
 
@@ -88,7 +88,7 @@ class Activation(unittest.TestCase):
     def setUpClass(cls) -> None:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
         cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
-        folder.chmod(0o755)   # as of Daemon
+        folder.chmod(0o755)   # as in Daemon
         cls.data = folder / "data"
 
     def service(self, **more: Any) -> Service:
@@ -100,7 +100,7 @@ class Activation(unittest.TestCase):
     def test_a_socket_that_was_handed_over_is_served_and_left_when_it_stops(self) -> None:
         service = self.service()
         handed = service.listening()
-        with muniment.connect(service.socket, deadline_s=60) as early:   # it waits in the backlog for the daemon
+        with muniment.connect(service.socket, deadline_s=60) as early:   # waits in the backlog until the daemon starts
             service.start()
             self.assertTrue(early.call("server.health")["ok"])
             self.assertEqual(early.call("server.status")["socket"], service.socket)
@@ -108,7 +108,7 @@ class Activation(unittest.TestCase):
         self.assertFalse((service.data / "munimentd.sock").exists())
         self.assertEqual(service.stop(), 0)
         self.assertTrue(pathlib.Path(service.socket).exists(), "the socket belongs to who made it")
-        # Whoever connects now waits for the next daemon.
+        # A client that connects now waits for the next daemon.
         with muniment.connect(service.socket, deadline_s=60) as waiting:
             service.start()
             self.assertEqual(waiting.call("run.get", run_id="r1")["run"]["run_id"], "r1")
@@ -137,7 +137,7 @@ class Activation(unittest.TestCase):
                 first = service.heard()
                 self.assertEqual((first["READY"], first["MAINPID"]), ("1", str(process.pid)))
                 self.assertIn(service.socket, first["STATUS"])
-                with service.client() as client:   # ready means that it answers
+                with service.client() as client:   # a daemon that reports READY answers requests
                     self.assertTrue(client.call("server.health")["ok"])
                 for _ in range(5):
                     self.assertEqual(service.heard(), {"WATCHDOG": "1"})
@@ -194,7 +194,7 @@ class Activation(unittest.TestCase):
 @unittest.skipUnless(os.geteuid() == 0, "another user's connection is made by root")
 class Groups(unittest.TestCase):
     def asked_by(self, uid: int, gid: int, groups: list[int], path: str) -> str:
-        # Who is refused may find the connection closed before it has asked; the answer is there all the same.
+        # The daemon may close a refused connection before the request is sent; its answer can be read nevertheless.
         code = ("import contextlib, socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n"
                 'with contextlib.suppress(BrokenPipeError): s.sendall(b\'{"jsonrpc":"2.0","id":1,"method":"server.health"}\\n\')\n'
                 "print(s.makefile().readline())")
@@ -263,11 +263,11 @@ class Unit(unittest.TestCase):
 
             wait_until(found, "the search child serves", 180)
             degraded = client.call("server.status")["degraded"]
-            self.assertEqual([text for text in degraded if "encoder" not in text], [])   # its files are another user's
+            self.assertEqual([text for text in degraded if "encoder" not in text], [])   # the encoder's files belong to another user
         status_text = pathlib.Path(f"/proc/{service.process.pid}/status").read_text()
         self.assertRegex(status_text, r"NoNewPrivs:\s*1")
         self.assertRegex(status_text, r"Seccomp:\s*2")
-        service.kill_postgres()   # it is started again under them, too
+        service.kill_postgres()   # it is started again under the same restrictions
         with service.client() as client:
             wait_until(lambda: self.appends(client), "Postgres is back", 60)
         self.assertEqual(service.stop(), 0)

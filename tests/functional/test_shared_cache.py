@@ -1,4 +1,4 @@
-"""The second level of the query cache, with a real Redis: answers beyond a restart, and nothing that depends on it."""
+"""Tests of the query cache's second level with a real Redis: answers survive a restart, and no answer depends on Redis."""
 from __future__ import annotations
 
 import itertools
@@ -14,12 +14,12 @@ from typing import Optional
 
 from support import Daemon, DaemonCase, main, wait_until
 
-REDIS = "/usr/bin/redis-check-rdb"   # of redis-tools: called redis-server, it is the server
+REDIS = "/usr/bin/redis-check-rdb"   # the check tool of redis-tools: under the name redis-server, it is the server
 PASSWORD = "ten thousand herons"
 
 
 class Redis:
-    """A server of our own on a Unix socket, without a file of its data."""
+    """A Redis server of the test on a Unix socket, without persistence."""
 
     def __init__(self, folder: pathlib.Path):
         self.folder, self.socket = folder, folder / "redis.sock"
@@ -59,7 +59,7 @@ class SharedCache(DaemonCase):
         cls.redis = Redis(folder)
         cls.redis.start()
         cls.addClassCleanup(cls.redis.stop)
-        (folder / "no-models").mkdir()   # which joins late, and until then no answer is kept
+        (folder / "no-models").mkdir()   # the encoder's lane joins late, and answers are not cached before that
         cls.config = f'models = "{folder / "no-models"}"\nredis = "{cls.redis.socket}"\nredis_password_file = "{folder / "password"}"\n'
         super().setUpClass()
 
@@ -74,7 +74,7 @@ class SharedCache(DaemonCase):
         return self.call("evidence.retrieve", queries=[{"query": query, "corpus": self.corpus}])
 
     def used_again(self) -> None:
-        """Once it answers, and the breaker's pause is over."""
+        """Waits until Redis answers and the circuit breaker's pause is over."""
         numbers = itertools.count()
         wait_until(lambda: "degraded" not in self.ask(f"is it back {next(numbers)}"), "the shared cache is used again")
 
@@ -85,7 +85,7 @@ class SharedCache(DaemonCase):
         return int(found[1])  # type: ignore[index]
 
     def restarted(self) -> None:
-        """And its indexes are known to hold what they held."""
+        """Restarts the daemon and waits until its indexes have all events."""
         self.daemon.stop()
         self.restart()
         self.call("evidence.retrieve", queries=[{"query": "anything", "corpus": "nowhere"}], min_seq=self.last)
@@ -98,7 +98,7 @@ class SharedCache(DaemonCase):
         self.assertEqual((again["cache"], again["results"]), ("hit", first["results"]))
         self.assertEqual(self.metric("shared_cache_hits_total"), 1)
         self.assertEqual(self.ask()["cache"], "hit")
-        self.assertEqual(self.metric("shared_cache_hits_total"), 1)   # from memory by then
+        self.assertEqual(self.metric("shared_cache_hits_total"), 1)   # this time from the daemon's memory
 
     def test_neither_the_query_nor_its_answer_can_be_guessed_from_a_name(self) -> None:
         self.ask()

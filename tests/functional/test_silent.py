@@ -1,4 +1,4 @@
-"""A Postgres that is there and says nothing: what is known of it, and that the daemon can end all the same."""
+"""Tests of a Postgres that accepts connections but does not answer: the daemon reports it, and can still be stopped."""
 from __future__ import annotations
 
 import contextlib
@@ -12,11 +12,11 @@ from support import Daemon, Raw, children, main, muniment, wait_until
 from private_postgres import PrivatePostgres
 from silent_postgres import SilentPostgres
 
-STOP_S = 120.0   # nothing that the daemon waits for is without a limit of its own
+STOP_S = 120.0   # every wait of the daemon has a limit of its own
 
 
 class Frozen(unittest.TestCase):
-    """Postgres is there and says nothing: what is known of it without being asked, and that the daemon can end."""
+    """Postgres is frozen: the daemon notices without requests, and can be stopped."""
 
     daemon: Daemon
 
@@ -34,7 +34,7 @@ class Frozen(unittest.TestCase):
     def freeze(self) -> None:
         postgres = self.daemon.postgres_pid()
         assert postgres
-        os.kill(postgres, signal.SIGSTOP)   # first, so that it starts no more
+        os.kill(postgres, signal.SIGSTOP)   # the postmaster first, so that it starts no more processes
         self.stopped = [postgres, *children(postgres)]
         for pid in self.stopped[1:]:
             os.kill(pid, signal.SIGSTOP)
@@ -81,7 +81,7 @@ class Frozen(unittest.TestCase):
             client.call("run.start", run_id="r2", agent={"name": "test"})
         with Raw(self.daemon.socket) as raw:
             self.freeze()
-            raw.request("event.list", 1, run_id="r2")           # a worker waits
+            raw.request("event.list", 1, run_id="r2")           # occupies a worker
             raw.request("event.append", 2, run_id="r2", type="x.test.a", body={})
             raw.request("server.health", 3)
             answer = raw.line()
@@ -95,10 +95,10 @@ class Frozen(unittest.TestCase):
 
 
 class Refusing(unittest.TestCase):
-    """Postgres is back and has no space: the outage before that is recorded once it has."""
+    """Postgres is restarted but has no space: the preceding outage is recorded once it has."""
 
     def go(self, daemon: Daemon, run_id: str, failpoint: str) -> int:
-        """So many commits before Postgres is killed; the daemon has come back from that."""
+        """Restarts the daemon with the failpoint and kills Postgres. Returns the number of earlier commits once appends work again."""
         daemon.stop()
         daemon.failpoint_log.unlink(missing_ok=True)
         daemon.start(failpoint=failpoint)
@@ -133,14 +133,14 @@ class Refusing(unittest.TestCase):
                 self.go(daemon, f"r{later}", f"append.disk_full=error@{before + later}")
                 wait_until(lambda: len(outages()) > told, "the outage is an event")
                 with daemon.client() as client:
-                    client.append(f"r{later}", "x.test.b", {})   # what the daemon still had to say would be in before it
+                    client.append(f"r{later}", "x.test.b", {})   # a delayed second outage event would be recorded before this one
                 self.assertEqual(len(new := outages()[told:]), 1, new)
                 self.assertLess(new[0]["body"]["since"], new[0]["body"]["until"])
                 self.assertIn("append.disk_full", daemon.failpoint_log.read_text())
 
 
 class Silent(unittest.TestCase):
-    """Postgres takes connections and answers nothing: whoever waits for it is let go when the daemon ends."""
+    """Postgres accepts connections and does not answer: waiting clients are released when the daemon stops."""
 
     way: SilentPostgres
     daemon: Daemon
@@ -170,7 +170,7 @@ class Silent(unittest.TestCase):
                 raw.request(method, number, **params)
             if cut or requests:
                 wait_until(lambda: self.way.greeted, "somebody has opened a connection and waits")
-            self.assertEqual(self.daemon.stop(STOP_S), 0)   # while it is silent
+            self.assertEqual(self.daemon.stop(STOP_S), 0)   # while it does not answer
         self.way.speak()
         self.daemon.start()
         with self.daemon.client() as client:

@@ -1,4 +1,5 @@
-"""State and snapshots: one fold, however it is reached; a bad snapshot is skipped, said, and not served."""
+"""Tests of state and snapshots: every way to compute a state gives the same result; a damaged snapshot is skipped,
+reported, and never served."""
 from __future__ import annotations
 
 import hashlib
@@ -6,7 +7,7 @@ import json
 
 from support import DaemonCase, main, wait_until
 
-from checker import Checker   # it folds each run again, with code of its own
+from checker import Checker   # folds each run again, with code of its own
 
 SNAPSHOTS = "snapshot_events = 50\n"
 
@@ -16,7 +17,7 @@ def canonical(value: object) -> bytes:
 
 
 class State(DaemonCase):
-    config = SNAPSHOTS   # none of these tests has so many events
+    config = SNAPSHOTS   # none of these tests has enough events for a snapshot
     shared = True
 
     def patch(self, patch: object, kind: str = "merge", **more: object) -> dict:

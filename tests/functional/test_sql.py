@@ -1,4 +1,4 @@
-"""What an analyst can ask, and what not: muniment sql, and every query of docs/sql.md."""
+"""Tests of muniment sql: permitted and refused queries, and every query of docs/sql.md."""
 from __future__ import annotations
 
 import contextlib
@@ -42,7 +42,7 @@ class SqlCase(DaemonCase):
 
 
 class Artifacts(SqlCase):
-    """The name and the columns by which others know the table of files."""
+    """The name and the columns of the artifact table are an interface."""
 
     shared = True
 
@@ -76,7 +76,8 @@ class Artifacts(SqlCase):
 class Forms(SqlCase):
     shared = True
 
-    # Every kind of value: what must be quoted, what JSON has no number for, what a terminal must not see.
+    # Every kind of value: text that must be quoted, numbers that JSON cannot represent, control characters for
+    # terminals.
     EVERYTHING = ("SELECT * FROM (VALUES (1, 2.50, 'plain', true, '{\"a\": [1, null]}'::jsonb, timestamptz '2026-01-02 03:04:05.678901Z'), "
                   "(-9223372036854775808, 'NaN', E'a \"quote\", a comma\\nand a line', false, 'null', 'infinity'), "
                   "(NULL, 1e30, '', NULL, NULL, NULL), (4, 0.1, E'\\x1b[31mred\\u202e', true, '\"\\u001b\"', NULL)) "
@@ -90,7 +91,7 @@ class Forms(SqlCase):
 
     def output(self, *words: str) -> str:
         done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "sql", *words, "-c", self.EVERYTHING], capture_output=True, check=True)
-        return done.stdout.decode()   # CRLF stays
+        return done.stdout.decode()   # keeps CRLF
 
     def test_a_table(self) -> None:
         self.golden("table.txt", self.output())
@@ -140,7 +141,7 @@ class Forms(SqlCase):
 
 
 class RightAfterAWrite(SqlCase):
-    """The views follow the log: a query waits for what was acknowledged before it was asked."""
+    """The views follow the log: a query waits for everything that was acknowledged before it."""
 
     def test_what_was_appended_a_moment_ago_is_seen(self) -> None:
         for n in range(20):
@@ -165,7 +166,7 @@ class RightAfterAWrite(SqlCase):
         wait_until(lambda: self.rows("SELECT max(events_behind) AS n FROM report.lag") == [{"n": 0}], "they go on")
         self.assertEqual(run_sql(self.daemon, "-c", "SELECT 1 AS one").stderr, "")
         self.assertEqual(self.daemon.sql_at(run_sql(self.daemon, "--uri").stdout.strip(), "SELECT report.wait()"), [["0"]])
-        self.assertIn("Call it before BEGIN", self.refusal("-c", "SELECT report.wait()"))   # a query of its own keeps its snapshot, and has waited before
+        self.assertIn("Call it before BEGIN", self.refusal("-c", "SELECT report.wait()"))   # this query runs in a transaction, which has waited already
 
 
 class Limits(SqlCase):
@@ -274,7 +275,7 @@ class OtherPrograms(SqlCase):
             self.assertIn(f"Start it: muniment --data {folder} up", done.stderr)
 
     def test_another_database_is_asked_as_its_login_may(self) -> None:
-        """As with a server of somebody else: the daemon's own login takes the role on."""
+        """On a server of another operator, the daemon's own login assumes the role."""
         private = self.daemon.sql("SELECT current_setting('unix_socket_directories')")[0][0]
         self.daemon.sql("CREATE ROLE app LOGIN; GRANT muniment_reporter TO app; CREATE ROLE stranger LOGIN")
         for login, code in (("app", 0), ("stranger", 1)):
@@ -290,7 +291,7 @@ class OtherPrograms(SqlCase):
 
 
 def blocks() -> list[tuple[str, list[str]]]:
-    """Each query of docs/sql.md with the column names that its output shows."""
+    """Returns each query of docs/sql.md with the column names in its output."""
     found, text = [], DOCUMENT.read_text()
     for query, output in re.findall(r"```sql\n(.*?)```\n+```text\n(.*?)```", text, flags=re.S):
         found.append((query.strip(), output.splitlines()[0].split()))
@@ -298,7 +299,7 @@ def blocks() -> list[tuple[str, list[str]]]:
 
 
 class Document(SqlCase):
-    """Over imported traces: every query runs, and answers in the columns that the document shows."""
+    """With imported traces, every query runs and returns the columns that the document shows."""
 
     shared = True
 

@@ -1,4 +1,4 @@
-"""What an auditor asks of the log's life in SQL: starts, what they adopted, whom an end interrupted, and when nothing was taken."""
+"""Tests of audit queries in SQL: starts, adopted events, interrupted runs, and outages."""
 from __future__ import annotations
 
 import json
@@ -60,14 +60,14 @@ class AuditReport(StartCase):
         self.assertGreaterEqual(outage[0]["events_refused"], 3)
         self.assertEqual([outage[0][name][:19].replace(" ", "T") for name in ("since", "until")], [event["body"][name][:19] for name in ("since", "until")])
 
-        # A start behind a kill that adopts nothing.
+        # A start after a kill that adopts no events.
         self.note(n=1)
         self.daemon.kill()
         self.again()
         self.followed()
         self.assertEqual(self.rows("SELECT verdict FROM report.audit_report WHERE type = 'log.started' ORDER BY seq DESC LIMIT 1"), [{"verdict": "unclean"}])
 
-        # Who sees some runs sees what is theirs.
+        # A user who sees only some runs sees only their rows.
         query = "SELECT DISTINCT type, run_id FROM report.audit_report ORDER BY 1"
         seen = self.daemon.sql(f"SET ROLE muniment_reporter; SET muniment.runs = '{self.run_id}'; {query}")
         self.assertEqual(seen, [["run.interrupted", self.run_id]])
@@ -76,7 +76,7 @@ class AuditReport(StartCase):
         self.places_of_an_older_database()
 
     def places_of_an_older_database(self) -> None:
-        """The migration puts there what the follower of a version before did not; a rebuild agrees."""
+        """The migration adds the rows that an older version's follower did not write; a rebuild agrees."""
         types = ", ".join(f"'{name}'" for name in ADDED)
         all_places = f"SELECT log_no, type, seq, run_no FROM report_place WHERE type IN ({types}) ORDER BY seq"
         before = self.daemon.sql(all_places)

@@ -1,4 +1,4 @@
-"""The private Postgres over TCP: the reporter comes in with a password, and nobody else does."""
+"""Tests of the private Postgres over TCP: only the reporter can log in, with a password."""
 from __future__ import annotations
 
 import contextlib
@@ -26,7 +26,7 @@ def free_port() -> int:
 
 
 class Tcp(unittest.TestCase):
-    made: Daemon   # all tests have its log, each with its own configuration
+    made: Daemon   # one log for all tests, each with its own configuration
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -56,7 +56,7 @@ class Tcp(unittest.TestCase):
             self.made.stop()
 
     def psql(self, *queries: str, user: str = "reporter", password: str = PASSWORD, host: str = "127.0.0.1", database: str = "muniment") -> str:
-        """What is printed, and what is complained about."""
+        """Returns standard output and standard error."""
         words = [word for query in queries for word in ("-c", query)]
         done = subprocess.run(["psql", "-X", "-qAt", "-h", host, "-p", str(self.port), "-U", user, "-d", database, *words], capture_output=True, text=True,
                               env={**os.environ, "PGPASSWORD": password}, timeout=60)
@@ -73,7 +73,7 @@ class Tcp(unittest.TestCase):
                 with self.subTest(query=refused):
                     self.assertRegex(self.psql(refused), "permission denied|must be superuser")
             self.assertIn("read-only transaction", self.psql("CREATE TEMP TABLE t (a int)"))
-            # What it may lift for itself lets it write nothing.
+            # The reporter can switch off read-only mode, but still cannot write.
             for write in ("INSERT INTO artifact SELECT * FROM artifact", "CREATE TEMP TABLE t (a int)", "CREATE TABLE report.t (a int)", "SELECT lo_create(0)",
                           "CREATE TABLE public.t (a int)", "DELETE FROM artifact", "TRUNCATE artifact", "ALTER ROLE reporter CONNECTION LIMIT 100"):
                 with self.subTest(query=write):
@@ -117,7 +117,7 @@ class Tcp(unittest.TestCase):
             config = made.folder / "muniment.toml"
             config.write_text(config.read_text().replace(str(first), str(self.port)))
             self.password.write_text("another one")
-            made.kill()       # its Postgres goes on, with the port of before
+            made.kill()       # its Postgres continues, on the old port
             made.restart()
             self.assertEqual(self.psql("SELECT 1", password="another one"), "1\n")
             self.assertIn("password authentication failed", self.psql("SELECT 1"))
@@ -136,7 +136,7 @@ class Tcp(unittest.TestCase):
             wait_until(lambda: "Postgres starts without its TCP port" in made.log.read_text(), "it says so")
 
     def take_port(self, made: Daemon) -> socket.socket:
-        """Between a Postgres that is killed and the next one, which comes 50 ms later at the earliest."""
+        """Takes the port between the kill of a Postgres and the next one's start, at least 50 ms later."""
         for _ in range(20):
             pid = wait_until(made.postgres_pid, "Postgres runs")
             taken = socket.socket()

@@ -1,4 +1,4 @@
-"""The stop rule wherever something critical is used, and not only where it is resolved."""
+"""Tests of the stop rule for every use of critical pointers, and not only when they are resolved."""
 from __future__ import annotations
 
 import contextlib
@@ -8,7 +8,7 @@ from typing import Any, Iterator
 
 from support import DaemonCase, main, muniment
 
-STRANGER = 64_123   # some other user of the machine, who need have no name
+STRANGER = 64_123   # another user of the machine; the id needs no name
 NOWHERE = "01900000-0000-7000-8000-000000000000"
 
 
@@ -20,7 +20,7 @@ class UsesCase(DaemonCase):
         return f"artifact://{run_id or self.run_id}/{stored['artifact_id']}", self.daemon.data / "artifacts" / stored["path"]
 
     def needed(self, run_id: str | None = None, text: bytes = b"the evidence") -> tuple[str, pathlib.Path]:
-        """An artifact that a claim of the run depends on."""
+        """Stores an artifact on which a claim of the run depends. Returns its pointer and path."""
         pointer, path = self.artifact(run_id, text)
         self.call("claim.record", run_id=run_id or self.run_id, text="it works", pointers=[pointer])
         return pointer, path
@@ -32,13 +32,13 @@ class UsesCase(DaemonCase):
         return [event["type"] for event in self.events(run_id)]
 
     def noted(self, pointer: str) -> list[dict[str, Any]]:
-        """What _log says of a pointer that did not resolve."""
+        """Returns the bodies in _log about a pointer that did not resolve."""
         found = self.pages("event.list", "events", run_id="_log", types=["pointer.unresolved"])
         return [event["body"] for event in found if event["body"]["pointer"] == pointer]
 
     @contextlib.contextmanager
     def stops(self, pointer: str, run_id: str | None = None) -> Iterator[None]:
-        """What is inside is told run_halted, and the run has stopped for the pointer, after one retry."""
+        """Expects run_halted inside the block, and the run to be halted because of the pointer, after one retry."""
         run_id = run_id or self.run_id
         with self.refused("run_halted", run_id=run_id, pointer=pointer):
             yield
@@ -50,7 +50,7 @@ class UsesCase(DaemonCase):
 
     @contextlib.contextmanager
     def stranger(self) -> Iterator[muniment.Client]:
-        """A connection of another user, who is neither root nor the daemon's."""
+        """Connects as another user, who is neither root nor the daemon's."""
         for path, mode in ((self.daemon.folder, 0o711), (self.daemon.data, 0o711), (pathlib.Path(self.daemon.socket), 0o666)):
             path.chmod(mode)
         groups = os.getgroups()
@@ -81,7 +81,7 @@ class Reads(UsesCase):
         path.unlink()
         with self.stops(pointer):
             self.call("artifact.get", artifact_id=pointer.rpartition("/")[2])
-        with self.refused("corrupt", pointer=pointer):   # and from then on it says what is wrong
+        with self.refused("corrupt", pointer=pointer):   # from then on, the reply names the damage
             self.call("artifact.get", artifact_id=pointer.rpartition("/")[2])
         self.assertEqual(self.types().count("run.halted"), 1)
 
@@ -104,7 +104,7 @@ class Reads(UsesCase):
         with self.stops(pointer):
             self.ingest(good, pointer)
         self.assertEqual([row["corpus"] for row in self.call("corpus.list")["corpora"] if row["corpus"].startswith("test_corpus")], [])
-        reply = self.ingest(good, pointer)   # and from then on it says what is wrong
+        reply = self.ingest(good, pointer)   # from then on, the reply names the damage
         self.assertEqual([(error["id"], error["code"], error["pointer"]) for error in reply["errors"]], [("d1", "corrupt", pointer)])
         self.assertEqual([document["id"] for document in reply["documents"]], ["d0"])
         self.assertEqual(self.types().count("run.halted"), 1)
@@ -117,7 +117,7 @@ class Reads(UsesCase):
             reply = self.ingest(*documents)
             self.assertEqual([(error["code"], error["pointer"]) for error in reply["errors"]], [("corrupt", pointer)])
             self.assertEqual(self.types()[-1], "pointer.unresolved")
-            if reply["documents"]:   # what was taken in is what `seq` stands for, whatever else was written
+            if reply["documents"]:   # `seq` is the position of the accepted documents, even if other events were appended
                 [event] = self.call("event.list", from_seq=reply["seq"], limit=1)["events"]
                 self.assertEqual(event["type"], "document.revised")
         self.assertEqual([event["body"]["critical"] for event in self.events() if event["type"] == "pointer.unresolved"], [False, False])
@@ -156,7 +156,7 @@ class Ends(UsesCase):
         path.unlink()
         with self.stops(pointer):
             self.call("run.end", run_id=self.run_id, outcome="success")
-        with self.refused("run_halted"):   # nor does it become one by asking again
+        with self.refused("run_halted"):   # a second request does not succeed either
             self.call("run.end", run_id=self.run_id, outcome="success")
         self.call("run.end", run_id=self.run_id, outcome="failure")
         self.assertEqual(self.status(), "ended")
@@ -230,7 +230,7 @@ class Writes(UsesCase):
 
 
 class Strangers(UsesCase):
-    """Root and the daemon's user read every run, and stop none but their own."""
+    """Root and the daemon's user can read every run, but only halt their own."""
 
     shared = True
 
@@ -287,7 +287,7 @@ class Restarted(UsesCase):
         self.client.append(self.run_id, "state.patched", {"format": "merge", "ref": ref})
         self.assertEqual(self.call("run.rehydrate", run_id=self.run_id)["state"]["working"], {"plan": "long"})
         path.unlink()
-        self.daemon.kill()   # what is in memory goes
+        self.daemon.kill()   # discards the daemon's memory
         self.restart()
         with self.stops(pointer):
             self.call("run.rehydrate", run_id=self.run_id)

@@ -1,4 +1,5 @@
-"""The stop rule: what a run depends on and cannot be had is tried once more, then the run stops with SYSTEM_ERROR."""
+"""Tests of the stop rule: a pointer on which a run depends and that does not resolve is retried once, then the run
+is halted with SYSTEM_ERROR."""
 from __future__ import annotations
 
 import itertools
@@ -23,7 +24,7 @@ class PointerCase(DaemonCase):
         return [event["type"] for event in self.events(run_id)]
 
     def resolve_critical(self, pointer: str, run_id: str | None = None) -> None:
-        """Resolving says what is wrong, and that it stopped the run."""
+        """Resolves the pointer as critical, and checks that the reply has the reason and that it halted the run."""
         answer = self.call("pointer.resolve", pointers=[pointer], critical=True, run_id=run_id or self.run_id)
         self.assertFalse(answer["results"][0]["ok"])
         self.assertEqual([(halt["run_id"], halt["code"]) for halt in answer["halted"]], [(run_id or self.run_id, "SYSTEM_ERROR")])
@@ -105,7 +106,7 @@ class StopRule(PointerCase):
                 run_id = self.new_run(damage.__name__)
                 pointer, path = self.artifact(run_id)
                 damage(path)
-                self.resolve_critical(pointer, run_id)   # never a hang
+                self.resolve_critical(pointer, run_id)   # a request never hangs
                 self.assertEqual(self.status(run_id), "halted")
 
     def test_a_run_that_somebody_else_stops_meanwhile_does_not_keep_another_going(self) -> None:
@@ -119,7 +120,7 @@ class StopRule(PointerCase):
             first.request("pointer.resolve", pointers=pointers[:1], critical=True)
             second.request("pointer.resolve", pointers=pointers, critical=True)
             told = [sorted(halt["run_id"] for halt in raw.line()["result"]["halted"]) for raw in (first, second)]
-            # Whichever comes first stops the run that both need; the other one stops it no more.
+            # The first request halts the run that both depend on; the other request does not halt it again.
             self.assertIn(told[0], (runs[:1], []))
             self.assertEqual(sorted({*told[0], *told[1]}), runs)
             self.assertIn(runs[1], told[1])
@@ -157,7 +158,7 @@ class StopRule(PointerCase):
                 self.client.append(self.run_id, "x.test.a", {})
         with self.refused("run_halted"):
             self.client.put(self.run_id, b"x")
-        self.daemon.stop()   # which writes down what the minute has counted so far
+        self.daemon.stop()   # stores the counts of the current minute
         self.restart()
         told = [event["body"] for event in self.call("event.list", run_id="_log", types=["access.refused"], limit=1000)["events"]
                 if event["body"].get("run_id") == self.run_id]
@@ -202,7 +203,7 @@ class StopRule(PointerCase):
         pointer, path = self.artifact()
         self.call("claim.record", run_id=self.run_id, text="it works", pointers=[pointer])
         path.unlink()
-        self.assertFalse(self.resolve(pointer, critical=False)["ok"])   # which never downgrades
+        self.assertFalse(self.resolve(pointer, critical=False)["ok"])   # the parameter cannot make a critical pointer uncritical
         self.assertEqual(self.status(), "halted")
 
     def test_a_claim_on_what_is_not_there_halts(self) -> None:
@@ -266,7 +267,7 @@ class StopRule(PointerCase):
         self.assertEqual(len(self.call("claim.list", run_id=self.run_id)["claims"]), 1)
 
     def test_one_failed_read_is_one_retry_and_no_halt(self) -> None:
-        """A disk that fails once: the retry is the whole of it."""
+        """A disk error that occurs once: after the retry, the run continues."""
         stored = self.client.put(self.run_id, b"the evidence", mime_type="text/plain")
         pointer = f"artifact://{self.run_id}/{stored['artifact_id']}"
         self.daemon.stop()
@@ -280,7 +281,7 @@ class StopRule(PointerCase):
 
 
 class Many(PointerCase):
-    """A hundred pointers in one request: each answered in its place, as it would be alone."""
+    """A hundred pointers in one request: each is answered in its place, with the same result as by itself."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -288,7 +289,7 @@ class Many(PointerCase):
         self.pointers: list[str] = []
         self.expected: list[tuple[bool, str | None]] = []
         damages = itertools.cycle((pathlib.Path.unlink, self.cut, self.flip))
-        for i in range(60):   # of two runs, in turn
+        for i in range(60):   # in two runs in turn
             pointer, path = self.artifact(self.other if i % 2 else None, b"evidence %d" % i)
             if i % 5 == 4:
                 damage = next(damages)
@@ -296,7 +297,7 @@ class Many(PointerCase):
                 self.add(pointer, "NOT_FOUND" if damage is pathlib.Path.unlink else "HASH_MISMATCH")
             else:
                 self.add(pointer + (f"#b0-{8 + i % 2}" if i % 7 == 0 else ""))
-        self.add(self.pointers[0])   # the same twice, and once more as a whole
+        self.add(self.pointers[0])   # twice the same, and once more without the span
         self.add(self.pointers[0].partition("#")[0])
         manifest = self.call("manifest.put", run_id=self.run_id, manifest={"entries": []})["manifest_id"]
         taken = self.call("snapshot.take", run_id=self.run_id)["seq"]
@@ -307,7 +308,7 @@ class Many(PointerCase):
             self.add(f"artifact://{self.run_id}/01900000-0000-7000-8000-{i:012d}", "NOT_FOUND")
             self.add(f"run://no-such-run-{i}", "NOT_FOUND")
             self.add(f"artifact://{self.run_id}/no-id-{i}", "PARSE_ERROR")
-        # Of the other run: an id alone does not make a pointer good.
+        # The artifact belongs to the other run: the id alone does not make the pointer valid.
         self.add(self.pointers[0].replace(self.run_id, self.other, 1).partition("#")[0], "NOT_FOUND")
         while len(self.pointers) < 100:
             self.add(f"run://{self.run_id}")

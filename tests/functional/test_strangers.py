@@ -1,4 +1,5 @@
-"""A user of the machine whom allowed_uids lets in, and who may read nothing in the data folder: what he may, works, and the rest says who may."""
+"""Tests of a user of the machine whom allowed_uids admits, but who cannot read the data folder: permitted commands
+work, and refusals name the users who may run them."""
 from __future__ import annotations
 
 import json
@@ -22,7 +23,7 @@ class Stranger(DaemonCase):
         cls.daemon = Daemon()
         cls.addClassCleanup(cls.daemon.destroy)
         cls.daemon.data.mkdir(0o700)
-        cls.file = cls.daemon.data / "muniment.toml"   # which may hold passwords
+        cls.file = cls.daemon.data / "muniment.toml"   # the file may contain passwords
         cls.file.write_text(f"allowed_uids = [{NOBODY}]\n")
         cls.file.chmod(0o600)
         cls.daemon.start()
@@ -100,7 +101,7 @@ class Stranger(DaemonCase):
     def test_what_is_advised_is_not_denied(self) -> None:
         run_id = self.own_run()
         place = f"muniment --data {self.daemon.data}"
-        for seq in (2, 99_999_999):   # somebody else's, and nobody's
+        for seq in (2, 99_999_999):   # another user's event, and one that does not exist
             self.assertTrue(self.asked("why", seq, code=1).stderr.endswith(f"no event {seq}. See: {place} event list --run RUN\n"))
         self.asked("event", "list", "--run", run_id)
         for words in (("event", "list"), ("why", "no/such/file")):

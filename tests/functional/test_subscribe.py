@@ -1,4 +1,4 @@
-"""Subscriptions: from any position, first what is there, then what comes; no gap, no double, no disorder."""
+"""Tests of subscriptions: from any position, first existing events, then new ones; without gaps, duplicates or reordering."""
 from __future__ import annotations
 
 import queue
@@ -61,7 +61,7 @@ class Subscriptions(DaemonCase):
         self.assertEqual([event["run_seq"] for event in seen][:4], [0, 1, 2, 3])
 
     def test_live_events_arrive_at_once(self) -> None:
-        """And not with the next keep_alive, of which each would bring one."""
+        """An event that arrived only with the next keep_alive would take much longer."""
         raw = self.raw()
         raw.request("event.subscribe", 1, run_id=self.run_id)
         self.assertIn("subscription", raw.line()["result"])
@@ -125,7 +125,7 @@ class Subscriptions(DaemonCase):
             resident_bytes = int(statm.read().split()[1]) * 4096
         if not self.daemon.sanitized():
             self.assertLess(resident_bytes, 192 << 20)
-        # It then reads what it missed: nothing was dropped.
+        # It then reads the missed events: none were dropped.
         seqs = []
         last = self.note(last=True)["seq"]
         while not seqs or seqs[-1] < last:

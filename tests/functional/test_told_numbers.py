@@ -1,4 +1,4 @@
-"""What is told in numbers is so: what an import recorded, what an erasure left, what a state was made of, and what was asked for twice."""
+"""Tests of reported numbers: events of an import, numbers after an erasure, sources of a state, and repeated requests."""
 from __future__ import annotations
 
 import datetime
@@ -31,7 +31,7 @@ class Imports(Told):
     shared = True
 
     def counts(self, run_id: str) -> tuple[int, int]:
-        """Events without the snapshots that the daemon takes of the run once it has ended, and artifacts."""
+        """Returns the number of events, without the daemon's snapshots after the run's end, and the number of artifacts."""
         events = [event["type"] for event in self.events(run_id, limit=1000)]
         return len([one for one in events if one != "snapshot.taken"]), events.count("artifact.stored")
 
@@ -84,7 +84,8 @@ class Imports(Told):
                     if line["type"] == "run.ended":
                         line.update(body=None, **({"salt": None} if name == "erased" else {}))
                 changed.write_text("".join(json.dumps(line) + "\n" for line in lines))
-                told = json.loads(muniment(self.daemon, "import", changed).stdout.splitlines()[0])   # what is archived is missing: exit 1
+                # The archived body is missing: exit status 1.
+                told = json.loads(muniment(self.daemon, "import", changed).stdout.splitlines()[0])
                 [ended] = [event for event in self.events(told["run_id"], limit=1000) if event["type"] == "run.ended"]
                 self.assertEqual(ended["body"].get("summary"), f"how the run ended {words}")
 
@@ -111,7 +112,7 @@ class Commands(ExecCase):
         closed.write_text("a file is no folder: what is below it cannot be looked for\n")
         nobody = self.folder / "nobody"
         nobody.mkdir()
-        (nobody / "plain").mkdir()   # a folder is no command
+        (nobody / "plain").mkdir()   # a folder is not a command
         for path, name, code, said in ((closed, "nosuchprogram", 127, "command not found"), (nobody, "plain", 127, "command not found"),
                                        (held, "no-program", 126, "Permission denied")):
             with self.subTest(name=name):
@@ -122,16 +123,16 @@ class Commands(ExecCase):
                 self.assertNotIn("duration_us", self.recorded(run_id)[1])
 
     def test_what_it_took_is_its_own_time_and_not_that_of_the_recording(self) -> None:
-        # Without --no-autostart it would start a daemon of its own to record the end, a second after the first attempt.
+        # Without --no-autostart, exec would start a daemon to record the end, a second after the first attempt.
         process = self.spawn("sh", "-c", "echo ready; while [ ! -e go ]; do sleep 0.02; done; touch over; exit 6", options=("--no-autostart",))
         self.said(process, b"ready\n")
         self.daemon.kill()
         (self.folder / "go").touch()
         wait_until(lambda: (self.folder / "over").exists(), "the command is over")
-        time.sleep(1.0)   # an outage of that length: its end cannot be recorded meanwhile
+        time.sleep(1.0)   # an outage of this length, during which the end cannot be recorded
         self.restart()
         self.assertEqual(process.wait(FINISH_S), 6, process.stderr.read())
-        self.client.close()   # the daemon is another one
+        self.client.close()   # reconnects, because the daemon was restarted
         _, ended = self.recorded()
         start, end = (datetime.datetime.fromisoformat(event["recorded_at"].replace("Z", "+00:00")) for event in self.events(types=["command.*"]))
         between = int((end - start).total_seconds() * 1e6)
@@ -172,7 +173,7 @@ class Erased(Told):
         self.assertEqual([row for row in rows if "000000" in row], [])
 
     def test_what_an_erasure_leaves_in_the_numbers(self) -> None:
-        """As docs/sql.md has it: events count by their type, calls by what is left of them."""
+        """As documented in docs/sql.md: events are counted by type, calls by their remaining events."""
         def call(n: int) -> list[int]:
             began = self.client.append(self.run_id, "tool.called", {"call_id": f"c{n}", "name": "make", "kind": "function"})
             return [began["seq"], self.client.append(self.run_id, "tool.returned", {"call_id": f"c{n}", "status": "error", "content": []})["seq"]]
@@ -215,7 +216,7 @@ class Erased(Told):
         self.assertIn("pending  1 call without a result\n", self.told("run", "show", self.run_id).stdout)
         for seq in seqs:
             self.redact(seq=seq)
-        # What began after the end that was erased has not ended by it.
+        # A command that began after the erased end is still pending.
         self.assertEqual(self.statuses(), {"tool_call": ["unknown"], "model_call": ["unknown"], "command_report": ["unknown", "pending"]})
         self.assertIn("pending  4 calls without a recorded result; results of this run were erased\n", self.told("run", "show", self.run_id).stdout)
         self.call("command.end", run_id=self.run_id, command_id=later, exit_code=1)
@@ -250,7 +251,7 @@ class Twice(Told):
             self.call("source.revoke", source="https://drink.example/", reason="x")
         self.assertIn("no document tea in the corpus memory", self.told("document", "retract", "memory", "tea", "--reason", "x", code=1).stderr)
         self.assertIn("no document comes from the source", self.told("source", "revoke", "https://tea.example/", "--reason", "x", code=1).stderr)
-        # One that came again can be retracted again.
+        # A document that was ingested again can be retracted again.
         self.call("corpus.ingest", corpus="memory", documents=[{"id": "food", "text": "Pears are not.", "source": "https://food.example/"}])
         self.told(*retract)
 

@@ -1,5 +1,5 @@
-"""Every use leaves its trace where it belongs: what is validated, rendered, resolved or read for a run is an event of it, by whoever
-asked, before the reply; where the run takes no more, and where none is named, it is in _log."""
+"""Tests of the traces of uses: each validation, rendering, resolution or read for a run appends an event to the run
+before the reply, for any user; if the run accepts no events, or none is named, the event goes to _log."""
 from __future__ import annotations
 
 import json
@@ -27,7 +27,7 @@ class Tracing(DaemonCase):
                 if event["type"] in ("pointer.validated", "pointer.rendered", "pointer.resolved", "artifact.read")]
 
     def in_log(self, run_id: str | None, type: str, count: int = 1) -> list[dict[str, Any]]:
-        """Of uses that are said to be this run's; nobody waits for those."""
+        """Waits for events in _log that name this run; replies do not wait for them."""
         def found() -> list[dict[str, Any]]:
             return [event for event in self.events("_log", types=[type]) if event["body"].get("run_id") == run_id]
         return wait_until(lambda: len(events := found()) >= count and events, f"{count} {type} in _log for {run_id}")
@@ -156,7 +156,7 @@ class Pieces(Tracing):
         self.long = self.stored(self.data, run_id=self.new_run("long"))
 
     def read(self, client: Any = None, stored: Any = None, **more: Any) -> tuple[bytes, list[int]]:
-        """A raw read to the end: its bytes, and the run_seq of each reply."""
+        """Reads an artifact to its end as raw bytes. Returns the bytes, and the run_seq of each reply."""
         parts, places, offset = [], [], 0
         client, stored = client or self.client, stored or self.long
         while offset is not None:
@@ -189,7 +189,7 @@ class Pieces(Tracing):
         self.read(run_id=self.run_id)
         self.read(run_id=self.run_id)                       # once more
         self.read(stored=other, run_id=self.run_id)         # another artifact
-        self.read(run_id=self.run_id)                       # and back
+        self.read(run_id=self.run_id)                       # the first one again
         self.read(run_id=self.run_id, branch="left")        # another branch
         self.read(run_id=self.run_id, branch="left", step_id="s2")
         with self.daemon.client() as another:               # another connection
@@ -282,7 +282,7 @@ class Strangers(Tracing):
 
 
 class Failing(Tracing):
-    """The read was good, and its event cannot be appended."""
+    """The read succeeds, but its event cannot be appended."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -298,7 +298,7 @@ class Failing(Tracing):
         self.client.close()
 
     def sent(self) -> int:
-        """How often something was about to be sent to Postgres."""
+        """Returns how often a batch was about to be sent to Postgres."""
         return self.daemon.failpoint_log.read_text().split().count("append.before_send")
 
     def queued(self) -> int:
@@ -310,7 +310,7 @@ class Failing(Tracing):
                 "pointer.render": {"draft": f"See [ref:{stored['pointer']}]."}, "artifact.get": {"artifact_id": stored["artifact_id"]}}
 
     def postgres_is_full(self) -> None:
-        """What is appended is refused from now on."""
+        """Makes every later append fail."""
         self.armed("append.disk_full=error@6+")
         for number in range(10):
             try:
@@ -350,7 +350,7 @@ class Failing(Tracing):
                 run = self.new_run(method)
                 sent = self.sent()
                 self.gate.unlink()
-                # The end is on its way to Postgres; the use is prepared while the run is open.
+                # run.end is being sent to Postgres; the use is prepared while the run is still open.
                 ended = ending.start("run.end", {"run_id": run, "outcome": "success"})
                 wait_until(lambda: self.sent() > sent, "it is held there")
                 queued = self.queued()

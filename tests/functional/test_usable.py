@@ -1,5 +1,5 @@
-"""What cannot be used as evidence when it is recorded is refused, whichever method records it; and a request that was recorded is
-answered again with what it was answered, whatever became of what it names.
+"""Tests that unusable pointers are refused as evidence by every method that records them; and that a recorded
+request, when repeated, gets the same answer whatever has happened to the objects that it names.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from test_ledger import LedgerCase
 
 class UsableCase(LedgerCase):
     def document(self, name: str) -> tuple[str, str]:
-        """The pointer to its first passage, and the artifact that holds it."""
+        """Ingests a document. Returns the pointer to its first passage, and the artifact that stores it."""
         corpus = self._testMethodName[:60]
         said = self.call("corpus.ingest", corpus=corpus, documents=[{"id": name, "text": f"What {name} says.", "source": f"https://{name}.{corpus}/"}], wait=True)
         self.assertEqual(said["errors"], [])
@@ -32,7 +32,7 @@ class UsableCase(LedgerCase):
         return f"snap://{self.run_id}/{self.call('snapshot.take', run_id=self.run_id)['seq']}"
 
     def things(self) -> dict[str, str]:
-        """Pointers that can be used, by what will become of them."""
+        """Returns usable pointers by what will happen to them."""
         self.said = self.note(seen="it")
         self.manifest = self.call("manifest.put", run_id=self.run_id, manifest={"entries": []})
         found = {name: self.document(name)[0] for name in ("retracted", "revoked")}
@@ -50,18 +50,18 @@ class UsableCase(LedgerCase):
         self.erase(artifact_id=self.held)
         for name in ("artifact", "span"):
             self.erase(artifact_id=things[name].rpartition("/")[2].partition("#")[0])
-        for seq in (self.said["seq"], self.manifest["seq"]):   # what was said before the snapshot goes from it, too
+        for seq in (self.said["seq"], self.manifest["seq"]):   # erasing these events also erases their content in the snapshot
             self.erase(seq=seq)
 
     def assert_untouched(self, before: list[str]) -> None:
-        """Nothing was recorded in the run, and it goes on."""
+        """Checks that nothing was recorded in the run, and that it is open."""
         self.assertEqual((self.status(), self.types()), ("open", before))
 
 
 class Unusable(UsableCase):
     shared = True
 
-    WORDS = {"retracted": "was retracted", "revoked": "was revoked"}   # the others: erased, redacted
+    WORDS = {"retracted": "was retracted", "revoked": "was revoked"}   # the other ones: erased, redacted
 
     def assert_refused(self, name: str, refused: str, method: str, **params: Any) -> None:
         with self.subTest(method=method, what=name), self.refused("not_found", pointer=refused) as caught:
@@ -72,7 +72,7 @@ class Unusable(UsableCase):
 
     def test_what_is_gone_is_recorded_nowhere(self) -> None:
         things = self.things()
-        for pointer in things.values():   # all of it can be used
+        for pointer in things.values():   # all pointers are usable at first
             self.call("claim.record", run_id=self.new_run(), text="so", pointers=[pointer])
         self.spoil(things)
         before = self.types()
@@ -108,7 +108,7 @@ class Unusable(UsableCase):
         self.call("run.end", run_id=self.run_id, outcome="success")
 
     def test_what_was_recorded_stands_when_it_goes(self) -> None:
-        """What was used when it was there is no damage later: the run may end as a success."""
+        """A pointer that was valid when it was used does not count as damage later: the run may end as a success."""
         things = self.things()
         self.call("claim.record", run_id=self.run_id, text="so", pointers=list(things.values()))
         self.spoil(things)
@@ -116,10 +116,10 @@ class Unusable(UsableCase):
 
 
 class Ingested(UsableCase):
-    """A document that would bring back what was withdrawn is refused alone: the others of its request come in."""
+    """A document that would reintroduce withdrawn content is refused by itself: the other documents of its request are accepted."""
 
     def ingest(self, *documents: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """The errors, by document. Documents without an error are found by a query."""
+        """Returns the errors by document. Documents without an error are found by a query."""
         corpus = self._testMethodName[:60]
         answer = self.call("corpus.ingest", corpus=corpus, documents=[*documents, {"id": "sound", "text": "A sound pelican."}], wait=True)
         errors = {error["id"]: error for error in answer["errors"]}
@@ -181,7 +181,7 @@ class Unversioned(UsableCase):
                     self.call(method, run_id=self.run_id, **params)
                 self.assertIn("MISSING_VERSION", str(caught[0]))
                 self.assertIn("?v=<revision>", str(caught[0]))
-        self.call("manifest.put", run_id=self.run_id, manifest={"left_out": pointers})   # on which nothing depends
+        self.call("manifest.put", run_id=self.run_id, manifest={"left_out": pointers})   # nothing depends on omitted pointers
         self.assert_untouched([*before, "manifest.recorded"])
 
     def test_it_stops_nothing_where_it_is_said_to_be_critical(self) -> None:
@@ -269,7 +269,7 @@ class Again(UsableCase):
         self.assertEqual(self.call("evidence.link", **request), {**first, "duplicate": True})
 
     def test_evidence_without_a_key(self) -> None:
-        """Its id follows from what it is of: the second request is known by it, whatever became of the run and of what it is of."""
+        """Its id is derived from its subject: the second request is recognized by it, whatever has happened to the run and the subject."""
         things = self.things()
         requests = [{"run_id": self.run_id, "type": "passage", "pointer": pointer} for pointer in things.values()]
         unowned = [{"type": "passage", "pointer": things["retracted"]}]

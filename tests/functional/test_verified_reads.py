@@ -1,5 +1,5 @@
-"""Bytes that do not have the recorded hash leave by no way: every method that hands out a file's bytes, or vouches for
-them, over every damage of the same length."""
+"""Tests that no method returns bytes without the recorded hash: every method that returns or vouches for a file's
+bytes, with every damage that keeps the length."""
 from __future__ import annotations
 
 import contextlib
@@ -92,7 +92,7 @@ class Reads(Storing):
         self.assertEqual(got.stdout, b"")
 
     def read_bytes(self) -> int:
-        """By the daemon, since its start."""
+        """Returns the number of bytes that the daemon has read since its start."""
         return int(pathlib.Path(f"/proc/{self.daemon.process.pid}/io").read_text().split("rchar: ")[1].split()[0])   # type: ignore[union-attr]
 
     def test_a_sparse_file_of_another_size_is_refused_unread(self) -> None:
@@ -136,7 +136,7 @@ class Reads(Storing):
             self.get(stored, offset=stored["size_bytes"] // 2, length=1)
 
     def test_no_text_is_answered_that_was_not_hashed(self) -> None:
-        """A file that changes all the time: what is hashed is what is returned."""
+        """The file changes continuously: the returned bytes are the hashed ones."""
         good, bad = b"good" * 250_000, b"evil" * 250_000
         stored = self.client.put(self.run_id, good, mime_type="text/plain")
         path = self.daemon.data / "artifacts" / stored["path"]

@@ -1,8 +1,8 @@
-"""Tampers with a log as a superuser, in every way we could think of: muniment-verify and the independent checker
-must each name it; a log that nobody touched must raise no alarm.
+"""Tampers with a log as a superuser, in every known way: muniment-verify and the independent checker must each
+name the change; an unchanged log must give no finding.
 
-What nobody can see without signatures is asserted too: a rewrite of everything, checkpoints included, and a cut
-behind the last checkpoint.
+Changes that cannot be detected without signatures are tested too: a rewrite of everything, checkpoints included, and
+a truncation after the last checkpoint.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from private_postgres import PrivatePostgres  # noqa: E402
 from random_log import RandomLog  # noqa: E402
 
 VERIFY = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test")) / "muniment-verify"
-AS_SUPERUSER = "SET session_replication_role = replica;\n"   # no trigger and no foreign key stands in the way
+AS_SUPERUSER = "SET session_replication_role = replica;\n"   # disables triggers and foreign keys
 PLAIN = "(SELECT seq FROM event WHERE type = 'tool.called' ORDER BY seq LIMIT 1 OFFSET 12)"
 RAW = r"'\x" + "5a" * 32 + "'"
 EMPTY = """DO $$ DECLARE name name; BEGIN
@@ -37,7 +37,7 @@ EMPTY = """DO $$ DECLARE name name; BEGIN
   END LOOP;
 END $$;"""
 
-# name: (SQL, the check that both must name). Where muniment-verify names another one first, that is the third.
+# name: (SQL, the check that both must report). If muniment-verify reports another one first, it is the third member.
 EVENT_ROWS = {
     "seq": ("UPDATE event SET seq = 100000 WHERE seq = 30", "seq"),
     "run_no": (f"UPDATE event SET run_no = 3 WHERE seq = {PLAIN}", "run_chain", "run_seq"),
@@ -158,7 +158,7 @@ OTHER_ROWS = {
 
 
 class Verify(unittest.TestCase):
-    altered = False   # the schema of the database
+    altered = False   # whether a test has changed the database's schema
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -176,7 +176,7 @@ class Verify(unittest.TestCase):
         self.fresh()
 
     def fresh(self) -> None:
-        """The clean log and its files, for one act of tampering. The schema is made anew only where it was changed: that takes long."""
+        """Restores the clean log and its files. The schema is recreated only if it was changed, because that takes long."""
         if self.altered:
             self.postgres.reset("log")
             type(self).altered = False
@@ -200,7 +200,7 @@ class Verify(unittest.TestCase):
         return {finding.check for finding in Checker(self.uri, str(self.artifacts)).check()}
 
     def expect(self, check: str, first: str | None = None) -> dict:
-        """Both find it; muniment-verify's first finding is `first`, or `check`."""
+        """Expects both to report `check`; muniment-verify's first finding is `first` if given."""
         code, report = self.verify()
         names = {finding["check"] for finding in report["findings"]}
         self.assertEqual((code, report["verdict"]), (1, "tampered"))
@@ -217,7 +217,7 @@ class Verify(unittest.TestCase):
         self.assertEqual(self.check(), set())
         return report
 
-    # No false alarm
+    # Logs without changes.
 
     def test_a_log_that_nobody_touched_is_consistent_but_unsigned(self) -> None:
         report = self.expect_nothing()
@@ -269,7 +269,7 @@ class Verify(unittest.TestCase):
         (self.artifacts / "staging").mkdir()
         staged = self.artifacts / "staging" / place.name.split(".")[0]
         os.link(place, staged)
-        self.expect_nothing()   # its own: the answer of its commit was not heard yet
+        self.expect_nothing()   # the daemon's own file: its commit has not been confirmed yet
         os.link(place, self.folder / "third")
         self.first_bad("artifact_file")
 
@@ -291,7 +291,7 @@ class Verify(unittest.TestCase):
         self.sql("UPDATE follower SET next_seq = 1; DELETE FROM run")
         self.expect_nothing()
 
-    # Tampering
+    # Tampering.
 
     def test_every_change_of_an_event_row_is_named(self) -> None:
         self.tamper_with_each(EVENT_ROWS)
@@ -348,10 +348,10 @@ class Verify(unittest.TestCase):
                 report = self.expect("unknown_file")
                 self.assertIn(name, report["first_bad"]["actual"])
 
-    # A rewrite by someone who knows the format
+    # Rewrites by an attacker who knows the format.
 
     def rewrite(self, run_id: str, run_seq: int, change: str, checkpoints: bool = False) -> None:
-        """Changes a body and recomputes its hash and its run's chain from there; the checkpoints too, if asked."""
+        """Changes a body and recomputes its hash and the run's later chain, and the checkpoints if requested."""
         with Snapshot(self.uri) as snapshot:
             ((log_id,),) = list(snapshot.rows("SELECT log_id FROM log_head", [uuid_of]))
             names = {0: "_log", **dict(snapshot.rows("SELECT run_no, run_id FROM run", [int_of, text_of]))}
@@ -392,10 +392,10 @@ class Verify(unittest.TestCase):
         self.sql("DELETE FROM event WHERE seq > 144")
         self.expect_nothing()
 
-    # The folds
+    # The folds.
 
     def test_the_folds_of_random_events_agree(self) -> None:
-        """The snapshots hold what Python folded; muniment-verify folds the same events by code of its own."""
+        """The snapshots hold states that Python computed; muniment-verify folds the same events by code of its own."""
         seed = int(os.environ.get("SEED") or time.time_ns() % 10**9)
         with self.subTest(f"SEED={seed}"):
             self.postgres.reset("log")
@@ -411,7 +411,7 @@ class Verify(unittest.TestCase):
             report = self.expect_nothing()
             self.assertGreater(report["counts"]["snapshots_folded"], 60)
 
-    # Other verdicts
+    # Other verdicts.
 
     def test_wrong_usage_is_3_and_no_server_is_4(self) -> None:
         def code(*arguments: str) -> int:

@@ -1,4 +1,4 @@
-"""Bundles: what a clean one is worth, and every part of it changed, dropped, added or forged."""
+"""Tests of bundles: the verdict on an unchanged one, and every part of it changed, removed, added or forged."""
 from __future__ import annotations
 
 import json
@@ -50,7 +50,7 @@ class BundleTest(unittest.TestCase):
     def test_a_clean_bundle_of_every_kind_of_run_is_verified(self) -> None:
         for run_id in RUNS:
             if run_id == "review.2":
-                continue      # its erasure is announced in another run
+                continue      # another run has the announcement of its erasure
             with self.subTest(run_id):
                 self.bundle = Bundle(self.log, run_id)
                 report = self.expect(0)
@@ -80,7 +80,7 @@ class BundleTest(unittest.TestCase):
         self.assertEqual(self.verify()[0], 2)
 
     def test_a_bundle_from_before_the_log_had_a_key(self) -> None:
-        """Nobody can say of it alone whether its signatures were taken away: it is verified by no key, and not called tampered."""
+        """The bundle alone does not show whether its signatures were removed: no key verifies it, but it is not reported as tampered."""
         self.bundle.note = self.log.text_at(self.bundle.index["size"]) + "\n"
         report = self.expect(2)
         self.assertEqual((report["verdict"], report["findings"]), ("wrong_key", []), report)
@@ -94,7 +94,7 @@ class BundleTest(unittest.TestCase):
             self.assertIn("+".join(signer.vkey.split("+")[:2]), report["wrong_key"])
 
     def test_another_logs_key_on_a_bundle_of_an_unsigned_log(self) -> None:
-        """That log may have no key yet: nothing is missing. Both verifiers say so."""
+        """That log may have no key yet, so no signature is missing. Both verifiers agree."""
         self.bundle.note = self.log.text_at(self.bundle.index["size"]) + "\n"
         self.bundle.write(self.path)
         other = self.log.signer(9, name="elsewhere/01a20208-075f-763d-bb4a-c157df958f8f")
@@ -131,7 +131,7 @@ class BundleTest(unittest.TestCase):
                 self.expect(1, "run_chain")
 
     def test_every_column_of_every_row_is_covered(self) -> None:
-        """log_no is the exporter's own; a claim's step and an evidence's validator are NULL here."""
+        """log_no belongs to the exporting database; a claim's step and an evidence's validator are NULL here."""
         for name in ("artifacts.jsonl", "manifests.jsonl", "snapshots.jsonl", "claims.jsonl", "evidence.jsonl"):
             columns = {column for row in self.bundle.rows[name] for column, value in row.items() if value is not None}
             for column in sorted(columns - {"log_no"}):
@@ -166,7 +166,7 @@ class BundleTest(unittest.TestCase):
                                             ("solve-1", "manifests.jsonl", "manifest", "manifest")):
             with self.subTest(name):
                 self.bundle = Bundle(self.log, run_id)
-                row = next(row for row in self.bundle.rows[name] if row[column] is not None)   # before what is erased
+                row = next(row for row in self.bundle.rows[name] if row[column] is not None)   # before the erased ones
                 row[column] = row["salt"] = None
                 self.expect(1, check)
 
@@ -234,7 +234,7 @@ class BundleTest(unittest.TestCase):
                 self.expect(code)
 
     def test_the_golden_files_are_verified(self) -> None:
-        """Made by another program, from docs/format.md alone."""
+        """Another program made them, from docs/format.md alone."""
         golden = ROOT / "tests" / "golden" / "audit"
 
         def code(*arguments: object) -> int:
@@ -248,7 +248,7 @@ class BundleTest(unittest.TestCase):
                 self.assertEqual(code(*what), 2)
                 self.assertEqual(code(*what, "--unsigned-ok"), 0)
 
-    # Hostile files
+    # Hostile files.
 
     def raw(self, data: bytes) -> int:
         self.path.write_bytes(data)
@@ -263,7 +263,7 @@ class BundleTest(unittest.TestCase):
         self.assertEqual(self.raw(self.bundle.tar()), 4)        # not compressed
         self.path.unlink()
         self.assertEqual(self.verify()[0], 4)
-        self.path.mkdir()                                       # of which no byte was read
+        self.path.mkdir()                                       # none of its bytes can be read
         code, report = self.verify()
         self.path.rmdir()
         self.assertEqual((code, report["verdict"], report["findings"]), (4, "unreadable", []))
@@ -279,7 +279,7 @@ class BundleTest(unittest.TestCase):
         self.assertIn(f"{self.folder}: is a folder", json.loads(done.stdout)["problem"])
 
     def test_a_bomb_is_refused_before_it_goes_off(self) -> None:
-        """A member of zeros that decompresses to far more than bundle.json says."""
+        """A member of zeros whose decompressed size is far more than bundle.json states."""
         self.bundle.replaced["nodes"] = bytes(200 << 20)
         self.expect(1, "bundle")
         self.assertLess(self.path.stat().st_size, 1 << 20)

@@ -1,4 +1,4 @@
-"""The tables of corpora, tampered with: muniment-verify names the row, and says nothing where nobody touched it."""
+"""Tests of tampering with the tables of corpora: muniment-verify names the row, and reports nothing about unchanged ones."""
 from __future__ import annotations
 
 import json
@@ -17,7 +17,7 @@ class Corpora(DaemonCase):
         self.ingest({"id": "ports.md", "text": "# Ports\n\nThe proxy listens on port 8080.\n", "tags": ["net"], "source": f"https://a.example/{self.corpus}"},
                     {"id": "cats.txt", "text": "Cats sleep for most of the day."})
         self.ingest({"id": "ports.md", "text": "# Ports\n\nThe proxy listens on port 9090.\n", "source": f"https://b.example/{self.corpus}"})
-        self.ingest({"id": "long.txt", "text": LONG})   # its chunks are a list in an artifact
+        self.ingest({"id": "long.txt", "text": LONG})   # its chunks are stored in an artifact
         self.ingest({"id": "page.html", "text": "<html><title>A page</title><body><p>Herons stand in shallow water.</body></html>"})
         cards = self.call("evidence.retrieve", queries=[{"query": f"in:{self.corpus} which port"}])["results"][0]["cards"]
         self.call("feedback.record", pointer=cards[0]["id"], value=0.1234567890123)

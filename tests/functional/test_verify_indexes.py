@@ -1,4 +1,5 @@
-"""muniment-verify --indexes: the search indexes against the documents. What they lack, what they should not have, and what they have not come to."""
+"""Tests of muniment-verify --indexes, which compares the search indexes with the documents: missing entries,
+unexpected ones, and positions that the indexes have not reached."""
 from __future__ import annotations
 
 import contextlib
@@ -32,7 +33,7 @@ class Indexes(DaemonCase):
         return self.revision(document)[0]
 
     def revision(self, document: str) -> tuple[int, int]:
-        """The seq and the first passage of the newest one."""
+        """Returns the seq and the first passage of the newest revision."""
         seq, chunk = self.daemon.sql(f"SELECT seq, first_chunk FROM document WHERE corpus = '{self.corpus}' AND document = '{document}' ORDER BY seq DESC LIMIT 1")[0]
         return int(seq), int(chunk)
 
@@ -48,12 +49,12 @@ class Indexes(DaemonCase):
         return done.returncode, json.loads(done.stdout)
 
     def edit(self, index: str, *words: object) -> None:
-        """While nobody has the indexes open: the daemon is stopped, its database runs."""
+        """Edits an index that no process has open: the daemon is stopped, its database runs."""
         subprocess.run([EDIT, self.daemon.data / "index", index, *map(str, words)], check=True, timeout=60)
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
-        """The daemon, but not its database; afterwards its indexes are filled again."""
+        """Stops the daemon, but not its database; afterwards, the indexes are filled again."""
         self.client.close()
         self.daemon.stop()
         try:
@@ -73,7 +74,7 @@ class Indexes(DaemonCase):
         self.assertTrue(wanted, report["findings"])
         self.assertEqual({finding["check"] for finding in report["findings"]}, {"search_index"})
 
-    # Nobody touched them
+    # Unchanged indexes.
 
     def test_healthy_indexes(self) -> None:
         spoken = self.new_run("spoken", indexed=True)
@@ -114,7 +115,7 @@ class Indexes(DaemonCase):
                     if ended.is_set():
                         return
                     client.call("corpus.ingest", corpus=self.corpus, documents=[{"id": f"d{n % 20}", "text": f"Lighthouse {n} is lit at dusk.\n"}], wait=n % 3 == 0)
-                    time.sleep(0.02 if n % 10 else 1)   # a machine that is busy otherwise reads between two commits
+                    time.sleep(0.02 if n % 10 else 1)   # otherwise, on a busy machine every read would be interrupted by a commit
                     if n % 20 == 7:
                         client.call("document.retract", corpus=self.corpus, document=f"d{(n - 3) % 20}", reason="enough")
 
@@ -136,7 +137,7 @@ class Indexes(DaemonCase):
             self.assertEqual(self.verify()[0], 0)
             self.assertEqual(names(), before)
 
-    # Somebody did
+    # Changed indexes.
 
     def test_a_passage_that_was_taken_out(self) -> None:
         _, chunk = self.revision("herons.txt")
@@ -194,7 +195,7 @@ class Indexes(DaemonCase):
                     self.assertIn((code, report["first_bad"] and report["first_bad"]["check"]), ((1, "search_index"), (5, None)), report)
             self.assertEqual(self.verify()[0], 0)
 
-    # What they have not come to
+    # Indexes that are behind.
 
     def test_an_index_that_lags_is_a_state(self) -> None:
         with self.stopped():
@@ -206,14 +207,14 @@ class Indexes(DaemonCase):
         _, late = self.revision("late.txt")
         with self.stopped():
             shutil.rmtree(self.daemon.data / "index")
-            code, report = self.verify()   # none is one that begins at 0
+            code, report = self.verify()   # a missing index counts as one at position 0
             self.assertEqual((code, report["findings"], sum("there is none" in text for text in report["not_checked"])), (0, [], 2), report)
             subprocess.run(["cp", "-a", str(kept), str(self.daemon.data / "index")], check=True)
             code, report = self.verify()
             self.assertEqual((code, report["findings"]), (0, []), report)
             self.assertEqual(sum("2 documents that the" in text for text in report["not_checked"]), 2, report["not_checked"])
             for index, name in (("lexical", "lexical index"), ("vector", f"@{self.corpus}")):
-                self.edit(index, "at", size)   # and one that says that it is further than it is
+                self.edit(index, "at", size)   # an index whose recorded position is too high
                 self.found(name, late, "present", "missing")
 
 

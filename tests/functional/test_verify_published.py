@@ -1,4 +1,4 @@
-"""The checkpoint that is published beside the tiles, older than what was signed: found, but for what a kill leaves."""
+"""Tests of a published checkpoint, beside the tiles, that is older than the signed one: reported, except if a kill can explain it."""
 from __future__ import annotations
 
 import os
@@ -16,7 +16,7 @@ from signed_case import SignedCase  # noqa: E402
 
 class Published(SignedCase):
     def older_by(self, seconds: int) -> tuple[str, str]:
-        """Two notes of a log that is signed to its end, the older of which lacks an event of so long ago."""
+        """Returns two notes of a completely signed log; the older one lacks an event that is this old."""
         self.all_signed()
         older = self.log.notes[self.log.size]
         for _ in range(2):
@@ -54,7 +54,7 @@ class Published(SignedCase):
         self.older_by(100)
         (self.data / "tiles" / "checkpoint").unlink()
         self.expect("published_checkpoint", "--key", self.first, actual="missing")
-        shutil.rmtree(self.data / "tiles" / "tile")   # nothing was published, as far as anybody can tell
+        shutil.rmtree(self.data / "tiles" / "tile")   # without tiles, nothing indicates that a checkpoint was ever published
         code, report = self.verify("--key", self.first)
         self.assertNotIn("published_checkpoint", {finding["check"] for finding in report["findings"]}, (code, report["findings"]))
 

@@ -1,4 +1,4 @@
-"""Signatures and tiles: what a log that nobody touched is worth, and every way to forge, drop or cut that we could think of."""
+"""Tests of signatures and tiles: the verdict on an unchanged log, and every known way to forge, drop or truncate."""
 from __future__ import annotations
 
 import hashlib
@@ -22,7 +22,7 @@ AS_SUPERUSER = "SET session_replication_role = replica;\n"
 
 
 class SignedLog(SignedCase):
-    # Nobody touched it
+    # Unchanged logs.
 
     def test_a_signed_log_is_verified_from_its_first_key(self) -> None:
         report = self.expect_consistent("--key", self.first)
@@ -57,11 +57,11 @@ class SignedLog(SignedCase):
         for note in (self.log.text_at(self.signed), self.log.text_at(self.signed) + "\n"):
             self.publish(note)
             code, report = self.verify()
-            # The log names its keys, so somebody took the signatures away.
+            # The log names its keys, so the signatures must have been removed.
             self.assertEqual((code, report["first_bad"]["check"]), (1, "checkpoint_signature"))
             self.assertEqual(report["counts"]["tiles"], 2 * (3 + 2) + 1)
 
-    # What is not signed is not verified
+    # Unsigned parts are not verified.
 
     def test_a_log_that_is_signed_to_its_end_is_verified(self) -> None:
         self.all_signed()
@@ -110,7 +110,7 @@ class SignedLog(SignedCase):
         done = subprocess.run([VERIFY, "--data", self.data, "--key", self.first], stdout=subprocess.PIPE, check=False, text=True)
         self.assertIn("the first and the last are 5 min 0 s apart", done.stdout)
 
-    # Signatures
+    # Signatures.
 
     def test_a_key_that_signed_nothing_is_named(self) -> None:
         stranger = self.key_file("stranger", [self.log.signer(9).vkey])
@@ -122,7 +122,7 @@ class SignedLog(SignedCase):
         self.assertEqual((code, report["verdict"], report["findings"], report["signed_upto"]), (2, "wrong_key", [], None), report)
         self.assertTrue(any("+".join(signer.vkey.split("+")[:2]) in report["wrong_key"] for signer in self.log.signers), report["wrong_key"])
         given = report["wrong_key"].split("the keys that were given are ")[1]
-        self.assertEqual(given.split(", "), ["+".join(other.vkey.split("+")[:2])])   # not those that the log itself names
+        self.assertEqual(given.split(", "), ["+".join(other.vkey.split("+")[:2])])   # without the keys that the log itself names
         self.assertEqual(self.verify("--key", self.key_file("other", [other.vkey]), "--unsigned-ok")[0], 2)
         self.expect_consistent("--key", self.key_file("both", [other.vkey, self.log.signers[0].vkey]))
 
@@ -151,14 +151,14 @@ class SignedLog(SignedCase):
         self.expect("checkpoint_signature", "--key", self.first, "--witness", kept, actual="replaced at seq")
 
     def test_a_key_that_the_log_names_is_trusted_only_once_that_is_signed(self) -> None:
-        """Without the doubly signed note nothing of the first key covers the second."""
+        """Without the doubly signed note, no signature of the first key covers the second key."""
         self.keep({size: note for size, note in self.log.notes.items() if size == self.signed or size < 200})
         report = self.expect_consistent("--key", self.first)
         self.assertEqual((report["verdict"], report["signed_upto"]), ("unsigned_tail", max(size for size in self.log.notes if size < 200) - 1))
         self.assertTrue(any("no trusted key confirmed" in text for text in report["warnings"]), report["warnings"])
 
     def test_a_note_of_the_replaced_key_beside_one_of_both_says_nothing_false(self) -> None:
-        """As a keeper may have it that was given a note just before the new key signed, too."""
+        """The note is from a keeper that received it just before the new key signed too."""
         both = min(size for size in self.log.notes if size > 200)
         kept = self.folder / "kept.note"
         kept.write_text(notes.note(self.log.text_at(both), self.log.signers[0]))
@@ -194,7 +194,7 @@ class SignedLog(SignedCase):
         self.expect("log_rolled_back", "--key", self.first, "--checkpoint", kept, actual=str(kept))
         self.expect("log_rolled_back", "--key", self.first, "--witness", kept, actual=str(kept))
 
-    # Witnesses
+    # Witnesses.
 
     def test_witnesses_are_counted_and_one_that_contradicts_is_named(self) -> None:
         state = self.folder / "witness"
@@ -217,7 +217,7 @@ class SignedLog(SignedCase):
         cosigned.write_text(forged[:-20] + ("A" if forged[-20] != "A" else "B") + forged[-19:])
         self.expect("checkpoint_signature", "--key", keys, "--checkpoint", cosigned)
 
-    # Tiles
+    # Tiles.
 
     def test_every_change_of_a_tile_is_named(self) -> None:
         size = self.log.size
@@ -273,7 +273,7 @@ class SignedLog(SignedCase):
         beyond.write_bytes(bytes(8192))
         done = threading.Event()
 
-        def keep_new() -> None:   # as what is written while the verifier reads
+        def keep_new() -> None:   # simulates writes while the verifier reads
             while not done.wait(0.002):
                 os.utime(beyond)
 
@@ -284,13 +284,13 @@ class SignedLog(SignedCase):
         finally:
             done.set()
             writer.join()
-        later = time.time() + 3600   # no file is written an hour from now
+        later = time.time() + 3600   # a file's time cannot be an hour in the future
         os.utime(beyond, (later, later))
         self.expect("tile", "--key", self.first, actual=tiles.path_of(0, 9))
         os.utime(beyond, (1, 1))
         self.expect("tile", "--key", self.first, actual=tiles.path_of(0, 9))
 
-    # Going on from an earlier verify
+    # Resuming from an earlier verify.
 
     def test_a_verify_goes_on_from_a_saved_state(self) -> None:
         state = self.save()
@@ -344,7 +344,7 @@ class SignedLog(SignedCase):
         self.assertEqual(judged(edge=kept["edge"][2:] + "5a")[0], 4)
         self.assertEqual(judged(log_id="00000000-0000-4000-8000-000000000000")[0], 4)
         self.assertEqual(judged(version=2)[0], 4)
-        # A tree of the right size that is in itself consistent, but is not the one that was signed.
+        # A consistent tree of the right size that is not the signed one.
         edge = bytes.fromhex(kept["edge"])
         forged = bytes([edge[0] ^ 1]) + edge[1:]
         hashes = [forged[at:at + 32] for at in range(0, len(forged), 32)]

@@ -1,4 +1,4 @@
-"""What muniment-verify advises can be run as it is printed, and is printed to those who can run it."""
+"""Tests of muniment-verify's suggestions: they can be run as printed, and are shown only to users who can run them."""
 from __future__ import annotations
 
 import json
@@ -18,7 +18,7 @@ class WordsCase(DaemonCase):
         return subprocess.run([VERIFY, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False, env=environment)
 
     def followed(self) -> int:
-        """The size of the log when every follower has come to its end."""
+        """Returns the size of the log when every follower has reached its end."""
         size = self.call("server.status")["log"]["size"]
         wait_until(lambda: self.daemon.sql(f"SELECT count(*) FROM follower WHERE name IN ('document', 'pointer', 'report', 'run') AND next_seq >= {size}") == [["4"]],
                    "the followers are at the end")
@@ -26,7 +26,7 @@ class WordsCase(DaemonCase):
 
 
 class Words(WordsCase):
-    shared = True   # what is changed is put back
+    shared = True   # every change is undone
 
     def test_the_next_command_runs_as_it_is_printed(self) -> None:
         run = self.new_run("next")
@@ -72,14 +72,14 @@ class Words(WordsCase):
     def test_a_follower_that_is_behind(self) -> None:
         self.new_run("behind")
         size = self.followed()
-        for name in ("document", "pointer", "report", "run"):   # the daemon keeps them at their places until the next event
+        for name in ("document", "pointer", "report", "run"):   # the daemon does not notice the change before the next event
             self.daemon.sql(f"UPDATE follower SET next_seq = {size - 1} WHERE name = '{name}'")
         said = [words for words in json.loads(self.verify("--data", self.daemon.data, "--json").stdout)["not_checked"] if "follower" in words]
         self.assertEqual(said, [f"the rows that the tables corpus, document, chunk, feedback, pointer, report_run, report_span, report_place, run hold for events from {size - 1} on: the follower has not processed them yet. Verify again"])
 
 
 class GoesOn(WordsCase):
-    """A verify that goes on from another one, where nobody signs: no checkpoint has to have the size at which the other one ended."""
+    """A verify that resumes from another one on an unsigned log: no checkpoint needs to have the size at which the other one ended."""
 
     shared = True
 

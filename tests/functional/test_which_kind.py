@@ -1,4 +1,4 @@
-"""A word that names things of two kinds is asked about, and what was erased is said to be so wherever its id is shown."""
+"""Tests of ambiguous names, about which commands ask, and of erased objects, which are reported as erased wherever their id is shown."""
 from __future__ import annotations
 
 import json
@@ -25,7 +25,7 @@ class WordsCase(DaemonCase):
 
 
 class TwoThings(WordsCase):
-    """A run may be called 3, and one may have the UUID of an artifact."""
+    """A run may be named 3, and another one may have the UUID of an artifact."""
 
     shared = True
 
@@ -52,7 +52,7 @@ class TwoThings(WordsCase):
         self.assertTrue(self.is_erased(self.seq))
 
     def test_what_is_said_is_what_is_proven_and_explained(self) -> None:
-        ran("--data", self.daemon.data, "audit", "key", "init")   # the second test finds one
+        ran("--data", self.daemon.data, "audit", "key", "init")   # in the second test, the key exists already
         for words, run_id, seq in ((("--seq", self.seq), self.run_id, self.seq), (("--run", self.namesake), self.namesake, None),
                                    ((self.namesake, "--event", self.own["event_id"]), self.namesake, self.own["seq"])):
             with self.subTest(words=words):
@@ -123,7 +123,7 @@ class Erased(WordsCase):
         self.erase(gone["artifact_id"])
         done = self.muniment("run", "grep", "--all", "needle that is erased", code=1)
         self.assertEqual((done.stdout, done.stderr), ("", ""))
-        (self.daemon.data / "artifacts" / lost["path"]).unlink()   # which is said
+        (self.daemon.data / "artifacts" / lost["path"]).unlink()   # the damage is reported
         self.assertIn(lost["artifact_id"], self.muniment("run", "grep", "--all", "needle that is damaged", code=1).stderr)
 
 

@@ -1,5 +1,5 @@
-"""Checkpoints outside the operator's reach: a witness (another account, its own process and state), folders, S3 buckets.
-Cosignatures are checked with Python's cryptography, S3's signature by computing it here."""
+"""Tests of checkpoints outside the operator's reach: a witness (another account, process and state), folders, S3
+buckets. Cosignatures are checked with Python's cryptography, S3 signatures by computing them."""
 from __future__ import annotations
 
 import base64
@@ -26,7 +26,7 @@ NOBODY = 65534
 
 
 class Signer:
-    """A log's key, made here: notes whose tree is whatever a test wants."""
+    """A log's key: signs notes with any tree that a test chooses."""
 
     def __init__(self, name: str):
         self.name, self.key = name, Ed25519PrivateKey.generate()
@@ -83,7 +83,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Witness:
-    """`muniment audit witness`, under another account where the tests run as root."""
+    """Runs `muniment audit witness`, under another account if the tests run as root."""
 
     def __init__(self, *keys: str):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
@@ -128,7 +128,7 @@ class Witness:
 
 
 class WitnessProtocol(unittest.TestCase):
-    """C2SP tlog-witness, with a log that is made here."""
+    """Tests of C2SP tlog-witness with a generated log."""
 
     def setUp(self) -> None:
         self.log = Signer("example.com/log")
@@ -142,7 +142,7 @@ class WitnessProtocol(unittest.TestCase):
         self.assertEqual(status, 200, line)
         self.assertTrue(cosignature_verifies(self.log.note(2, node(a, b)) + line, self.witness.vkey))
         self.witness.stop()
-        self.witness.start()   # what was answered was kept before
+        self.witness.start()   # the witness stores its state before it answers
         status, held, content_type = self.witness.add(0, [], self.log.note(4, node(node(a, b), node(c, d))))
         self.assertEqual((status, held, content_type), (409, "2\n", "text/x.tlog.size"))
         status, line, _ = self.witness.add(2, [node(c, d)], self.log.note(4, node(node(a, b), node(c, d))))
@@ -160,8 +160,8 @@ class WitnessProtocol(unittest.TestCase):
                 (400, 4, [], self.log.note(2, node(a, b))),                                   # smaller
                 (409, 2, [], self.log.note(2, node(a, b))),
                 (422, 4, [], self.log.note(4, node(a, b))),                                   # the same size, another root
-                (422, 4, [a], self.log.note(5, node(a, b))),                                  # a proof of nothing
-                (403, 4, [], Signer("example.com/log").note(5, a)),                           # another key of that name
+                (422, 4, [a], self.log.note(5, node(a, b))),                                  # a needless proof
+                (403, 4, [], Signer("example.com/log").note(5, a)),                           # another key of the same name
                 (404, 0, [], Signer("example.com/other").note(5, a)),                         # an unknown log
                 (400, 4, [a] * 64, self.log.note(5, a)),                                      # too many hashes
                 (400, 4, [], "nonsense"),
@@ -183,7 +183,7 @@ class WitnessProtocol(unittest.TestCase):
 
 
 class Bucket(http.server.ThreadingHTTPServer):
-    """Takes what an S3 bucket would, when its signature is right."""
+    """Accepts the same requests as an S3 bucket if the signature is correct."""
 
     def __init__(self, key: str, secret: str):
         super().__init__(("127.0.0.1", 0), BucketHandler)
@@ -215,7 +215,7 @@ class BucketHandler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def problem(self, body: bytes) -> Optional[str]:
-        """AWS Signature Version 4, from its specification."""
+        """Checks AWS Signature Version 4, from its specification."""
         found = re.match(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d+)/([^/]+)/s3/aws4_request, ?SignedHeaders=([^,]+), ?Signature=(\w+)",
                          self.headers.get("Authorization", ""))
         if not found:
@@ -235,7 +235,7 @@ class BucketHandler(http.server.BaseHTTPRequestHandler):
 
 
 class Kept(unittest.TestCase):
-    """The daemon gives its checkpoints away. All tests have one log with a key, and each its own keepers."""
+    """The daemon delivers its checkpoints. All tests share one log with a key; each has its own keepers."""
 
     made: Daemon
     key: str
@@ -295,7 +295,7 @@ class Kept(unittest.TestCase):
         with daemon.client() as client:
             wait_until(lambda: client.call("audit.checkpoint")["kept_by"][0].get("problem"), "its absence is noticed")
             self.assertTrue([text for text in client.call("server.status")["degraded"] if "witness.local" in text])
-            size = client.append("r1", "x.test.noted", {"n": 1})["seq"] + 1   # the log does not wait for it
+            size = client.append("r1", "x.test.noted", {"n": 1})["seq"] + 1   # appends do not wait for the witness
             witness.start()
             self.kept(daemon, size)
 

@@ -1,4 +1,5 @@
-"""muniment workflow run: spec writer, coder and tester run in order, the coder sees no golden file, and the daemon compares."""
+"""Tests of muniment workflow run: spec writer, coder and tester run in order, the coder cannot see the golden files,
+and the daemon compares the outputs."""
 from __future__ import annotations
 
 import json
@@ -176,7 +177,7 @@ class Compared(WorkflowCase):
 
 
 class Policy(WorkflowCase):
-    """A completion policy that demands isolation: the command reads it, and the daemon enforces it."""
+    """A completion policy that requires isolation: the command reads it, and the daemon enforces it."""
 
     shared = False
 

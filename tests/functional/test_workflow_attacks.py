@@ -1,4 +1,5 @@
-"""What the coder of a blind workflow tries: each attempt fails, most are recorded as sandbox.refused, and nothing is left behind."""
+"""Tests of attacks by the coder of a blind workflow: each attempt fails, most are recorded as sandbox.refused, and
+nothing remains of them."""
 from __future__ import annotations
 
 import json
@@ -15,7 +16,7 @@ import unittest
 from support import BUILD, ROOT, main, wait_until
 from workflow_case import CODER, CONFINES, FINISH_S, WorkflowCase
 
-# Makes greet.sh of whatever it found, so that a leak would pass.
+# Writes greet.sh from everything it found, so that a leak would pass the comparison.
 TRY = """#!/usr/bin/python3
 import ctypes, os, socket, subprocess, sys
 found = []
@@ -32,7 +33,7 @@ print("\\n".join(found))
 
 class Attacks(WorkflowCase):
     def attempts(self, lines: str, **files: str) -> tuple[str, list[dict[str, object]]]:
-        """The coder's account of its attempts, and the refusals in the log."""
+        """Runs the workflow. Returns the coder's output about its attempts, and the refusals in the log."""
         self.write(coder=TRY % lines, **files)
         result = self.run_workflow(status=1)
         self.assertEqual([step["name"] for step in result["steps"]], ["spec_writer", "coder", "tester"], result["reason"])
@@ -197,7 +198,7 @@ class Attacks(WorkflowCase):
 
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
 class OrdinaryUser(unittest.TestCase):
-    """The whole workflow with a daemon of an ordinary user, in a user namespace."""
+    """Runs the whole workflow with a daemon of an ordinary user, in a user namespace."""
 
     def test_it_confines_the_coder_too(self) -> None:
         folder = tempfile.mkdtemp(prefix="muniment-test-")

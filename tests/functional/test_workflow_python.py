@@ -1,4 +1,4 @@
-"""The Python classes of the blind workflow, from the agents to the evidence, with a real daemon and real commands."""
+"""Tests of the Python classes of the blind workflow, from the agents to the evidence, with a real daemon and real commands."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""What a request has written when it is refused, and what Postgres may have before it has said so: both are said."""
+"""Tests of refused requests that have written something already, and of writes whose outcome in Postgres is unknown: errors state both."""
 from __future__ import annotations
 
 import json
@@ -42,10 +42,10 @@ class InFlight(Held):
 
 
 class WrittenBefore(Held):
-    """An error says that nothing was written only where that is so."""
+    """An error states that nothing was written only if that is true."""
 
     def refused_behind(self, method: str, place: str, meanwhile: Callable[[], Any], body: bytes = b"", **params: Any) -> dict[str, Any]:
-        """What is said of a request that has written something when it is refused for what was done meanwhile."""
+        """Returns the error of a request that has written something and is then refused because of `meanwhile`."""
         raw = self.raw()
         raw.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n" + body)
         self.reached(place)

@@ -1,4 +1,4 @@
-"""Files of a small blind workflow, and how a test runs it."""
+"""Base class of workflow tests: files of a small blind workflow, and functions that run it."""
 from __future__ import annotations
 
 import json
@@ -35,7 +35,7 @@ command = ["./test.sh"]
 """
 
 
-# Some containers permit no namespaces; a workflow that demands them is then refused.
+# Some containers permit no namespaces; a workflow that requires them is then refused.
 CONFINES = subprocess.run(["unshare", *([] if os.geteuid() == 0 else ["--map-current-user"]), "--mount", "--pid", "--net", "--fork", "true"],
                           capture_output=True).returncode == 0
 
@@ -83,7 +83,7 @@ class WorkflowCase(DaemonCase):
     def run_workflow(self, *more: str, status: int = 0) -> dict[str, Any]:
         done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, "--json", *more)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        self.assertEqual(list(self.temporary.iterdir()), [])   # the workspace is removed, whatever happened
+        self.assertEqual(list(self.temporary.iterdir()), [])   # the workspace is removed in any case
         return dict(json.loads(done.stdout))
 
     def step(self, result: dict[str, Any], name: str) -> dict[str, Any]:

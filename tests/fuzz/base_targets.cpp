@@ -1,4 +1,4 @@
-// Texts and files that base/ reads: JSON, signed notes and keys, numbers and times, the configuration, archives.
+// Targets of parsers in base/: JSON, signed notes and keys, numbers and times, the configuration, archives.
 #include "base/clock.hpp"
 #include "base/config/config.hpp"
 #include "base/crypto/base64.hpp"
@@ -51,7 +51,7 @@ void try_json(const std::string& text) {
   require(patched.bytes() == patched.canonical().size(), "the merged tree counts other bytes");
 }
 
-// The first line is patched with the second.
+// The first line is the document, the second is the patch.
 void try_patch(const std::string& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string before = text.substr(0, end), patch_text = text.substr(std::min(end + 1, text.size()));

@@ -1,5 +1,5 @@
-// What reaches the daemon, its witness and its importers: request lines, bodies of events, pointers, cursors,
-// checkpoints to be witnessed, journals and states that are read back, foreign traces, the daemon's own answers.
+// Targets of the daemon, its witness and its importers: request lines, event bodies, pointers, cursors, checkpoints for
+// the witness, journals and states that are read back, foreign traces, the daemon's own answers.
 #include <unistd.h>
 
 #include <filesystem>
@@ -37,7 +37,7 @@ void try_request(const std::string& line) {
   if (admitted) (void)gateway::seal_bodies(*std::move(admitted)).ok();
 }
 
-// "type body", as an event is admitted.
+// The input is "type body", as in an append request.
 void try_event(const std::string& text) {
   const std::size_t space = std::min(text.find(' '), text.size());
   const std::string type = text.substr(0, space), body = text.substr(std::min(space + 1, text.size()));
@@ -80,7 +80,8 @@ void try_state(const std::string& text) {
   if (state) require(events::State::parse(state->document()).ok(), "a state is not read back");
 }
 
-// A witness of its own for the process; what it keeps begins anew, so that its seed is good each time.
+// The process has one witness. The logs that it stores are removed after each input, so that the seed is accepted each
+// time.
 void try_witness(const std::string& body) {
   static const std::string folder = "/tmp/muniment-fuzz-folder-" + std::to_string(::getpid());
   struct Removed {

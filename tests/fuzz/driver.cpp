@@ -1,10 +1,10 @@
-// Tries targets without libFuzzer, in any build: mutations of the seeds, drawn from a fixed seed, so that a failure
-// comes again. With a sanitizer it finds what asserts do not; tests/fuzz/meson.build says how to let libFuzzer look
-// deeper.
+// Runs targets without libFuzzer, in any build, on mutations of their seeds. The random generator has a fixed seed, so
+// that failures are reproducible. Sanitizers find errors that assertions do not; for libFuzzer, which searches deeper,
+// see tests/fuzz/meson.build.
 //
-//   fuzz [--seconds S] [--seed N] [--input FILE] TARGET…     TARGET: a name, or its beginning; none: all
+//   fuzz [--seconds S] [--seed N] [--input FILE] TARGET…     TARGET: a name or its prefix (default: all targets)
 //
-// The input that is being tried is in a file, which a crash leaves behind.
+// The current input is kept in a file, which remains after a crash.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -96,7 +96,7 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-// Holds the present input where it outlives the process.
+// Keeps the current input in a mapped file, which outlives the process.
 class Kept {
  public:
   explicit Kept(std::string path)

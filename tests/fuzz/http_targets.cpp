@@ -1,4 +1,4 @@
-// Checks of the HTTP server itself: Host, Origin and Authorization, and the length of a body.
+// Targets of the HTTP server's own checks: Host, Origin, Authorization, and the length of a body.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -14,7 +14,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// "" or ":" and a number from 1 to 65535, without leading zeros.
+// Returns whether `text` is empty, or ":" and a number from 1 to 65535 without leading zeros.
 bool is_port(std::string_view text) {
   if (text.empty()) return true;
   if (text.size() < 2 || text.size() > 6 || text[0] != ':' || text[1] == '0') return false;
@@ -26,7 +26,7 @@ bool is_at_a_port(std::string_view text, std::string_view name) {
   return text.starts_with(name) && is_port(text.substr(name.size()));
 }
 
-// The rules of access.hpp, said once more: a list of what is allowed.
+// Repeats the rules of access.hpp as a list of the allowed hosts.
 bool host_is_allowed(const std::string& host) {
   for (const std::string name : {"localhost", "127.0.0.1", "[::1]"}) {
     if (host == name || host == name + ":8080") return true;

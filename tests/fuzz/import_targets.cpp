@@ -1,4 +1,4 @@
-// Traces of other systems, whoever wrote them: what is accepted becomes events that the daemon takes.
+// Targets of importers of foreign traces: accepted input becomes events that the daemon accepts.
 #include <map>
 #include <set>
 
@@ -25,7 +25,7 @@
 namespace muniment::fuzz {
 namespace {
 
-// Limits of a body aside, which spilling keeps.
+// The size limit of a body is not checked: spilling enforces it.
 void require_events(const std::vector<cli::ImportedEvent>& events) {
   std::set<std::string> kinds;
   for (const cli::ImportedEvent& event : events) {
@@ -35,7 +35,7 @@ void require_events(const std::vector<cli::ImportedEvent>& events) {
     require(document.ok(), "a body is no JSON");
     require(events::check_client_may_write(event.type).ok(), "a type that no client may write");
     const auto fits = events::check_body(event.type, document->root());
-    const bool is_too_much = event.body.size() > 4'096;  // more items than a schema lets in
+    const bool is_too_much = event.body.size() > 4'096;  // more items than a schema permits
     require(fits.ok() || is_too_much, fits.ok() ? "" : fits.error().message.c_str());
   }
 }
@@ -48,7 +48,7 @@ void require_run(const cli::TranslatedRun& translated, std::string_view format) 
   require(usage.empty() || json::parse(std::string_view(usage)).ok(), "the usage of a run is no JSON");
 }
 
-// A file of a format that is read record by record, or as one run.
+// Reads the input as a file of a format that is read record by record, or as one run.
 template <const std::string_view& format_name>
 void try_format(const std::string& text) {
   const cli::TraceFormat& format = *cli::find_format(format_name);
@@ -67,7 +67,7 @@ void try_format(const std::string& text) {
   });
 }
 
-// The actions of a source with children: each begins once before its events, and ends.
+// Checks the actions of a source with children: each child starts once, before its events, and ends.
 void require_actions(std::vector<cli::RunAction>& actions) {
   std::map<std::string, std::vector<cli::ImportedEvent>> events;
   std::set<std::string> open;
@@ -84,7 +84,7 @@ void require_actions(std::vector<cli::RunAction>& actions) {
   for (const auto& [child, list] : events) require_events(list);
 }
 
-// What is accepted is JSON, but for characters that JSON refuses, which the importer replaces.
+// An accepted request becomes valid JSON, except for characters that JSON forbids, which the importer replaces.
 void try_otlp_protobuf(const std::string& bytes) {
   constexpr std::size_t bytes_max = 1 << 20;
   for (const cli::OtlpSignal signal : {cli::OtlpSignal::traces, cli::OtlpSignal::logs}) {

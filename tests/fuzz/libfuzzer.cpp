@@ -1,5 +1,5 @@
-// The same targets for libFuzzer: MUNIMENT_FUZZ names the one; its seeds are written into the corpus folder, the first
-// argument that is no option.
+// Entry point for libFuzzer with the same targets. MUNIMENT_FUZZ names the target; its seeds are written into the
+// corpus folder, the first argument that is not an option.
 #include <fstream>
 
 #include "fuzz/target.hpp"

@@ -1,5 +1,4 @@
-// Messages between a host and an MCP server: whatever one of them sends, the record of a call is a body that the log
-// takes.
+// Target of recorded MCP calls: whatever a host or an MCP server sends, the record of a call is a valid event body.
 #include "base/json/json.hpp"
 #include "cli/mcp/call_record.hpp"
 #include "cli/mcp/message_skim.hpp"

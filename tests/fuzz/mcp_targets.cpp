@@ -1,5 +1,5 @@
-// Lines that an MCP host may send, one a message, to a session whose native methods answer at random, late or
-// never. Every message of the session is JSON on one line, and no request is answered twice.
+// Sends lines of an MCP host, one message each, to a session whose native methods answer at random, late or never.
+// Every message of the session is JSON on one line, and no request is answered twice.
 #include <map>
 #include <random>
 
@@ -66,7 +66,7 @@ class RandomNative final : public mcp::Native {
   std::int64_t next_ = 1;
 };
 
-// Answers that each id may still get.
+// Counts the answers that each id may still receive.
 class Owed {
  public:
   void asked(const std::string& line) { ++left_[mcp::parse_message(line).id]; }
@@ -97,7 +97,7 @@ void try_mcp(const std::string& input) {
     owed.asked(line);
     session->receive(line);
     native.answer_some();
-    const auto happened = json::parse(line);  // a notification of the native side, too
+    const auto happened = json::parse(line);  // the line is also a notification of the native side
     if (happened) session->notified(happened->root());
     if (random() % 4 != 0) continue;
     clock.passed += std::chrono::milliseconds(random() % 70'000);

@@ -1,5 +1,5 @@
-// Reports of tests, whoever wrote them: a report without a problem is one whose counts fit together. Specifications of
-// blind workflows: an accepted one is complete.
+// Targets of test reports and specifications of blind workflows. A report that is accepted without a problem has
+// consistent counts; an accepted specification is complete.
 #include <cstdint>
 #include <string>
 #include <vector>

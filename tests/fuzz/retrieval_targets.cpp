@@ -1,4 +1,4 @@
-// Bytes that retrieval reads: models out of an artifact, answers of servers, any text, what a child says.
+// Targets of retrieval: models from artifacts, answers of servers, arbitrary text, messages of child processes.
 #include <cmath>
 
 #include "base/crypto/sha256.hpp"
@@ -40,7 +40,7 @@ void try_lsa_bytes(const std::string& bytes) {
   for (const auto& vector : *vectors) require_unit_or_zero(vector);
 }
 
-// As it is, and with the checksum that it should have: otherwise no mutation would get further than that.
+// Tries the bytes as they are, and with a correct checksum: otherwise, every mutation would fail at the checksum.
 void try_lsa(const std::string& bytes) {
   try_lsa_bytes(bytes);
   if (bytes.size() < 32) return;
@@ -98,7 +98,7 @@ void try_message(const std::string& bytes) {
   if (message) require(retrieval::to_wire(*message) == bytes, "a message has two ways to be written");
 }
 
-// Two vectors of three numbers, or what claims to be that.
+// The input is an answer with two vectors of three numbers, valid or not.
 void try_vectors(const std::string& bytes) {
   const auto answer = retrieval::from_wire<retrieval::EmbeddedTexts>(bytes);
   if (!answer) return;
@@ -108,8 +108,8 @@ void try_vectors(const std::string& bytes) {
   for (const auto& vector : *vectors) require_unit_or_zero(vector);
 }
 
-// What a child that was taken over may say to the daemon, and the daemon to it. The first byte chooses the message, so
-// that mutations stay with one.
+// Tries messages that a compromised child may send to the daemon, and messages of the daemon. The first byte selects
+// the message type, so that mutations keep it.
 void try_messages(const std::string& bytes) {
   if (bytes.empty()) return;
   const std::string rest = bytes.substr(1);
@@ -169,7 +169,7 @@ std::vector<std::string> message_seeds() {
           "f" + std::string(reinterpret_cast<const char*>(&header), sizeof header)};
 }
 
-// Every query is accepted; its text and its filters come from it.
+// Every query is accepted; its text and its filters are substrings of it.
 void try_markup(const std::string& text) {
   const retrieval::Markup markup = retrieval::parse_markup(text);
   require(markup.text.size() <= text.size(), "a query grows");

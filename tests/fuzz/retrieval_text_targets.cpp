@@ -1,4 +1,4 @@
-// Documents of every format: whatever the bytes are, the promises about chunks hold, or the document is refused.
+// Target of documents in every format: for any bytes, the chunks satisfy their invariants, or the document is refused.
 #include <algorithm>
 
 #include "base/limits.hpp"

@@ -1,5 +1,5 @@
-// What the fuzzers try: parsers that read bytes which somebody hostile may have chosen. A target must neither crash nor
-// break a promise that it asserts, whatever it is given; its seeds are what it accepts.
+// Fuzz targets: parsers of bytes that an attacker may have chosen. For any input, a target must neither crash nor
+// violate an invariant that it asserts; its seeds are inputs that it accepts.
 #pragma once
 
 #include <cstdio>
@@ -29,10 +29,10 @@ std::vector<Target> retrieval_targets();
 std::vector<Target> retrieval_text_targets();
 std::vector<Target> all_targets();
 
-// A file of tests/golden. Aborts when it is not there: a fuzzer without its seeds tries little.
+// Returns a file of tests/golden. Aborts if it is missing: without its seeds, a fuzzer reaches little code.
 std::string golden(const std::string& name);
 
-// Without its end.
+// Returns the first line without its newline.
 inline std::string text_of_first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 inline void require(bool holds, const char* what) {
@@ -41,7 +41,7 @@ inline void require(bool holds, const char* what) {
   std::abort();
 }
 
-// The bytes as a file that has no name on any disk; `use` gets its path.
+// Writes the bytes to an anonymous file and calls `use` with its path.
 void with_file(const std::string& bytes, const std::function<void(const std::string& path)>& use);
 
 }  // namespace muniment::fuzz

@@ -1,5 +1,5 @@
-// Whatever bytes an auditor is handed: the verifier never crashes, believes nothing that no trusted key has signed, and
-// what it accepts is written in one way alone.
+// Targets of the verifier: for any bytes, it does not crash, trusts only data that a trusted key has signed, and
+// accepts only one encoding of each value.
 #include <utility>
 
 #include "base/crypto/base64.hpp"
@@ -61,7 +61,7 @@ void try_bundle(const std::string& bytes) {
   });
 }
 
-// The same bytes as the first message of a COPY and as a later one.
+// Reads the bytes as the first message of a COPY and as a later one.
 void try_copy(const std::string& bytes) {
   CopyFields fields;
   for (const bool first : {true, false}) {
@@ -92,7 +92,7 @@ void try_saved_state(const std::string& text) {
           "what was saved is read back otherwise");
 }
 
-// Lines "type body": the daemon's fold and the verifier's must agree on all of them.
+// The lines are "type body"; the daemon's fold and the verifier's must agree on all of them.
 void try_fold(const std::string& text) {
   events::State state;
   Fold fold("r");
@@ -130,7 +130,7 @@ void try_fold(const std::string& text) {
   require(again.ok() && again->document() == document, "a state is read back otherwise");
 }
 
-// As ustar has it: a change behind the compression would hardly ever be read.
+// Writes a ustar entry. The seeds are uncompressed: mutations of compressed bytes would rarely reach the parser.
 std::string tar_entry(const std::string& path, const std::string& bytes) {
   std::string header(512, '\0');
   const auto put = [&header](std::size_t at, const std::string& text) { header.replace(at, text.size(), text); };

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes tests/golden/data-v1.tar.zst: a small data folder of this version, stopped in order, which every later version must
-start, verify and rehydrate. Made once for a version that people have; making it again is for a change before that.
+"""Makes tests/golden/data-v1.tar.zst: a small data folder of version 1, after an orderly stop, which every later version must
+start, verify and rehydrate. The file is made once for a released version, and again only for changes before the release.
 
     tests/golden/make_data_v1.py
 """
@@ -32,7 +32,7 @@ def fill(client: support.muniment.Client) -> None:
 
 
 def halt(client: support.muniment.Client, files: pathlib.Path, run: str) -> None:
-    """Takes the artifact away for as long as it takes to halt the run."""
+    """Removes the artifact until the run is halted."""
     artifact = client.call("artifact.list", run_id=run)["artifacts"][0]
     kept = (files / artifact["path"]).read_bytes()
     (files / artifact["path"]).unlink()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes golden/retrieval/wordpiece.json and encoder.json: what the original tokenizer and ONNX Runtime's Python package compute.
+"""Writes golden/retrieval/wordpiece.json and encoder.json: the results of the original tokenizer and of ONNX Runtime's Python package.
 
     python3 -m venv V && V/bin/pip install tokenizers==0.23.3 onnxruntime==1.32.0 numpy
     V/bin/python tests/golden/make_encoder.py MODELS          # the folder that scripts/fetch_models fills

@@ -1,4 +1,4 @@
-"""Small graphs of LangGraph. Each notes in a list, or a file that outlives the process, which nodes had their effect."""
+"""Small graphs of LangGraph. Each records in a list, or in a file that outlives the process, which nodes had their effect."""
 from __future__ import annotations
 
 import operator
@@ -47,7 +47,7 @@ def _builder(nodes: dict[str, Any], *edges: tuple[str, str]) -> Any:
 
 
 def questions_beside_effects(effects: Effects) -> Any:
-    """`charge`, `mail` and a node with two questions, in one superstep."""
+    """Runs `charge`, `mail` and a node with two questions, in one superstep."""
     def ask(state: State) -> State:
         return {"log": [interrupt("first?"), interrupt("second?")]}
 
@@ -56,7 +56,7 @@ def questions_beside_effects(effects: Effects) -> Any:
 
 
 def approval(effects: Effects, before_mail: Callable[[], None] = lambda: None) -> Any:
-    """`approve` asks; then `charge`, then `mail`."""
+    """Runs `approve`, which asks a question; then `charge`, then `mail`."""
     def approve(state: State) -> State:
         return {"value": interrupt("charge the card?")}
 
@@ -65,7 +65,7 @@ def approval(effects: Effects, before_mail: Callable[[], None] = lambda: None) -
 
 
 def workers(effects: Effects, fails: Callable[[int], bool] = lambda _: False, count: int = 4) -> Any:
-    """One task for each number, by Send."""
+    """Runs one task for each number, by Send."""
     def work(state: State) -> State:
         number = state["value"]
         effects(f"work {number}")
@@ -90,7 +90,7 @@ def outer_and_inner(effects: Effects) -> Any:
 
 
 def line(effects: Effects) -> Any:
-    """`a`, `b`, `c`, one after the other."""
+    """Runs `a`, `b`, `c` in sequence."""
     return _builder({name: _node(name, effects) for name in "abc"}, (START, "a"), ("a", "b"), ("b", "c"), ("c", END))
 
 
@@ -103,7 +103,7 @@ class DeltaState(TypedDict, total=False):
 
 
 def delta() -> Any:
-    """A channel that is stored as its writes, and whole only now and then."""
+    """A channel that is stored as its writes, and completely only at intervals."""
     builder = StateGraph(DeltaState)
     builder.add_node("add", lambda state: {"log": [len(state["log"])]})
     builder.add_edge(START, "add")

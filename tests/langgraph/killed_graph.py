@@ -1,7 +1,8 @@
-"""One process of a graph, for tests that kill it: a JSON object of settings as the argument, a JSON object as the last line of output.
+"""Runs one process of a graph, for tests that kill it: the argument is a JSON object of settings, the last line of
+output a JSON object.
 
-`step`: start, resume or continue. `kill`: "end" kills the process when the graph has returned, "mail" in the node `mail`, as soon as
-the log has what `charge` wrote, and before `mail` has its effect.
+`step`: start, resume or continue. `kill`: "end" kills the process after the graph has returned, "mail" in the node
+`mail`, as soon as the log has the writes of `charge`, and before `mail` has its effect.
 """
 from __future__ import annotations
 

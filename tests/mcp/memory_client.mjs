@@ -1,4 +1,4 @@
-// Uses @modelcontextprotocol/server-memory, whose calls `muniment mcp --record` records on their way.
+// Uses @modelcontextprotocol/server-memory, whose calls `muniment mcp --record` records.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { call, print, settings } from "./steps.mjs";

@@ -1,4 +1,4 @@
-// The steps by @modelcontextprotocol/client, in the revision that the settings' `era` asks for.
+// Performs the steps with @modelcontextprotocol/client, in the revision that the settings' `era` selects.
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { print, settings, steps } from "./steps.mjs";

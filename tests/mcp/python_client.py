@@ -1,4 +1,4 @@
-"""The steps of steps.mjs by the Python package mcp, in the revision that the settings' `era` asks for."""
+"""Performs the steps of steps.mjs with the Python package mcp, in the revision that the settings' `era` selects."""
 from __future__ import annotations
 
 import asyncio
@@ -19,7 +19,7 @@ TOLD_S_MAX = 60
 
 
 class Updates:
-    """The URIs of the resources that the server said have changed."""
+    """Collects the URIs of changed resources from the server's notifications."""
 
     def __init__(self) -> None:
         self.told: asyncio.Queue[str] = asyncio.Queue()
@@ -91,7 +91,7 @@ async def steps(client: Client, updates: Updates) -> dict[str, Any]:
 
 
 async def main() -> None:
-    warnings.simplefilter("ignore")   # that the older revision's methods are deprecated
+    warnings.simplefilter("ignore")   # deprecation of the older revision's methods
     updates = Updates()
     async with contextlib.AsyncExitStack() as stack:
         server: Any = StdioServerParameters(command=SETTINGS.get("command", ""), args=SETTINGS.get("args", []), env=SETTINGS.get("env"))

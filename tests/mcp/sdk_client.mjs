@@ -1,4 +1,4 @@
-// The steps by @modelcontextprotocol/sdk, which speaks 2025-11-25.
+// Performs the steps with @modelcontextprotocol/sdk, which implements 2025-11-25.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";

@@ -1,8 +1,8 @@
-// What every client does with the daemon, whichever library it uses: it remembers a text, finds and cites it, records an
-// event in a run of its own, is told of it, and reads both again. The last line of the output is a JSON report, which
-// tests/functional/test_mcp_clients.py compares with what the daemon has stored.
+// Steps that every client performs, with any library: it remembers a text, finds and cites it, records an event in a
+// run of its own, is notified of it, and reads both again. The last line of the output is a JSON report, which
+// tests/functional/test_mcp_clients.py compares with the daemon's data.
 
-// The settings that the test gives: {era, command, args, env} or {era, url, token}, and run, corpus, text.
+// The test's settings: {era, command, args, env} or {era, url, token}, and run, corpus, text.
 export const settings = JSON.parse(process.argv[2]);
 
 const TOLD_MS_MAX = 60_000;

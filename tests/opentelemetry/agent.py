@@ -1,5 +1,5 @@
-"""An agent of the OpenAI Agents SDK, traced by OpenInference's instrumentation and OpenTelemetry's SDK. It asks a chat model that is
-scripted here, calls a tool, and prints its answer. The exporter has its settings from the environment."""
+"""An agent of the OpenAI Agents SDK, traced by OpenInference's instrumentation and OpenTelemetry's SDK. It queries a
+scripted chat model, calls a tool, and prints its answer. The environment configures the exporter."""
 from __future__ import annotations
 
 import http.server

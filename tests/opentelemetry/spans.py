@@ -1,4 +1,5 @@
-"""Writes spans of OpenTelemetry's SDK to two files: the request of the OTLP/HTTP exporter, and the same spans in OTLP/JSON.
+"""Writes spans of OpenTelemetry's SDK to two files: the request of the OTLP/HTTP exporter, and the same spans in
+OTLP/JSON.
 
     python spans.py REQUEST.pb TRACE.json
 """
@@ -20,7 +21,7 @@ from opentelemetry.trace import Link, SpanKind, Status, StatusCode
 
 
 def hexadecimal(value: Any) -> Any:
-    """Ids as OTLP/JSON has them; protobuf's own JSON has base64."""
+    """Converts ids to hexadecimal, as OTLP/JSON requires; protobuf's own JSON uses base64."""
     if isinstance(value, list):
         return [hexadecimal(one) for one in value]
     if isinstance(value, dict):

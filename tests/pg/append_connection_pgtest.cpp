@@ -1,5 +1,5 @@
-// One commit, in each of the ways a batch is written: a small one by a pipeline of prepared statements, a large one by
-// COPY. Both must store the same bytes and give the same outcome, whatever goes wrong.
+// Tests of commits in each of the ways that a batch is written: a small one by a pipeline of prepared statements, a
+// large one by COPY. Both must store the same bytes and return the same outcome, including after errors.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -36,13 +36,13 @@ class AppendConnectionTest : public ::testing::TestWithParam<std::size_t> {
     epoch_ = taken->epoch;
   }
 
-  // As many events as the parameter says, each other one with everything that an event may have.
+  // Creates as many events as the parameter states; every second event has all optional fields.
   std::vector<EventPtr> events() {
     std::vector<EventPtr> made;
     for (std::size_t i = 0; i < GetParam(); ++i) {
       auto event = std::make_shared<events::Event>();
       event->seq = event->run_seq = next_seq_++;
-      event->run_no = 0;  // the log's own run, which nothing has to start
+      event->run_no = 0;  // the log's own run, which always exists
       event->recorded_at = Time{noon.micros + event->seq};
       if (i % 2 == 1) event->occurred_at = Time{-1};
       event->origin = events::Origin::observed;
@@ -67,7 +67,7 @@ class AppendConnectionTest : public ::testing::TestWithParam<std::size_t> {
 
   std::string stored() { return ask_sql(uri_, "SELECT count(*) FROM event"); }
 
-  // Until so many sessions wait for a lock.
+  // Waits until this number of sessions waits for a lock.
   void await_waiting(const std::string& sessions) {
     const auto give_up = std::chrono::steady_clock::now() + 20s;
     while (
@@ -122,7 +122,7 @@ TEST_P(AppendConnectionTest, EveryColumnIsStoredAsItWasGiven) {
   }
 }
 
-// More than the socket takes at once.
+// The batch exceeds the socket's send buffer.
 TEST_P(AppendConnectionTest, BodiesOfTheLargestSizeAreStoredWhole) {
   auto batch = events();
   for (EventPtr& event : batch) {
@@ -211,7 +211,7 @@ TEST_P(AppendConnectionTest, AWriterWhoseEpochHasPassedStoresNothing) {
   run_sql(uri_, "UPDATE log_head SET epoch = epoch + 1");
   EXPECT_EQ(commit(events()).outcome, CommitOutcome::fenced);
   EXPECT_EQ(stored(), std::to_string(GetParam()));
-  EXPECT_TRUE(appending_.last_row());  // and the connection is fit for use
+  EXPECT_TRUE(appending_.last_row());  // the connection is still usable
 }
 
 TEST_P(AppendConnectionTest, ATakeOverThatIsUnderWayIsWaitedForAndFences) {
@@ -228,7 +228,7 @@ TEST_P(AppendConnectionTest, ATakeOverThatIsUnderWayIsWaitedForAndFences) {
 TEST_P(AppendConnectionTest, ATakeOverWaitsForTheBatchThatIsUnderWay) {
   pqxx::connection other(uri_);
   pqxx::work holding(other);
-  holding.exec("LOCK TABLE event IN SHARE MODE");  // stops the batch between its fence and its rows
+  holding.exec("LOCK TABLE event IN SHARE MODE");  // blocks the batch between its fence and its rows
   auto result = std::async(std::launch::async, [this] { return commit(events()); });
   await_waiting("1");
   auto taken = std::async(std::launch::async, [this] {
@@ -238,7 +238,7 @@ TEST_P(AppendConnectionTest, ATakeOverWaitsForTheBatchThatIsUnderWay) {
   await_waiting("2");
   holding.abort();
   EXPECT_EQ(result.get().outcome, CommitOutcome::committed);
-  EXPECT_EQ(taken.get(), next_seq_ - 1);  // it was fenced off only when its last row was there to be read
+  EXPECT_EQ(taken.get(), next_seq_ - 1);  // the take-over finished only after the batch was committed and visible
   EXPECT_EQ(commit(events()).outcome, CommitOutcome::fenced);
 }
 
@@ -264,8 +264,8 @@ TEST_P(AppendConnectionTest, ARefusedRowBesideTheEventsTakesThemWithIt) {
   EXPECT_EQ(stored(), "0");
 }
 
-// By a trigger of somebody's, which raises no error: the server reports the rows that it took, and has to have taken
-// all.
+// A foreign trigger skips the row without an error: the daemon must compare the number of stored rows with the number
+// sent.
 TEST_P(AppendConnectionTest, ARowThatPostgresLeavesOutTakesItsBatchWithIt) {
   run_sql(uri_, "CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'");
   const ClaimRow claim{make_uuid_v8("claim"), "r1", std::nullopt, "text", "[]", "open", noon, 0};
@@ -325,7 +325,7 @@ TEST_P(AppendConnectionTest, AServerThatGoesAwayLeavesDoubt) {
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()");
   EXPECT_EQ(result.get().outcome, CommitOutcome::unknown);
   next_seq_ = 0;
-  EXPECT_EQ(commit(events()).outcome, CommitOutcome::unknown);  // for as long as the connection is not made anew
+  EXPECT_EQ(commit(events()).outcome, CommitOutcome::unknown);  // until the connection is replaced
   holding.abort();
   ASSERT_TRUE(appending_.connect(10s));
   next_seq_ = 0;

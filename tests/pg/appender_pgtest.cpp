@@ -1,4 +1,5 @@
-// The append thread where things go wrong: whatever it says of a request is so, and what it numbers has no gap.
+// Tests of the append thread under errors: every answer about a request is correct, and the sequence numbers have no
+// gaps.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -35,12 +36,12 @@ TEST_F(AppenderTest, AStopBetweenARefusedBatchAndItsRequestsLeavesNoGap) {
   }
   auto answers = in_one_batch(std::move(requests));
   await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = '" + name_ + "'", "1");
-  // The connection is cut, and for a moment there is no other; meanwhile the daemon is told to stop.
+  // Cuts the connection and refuses new ones for a moment; meanwhile the daemon is stopped.
   lets_connect(false);
   run_sql(admin_,
           "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = '" +
               name_ + "'");
-  // It would be found on the next connection, and nothing sent over it.
+  // Otherwise, the request on the next connection would call it too.
   pqxx::nontransaction(other).exec("DROP TRIGGER at_second_pass ON event");
   await([&] { return !appender->status().away.empty(); }, "Postgres is away");
   auto stopped = std::async(std::launch::async, [&] { appender->stop(); });
@@ -48,7 +49,7 @@ TEST_F(AppenderTest, AStopBetweenARefusedBatchAndItsRequestsLeavesNoGap) {
   lets_connect(true);
   stopped.get();
   expect_no_gap();
-  // Nobody is left without an answer, and every answer is so.
+  // Every request gets an answer, and every answer is correct.
   for (std::size_t i = 0; i < answers.size(); ++i) {
     ASSERT_EQ(answers[i].wait_for(0s), std::future_status::ready) << i;
     const Answer answer = answers[i].get();
@@ -81,7 +82,7 @@ TEST_F(AppenderTest, AnOutageIsRecordedHoweverOftenPostgresRefusesToWriteIt) {
   const Answer refused = in_doubt.get();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::unavailable) << refused.error().message;
-  for (int i = 0; i < 2; ++i) {  // nobody appends: it is tried again all the same
+  for (int i = 0; i < 2; ++i) {  // the retry does not wait for another append
     std::this_thread::sleep_for(100ms);
     cancel_lock_waiter();
   }
@@ -100,7 +101,7 @@ TEST_F(AppenderTest, AStopWritesWhatTheLogIsOwed) {
   cancel_lock_waiter();
   EXPECT_FALSE(in_doubt.get());
   holding.abort();
-  appender->stop();  // before it is time to try again
+  appender->stop();  // before the next retry is due
   EXPECT_EQ(outages(), "1");
   expect_no_gap();
 }
@@ -110,7 +111,7 @@ TEST_F(AppenderTest, TwoOutagesAreTwoEventsEachWithItsOwnNumbers) {
   pqxx::work holding(other);
   auto in_doubt = outage_of_one(holding);
   await_lock_waiter();
-  cut(waits_for_lock);  // before the first could be recorded
+  cut(waits_for_lock);  // before the first outage could be recorded
   await([&] { return !appender->status().away.empty(); }, "Postgres is away again");
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(submit(request("x.test.c")).get());
   holding.abort();
@@ -154,7 +155,7 @@ TEST_F(AppenderTest, ATimeHasNotPassedWhileWhatWasNumberedByThenIsInFlight) {
   const auto to_come = reader->has_passed(Time{meanwhile.micros + 3'600'000'000}, clock, *tail, in(50ms));
   ASSERT_TRUE(to_come) << to_come.error().message;
   EXPECT_FALSE(*to_come);
-  cancel_lock_waiter();  // it is not in, and so it comes no more
+  cancel_lock_waiter();  // the append fails for certain, and is not retried
   EXPECT_FALSE(waiting.get());
   const auto given_back = reader->has_passed(meanwhile, clock, *tail, in(1s));
   ASSERT_TRUE(given_back) << given_back.error().message;
@@ -201,8 +202,8 @@ TEST_F(AppenderTest, ARowFurtherAheadIsFoundWhenTheLogComesToIt) {
   EXPECT_NE(appender->status().refused.find("another_writer"), std::string::npos);
 }
 
-// In doubt, and the log has grown by somebody else's hand: what is said of the request is so, and nothing more is
-// taken.
+// A request is in doubt while another writer has appended a row: the answer about the request is correct, and the log
+// refuses further appends.
 TEST_F(AppenderTest, ARowThatIsFoundInDoubtLatchesToo) {
   ASSERT_TRUE(submit(request("x.test.a")).get());
   pqxx::connection other(uri);
@@ -249,10 +250,11 @@ TEST_F(AppenderTest, RowsThatPostgresLeavesOutAreNotAcknowledgedAndLatchTheLog) 
   EXPECT_FALSE(submit(request("x.test.in")).get());
   EXPECT_NE(appender->status().refused.find("tables_changed"), std::string::npos);
   EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM event"),
-            std::to_string(std::stoi(before) + 1));  // the one before the batch
+            std::to_string(std::stoi(before) + 1));  // the event that precedes the batch
 }
 
-// What an UPDATE of ours leaves that Postgres came to only after we had given it up and raised the epoch again.
+// Simulates an UPDATE of the daemon that Postgres executes late, after the daemon has abandoned it and raised the epoch
+// again.
 TEST_F(AppenderTest, ALateRaiseOfItsOwnEpochDoesNotFenceTheDaemon) {
   std::atomic<int> lost{0};
   appender->on_fatal = [&](const Error&) { ++lost; };
@@ -287,7 +289,7 @@ class StandbyTest : public AppenderTest {
     set("synchronous_standby_names", "");
     AppenderTest::TearDown();
   }
-  // So many sessions of the log's database wait for a standby.
+  // Returns a query for the number of sessions of the log's database that wait for a standby.
   std::string waiting() const {
     return "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = '" + name_ + "'";
   }
@@ -298,7 +300,7 @@ class StandbyTest : public AppenderTest {
 };
 
 TEST_F(StandbyTest, ACommitThatNoStandbyConfirmedIsNotAcknowledged) {
-  for (const std::size_t events : {1U, 20U}) {  // a pipeline, and a COPY
+  for (const std::size_t events : {1U, 20U}) {  // a pipeline and a COPY
     AppendRequest made = request("x.test.alone");
     while (made.events.size() < events) made.events.push_back(request("x.test.alone").events.front());
     const Uuid id = made.events.back().event.event_id;
@@ -306,7 +308,7 @@ TEST_F(StandbyTest, ACommitThatNoStandbyConfirmedIsNotAcknowledged) {
     auto answer = submit(std::move(made));
     await_sql(waiting(), "1");
     cancel();
-    await_sql(waiting(), "1");  // of the take-over, which is not believed without a standby either
+    await_sql(waiting(), "1");  // the take-over, which also requires a standby's confirmation
     EXPECT_TRUE(is_there(id));
     cancel();
     EXPECT_EQ(answer.wait_for(1s), std::future_status::timeout) << events;

@@ -1,4 +1,4 @@
-// Rows of passages that are kept in memory: read once, and read again after what the follower wrote of them.
+// Tests of cached passage rows: they are read once, and again after the follower has written them.
 #include "store/read/chunk_rows.hpp"
 #include "support/reader_fixture.hpp"
 
@@ -77,7 +77,7 @@ TEST_F(KeptRows, WhatIsNotThereIsLookedForEachTime) {
 }
 
 TEST_F(KeptRows, StayWithinTheirBytes) {
-  ChunkRows few(3'000);  // one row, not two
+  ChunkRows few(3'000);  // one row fits, not two
   ASSERT_TRUE(few.read(reader_, {1}));
   ASSERT_TRUE(few.read(reader_, {2}));
   retitle();

@@ -1,4 +1,4 @@
-// What a database must be: durable settings, append-only tables, partitions ahead.
+// Tests of the requirements on a database: durable settings, append-only tables, partitions created in advance.
 #include "store/postgres/database.hpp"
 
 #include <chrono>
@@ -56,15 +56,15 @@ TEST(Settings, WhatActsOnRowsThatAreInsertedIsRefusedByName) {
   run_sql(uri, "SELECT make_event_partition(1::smallint, 0)");
   EXPECT_TRUE(checked(uri));
   run_sql(uri, "CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END'");
-  const auto refuses = [&](const std::string& change, const std::string& named, const std::string& mend) {
+  const auto refuses = [&](const std::string& change, const std::string& named, const std::string& fix) {
     run_sql(uri, change);
     const Status status = checked(uri);
     ASSERT_FALSE(status) << change;
     EXPECT_EQ(status.error().code, Errc::conflict);
     EXPECT_NE(status.error().message.find("the " + named + " acts on appended rows"), std::string::npos)
         << status.error().message;
-    EXPECT_NE(status.error().message.find(mend), std::string::npos) << status.error().message;
-    run_sql(uri, mend);
+    EXPECT_NE(status.error().message.find(fix), std::string::npos) << status.error().message;
+    run_sql(uri, fix);
     EXPECT_TRUE(checked(uri)) << change;
   };
   refuses(
@@ -93,7 +93,7 @@ TEST(Settings, OneThatWasGivenToTheDatabaseIsMendedThere) {
       << status.error().message;
 }
 
-// The statement must be refused, and by the rule rather than by chance.
+// Expects the statement to be refused by the append-only rule, not by another error.
 void expect_refused(const std::string& uri, const std::string& sql) {
   try {
     run_sql(uri, sql);
@@ -182,7 +182,7 @@ TEST(Partitions, ARunThatCrossesAnEdgeIsReadAsOne) {
   EXPECT_EQ(*reader.log_size(), 16'777'220);
 }
 
-// MUNIMENT_ACCEPT=1 writes the file of schema/sql/ anew.
+// MUNIMENT_ACCEPT=1 rewrites the file of schema/sql/.
 void expect_reference(const std::string& file_name, const std::string& option) {
   const std::string root = MUNIMENT_SOURCE_ROOT;
   const std::string command =
@@ -204,7 +204,8 @@ void expect_reference(const std::string& file_name, const std::string& option) {
 
 TEST(Schema, TheReferenceDumpIsWhatTheMigrationsMake) { expect_reference("schema.sql", ""); }
 
-// What muniment-verify knows. It differs between major versions of Postgres, and is then not compared there either.
+// The definitions that muniment-verify expects. They differ between major versions of Postgres, so that this test is
+// skipped on other versions.
 TEST(Schema, TheDefinitionsAreWhatTheMigrationsMake) { expect_reference("definitions.txt", "--definitions"); }
 
 }  // namespace

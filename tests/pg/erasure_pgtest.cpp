@@ -1,4 +1,4 @@
-// What an erasure leaves to do in the database: statistics and pages.
+// Tests of the database maintenance after an erasure: statistics and pages.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -18,7 +18,7 @@ class ErasurePgTest : public test::LogFixture {};
 
 TEST_F(ErasurePgTest, ATableThatCannotBeVacuumedInTimeIsNamedAndTheOthersAreDone) {
   Connection owner(uri, DatabaseRole::login);
-  run_sql(uri, "ANALYZE event");  // which makes statistics of the whole, beside those of its partitions
+  run_sql(uri, "ANALYZE event");  // also creates statistics of the partitioned table itself
   pqxx::connection other(uri);
   pqxx::work holding(other);
   holding.exec("LOCK TABLE claim IN ROW EXCLUSIVE MODE");
@@ -31,7 +31,7 @@ TEST_F(ErasurePgTest, ATableThatCannotBeVacuumedInTimeIsNamedAndTheOthersAreDone
   EXPECT_EQ(left.error().message.find("public.snapshot"), std::string::npos) << left.error().message;
   EXPECT_NE(ask_sql(uri, "SELECT last_vacuum FROM pg_stat_user_tables WHERE relname = 'snapshot'"), "");
   holding.abort();
-  // The limit was that command's alone.
+  // The time limit applied to that command only.
   EXPECT_TRUE(analyse_tables(owner));
   EXPECT_TRUE(vacuum_tables(owner, 1, {}, 1s));
 }

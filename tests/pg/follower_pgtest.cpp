@@ -1,5 +1,5 @@
-// Followers and the rebuild: the tables say what the log says, also after a restart, and whatever
-// somebody does to them is found and put right.
+// Tests of followers and the rebuild: the tables agree with the log, also after a restart, and any change to them by
+// another writer is detected and repaired.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -75,7 +75,7 @@ class FollowerTest : public test::LogFixture {
            {EvidenceLinkRow{claim_id, run->run_id, evidence_id, "supports"}});
   }
 
-  // Those whose followers are here; what events do to documents is known above.
+  // Rebuilds the tables of this layer's followers; a layer above computes the changes of documents.
   Result<evidence::RebuildReport> rebuild_tables(const std::vector<std::string>& tables = {"run", "pointer", "claim",
                                                                                            "evidence", "evidence_link",
                                                                                            "artifact"}) {
@@ -105,7 +105,7 @@ TEST_F(FollowerTest, TheRunTableFollowsTheLog) {
 TEST_F(FollowerTest, WhatWasCommittedWhileNobodyFollowedIsCaughtUpFromTheTable) {
   for (int i = 0; i < 30; ++i) start_run("r" + std::to_string(i));
   close_log();
-  open_log();  // the tail is empty now: only the table has these
+  open_log();  // the tail is empty now: these events are only in the table
   start_run("last");
   follow();
   catch_up();
@@ -127,7 +127,7 @@ TEST_F(FollowerTest, AFollowerGoesOnWhereItStopped) {
   EXPECT_EQ(field("r2", "agent"), "tester");
 }
 
-// By a trigger of somebody's: the position is a promise to whoever reads the table.
+// A foreign trigger skips the row: readers of the table rely on the position.
 TEST_F(FollowerTest, APositionThatPostgresDoesNotKeepIsSaid) {
   follow();
   start_run("r1");
@@ -217,7 +217,7 @@ TEST_F(FollowerTest, WhatIsErasedWhileTheTablesAreRebuiltDoesNotComeBack) {
     Connection redactor(uri, DatabaseRole::redactor);
     const Status erased = erase_copies(redactor, 1, run->view().run_no, {seq}, {}, std::nullopt);
     ASSERT_TRUE(erased) << erased.error().message;
-    // Somebody took the row too: what is made anew has nothing in its way.
+    // The row was deleted too, so that the rebuilt row conflicts with nothing.
     run_sql(uri, "DELETE FROM " + table);
     const auto rebuilt = table == "pointer" ? work.rebuild_pointers([](const events::Event& event, std::string_view) {
       return event.body ? evidence::pointers_of(event, {}) : std::vector<PointerRow>();
@@ -226,7 +226,7 @@ TEST_F(FollowerTest, WhatIsErasedWhileTheTablesAreRebuiltDoesNotComeBack) {
     ASSERT_FALSE(rebuilt) << table;
     EXPECT_EQ(rebuilt.error().code, Errc::conflict) << rebuilt.error().message;
     EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM " + table), "0");
-    if (table == "evidence") record_claim(run, "run://r1");  // for the next
+    if (table == "evidence") record_claim(run, "run://r1");  // for the next table
     catch_up();
   }
   EXPECT_FALSE(evidence_id.text().empty());

@@ -1,4 +1,4 @@
-// event.append, event.get and event.list on a real log: receipts, repetitions and pages.
+// Tests of event.append, event.get and event.list on a real log: receipts, repeated requests and pages.
 #include <gtest/gtest.h>
 
 #include "events/entry.hpp"
@@ -156,7 +156,7 @@ class EventList : public EventAppend {
     }
   }
 
-  // All pages of a list: the run_seqs, in the order in which they came.
+  // Returns the run_seqs of all pages of a list, in order of arrival.
   std::vector<std::int64_t> all_pages(const std::string& params, int* pages = nullptr) {
     std::vector<std::int64_t> seen;
     std::string cursor;

@@ -1,4 +1,4 @@
-// The life of a run as a client sees it, on a real log.
+// Tests of a run's life cycle as clients see it, on a real log.
 #include <gtest/gtest.h>
 
 #include "support/method_caller.hpp"
@@ -157,7 +157,7 @@ TEST(Server, SaysWhereItStands) {
   const Outcome status = log.call("server.status", "{}");
   ASSERT_TRUE(status.ok()) << status.text;
   EXPECT_EQ(status["log"]["size"].as_int(), 1);
-  // This log has no search child, and says so.
+  // This log has no search child, which is reported as degraded.
   const auto degraded = [&] {
     const Outcome now = log.call("server.status", "{}");
     std::size_t count = 0;

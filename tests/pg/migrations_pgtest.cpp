@@ -1,4 +1,4 @@
-// Migrations: applied once, in order, and refused when they are not what was applied.
+// Tests of migrations: they are applied once, in order, and refused if they differ from the applied ones.
 #include "store/postgres/migrations.hpp"
 
 #include <thread>

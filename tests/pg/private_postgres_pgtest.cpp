@@ -1,4 +1,4 @@
-// The private Postgres: made, supervised, adopted, refused.
+// Tests of the private Postgres: creation, supervision, adoption, refusal.
 #include "store/postgres/private_postgres.hpp"
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@ std::string cwd_of(int pid) {
 
 PrivatePostgresOptions options_for(const std::string& data_dir) { return {data_dir, std::chrono::seconds(60), {}}; }
 
-// A data folder with a cluster in it, copied from one that was made once: making one takes seconds.
+// Puts a cluster into the data folder, copied from one that was created once: creating one takes seconds.
 void put_cluster_in(const std::string& data_dir) {
   static TemporaryFolder origin;
   if (!fs::exists(origin.path() + "/postgres")) {

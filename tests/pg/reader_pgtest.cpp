@@ -1,4 +1,4 @@
-// Reading events: every filter, whole pages, and positions of times.
+// Tests of reading events: all filters, whole pages, and positions of times.
 #include "support/reader_fixture.hpp"
 
 namespace muniment::store::reader_test {
@@ -54,7 +54,7 @@ TEST_F(TwoRuns, ARunIsReadInItsOwnOrderAndByItsOwnPositions) {
 TEST_F(TwoRuns, ASpanOfSeqWithinARunIsInclusiveAtBothEnds) {
   EventFilter filter;
   filter.run_no = 1;
-  filter.from_seq = 4;  // of r2: the next one of r1 is 5
+  filter.from_seq = 4;  // belongs to r2: the next event of r1 is 5
   filter.to_seq = 7;
   EXPECT_EQ(seqs(filter), (Seqs{5, 7}));
   filter.from_seq = 5;
@@ -166,7 +166,7 @@ TEST_F(ReaderTest, APageOfManyEventsComesInOrderAndWhole) {
   EXPECT_EQ(back->back().seq, 2'000);
 }
 
-// Every answer of seq_as_of, held against reading the whole log.
+// Compares every answer of seq_as_of with a scan of the whole log.
 TEST_F(ReaderTest, APositionAsOfATimeIsExactWhenTheClockStepped) {
   const std::vector<std::int64_t> clock = {10, 20, 20, 30, 25, 26, 40, 50, 15, 16, 60, 35, 70};
   for (std::size_t i = 0; i < clock.size(); ++i) {

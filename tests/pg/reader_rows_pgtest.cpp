@@ -1,4 +1,4 @@
-// Reading runs from the log itself, the rows beside the events, and what a broken connection does.
+// Tests of reading runs from the log, the rows beside the events, and broken connections.
 #include <chrono>
 #include <pqxx/pqxx>
 #include <thread>
@@ -243,7 +243,7 @@ TEST_F(ReaderTest, AConnectionThatTheServerEndedIsOpenedAgain) {
 
 TEST_F(ReaderTest, ASecondThreadEndsAReadThatHangs) {
   ASSERT_EQ(*reader_.log_size(), 0);
-  // The lock keeps the read waiting until the connection is cut.
+  // The lock blocks the read until the connection is cut.
   pqxx::connection holder(uri_);
   pqxx::work holding(holder);
   holding.exec("LOCK TABLE follower IN ACCESS EXCLUSIVE MODE");

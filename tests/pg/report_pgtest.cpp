@@ -1,5 +1,5 @@
-// The report tables and the views over them: each beginning finds its end whatever the batches are, sums are what the
-// events say, and after erasures and rebuilds the tables are what the log that is left comes to.
+// Tests of the report tables and their views: each start event is paired with its end for any division into batches,
+// sums agree with the events, and after erasures and rebuilds the tables agree with the remaining log.
 #include <gtest/gtest.h>
 
 #include <pqxx/pqxx>
@@ -62,7 +62,7 @@ class Report : public test::LogFixture {
                       "}")
         .seq;
   }
-  // As the redactor: announced in the log, then taken out of every table.
+  // Erases as the redactor: announces the erasure in the log, then removes the body from every table.
   void erase(const std::shared_ptr<store::Run>& run, std::int64_t seq) {
     append(run, "event.redacted", R"({"seq":)" + std::to_string(seq) + R"(,"reason":"r","by":"uid:0"})");
     Connection redactor(uri, DatabaseRole::redactor);
@@ -168,7 +168,7 @@ TEST_F(Report, NumbersThatNoTableHoldsDoNotStopTheFollower) {
 TEST_F(Report, TextsThatLookLikeSyntaxAreKeptAsTheyAre) {
   follow();
   const auto run = start_run("r1");
-  const std::string id = R"(a\\b\t{,\"NULL\"} \\N)";  // as JSON
+  const std::string id = R"(a\\b\t{,\"NULL\"} \\N)";  // the JSON encoding
   append(run, "tool.called", R"({"call_id":")" + id + R"(","name":"\\N","kind":"function"})");
   catch_up();
   append(run, "tool.returned",
@@ -303,7 +303,7 @@ TEST_F(Report, WhatIsReadAfterItWasErasedAndWhatIsReadBeforeComeToTheSame) {
   const auto run = start_run("r1");
   const std::int64_t answered = answer_model(run, "m1", R"({"input_tokens":5,"output_tokens":5})");
   append(run, "event.redacted", R"({"seq":)" + std::to_string(answered) + R"(,"reason":"r","by":"uid:0"})");
-  follow();  // it finds the body still there, and then the announcement
+  follow();  // the follower reads the body, which is not erased yet, and then the announcement
   catch_up();
   EXPECT_EQ(ask("SELECT coalesce(input_tokens::text, 'NULL') FROM report.run_report"), "NULL");
   Connection redactor(uri, DatabaseRole::redactor);
@@ -311,7 +311,7 @@ TEST_F(Report, WhatIsReadAfterItWasErasedAndWhatIsReadBeforeComeToTheSame) {
   expect_as_the_log_says();
 }
 
-// Random calls in random batches, some of them erased: the tables are always what a fresh reading of the log makes.
+// Random calls in random batches, some of them erased: the tables always equal those of a rebuild from the log.
 TEST_F(Report, HoweverEventsComeAndGoTheTablesAreWhatTheLogSays) {
   std::mt19937 random(7);
   const auto any = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
@@ -408,7 +408,7 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
     EXPECT_EQ(shown("r2"), "r2") << view;
     EXPECT_EQ(shown("r3"), "") << view;
   }
-  // What concerns the whole log, such as queries outside of runs, is shown to those who see all runs.
+  // Rows of the whole log, such as queries outside of runs, are shown to users who see all runs.
   run_sql(
       uri,
       "INSERT INTO report_place SELECT log_no, 'retrieval.answered', seq, 0 FROM event WHERE type = 'retrieval.answered' AND run_no = 1 "
@@ -443,7 +443,7 @@ TEST(ReportViews, EveryViewAndColumnSaysWhatItIs) {
       "");
 }
 
-// Columns are only ever added: MUNIMENT_ACCEPT=1 writes new ones, and nothing takes one away.
+// Columns are only ever added: MUNIMENT_ACCEPT=1 records new ones, but never removes one.
 TEST(ReportViews, ColumnsAndTheirTypesStay) {
   std::istringstream there(ask_sql(
       test::fresh_database(),

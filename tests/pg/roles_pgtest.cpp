@@ -1,5 +1,5 @@
-// What each role may do, statement by statement, on the real thing: what is allowed must work, and
-// what is not must be refused for lack of the right and for nothing else.
+// Tests of each role's rights, statement by statement, on a real server: allowed statements must succeed, and all
+// others must fail for lack of the privilege and for no other reason.
 #include <gtest/gtest.h>
 
 #include <pqxx/pqxx>
@@ -22,7 +22,7 @@ using test::run_sql;
 constexpr const char* uuid_1 = "'00000000-0000-7000-8000-000000000001'";
 constexpr const char* uuid_2 = "'00000000-0000-7000-8000-000000000002'";
 
-// A row of every table, made by the superuser.
+// Returns a database with a row in every table, inserted by the superuser.
 std::string database_with_rows() {
   const std::string uri = test::fresh_database();
   const std::string id = uuid_1;
@@ -50,7 +50,7 @@ std::string database_with_rows() {
   return uri;
 }
 
-// As `role`, in a transaction that is rolled back. The SQLSTATE; "" when it was accepted.
+// Runs the statement as `role` in a transaction that is rolled back. Returns the SQLSTATE; "" if it was accepted.
 std::string state_as(const std::string& uri, const std::string& role, const std::string& sql) {
   pqxx::connection connection(uri);
   pqxx::work work(connection);
@@ -58,7 +58,7 @@ std::string state_as(const std::string& uri, const std::string& role, const std:
   try {
     work.exec(sql);
   } catch (const pqxx::insufficient_privilege&) {
-    return "42501";  // libpqxx 6 keeps it in the type alone
+    return "42501";  // libpqxx 6 reports it only as the exception's type
   } catch (const pqxx::sql_error& failure) {
     return failure.sqlstate().empty() ? failure.what() : failure.sqlstate();
   }
@@ -104,7 +104,7 @@ class Roles : public ::testing::Test {
   void refused(const std::string& role, const std::vector<std::string>& statements) {
     for (const std::string& sql : statements) EXPECT_EQ(state_as(uri_, role, sql), "42501") << role << ": " << sql;
   }
-  // What nobody but the owner may do.
+  // Statements that only the owner may execute.
   void refused_to_all(const std::string& role) {
     for (const std::string& table : append_only()) {
       refused(role, {"UPDATE " + table + " SET log_no = log_no", "DELETE FROM " + table, "TRUNCATE " + table,
@@ -232,7 +232,7 @@ TEST_F(Roles, TheRedactorReadsNothing) {
 
 constexpr const char* erase_event_1 = "SELECT erase_copies(1::smallint, 1, '{1}', '{}', NULL)";
 
-// What the log must say first.
+// Appends the announcement that an erasure requires.
 void announce(const std::string& uri, const std::string& type, const std::string& body) {
   run_sql(uri, "INSERT INTO event SELECT 1, max(seq) + 1, 1, max(run_seq) + 1, now(), NULL, 1, '" + type +
                    "', 1, NULL, 'a', gen_random_uuid(), sha256('h'), sha256('s'), '" + body +
@@ -317,7 +317,7 @@ TEST_F(Roles, AConnectionTakesItsRoleOnAndItsLimits) {
   EXPECT_EQ(shown(DatabaseRole::reporter, "SHOW default_transaction_read_only"), "on");
 }
 
-// The URI with another user, without a password: the private server trusts its socket.
+// Returns the URI with another user, without a password: the private server trusts its socket.
 std::string as_user(std::string uri, const std::string& user) {
   const std::size_t begin = uri.find("//") + 2;
   return uri.replace(begin, uri.find('@') - begin, user);

@@ -1,5 +1,5 @@
-// The rows of the corpus run: which events have one, what their passages are, and that a follower that meets much at
-// once takes it in parts.
+// Tests of the rows of the corpus run: which events have one, how they are divided into passages, and that a follower
+// with a large backlog processes it in parts.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ class RunsCorpus : public testing::Test {
     return *call("event.append", fmt::format(R"({{"run_id":"{}","type":"{}","body":{}}})", run_id, type, body))["seq"]
                 .as_int();
   }
-  // An output that lies in an artifact.
+  // Adds an output that is stored in an artifact.
   std::int64_t add_output(std::string_view run_id, const std::string& text) {
     json::Writer put;
     put.begin_object().member("run_id", run_id).member("mime_type", "text/plain").member("text", text).end_object();
@@ -130,7 +130,7 @@ TEST_F(RunsCorpus, OfAVeryLongOutputTheBeginningIsIndexedInWholeCharacters) {
   expect_rebuild_equal();
 }
 
-// Their passages are more than one transaction takes.
+// The passages exceed one transaction.
 TEST_F(RunsCorpus, MuchAtOnceIsTakenInParts) {
   start("r1", R"(,"indexed":true)");
   constexpr int outputs = 14;

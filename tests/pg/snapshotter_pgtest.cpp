@@ -1,5 +1,5 @@
-// The snapshotter behind a real appender: when it takes snapshots, what it writes, and that a state
-// is had back whatever was damaged.
+// Tests of the snapshotter behind a real appender: when it takes snapshots, their content, and that a state can be
+// restored after any damage.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 Deadline soon() { return std::chrono::steady_clock::now() + 10s; }
 
-// A daemon's heart: appender, tail, files and a snapshotter on a database of its own.
+// The core of a daemon: appender, tail, files and a snapshotter on a database of its own.
 class SnapshotterTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -101,7 +101,7 @@ class SnapshotterTest : public testing::Test {
     return false;
   }
 
-  // The state as it must be: all events folded from the first one on.
+  // Returns the expected state: the fold of all events from the first one.
   events::State folded(std::optional<std::int64_t> asof = std::nullopt) {
     store::EventFilter filter;
     filter.run_no = run_->view().run_no;
@@ -164,7 +164,7 @@ TEST_F(SnapshotterTest, OneIsTakenEverySoManyEventsAndEqualsTheFold) {
   ASSERT_TRUE(event.ok() && event->has_value());
   EXPECT_EQ((*event)->type, "snapshot.taken");
   EXPECT_EQ((*event)->origin, events::Origin::observed);
-  // Neither does the snapshot's own event count, nor does it call for another.
+  // The snapshot's own event does not count towards the next snapshot.
   for (int i = 0; i < 10; ++i) append("x.a.b", "{}");
   ASSERT_TRUE(has_snapshots(2));
   std::this_thread::sleep_for(100ms);
@@ -244,7 +244,7 @@ TEST_F(SnapshotterTest, ABadOneIsSkippedAndTheOneBeforeItUsed) {
   EXPECT_EQ(had.skipped[0].seq, second.seq);
   EXPECT_EQ(had.state.document(), good);
 
-  // A forger makes the row's hashes fit as well; the log still knows better.
+  // A forger also recomputes the row's hashes; the log's event still contradicts them.
   test::run_sql(
       uri_,
       "UPDATE snapshot SET state_hash = sha256(state::text::bytea), hash = sha256(salt || state::text::bytea) WHERE seq = " +
@@ -259,7 +259,8 @@ TEST_F(SnapshotterTest, AStateIsHadAsOfAnyPosition) {
   std::vector<std::int64_t> seqs;
   for (int i = 0; i < 60; ++i) {
     seqs.push_back(append("state.patched", patch("n" + std::to_string(i % 5), std::to_string(i))));
-    if (i % 20 == 19) snapshotter_->flush(10s);  // the pace alone may take one for all of them, when appends are fast
+    // If appends are fast, the pacing may take one snapshot for all of them.
+    if (i % 20 == 19) snapshotter_->flush(10s);
   }
   EXPECT_GT(rows().size(), 1u);
   for (const std::int64_t seq : seqs) {
@@ -284,7 +285,7 @@ TEST_F(SnapshotterTest, ARestartGoesOnWhereTheLastSnapshotWas) {
   start(10, 3'600);
   for (int i = 0; i < 6; ++i) append("state.patched", patch("n", std::to_string(i)));
   while (snapshotter_->position() < tail_.next_seq()) std::this_thread::sleep_for(5ms);
-  snapshotter_.reset();  // as after a crash: nothing was flushed
+  snapshotter_.reset();  // simulates a crash: nothing was flushed
   ASSERT_TRUE(rows().empty());
   start(10, 3'600);
   for (int i = 0; i < 5; ++i) append("state.patched", patch("m", std::to_string(i)));

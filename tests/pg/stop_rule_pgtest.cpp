@@ -1,4 +1,4 @@
-// Pointers against a real log and real files: what resolves, what halts, and what does not.
+// Tests of pointers against a real log and real files: which ones resolve, halt the run, or do neither.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -36,7 +36,7 @@ class StopRuleTest : public test::LogFixture {
     return StopRule(resolver, *reader, *tail, *runs, clock).resolve({{pointer, run, critical}}, with_text);
   }
 
-  // Resolves and appends what there is to log; the one item.
+  // Resolves the pointer and appends the resulting events. Returns the one item.
   Outcome::Item settle(const std::string& pointer, bool critical) {
     auto outcome = resolve(pointer, critical);
     EXPECT_TRUE(outcome) << outcome.error().message;
@@ -59,7 +59,7 @@ class StopRuleTest : public test::LogFixture {
 
   std::shared_ptr<store::Run> run;
   store::ArtifactRow artifact;
-  std::function<void()> before_retry;  // what happens between the first look and the second
+  std::function<void()> before_retry;  // called between the first look-up and the second
 };
 
 TEST_F(StopRuleTest, WhatIsThereResolvesAndLogsNothing) {
@@ -114,7 +114,8 @@ TEST_F(StopRuleTest, TwoThatSeeTheSameDamageHaltTheRunOnce) {
   a.events = first->events;
   b.events = second->events;
   EXPECT_TRUE(append(std::move(a)));
-  EXPECT_TRUE(append(std::move(b)));  // of it nothing is left, and of what else it stopped everything would be
+  // Its events are all dropped as duplicates; an append that the halt refused would fail.
+  EXPECT_TRUE(append(std::move(b)));
   EXPECT_EQ(types_of(run).size(), 5u);
 }
 
@@ -246,7 +247,7 @@ TEST_F(StopRuleTest, AnEventIsEvidenceByTheStartOfItsHash) {
   EXPECT_EQ(resolver.resolve("ev://run/r1#e0?v=0000000000000000", Depth::whole)->reason, Reason::version_mismatch);
   const auto unversioned = resolver.resolve("ev://run/r1#e0", Depth::whole);
   EXPECT_EQ(unversioned->reason, Reason::missing_version);
-  EXPECT_FALSE(unversioned->damaged());  // or a run that it once stopped could never go on
+  EXPECT_FALSE(unversioned->damaged());  // otherwise, a run that it stopped once could never continue
   EXPECT_EQ(resolver.resolve("ev://run/r1#e99?v=" + revision, Depth::whole)->reason, Reason::not_found);
   EXPECT_EQ(resolver.resolve("ev://papers/x#p1?v=h1", Depth::whole)->reason, Reason::not_found);
 }
@@ -284,7 +285,7 @@ TEST_F(HaltJournalTest, AHaltThatPostgresCannotTakeStopsTheRunAtOnceAndIsInTheLo
   ASSERT_EQ(outcome->halts.size(), 1u);
   {
     auto journal = open_journal();
-    appender->stop();  // from now on it takes nothing
+    appender->stop();  // from now on it refuses appends
     ASSERT_TRUE(journal->record(outcome->halts.front()));
     EXPECT_EQ(run->view().status, store::RunStatus::halted);
     EXPECT_TRUE(run->fail_stopped());
@@ -322,7 +323,7 @@ TEST_F(HaltJournalTest, WhatIsInTheLogAlreadyIsNotBroughtInTwice) {
   fs::remove(file_of(artifact));
   auto outcome = resolve(pointer_to(artifact), true);
   const PendingHalt pending = outcome->halts.front();
-  for (int i = 0; i < 2; ++i) {  // a daemon that died between the append and the file's removal
+  for (int i = 0; i < 2; ++i) {  // simulates a crash between the append and the file's removal
     auto journal = open_journal();
     ASSERT_TRUE(journal->record(pending));
     wait_for(*journal);

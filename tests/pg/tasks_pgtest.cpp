@@ -1,4 +1,4 @@
-// Tasks in the database: the rows that come with their events, who loses a race, the reader, an erasure, a rebuild.
+// Tests of tasks in the database: rows that are stored with their events, races, the reader, erasure, rebuild.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -217,7 +217,7 @@ TEST_F(TaskTest, UsesOfTheSameContentAreListedInOrder) {
   ASSERT_TRUE(spent && *spent);
   EXPECT_EQ((*spent)->run_id, "r2");
   EXPECT_EQ((*spent)->evidence_seq, second.seq);
-  EXPECT_FALSE(*reader->spent_on_another(third, false, "r1", "t9"));  // other evidence, whose content is not asked for
+  EXPECT_FALSE(*reader->spent_on_another(third, false, "r1", "t9"));  // different evidence; its content is not compared
   EXPECT_TRUE(*reader->spent_on_another(second, false, "r1", "t9"));
   EXPECT_FALSE(*reader->spent_on_another(second, true, "r2", "t1"));  // the task itself
   EvidenceRow stranger = third;
@@ -261,7 +261,7 @@ TEST_F(TaskTest, TheNewestAcceptedRunOfASuiteIsTheOneOfARecordedCommand) {
   EXPECT_EQ(latest(), first.seq);
   const EvidenceRow second = record(run_, "second", suite);
   EXPECT_EQ(latest(), first.seq);
-  // A client's content may say anything.
+  // The event's content is the client's and is not trusted.
   run_sql(uri, "UPDATE evidence SET command_id = NULL WHERE seq = " + std::to_string(first.seq));
   EXPECT_EQ(latest(), -1);
   complete(run_, "t2", {second});

@@ -1,4 +1,4 @@
-// As whom muniment-verify reads: as the auditor, who can change nothing, and never so that it sees less.
+// Tests of the role that muniment-verify uses: it reads as the auditor, who cannot change data but sees every row.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,7 +15,7 @@ using test::run_sql;
 constexpr const char* is_auditor = "SELECT (current_user = muniment_role('auditor'))::int";
 constexpr const char* is_login = "SELECT (current_user = session_user)::int";
 
-// -1: it could not be asked.
+// Returns -1 if the query fails.
 std::int64_t ask(Result<Connection> connection, const std::string& select) {
   if (!connection) return -1;
   const auto answer = connection->integer(select);
@@ -29,7 +29,7 @@ std::string as_user(std::string uri, const std::string& user) {
 
 class VerifyRole : public ::testing::Test {
  protected:
-  // A role of the server that no other test has.
+  // Creates a role of the server that no other test uses.
   std::string login(const std::string& name, const std::string& attributes = "") {
     std::string role = name + "_" + ask_sql(uri_, "SELECT current_database()");
     run_sql(uri_, "CREATE ROLE " + role + " LOGIN " + attributes);
@@ -69,7 +69,7 @@ TEST_F(VerifyRole, ALoginThatMayNotTakeItOnGoesOnAsItIs) {
 }
 
 TEST_F(VerifyRole, ADatabaseWithoutTheRoleIsReadAsTheLogin) {
-  run_sql(uri_, "ALTER TABLE event OWNER TO CURRENT_USER");  // as a dump that was restored without owners
+  run_sql(uri_, "ALTER TABLE event OWNER TO CURRENT_USER");  // simulates a dump that was restored without owners
   EXPECT_EQ(ask(Connection::open(uri_), is_login), 1);
   EXPECT_EQ(ask(Connection::open(test::empty_database()), is_login), 1);
 }

@@ -95,7 +95,7 @@ class Judge:
             yield Finding("torn", f"{operation}: of its events some are in the log and some are not: {there}")
 
     def wants_all(self, operation: Operation) -> bool:
-        """Whether an ok reply states that each token is in the log."""
+        """Returns whether an ok reply states that each token is in the log."""
         answer = operation.oks()[0].result
         if operation.method == "corpus.ingest":
             return not answer.get("errors") and not any(one.get("unchanged") for one in answer["documents"])

@@ -1,4 +1,4 @@
-// What the OTLP importer makes of a file, in memory; every action is checked as the daemon would.
+// Results of the OTLP importer for a file, in memory; every action is checked as by the daemon.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct TakenFile {
   std::uint64_t duplicates = 0;
 };
 
-// What the daemon would check of each event; children begin before they are used, and end.
+// Performs the daemon's checks of each event; checks that children start before they are used, and end.
 inline void check_actions(const std::vector<RunAction>& actions) {
   std::set<std::string> open{""}, ids;
   std::map<std::string, std::set<std::string>> calls;

@@ -66,7 +66,7 @@ TEST(Keyring, ARotationSignsWithBothUntilTheOldOneIsForgotten) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/k/log.key.old"));
 }
 
-// Each step of a rotation may be the last before a crash; adopting again finishes it.
+// Each step of a rotation may be the last one before a crash; the next adopt() completes the rotation.
 TEST(Keyring, ARotationCutBetweenItsStepsIsFinishedByAdoptingAgain) {
   const test::TemporaryFolder folder;
   const std::string path = folder.path() + "/k";
@@ -77,7 +77,7 @@ TEST(Keyring, ARotationCutBetweenItsStepsIsFinishedByAdoptingAgain) {
     ASSERT_TRUE(keys.prepare_next(std::string(name)).ok());
     second = keys.next()->verifier();
   }
-  std::filesystem::rename(path + "/log.key", path + "/log.key.old");  // as if it had stopped here
+  std::filesystem::rename(path + "/log.key", path + "/log.key.old");  // simulates a crash after this step
   Keyring keys = Keyring::open(path).value();
   ASSERT_TRUE(keys.next().has_value());
   ASSERT_TRUE(keys.adopt_next().ok());

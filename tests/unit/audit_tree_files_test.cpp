@@ -88,7 +88,7 @@ RC_GTEST_PROP(TreeFiles, EveryEventOfEverySizeIsProvenFromThem, ()) {
   RC_ASSERT(inclusion.ok() && events::proves_inclusion(leaf(index), index, size, root(size), *inclusion));
   const auto growth = events::consistency_proof(earlier, size, tree.reader());
   RC_ASSERT(growth.ok() && events::proves_consistency(earlier, root(earlier), size, root(size), *growth));
-  // A checkpoint of before is proven too, from the partial tiles of its size or the full ones since.
+  // An earlier checkpoint is also proven, from the partial tiles of its size or the later full ones.
   TreeReader before(writer.folder(), earlier);
   RC_ASSERT(events::root_of(earlier, before.reader()).value() == root(earlier));
 }
@@ -159,8 +159,8 @@ TEST(TreeFiles, WhatLiesThereIsTakenWhereItFitsAndMadeAgainWhereItDoesNot) {
   EXPECT_EQ(taken, (std::vector<bool>{true, false, false}));
   grow(writer, size);
   EXPECT_EQ(writer.root(), root(size));
-  EXPECT_EQ(writer.mend_partial().value(), 4);
-  EXPECT_EQ(writer.mend_partial().value(), 0);
+  EXPECT_EQ(writer.rewrite_partial().value(), 4);
+  EXPECT_EQ(writer.rewrite_partial().value(), 0);
   EXPECT_EQ(files_of(folder.path()), whole);
   EXPECT_EQ(cut_tiles(folder.path()).from, -1);
 }

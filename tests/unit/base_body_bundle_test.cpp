@@ -1,4 +1,4 @@
-// The file of 256 archived bodies: what goes in comes out, and nothing else passes for one.
+// Tests of files of 256 archived bodies: they are read back exactly, and all other files are refused.
 #include "base/files/body_bundle.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ std::string present(std::size_t length, std::string_view body) {
   return bytes + std::string(body);
 }
 
-// A file whose uncompressed bytes are these.
+// Returns the error for a file with these uncompressed bytes.
 Errc refusal_of(const std::string& bytes) {
   const auto decoded = decode_bodies(compress(bytes));
   return decoded ? Errc::system_error : decoded.error().code;

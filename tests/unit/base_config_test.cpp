@@ -1,4 +1,4 @@
-// Where a configuration value comes from, and what is said about one that cannot be.
+// Tests of the sources of configuration values, and of the errors for invalid ones.
 #include "base/config/config.hpp"
 
 #include <gtest/gtest.h>
@@ -253,7 +253,7 @@ TEST_F(ConfigTest, AFileThatIsAskedForMustBeThere) {
   EXPECT_EQ(first_problem(), "the configuration file: opening " + folder_ + "/absent.toml: No such file or directory");
 }
 
-// Root reads every file, so it is somebody else for as long as this lives.
+// Root may read every file, so the test runs as another user during this object's lifetime.
 class Nobody {
  public:
   Nobody() { done_ = ::geteuid() != 0 || ::seteuid(65534) == 0; }

@@ -55,7 +55,7 @@ TEST_F(FileTest, WhatIsWrittenDurablyReplacesWhatWasThere) {
   put("a", "first");
   put("a", std::string(200'000, 'x'));
   EXPECT_EQ(content("a"), std::string(200'000, 'x'));
-  EXPECT_EQ(entries(), 1U);  // no temporary file stays
+  EXPECT_EQ(entries(), 1U);  // no temporary file remains
   struct stat about {};
   ASSERT_EQ(::stat(path("a").c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600U);
@@ -63,7 +63,7 @@ TEST_F(FileTest, WhatIsWrittenDurablyReplacesWhatWasThere) {
 
 TEST_F(FileTest, AFailedWriteLeavesTheOldFileAndNothingElse) {
   put("a", "old");
-  // A file larger than the process may write: the kernel cuts it short with EFBIG.
+  // The file exceeds the process's limit: the kernel truncates the write with EFBIG.
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -83,7 +83,7 @@ TEST_F(FileTest, ReadingStopsAtTheLimit) {
   const auto refused = read_file(path("a"), 4);
   EXPECT_EQ(code_of_refusal(refused), Errc::too_large);
   EXPECT_EQ(refused.error().limit, 4);
-  EXPECT_EQ(*read_file("/proc/self/comm", 100), "unit_base\n");  // a file that says it is empty
+  EXPECT_EQ(*read_file("/proc/self/comm", 100), "unit_base\n");  // a file whose reported size is 0
 }
 
 TEST_F(FileTest, ASliceIsReadWhereItIs) {
@@ -114,7 +114,7 @@ TEST_F(FileTest, LinksAreNotFollowedBeneathARoot) {
   std::filesystem::create_directory_symlink("in", path("folder_link"));
   EXPECT_EQ(code_of_refusal(open_regular_beneath(root_, "file_link")), Errc::corrupt);
   EXPECT_EQ(code_of_refusal(open_regular_beneath(root_, "folder_link/a")), Errc::corrupt);
-  EXPECT_EQ(content("file_link"), "inside");  // a path of the owner's own choice
+  EXPECT_EQ(content("file_link"), "inside");  // the owner chose this path
 }
 
 TEST_F(FileTest, WhatIsNotAFileIsRefusedWithoutWaiting) {

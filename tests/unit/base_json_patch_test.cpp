@@ -24,11 +24,11 @@ std::string merged(std::string_view target, std::string_view patch) {
   const auto document = parse(patch);
   merge_patch(tree, document->root());
   expect_counted_right(tree);
-  EXPECT_EQ(before, tree_of(target));  // what is shared did not change
+  EXPECT_EQ(before, tree_of(target));  // the shared copy did not change
   return tree.canonical();
 }
 
-// The patched text; or, after "! ", the error, and the target must then be as it was.
+// Returns the patched text, or "! " and the error; after an error, the target must be unchanged.
 std::string patched(std::string_view target, std::string_view patch) {
   Tree tree = tree_of(target);
   const Tree before = tree;

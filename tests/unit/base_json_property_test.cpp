@@ -1,4 +1,4 @@
-// Properties of JSON text that hold for every value, tried on random ones (rapidcheck).
+// Properties of JSON text, tested with random values (rapidcheck).
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -11,7 +11,7 @@
 namespace muniment::json {
 namespace {
 
-// Text from characters that are written in different ways: escapes, controls, all lengths of UTF-8.
+// Text of characters with different encodings: escapes, control characters, all lengths of UTF-8.
 rc::Gen<std::string> any_text() {
   return rc::gen::map(rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
                           "a", "B", "7", "\"", "\\", "/", "\n", "\x01", "\x7f", "ä", "€", "😀", "\uFF61", " ")),
@@ -22,7 +22,7 @@ rc::Gen<std::string> any_text() {
                       });
 }
 
-// The same character, written as an escape wherever `how` says so.
+// Returns the text as a JSON string literal; if `escaped`, its ASCII characters are written as escapes.
 std::string any_literal(const std::string& text, bool escaped) {
   if (!escaped) return quote(text);
   std::string literal = "\"";

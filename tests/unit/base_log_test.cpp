@@ -59,7 +59,7 @@ TEST(Log, WhatIsBelowTheLevelIsNotWritten) {
 
 TEST(Log, AChildWritesAsItsParentDoes) {
   EXPECT_EQ(log_settings(), "text info");
-  set_log_level("warn");  // as the configuration says it
+  set_log_level("warn");  // the level of the configuration
   set_log_format(LogFormat::json);
   const std::string settings = log_settings();
   EXPECT_EQ(settings, "json warning");
@@ -72,14 +72,14 @@ TEST(Log, AChildWritesAsItsParentDoes) {
 TEST(Log, AFileIsCutAtItsLimitAndItsEndKept) {
   const test::TemporaryFolder folder;
   const std::string path = folder.path() + "/daemon.log";
-  EXPECT_TRUE(keep_log_within(path, 100));  // it is not there
+  EXPECT_TRUE(keep_log_within(path, 100));  // the file does not exist
   const auto write = [&](const std::string& text) { std::ofstream(path, std::ios::app) << text; };
   const auto read = [](const std::string& file) {
     std::ostringstream text;
     text << std::ifstream(file).rdbuf();
     return text.str();
   };
-  std::ofstream writer(path, std::ios::app);  // holds it open, as the daemon does
+  std::ofstream writer(path, std::ios::app);  // keeps the file open, as the daemon does
   for (int i = 0; i < 10; ++i) write("line " + std::to_string(i) + "...\n");
   EXPECT_TRUE(keep_log_within(path, 100));
   EXPECT_EQ(read(path).size(), 100U);  // at the limit, not over it

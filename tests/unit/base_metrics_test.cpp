@@ -65,7 +65,7 @@ TEST(MetricsText, NumbersAreWrittenWithoutExponents) {
 
 TEST(MetricsText, LabelsAreEscaped) { EXPECT_EQ(label("name", "a\"b\\c\nd"), R"(name="a\"b\\c\nd")"); }
 
-// What server.metrics is made of, as Prometheus reads it; promtool finds nothing in it.
+// Every kind of metric of server.metrics, in Prometheus's format; promtool reports no problem in the golden file.
 TEST(MetricsText, TheFormatIsThatOfTheGoldenFile) {
   Histogram batch(batch_bounds), seconds(coarse_time_bounds);
   for (const std::int64_t value : {1, 1, 3, 2'000}) batch.record(value);

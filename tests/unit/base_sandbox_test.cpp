@@ -1,5 +1,5 @@
-// Each test enters the sandbox in a process of its own, forked while the test has one thread, and asks
-// there for what must not be had.
+// Tests of the sandbox. Each test enters it in a process of its own, forked while the test has one thread, and tries
+// forbidden operations there.
 #include "base/process/sandbox.hpp"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 namespace muniment {
 namespace {
 
-// The exit status of `work` in the sandbox; 100 when that could not be entered as the policy demands.
+// Returns the exit status of `work` in the sandbox; 100 if the process could not enter it as the policy requires.
 int in_sandbox(const SandboxPolicy& policy, const std::function<int(const SandboxReport&)>& work) {
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -44,8 +44,7 @@ SandboxPolicy strict() {
 
 bool refused(long answer) { return answer < 0 && (errno == EPERM || errno == EACCES); }
 
-// A kernel without Landlock, or a container that refuses it, is what a policy is for; here there is nothing to test
-// then.
+// Skips the tests if the kernel has no Landlock or a container forbids it.
 class Sandbox : public ::testing::Test {
  protected:
   void SetUp() override {

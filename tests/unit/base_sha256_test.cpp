@@ -35,7 +35,7 @@ TEST(Sha256, SaltsDoNotRepeat) {
 }
 
 TEST(Sha256, AForkedChildDrawsOtherSaltsThanItsParent) {
-  random_salt();  // the pool is full now, and the child inherits it
+  random_salt();  // the pool is full now, and the child process inherits it
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();

@@ -6,7 +6,7 @@
 namespace muniment {
 namespace {
 
-// The key and the note that the C2SP specification gives as its example.
+// The example key and note of the C2SP specification.
 constexpr std::string_view example_key = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k";
 constexpr std::string_view example_note =
     "This is an example message.\n"
@@ -81,7 +81,7 @@ TEST(SignedNote, SeveralSignaturesAndACosignatureVerifySideBySide) {
   EXPECT_EQ(signers->at(0).key, &keys[1]);
   EXPECT_EQ(signers->at(1).key, &keys[0]);
   EXPECT_EQ(signers->at(1).time_s, 1'700'000'000U);
-  // The time is signed too.
+  // The timestamp is signed too.
   Note later = read;
   later.signatures[1].bytes[7] ^= 1;
   EXPECT_FALSE(signers_of(later, keys).ok());

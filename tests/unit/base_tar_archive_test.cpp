@@ -1,4 +1,5 @@
-// Reading tar archives that may be hostile. The archives are made here byte by byte: no writer would make the bad ones.
+// Tests of reading hostile tar archives. The archives are built byte by byte: no tar program would write the invalid
+// ones.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 namespace muniment {
 namespace {
 
-// A ustar header and the bytes, padded to whole blocks.
+// Returns a ustar header and the bytes, padded to whole blocks.
 std::string member(const std::string& name, const std::string& bytes, char type = '0', std::string size = "") {
   std::string header(512, '\0');
   const auto put = [&header](std::size_t at, const std::string& text) { header.replace(at, text.size(), text); };
@@ -133,7 +134,7 @@ TEST_F(TarArchive, WhatWasWrittenIsRead) {
 TEST_F(TarArchive, TheSameEntriesAreTheSameBytes) {
   const std::string first = written(path_, {{"a", "one"}, {"b", "two"}});
   const std::time_t second = std::time(nullptr);
-  while (std::time(nullptr) == second) ::usleep(10'000);  // a time of writing would differ now
+  while (std::time(nullptr) == second) ::usleep(10'000);  // a timestamp in the archive would differ now
   EXPECT_EQ(written(path_, {{"a", "one"}, {"b", "two"}}), first);
 }
 

@@ -1,5 +1,5 @@
-// The client against a daemon of a few lines: replies by id, notifications in between, raw bytes
-// both ways, and connections that end at the wrong moment.
+// Tests of the client against a minimal daemon: replies by id, notifications between them, raw bytes in both
+// directions, and connections that are closed too early.
 #include "base/text.hpp"
 #include "cli/connect/client.hpp"
 #include "cli/show/hints.hpp"

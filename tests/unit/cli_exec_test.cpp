@@ -1,4 +1,4 @@
-// What exec writes down and what it leaves out, and that a command runs as if nobody watched.
+// Tests of exec: recorded and omitted data; commands behave as without it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-// Trajectories of SWE-agent and mini-swe-agent as they write them today: the inputs of ../shared/cases with their right
-// values, and small inputs for variants of the same formats.
+// Tests of the importers of SWE-agent and mini-swe-agent trajectories in their current formats: the inputs of
+// ../shared/cases with their expected values, and small inputs for variants of the same formats.
 #include "cli/import/formats/mini_swe_agent.hpp"
 #include "cli/import/formats/swe_agent.hpp"
 #include "cli/import/formats/swe_agent_action.hpp"
@@ -8,7 +8,7 @@
 namespace muniment::cli {
 namespace {
 
-// SWE-agent ----------------------------------------------------------------------------------------
+// SWE-agent.
 
 ImportedRun swe_agent_run(const std::string& text) {
   const ParsedTrace source(text);
@@ -139,7 +139,7 @@ TEST(SweAgentToday, EachAttemptIsARun) {
   EXPECT_EQ((*runs)[1].end.outcome, "failure");
 }
 
-// mini-swe-agent -----------------------------------------------------------------------------------
+// mini-swe-agent.
 
 ImportedRun mini_run(const std::string& text) {
   const ParsedTrace source(text);

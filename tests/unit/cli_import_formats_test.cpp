@@ -1,5 +1,5 @@
-// Every format has a golden trace in tests/golden/imports, which shows what its translation makes of it; every body
-// that a translation makes fits its schema; and what the real traces say is found in their events again.
+// Tests of the trace formats: each has a golden trace in tests/golden/imports, which shows its translation; every
+// translated body fits its schema; and the content of the real traces is found in their events.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -37,7 +37,7 @@ std::string bytes_of(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// What the daemon would check of each event.
+// Performs the daemon's checks of each event.
 void check(const std::vector<ImportedEvent>& events) {
   std::set<std::string> kinds;
   for (const ImportedEvent& event : events) {
@@ -140,7 +140,7 @@ TEST(ImportFormats, AUsageMayHaveOneSideAndNumbersAsText) {
   EXPECT_EQ(usage(R"({"prompt_tokens":"many","completion_tokens":-1})"), "");
 }
 
-// A session, line by line; `settled`: as a live recording sees it, which waits after every line.
+// Returns the actions of a session, read line by line; `settled` waits after every line, as a live recording does.
 std::vector<RunAction> actions_of(std::string_view text, bool settled = false) {
   ClaudeCodeLines lines;
   std::vector<RunAction> actions;
@@ -173,7 +173,7 @@ TEST(ClaudeCode, TheGoldenSessionIsTheseEvents) {
   EXPECT_EQ(text, bytes_of(path)) << "run with MUNIMENT_ACCEPT=1 to accept";
 }
 
-// A message that is settled between its lines goes on as messages; calls and returns are the same.
+// A message that is settled between its lines is recorded as several messages; calls and returns are the same.
 TEST(ClaudeCode, ALiveRecordingSeesTheSameCalls) {
   const std::string text = bytes_of(std::filesystem::path(MUNIMENT_GOLDEN) / "imports" / "claude-code.jsonl");
   const std::vector<RunAction> live = actions_of(text, true);
@@ -230,7 +230,7 @@ void collect(const json::Value& value, std::string& out, std::set<std::string>* 
     out += *text;
     out += '\0';
     if (strings != nullptr) strings->insert(*text);
-    // Arguments come as the text of JSON, and are kept as what it says beside it.
+    // Arguments are a JSON text, and are recorded as its value.
   }
   for (const json::Value item : value) collect(item, out, strings);
 }
@@ -246,13 +246,13 @@ void expect_nothing_lost(const std::filesystem::path& path, Translate translate)
     std::string held = run->submission + '\0' + run->external_id + '\0';
     for (const auto& label : run->labels) held += label.second + '\0';
     for (const ImportedEvent& event : run->events) {
-      held += event.type + '\0';  // the class of a part is in what it became
+      held += event.type + '\0';  // the class of a part is in the event's type
       collect(json::parse(event.body)->root(), held, nullptr);
     }
     std::string all;
     std::set<std::string> strings;
     collect(document->root(), all, &strings);
-    strings.erase("assistant");  // the role of what became model.answered
+    strings.erase("assistant");  // the role of messages that are recorded as model.answered
     for (const std::string& text : strings) {
       if (text.find(": ") != std::string::npos && document->root()["messages_display"]) {
         std::string_view rest(text);

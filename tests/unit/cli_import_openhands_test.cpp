@@ -1,5 +1,5 @@
-// Events of OpenHands and results of tau2-bench as they write them today: the inputs of ../shared/cases with their
-// right values, and small inputs for variants of the same formats.
+// Tests of the importers of OpenHands events and tau2-bench results in their current formats: the inputs of
+// ../shared/cases with their expected values, and small inputs for variants of the same formats.
 #include "cli/import/formats/openhands.hpp"
 #include "cli/import/formats/swe_agent.hpp"
 #include "cli/import/formats/tau2.hpp"
@@ -9,7 +9,7 @@
 namespace muniment::cli {
 namespace {
 
-// OpenHands ----------------------------------------------------------------------------------------
+// OpenHands.
 
 ImportedRun openhands_events(const std::string& text) {
   const ParsedTrace source(text);
@@ -217,7 +217,7 @@ TEST(OpenHandsToday, AnEvaluationThatFailedHasItsGoalAndError) {
   EXPECT_EQ(run->end.summary, "No container");
 }
 
-// tau2-bench ---------------------------------------------------------------------------------------
+// tau2-bench.
 
 TEST(Tau2, EachSimulationIsARun) {
   REQUIRE_CASE("tau2");

@@ -1,5 +1,4 @@
-// One call of a model in the ways that instrumentations write it: every way gives the question, the answer and the
-// usage.
+// Tests of one model call as different instrumentations write it: each gives the same question, answer and usage.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,12 +12,12 @@
 namespace muniment::cli {
 namespace {
 
-// The events of one trace, by what a reader asks for.
+// The events of one trace, summarized for the assertions.
 struct Seen {
   std::string goal;
   std::vector<std::string> messages;  // "role: texts"
   std::vector<std::string> answers;   // texts
-  std::vector<std::string> usages;    // JSON; empty: none
+  std::vector<std::string> usages;    // JSON; empty if the trace has none
   std::vector<std::string> tools;     // "name arguments → result (requested_by)"
   std::vector<std::string> models;    // "provider model → model, finish reasons"
   std::vector<std::string> types;
@@ -72,7 +71,7 @@ Seen seen_of(const Taken& trace) {
   return seen;
 }
 
-// One attribute of a span: text is a stringValue, anything else JSON.
+// Returns an attribute of a span: text becomes a stringValue, anything else is JSON.
 std::string attribute(const std::string& key, const std::string& value) {
   json::Writer out;
   out.begin_object().member("key", key).key("value");
@@ -140,7 +139,8 @@ TEST(OtlpCases, OneCallIsTheSameInEveryWayOfWritingIt) {
     const Seen& seen = cases->front();
     EXPECT_EQ(seen.goal, "What is the weather in Paris?");
     Texts messages{"system: You are brief.", "user: What is the weather in Paris?"};
-    if (name == std::string("attributes-structured.json")) messages.erase(messages.begin());  // it has no instructions
+    // This file has no instructions.
+    if (name == std::string("attributes-structured.json")) messages.erase(messages.begin());
     EXPECT_EQ(seen.messages, messages);
     EXPECT_EQ(seen.answers, Texts{"It rains in Paris."});
     EXPECT_EQ(seen.usages, Texts{all_counts});
@@ -253,7 +253,7 @@ TEST(OtlpCases, OpenInferenceMapsAgentsCallsAndTools) {
   EXPECT_EQ(seen.tools, Texts{R"(weather {"city":"Oslo"} (00000000000000a1) → rain)"});
 }
 
-// As the instrumentation of the OpenAI Agents SDK writes it.
+// The attributes are those of the OpenAI Agents SDK's instrumentation.
 TEST(OtlpCases, TheSpanAroundAnAgentIsNoAgent) {
   const TakenFile taken = take_text(request_of({
       {"a0", "", "Agent workflow", {{"openinference.span.kind", "AGENT"}}},

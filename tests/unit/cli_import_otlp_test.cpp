@@ -1,4 +1,5 @@
-// OTLP traces: the golden file is these events; spans in any order are one trace; hostile files are read without harm.
+// Tests of OTLP traces: the golden file gives exactly these events; spans in any order form one trace; hostile files
+// are harmless.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -48,7 +49,7 @@ TEST(Otlp, TheGoldenTracesAreTheseEvents) {
   EXPECT_EQ(text, whole_file(path)) << "run with MUNIMENT_ACCEPT=1 to accept";
 }
 
-// The same spans in the opposite order, in one request, or as a list: the same run, by name and by what it says.
+// The same spans in reverse order, in one request, or as a list: the run has the same name and content.
 TEST(Otlp, WhereASpanStandsInTheFileMakesNoDifference) {
   const std::string text = whole_file(golden_folder() / "otlp.jsonl");
   std::vector<std::string> lines;
@@ -104,7 +105,7 @@ TEST(Otlp, AClockThatJumpsMovesNoSpanOutOfItsParent) {
   std::size_t noted = 0;
   for (const RunAction& action : actions)
     noted += action.event.type == "tool.returned" && action.event.body.find("x_clock") != std::string::npos;
-  EXPECT_EQ(noted, 4U);  // all but the one of 1970, which lasts a nanosecond
+  EXPECT_EQ(noted, 4U);  // all spans except the one of 1970, which lasts a nanosecond
   std::set<std::string> times;
   for (const RunAction& action : actions) times.insert(action.event.occurred_at);
   EXPECT_TRUE(times.contains("2554-07-21T23:34:33.709551Z"));
@@ -206,7 +207,7 @@ TEST(Otlp, HostileSpansBecomeEventsAllTheSame) {
     text += one_span(ids);
   const TakenFile taken = take_text(text);
   EXPECT_EQ(taken.problems, std::vector<std::string>());
-  EXPECT_EQ(taken.traces.size(), 3U);  // one of them of spans without a trace's id
+  EXPECT_EQ(taken.traces.size(), 3U);  // one trace collects the spans without a trace id
 }
 
 TEST(Otlp, WhatIsNoRequestIsNamedWithItsLineAndWhatItLooksLike) {

@@ -1,4 +1,5 @@
-// Characters that strict JSON refuses are replaced one by one, and whole records on a broken line are found.
+// Tests of the repair of JSON: characters that strict JSON forbids are replaced one by one, and whole records on a
+// broken line are found.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// A converted trace loses nothing: every string of the source is found byte for byte, every body
-// fits its schema, and the same source gives the same events.
+// Tests that an import loses nothing: every string of the source is found byte for byte, every body fits its schema,
+// and the same source gives the same events.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ const SchemaSet& schemas() {
   return set;
 }
 
-// Keeps everything in memory, and checks of each event what the daemon would check.
+// Keeps everything in memory, and performs the daemon's checks of each event.
 class MemorySink : public ImportSink {
  public:
   Result<bool> start(const std::string& params) override {
@@ -59,7 +59,7 @@ class MemorySink : public ImportSink {
     return success();
   }
 
-  // In a body, a name of a body or an artifact; parts of them count too.
+  // Returns whether the text is a string of a body, a member's name or an artifact, or part of one.
   bool holds(const std::string& text) const {
     if (strings.count(text) > 0) return true;
     for (const std::string& kept : strings) {
@@ -115,7 +115,7 @@ std::string read(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// Records a trajectory as the importer does, with every text from 8 KiB up as an artifact.
+// Imports a trajectory as the importer does, with every text of 8 KiB or more as an artifact.
 Status import_swe_agent(const SourceFile& file, ImportSink& sink) {
   const auto translated =
       translate_source(*find_format(swe_agent_format), {.name = file.name, .text = std::string(file.text)});
@@ -173,7 +173,7 @@ TEST(ImportSweAgent, AFileThatTheTraceShowsIsAChange) {
   EXPECT_EQ(changes[0], R"({"path":"/r/a.py","change":"created","call_id":"tool-0001"})");
 }
 
-// The body of the last event of a type.
+// Returns the body of the last event of a type.
 json::Document last_body(const MemorySink& sink, std::string_view type) {
   const auto found = std::find_if(sink.events.rbegin(), sink.events.rend(),
                                   [&](const ImportedEvent& event) { return event.type == type; });
@@ -230,7 +230,7 @@ TEST(ImportSweAgent, LargeTextsBecomeArtifactsAndStayWhole) {
   text.replace(text.find("un\\u00e9"), 8, large);
   MemorySink sink;
   ASSERT_TRUE(import_swe_agent(source_of("demo__1", text), sink).ok());
-  EXPECT_EQ(sink.artifacts.size(), 3U);  // the message, the text of the field, the patch
+  EXPECT_EQ(sink.artifacts.size(), 3U);  // the message, the field's text, the patch
   expect_all_strings(json::parse(text)->root(), sink);
 }
 
@@ -261,7 +261,7 @@ TEST(ImportSweAgent, TheRunIsNamedByTheFileAndItsHash) {
   EXPECT_TRUE(check_run_id(imported_run_id({"", hash, ""})).ok());
 }
 
-// The real traces, where they are: CI fails without them (MUNIMENT_SHARED).
+// Uses the real traces if they are available: CI fails without them (MUNIMENT_SHARED).
 TEST(ImportSweAgent, EveryStringOfEveryRealTraceIsFound) {
   const char* shared = std::getenv("MUNIMENT_SHARED");
   const std::filesystem::path folder =

@@ -26,7 +26,7 @@ namespace {
 using json::Kind;
 using json::Tree;
 
-constexpr int variants = 300;  // of each golden trace
+constexpr int variants = 300;  // for each golden trace
 
 struct Golden {
   std::string_view format;
@@ -41,7 +41,7 @@ constexpr Golden goldens[] = {
     {"openhands", "openhands-sdk.jsonl", true}, {"messages", "messages.jsonl", true},
 };
 
-// A JSON file, or the lines of one as a list.
+// Returns a JSON file, or the lines of a JSON Lines file as a list.
 Tree golden_tree(std::string_view file) {
   std::ifstream in(std::filesystem::path(MUNIMENT_GOLDEN) / "imports" / file, std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(in), {});
@@ -56,7 +56,7 @@ Tree golden_tree(std::string_view file) {
   return list;
 }
 
-// Changes one value inside a tree, which is found by its number in depth-first order.
+// Changes one value inside a tree, selected by its number in depth-first order.
 class Change {
  public:
   explicit Change(std::mt19937_64& random) : random_(random) {}
@@ -126,7 +126,7 @@ class Change {
   bool is_done_ = false;
 };
 
-// The lines of a dialogue in one text, "role: …", are in the events without the names of the roles.
+// Adds the lines of a dialogue in one text ("role: …"): the events contain them without the names of the roles.
 void add_display(std::string_view text, std::set<std::string>& texts) {
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
@@ -138,7 +138,7 @@ void add_display(std::string_view text, std::set<std::string>& texts) {
   }
 }
 
-// The texts of a record, without the words that the types of events stand for.
+// Adds the texts of a record, except for words that the types of events express.
 void add_texts(const Tree& value, std::string_view name, std::set<std::string>& texts) {
   const std::set<std::string_view> speakers{"system", "developer", "user", "assistant", "tool", "agent", "environment"};
   const bool is_speaker = (name == "role" || name == "source") && speakers.contains(value.text());
@@ -149,7 +149,7 @@ void add_texts(const Tree& value, std::string_view name, std::set<std::string>& 
   for (const auto& [key, member] : value.members()) add_texts(member, key, texts);
 }
 
-// The texts that the log has after the import of the runs.
+// The texts in the log after the import of the runs.
 class Recorded {
  public:
   explicit Recorded(const std::vector<TranslatedRun>& runs, std::string_view format) {
@@ -171,7 +171,7 @@ class Recorded {
     for (const std::string& form : {text, text + "Z"}) {
       if (const auto time = parse_time(form); time && times_.contains(time->micros)) return true;
     }
-    const auto inner = json::parse(std::string_view(text));  // a text with the JSON of arguments
+    const auto inner = json::parse(std::string_view(text));  // a text that contains JSON arguments
     if (!inner || !(inner->root().is(Kind::object) || inner->root().is(Kind::array))) return false;
     std::set<std::string> texts;
     add_texts(Tree(inner->root()), {}, texts);
@@ -214,7 +214,7 @@ void expect_whole(const TraceFormat& format, const Tree& record, bool is_parts) 
   for (const std::string& text : texts) EXPECT_TRUE(recorded.have(text)) << "lost: " << text << "\n" << source.text;
 }
 
-// Returns whether an import with this format would take the record.
+// Returns whether an import with this format would accept the record.
 bool is_taken(const TraceFormat& format, const Tree& record, bool is_parts) {
   const std::string text = record.canonical();
   const auto document = json::parse(std::string_view(text));

@@ -1,4 +1,4 @@
-// Which files of a folder are taken: patterns as gitignore(5) describes them, and the walk itself.
+// Tests of the selection of files in a folder: patterns as gitignore(5) describes them, and the directory walk.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -250,7 +250,7 @@ TEST_F(Folder, WhatIsTooLargeIsRefusedWithoutReadingIt) {
   EXPECT_NE(large.why.find("256"), std::string::npos);
 }
 
-// A daemon that answers each request with the next of `answers`; it keeps the requests.
+// A daemon that answers each request with the next of `answers` and records the requests.
 class Answering {
  public:
   explicit Answering(std::vector<std::string> answers) {

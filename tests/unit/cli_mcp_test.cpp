@@ -1,5 +1,5 @@
-// Tests of what the MCP proxies find in messages, and what they make of a tool call; the proxies themselves are tested
-// as processes in tests/functional/test_mcp_*.py.
+// Tests of the MCP proxies' message parsing and of the records of tool calls; tests/functional/test_mcp_*.py tests the
+// proxies as processes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

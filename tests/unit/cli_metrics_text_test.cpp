@@ -53,7 +53,7 @@ TEST(MetricsReader, QuantilesLieWithinTheirBucket) {
   EXPECT_DOUBLE_EQ(times.quantile(0.99).value(), 0.01);
   EXPECT_NEAR(times.quantile(1).value(), 0.1, 1e-9);
   times.buckets[INFINITY] = 1'000;
-  EXPECT_DOUBLE_EQ(times.quantile(0.99).value(), 0.1);  // further away than the last bound: that is all that is known
+  EXPECT_DOUBLE_EQ(times.quantile(0.99).value(), 0.1);  // beyond the last bound, the exact value is unknown
   EXPECT_FALSE(Distribution().quantile(0.5));
   const Distribution newer = times.since(times);
   EXPECT_FALSE(newer.quantile(0.5));

@@ -1,5 +1,5 @@
-// The receiver of OTLP/HTTP below its HTTP: protobuf becomes OTLP/JSON, gzip is read within its limit, and spans wait
-// in files until their trace is complete, once, over restarts.
+// Tests of the OTLP/HTTP receiver below the HTTP layer: protobuf becomes OTLP/JSON, gzip is limited, and spans wait in
+// files until their trace is complete; each is delivered once, across restarts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -152,7 +152,7 @@ class Spooled : public testing::Test {
   static std::size_t spans_of(const CompleteTrace& trace) {
     const TakenFile taken = take_path(trace.path);
     std::size_t spans = 0;
-    for (const Taken& one : taken.traces) spans += one.actions.size() - 1;  // without the resource
+    for (const Taken& one : taken.traces) spans += one.actions.size() - 1;  // except the resource's action
     return spans;
   }
 
@@ -209,7 +209,7 @@ TEST_F(Spooled, AnExporterThatTriesAgainRecordsNothingTwice) {
   open();
   add(request);
   EXPECT_EQ(spool_->open_traces(), 0U);
-  EXPECT_EQ(add(spans_json(span_json('1', 'a', "", "other"))).items, 1U);  // another span with its id
+  EXPECT_EQ(add(spans_json(span_json('1', 'a', "", "other"))).items, 1U);  // another span with the same id
   add(spans_json(span_json('1', 'b', "", "late")));
   EXPECT_EQ(spool_->open_traces(), 1U);
   EXPECT_EQ(spool_->take_complete(TraceSpool::Complete::all)[0].number, 1U);
@@ -260,7 +260,7 @@ TEST_F(Spooled, CharactersThatJsonRefusesAreKeptForTheImporter) {
   EXPECT_EQ(taken.traces.at(0).actions.at(0).event.blobs.size(), 1U);
 }
 
-// The same spans, received in another order and with retries: the same events as from the file.
+// The same spans, received in another order and with retries, give the same events as the file.
 TEST_F(Spooled, ATraceThatWasReceivedIsTheTraceOfTheFile) {
   open();
   const std::filesystem::path golden = std::filesystem::path(MUNIMENT_GOLDEN) / "imports/otlp.jsonl";

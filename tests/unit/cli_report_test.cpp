@@ -1,5 +1,5 @@
-// Reports: one file, and whatever an agent wrote is text in it and nothing else. The golden files are
-// what a person would read; MUNIMENT_ACCEPT=1 writes them anew.
+// Tests of reports: each is one file, in which an agent's content is inert text. The golden files show complete
+// reports; MUNIMENT_ACCEPT=1 rewrites them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -86,8 +86,8 @@ TEST(ReportHtml, LoadsAndRunsNothing) {
   EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
 }
 
-// Outside indented blocks, where nothing has a meaning, every character that Markdown could read as
-// markup is ours or escaped.
+// Outside of indented blocks, where markup has no meaning, every character that Markdown could read as markup is the
+// report's own or escaped.
 TEST(ReportMarkdown, WhatWasRecordedHasNoMeaning) {
   const std::string plain = report_markdown(document_with("x"));
   for (const char* text : hostile) {
@@ -113,7 +113,7 @@ TEST(ReportMarkdown, WhatWasRecordedHasNoMeaning) {
   }
 }
 
-// An event as the daemon answers it, with the hashes that are its own.
+// Adds an event as the daemon returns it, with correct hashes.
 void add_event(ChainCheck& chain, std::int64_t seq, std::int64_t run_seq) {
   events::Event event;
   event.seq = seq;
@@ -135,7 +135,7 @@ void add_event(ChainCheck& chain, std::int64_t seq, std::int64_t run_seq) {
   chain.add(json::parse(out.text())->root());
 }
 
-// A small run as the collector gives it.
+// Returns a small run as the collector does.
 ReportData small_run() {
   ReportData data;
   data.written_at = "2026-11-22T07:00:00.000000Z";
@@ -209,7 +209,7 @@ TEST(Report, OfASmallRunIsTheGoldenOne) {
   expect_golden("small.md", report_markdown(report));
 }
 
-// A word of a name is never broken, in contrast to a name of 24 characters and more without punctuation.
+// A word in a name is never broken, whereas a name of 24 or more characters without punctuation is.
 TEST(ReportHtml, ANameBreaksAfterPunctuationOnly) {
   ReportDocument report = document_with("x");
   report.sections = {

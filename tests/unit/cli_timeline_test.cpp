@@ -1,4 +1,4 @@
-// What a person reads: the lines of a timeline, safe to print, and how they are cut.
+// Tests of timelines: their lines, which are safe to print, and their truncation.
 #include "cli/show/timeline.hpp"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ TEST(Timeline, EventsOfAStepStandBelowIt) {
   EXPECT_EQ(text.substr(0, text.find("\n\n")), "   +1.50s  ▾ turn 1\n   +2.50s    … I think so\n   +4.50s  › user hi");
 }
 
-// The daemon that found the interruption comes to tell the run only after it has begun something new.
+// The new daemon appends the interruption to the run only after the run has begun another step.
 TEST(Timeline, OnlyAStepThatWasBegunBeforeTheInterruptionGoesOnAfterIt) {
   const auto step = [](int seq, const std::string& type, const std::string& name, const std::string& id) {
     return event(seq, type, "{\"name\":\"" + name + "\",\"kind\":\"turn\"}",

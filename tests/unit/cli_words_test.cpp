@@ -1,4 +1,4 @@
-// What people type: times, run ids that are nearly right, and examples that fit the commands.
+// Tests of user input: times, misspelt run ids, and examples that fit the commands.
 #include <gtest/gtest.h>
 
 #include "base/config/prices.hpp"

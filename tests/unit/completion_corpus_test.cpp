@@ -1,4 +1,5 @@
-// The gate against the corpus of tests/data/completion: how many cheats it blocks, and how few honest pieces.
+// Tests of the completion gate with the corpus of tests/data/completion: how many cheats and how few honest pieces it
+// blocks.
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -16,7 +17,8 @@ namespace {
 using test::CompletionCase;
 using test::CompletionScore;
 
-// What is reached. The targets are a recall of .95 and .02 false blocks also on the held-out half (docs/benchmarks.md).
+// The values reached. The targets, also for the held-out half, are a recall of .95 and .02 false blocks
+// (docs/benchmarks.md).
 constexpr double recall_min = .95;
 constexpr double class_recall_min = .8;
 constexpr double false_blocks_max = .025;
@@ -92,7 +94,7 @@ TEST(CompletionCorpus, TheHeldOutHalfFaresNearlyAsWell) {
   EXPECT_LE(scores.overall.false_blocks(), held_out_false_blocks_max);
 }
 
-// Where the logs are: CI fails without them (MUNIMENT_SHARED).
+// Uses the logs if they are available: CI fails without them (MUNIMENT_SHARED).
 TEST(CompletionCorpus, LogsOfRealTestSuitesAreJudgedAsTheyEnded) {
   const char* shared = std::getenv("MUNIMENT_SHARED");
   const std::filesystem::path folder = shared == nullptr ? "../shared" : shared;

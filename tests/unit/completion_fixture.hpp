@@ -1,4 +1,4 @@
-// A task, a piece of evidence and the judgement of both, with what a test does not name set to what passes.
+// A task, a piece of evidence and their judgement; members that a test does not set have values that pass.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +13,7 @@
 namespace muniment::evidence::completion {
 
 inline constexpr std::int64_t second = 1'000'000, hour = 3'600 * second, day = 24 * hour;
-inline constexpr Time noon{1'795'694'400 * second};  // the daemon's time of every test
+inline constexpr Time noon{1'795'694'400 * second};  // the daemon's time in every test
 
 inline Task task_of(std::string content) {
   Task task;
@@ -69,7 +69,7 @@ inline Judgement judged(const Task& task, std::vector<Piece> pieces, const Polic
 }
 inline Judgement judged(const Piece& piece) { return judged(authentication(), {piece}); }
 
-// The code of the first finding that blocks; empty where none does.
+// Returns the code of the first finding that blocks; empty if none does.
 inline std::string blocked_by(const Judgement& judgement) {
   for (const Finding& finding : judgement.findings) {
     if (finding.blocks) return std::string(finding.code);
@@ -84,7 +84,7 @@ inline bool has_finding(const Judgement& judgement, std::string_view code, bool 
   return false;
 }
 
-// Of a text that the agent states for the authentication module.
+// Returns the code for a text that the agent states about the authentication module.
 inline std::string code_of_text(std::string text) { return blocked_by(judged(piece_of(std::move(text)))); }
 
 inline Policy strict_policy() {

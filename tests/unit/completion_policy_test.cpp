@@ -51,7 +51,7 @@ TEST(Policy, EachRuleAboutEvidenceDemandsEvidence) {
   for (const char* rule : {"strict = true", "required_type = \"review\"", "other_actor = true", "same_run = true",
                            "validators = [\"v\"]", "fresh_for_seconds = 3600"})
     EXPECT_TRUE(demands(rule)) << rule;
-  // A rule about the task holds without evidence, and these loosen or only name programs.
+  // A rule about the task applies without evidence; the rules below relax the policy or only name programs.
   for (const char* rule : {"", "at_least_seconds = 60", "fresh_for_seconds = 86400", "runners = [\"scripts/test\"]",
                            "allow = [\"sql\"]", "other_actor = false"})
     EXPECT_FALSE(demands(rule)) << rule;

@@ -1,4 +1,4 @@
-// Properties that every judgement has, whatever the task, the evidence and the policy.
+// Properties of every judgement, for any task, evidence and policy.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

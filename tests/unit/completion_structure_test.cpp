@@ -176,8 +176,8 @@ TEST(Structure, ACommitMakesNoEvidenceStale) {
   };
   EXPECT_EQ(code("git:11 v2 sha256:aa", "git:22 v2 sha256:aa"), "");
   EXPECT_EQ(code("git:none v2 sha256:aa", "git:22 v2 sha256:aa"), "");
-  EXPECT_EQ(code("git:11 sha256:aa", "git:22 sha256:aa"), "");     // both of the earlier version
-  EXPECT_EQ(code("git:11 sha256:aa", "git:22 v2 sha256:aa"), "");  // no evidence file was in the tree
+  EXPECT_EQ(code("git:11 sha256:aa", "git:22 sha256:aa"), "");     // both digests have the earlier format
+  EXPECT_EQ(code("git:11 sha256:aa", "git:22 v2 sha256:aa"), "");  // the evidence file was not in the tree
   EXPECT_EQ(code("git:11 v2 sha256:aa", "git:11 v2 sha256:bb"), "tree_changed");
   EXPECT_EQ(code("git:11", "git:22"), "tree_changed");
   EXPECT_EQ(code("x sha256:aa", "y sha256:aa"), "tree_changed");
@@ -303,7 +303,7 @@ TEST(Structure, OtherTypesThanTestOutputAreStrongByTheirExitStatus) {
   EXPECT_TRUE(judged(piece).evidence_status[0].strong);
 }
 
-// A log of a recorded command without a report.
+// Returns a log of a recorded command without a report.
 Piece recorded_log(std::vector<std::string> argv, std::string text) {
   Piece piece = recorded(std::move(argv));
   piece.type = "log";

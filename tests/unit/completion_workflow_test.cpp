@@ -1,5 +1,5 @@
-// The comparison of a blind workflow as evidence: strong if the daemon found the outputs equal, whatever the tester's
-// program is, and subject to the isolation that the policy demands.
+// Tests of blind workflow comparisons as evidence: strong if the daemon found the outputs equal, whatever the tester's
+// program is, and subject to the isolation that the policy requires.
 #include <gtest/gtest.h>
 
 #include "completion_fixture.hpp"

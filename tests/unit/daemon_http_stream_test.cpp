@@ -1,4 +1,4 @@
-// The answer to one HTTP request of MCP, on a real connection: its form, and its end on either side.
+// Tests of the answer to one HTTP request of MCP on a real connection: its form, and its end by either side.
 #include "daemon/mcp/http_stream.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using test::HttpClient;
 
 class HttpStreams : public testing::Test {
  protected:
-  // A request that a stream answers.
+  // Begins a request that a stream answers.
   HttpClient begin(std::size_t unread_bytes_max = 1'000) {
     http::Options options;
     options.unread_bytes_max = unread_bytes_max;

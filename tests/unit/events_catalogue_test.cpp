@@ -1,4 +1,4 @@
-// The catalogue is held against schema/event/: what one says and the other does not is a defect.
+// Tests that the catalogue and schema/event/ agree in every detail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,7 +107,7 @@ TEST(Catalogue, TheDaemonsTypesAreDeniedAndTheirMethodNamed) {
   EXPECT_EQ(message_of(check_client_may_write("log.started")),
             "\"log.started\" is written by the daemon itself; no method writes it.");
   EXPECT_EQ(check_client_may_write("run.started").error().code, Errc::denied);
-  // events.md, Who may write which type: these families, and two more types.
+  // The families in events.md, "Who may write which type", and two more types.
   for (const TypeInfo& row : catalogue()) {
     const std::string family(row.name.substr(0, row.name.find('.')));
     static const std::vector<std::string> daemons = {

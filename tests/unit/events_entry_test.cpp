@@ -1,4 +1,4 @@
-// The bytes that are hashed, computed by hand from docs/format.md.
+// Tests of the hashed bytes, computed by hand from docs/format.md.
 #include "events/entry.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
-// Golden pairs: for every type a body, and the hashes of its event where everything but type and
-// body is fixed. A change of the bytes that are hashed shows here, and must not happen.
-// MUNIMENT_ACCEPT=1 writes the hashes anew.
+// Golden pairs: for every type a body, and the hashes of its event, in which everything but type and body is fixed.
+// They detect a change of the hashed bytes, which must not happen. MUNIMENT_ACCEPT=1 rewrites the hashes.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -10,7 +10,7 @@ namespace {
 
 Hash leaf(std::int64_t index) { return sha256("leaf " + std::to_string(index)); }
 
-// A tree small enough to be computed from its leaves for every question.
+// Returns a node of a tree that is small enough to be computed from its leaves each time.
 Result<Hash> node(int level, std::int64_t index) {
   if (level == 0) return leaf(index);
   return merkle_node(node(level - 1, 2 * index).value(), node(level - 1, 2 * index + 1).value());

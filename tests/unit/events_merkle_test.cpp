@@ -1,4 +1,4 @@
-// The tree's right edge against RFC 6962 as it is written there: a recursion over all leaves.
+// Tests of the tree's right edge against RFC 6962's definition: a recursion over all leaves.
 #include "events/merkle.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What an event says to a reader, type by type.
+// Tests of the readable text of events, type by type.
 #include "events/readable_text.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace muniment::events {
 namespace {
 
-// The parts, each in brackets; an artifact by the first digits of its id.
+// Returns the parts, each in brackets; an artifact as the first digits of its id.
 std::string read(std::string_view type, std::string_view body) {
   const auto parsed = json::parse(body);
   if (!parsed) return parsed.error().message;

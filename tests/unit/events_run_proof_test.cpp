@@ -1,5 +1,5 @@
-// The proof of a run against the tree's right edge: the run's leaves and the proof's nodes give the
-// root that MerkleEdge gives for all leaves, and none of the nodes can be spared.
+// Tests of run proofs against the tree's right edge: the run's leaves and the proof's nodes give the same root as
+// MerkleEdge over all leaves, and every node is necessary.
 #include "events/run_proof.hpp"
 
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@ using Leaves = std::set<std::int64_t>;
 
 Hash leaf_at(std::int64_t seq) { return sha256({std::string_view("\x00", 1), std::to_string(seq)}); }
 
-// The root of a perfect subtree, from all of its leaves.
+// Returns the root of a perfect subtree, computed from all of its leaves.
 Hash subtree(const TreePlace& place) {
   if (place.level == 0) return leaf_at(place.index);
   return merkle_node(subtree({place.level - 1, 2 * place.index}), subtree({place.level - 1, 2 * place.index + 1}));
 }
 
-// RFC 6962's recursion over [from, to), from what a verifier has. nullopt: something is missing.
+// Computes RFC 6962's recursion over [from, to) from a verifier's data. nullopt: a node is missing.
 std::optional<Hash> root_of(std::int64_t from, std::int64_t to, const Leaves& run,
                             const std::map<TreePlace, Hash>& nodes) {
   const std::int64_t count = to - from;
@@ -59,7 +59,7 @@ struct Case {
   Leaves run;
 };
 
-// Runs that wrote alone, side by side with others, and at both edges of the tree.
+// Generates runs that wrote alone or interleaved with others, including both edges of the tree.
 Case arbitrary_case() {
   Case one;
   one.size = *rc::gen::inRange<std::int64_t>(1, 300);

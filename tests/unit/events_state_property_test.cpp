@@ -1,5 +1,5 @@
-// What holds of the fold over any history: it can be interrupted anywhere and taken up from the
-// document, its document reads back, and it fits schema/state.json.
+// Properties of the fold over any history: it can be interrupted anywhere and resumed from the document, its document
+// can be read back, and it fits schema/state.json.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -13,7 +13,7 @@
 namespace muniment::events {
 namespace {
 
-// Histories that no client could write, most of them: the fold is total.
+// Most of these histories could not be written by a client: the fold accepts any sequence of events.
 class HistoryMaker {
  public:
   explicit HistoryMaker(std::uint32_t seed) : random_(seed) {}
@@ -97,7 +97,7 @@ class HistoryMaker {
       if (std::find(used.begin(), used.end(), name) != used.end()) continue;
       used.push_back(name);
       if (text.size() > 1) text += ',';
-      const bool key = name.ends_with("_id") && below(3) != 0;  // or most rules would do nothing
+      const bool key = name.ends_with("_id") && below(3) != 0;  // otherwise, most rules would have no effect
       text += "\"" + std::string(name) + "\":" + (key ? "\"k" + std::to_string(below(130)) + "\"" : value(depth));
     }
     return text + "}";

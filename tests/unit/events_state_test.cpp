@@ -1,5 +1,5 @@
-// The fold, rule by rule (docs/format.md, State). What a rule does is looked up in the document,
-// which is what snapshots and verifiers see.
+// Tests of the fold, rule by rule (docs/format.md, State). The effect of a rule is looked up in the document, as in
+// snapshots and verifiers.
 #include "events/state.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t base_micros = 1'760'000'000'000'000;
 
-// A run that is told event by event.
+// A run that is built event by event.
 class Story {
  public:
   Story& add(std::string_view type, std::optional<std::string> body, std::string_view step_id = {},
@@ -36,7 +36,7 @@ class Story {
     state.apply(event, spilled);
     return *this;
   }
-  // The canonical text at a JSON pointer of the document.
+  // Returns the canonical text at a JSON pointer of the document.
   std::string at(std::string_view pointer) const {
     const std::string text = state.document();
     const auto document = json::parse(text);
@@ -160,7 +160,7 @@ TEST(State, PendingCallsAreThoseWithoutAResult) {
   story.add("tool.returned", R"({"call_id":"c1","status":"ok","content":[]})")
       .add("command.ended", R"({"call_id":"c2"})");
   EXPECT_EQ(story.at("/pending/calls"), R"([{"call_id":"c1","kind":"model","name":"m","run_seq":0}])");
-  // A second attempt takes the place of the first.
+  // A second attempt replaces the first.
   story.add("tool.called", R"({"call_id":"t","name":"n"})").add("model.called", R"({"call_id":"c1","attempt":2})");
   EXPECT_EQ(
       story.at("/pending/calls"),

@@ -24,7 +24,7 @@ std::string refusal(const std::string& params) {
   return admitted ? "admitted" : admitted.error().message;
 }
 
-// A body of exactly `size` bytes.
+// Returns a body of exactly `size` bytes.
 std::string body_of(std::size_t size) { return R"({"t":")" + std::string(size - 8, 'x') + R"("})"; }
 
 TEST(Admission, ABodyKeepsTheBytesItWasSentWith) {

@@ -8,7 +8,7 @@
 namespace muniment::gateway {
 namespace {
 
-// Holds `text` against a definition of schema/rpc/common.json.
+// Checks `text` against a definition of schema/rpc/common.json. Returns the error.
 std::string misfit(const std::string& definition, const std::string& text) {
   const std::string wrapper =
       R"({"type": "object", "properties": {"it": {"$ref": "rpc/common.json#/$defs/)" + definition + R"("}}})";

@@ -1,5 +1,4 @@
-// The method table against schema/rpc/: a method without a contract, or a contract without a method,
-// is a mistake.
+// Tests that every method of the method table has a contract in schema/rpc/, and every contract a method.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which Host and Origin headers a loopback listener accepts, and bearer tokens.
+// Tests of the Host and Origin headers that a loopback listener accepts, and of bearer tokens.
 #include "http/access.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Answers that wait for their clients to read: what they hold, and until when.
+// Tests of answers that wait for slow clients: memory use and time limits.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -23,7 +23,7 @@ class HttpAnswers : public testing::Test {
     ASSERT_TRUE(started.ok()) << started.error().message;
     server_ = *std::move(started);
   }
-  // A client that reads only what it is told to, and its request.
+  // Returns a client that reads only when the test does, and its request.
   std::pair<HttpClient, std::shared_ptr<Exchange>> ask() {
     HttpClient client(loop_, server_->port(), 4'096);
     client.send(http_get("/"));

@@ -1,4 +1,4 @@
-// The HTTP server and its clients: slow, silent, and those that leave.
+// Tests of the HTTP server with slow, silent and disconnecting clients.
 #include <string>
 
 #include "unit/http_server_fixture.hpp"
@@ -17,7 +17,7 @@ TEST_F(HttpServer, ARefusedBodyIsReadForTheIdleTimeHoweverFastItComes) {
   serve(options);
   HttpClient client = connect();
   client.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 67108864\r\n\r\n");
-  const std::string second(4'096, 'x');  // well above the least rate
+  const std::string second(4'096, 'x');  // well above the minimum rate
   std::uint64_t next_ms = 0;
   std::size_t sent = 0;
   loop_.until([&] {
@@ -26,7 +26,7 @@ TEST_F(HttpServer, ARefusedBodyIsReadForTheIdleTimeHoweverFastItComes) {
       sent += second.size();
       next_ms = uv_now(loop_.get()) + 100;
     }
-    return client.closed() || sent > (4U << 20);  // the rate allows a minute for each 64 KiB
+    return client.closed() || sent > (4U << 20);  // the rate permits a minute for each 64 KiB
   });
   EXPECT_TRUE(client.closed());
 }
@@ -52,7 +52,7 @@ TEST_F(HttpServer, AClientThatSendsByteByByteIsClosedAndBlocksNobody) {
     return slow_head.closed() && slow_body.closed();
   });
   EXPECT_GT(answered, 0);
-  loop_.until([&] { return server_->connections() == 1U; });  // the other's
+  loop_.until([&] { return server_->connections() == 1U; });  // the other client's connection
 }
 
 TEST_F(HttpServer, ASilentClientIsClosedButNotOneThatWaits) {
@@ -68,7 +68,7 @@ TEST_F(HttpServer, ASilentClientIsClosedButNotOneThatWaits) {
   silent.read_to_end();
   silent_after_a_reply.read_to_end();
   HttpClient later = connect();
-  later.read_to_end();  // twice as long as it is allowed to be silent
+  later.read_to_end();  // twice the permitted idle time
   exchange->reply(200, {}, "at last");
   EXPECT_EQ(waiting.read_reply().second, "at last");
   EXPECT_EQ(closed_, 0);

@@ -1,4 +1,5 @@
-// Server-sent events: what is written, clients that leave, clients that do not read, and the end of a stream.
+// Tests of server-sent events: their format, clients that disconnect, clients that do not read, and the end of a
+// stream.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class HttpEvents : public testing::Test {
     ASSERT_TRUE(started.ok()) << started.error().message;
     server_ = *std::move(started);
   }
-  // A client whose stream has begun.
+  // Returns a client whose stream has begun.
   HttpClient open(int buffer_bytes = 0) {
     HttpClient client(loop_, server_->port(), buffer_bytes);
     client.send(http_get("/events"));
@@ -51,7 +52,7 @@ TEST_F(HttpEvents, ArriveOneByOne) {
   for (int number = 0; number < 100; ++number) {
     ASSERT_TRUE(stream_->send_event("event " + std::to_string(number)));
     const std::string event = "data: event " + std::to_string(number) + "\n\n";
-    EXPECT_TRUE(client.read_to("\n\n\r\n").find(event) != std::string::npos);  // a chunk of its own
+    EXPECT_TRUE(client.read_to("\n\n\r\n").find(event) != std::string::npos);  // each event is a separate chunk
     EXPECT_EQ(stream_->unread_bytes(), 0U);
   }
   stream_->send_comment();
@@ -104,7 +105,7 @@ TEST_F(HttpEvents, TheConnectionIsKeptWhenAStreamEnds) {
   client.read_to("\r\n0\r\n\r\n");
   client.send(http_get("/events"));
   EXPECT_TRUE(client.read_to("\r\n\r\n").starts_with("HTTP/1.1 200"));
-  stream_.reset();  // a stream that is released is ended
+  stream_.reset();  // releasing a stream ends it
   EXPECT_EQ(client.read_to("0\r\n\r\n"), "0\r\n\r\n");
   EXPECT_EQ(closed_, 0);
 }
@@ -134,7 +135,7 @@ TEST_F(HttpEvents, AClientThatDoesNotReadIsClosedAtTheLimit) {
   bool taken = true;
   loop_.until([&] {
     taken = slow_stream->send_event(data);
-    EXPECT_EQ(closed_, 0);  // not within the call
+    EXPECT_EQ(closed_, 0);  // on_closed is not called within the call
     unread_max = std::max(unread_max, slow_stream->unread_bytes());
     return !taken;
   });
@@ -205,7 +206,7 @@ TEST_F(HttpEvents, OnClosedMayReleaseTheExchangeThatHoldsIt) {
   };
   client.close();
   loop_.until([&] { return called; });
-  // And where it is never called, it is released.
+  // If on_closed is never called, it is released.
   HttpClient other = open();
   const std::weak_ptr<Exchange> weak = stream_;
   stream_->on_closed = [held = stream_] {};

@@ -1,4 +1,4 @@
-// A server on a loop of the test's own, for the tests of the HTTP server.
+// A server on the test's own event loop, for the tests of the HTTP server.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The HTTP server: requests, replies, limits, refusals, starting and closing. http_events_test.cpp has event
-// streams, http_clients_test.cpp slow clients and those that leave.
+// Tests of the HTTP server: requests, replies, limits, refusals, starting and closing. http_events_test.cpp covers
+// event streams, http_clients_test.cpp slow and disconnecting clients.
 #include "http/server.hpp"
 
 #include <gtest/gtest.h>
@@ -256,7 +256,7 @@ TEST_F(HttpServer, ClientsWaitWhileThereAreNoDescriptors) {
   HttpClient client = connect();
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const Fd next(::dup(0));  // the lowest number that is free
+  const Fd next(::dup(0));  // the lowest unused number
   const rlimit none{static_cast<rlim_t>(next.get()), before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   client.send(http_post("/", "waits"));
@@ -350,7 +350,7 @@ TEST_F(HttpServer, ListensOnIpv6OrSaysWhatToWriteInstead) {
   auto started = Server::listen(loop_.get(), options, [](const ExchangePtr&) {});
   if (started) {
     EXPECT_NE((*started)->port(), 0);
-  } else {  // a machine without IPv6: the error says what to write instead
+  } else {  // a machine without IPv6: the error suggests another address
     EXPECT_EQ(started.error().code, Errc::invalid_argument);
     EXPECT_TRUE(has(started.error().message, "127.0.0.1")) << started.error().message;
   }

@@ -1,5 +1,5 @@
-// TLS: a handshake with a certificate of its own, and what is said of files that cannot be used. The clients are
-// processes of the openssl command.
+// Tests of TLS: a handshake with a generated certificate, and errors for unusable files. The clients are processes of
+// the openssl command.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@ class HttpTls : public testing::Test {
         file(name + ".key") + " -out " + file(name + ".crt") + " 2>/dev/null";
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
-  // The bytes that a client reads after it has sent `request`, until the server closes.
+  // Returns the bytes that a client receives after it has sent `request`, until the server closes the connection.
   std::string ask(std::uint16_t port, const std::string& request, const std::string& arguments) {
     std::string answer;
     std::atomic<bool> done = false;

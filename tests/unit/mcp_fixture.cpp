@@ -100,7 +100,7 @@ constexpr std::string_view stateless_meta =
     R"("io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},)"
     R"("io.modelcontextprotocol/clientInfo":{"name":"host","version":"1.0"})";
 
-// {"a":1} and {"_meta":{"b":2}} with the members that a stateless request carries.
+// Adds the members of a stateless request to parameters such as {"a":1} or {"_meta":{"b":2}}.
 std::string with_meta(std::string_view params) {
   const Json given{std::string(params)};
   json::Writer out;
@@ -160,7 +160,7 @@ void Host::pass(std::chrono::microseconds time) {
   session->tick(server.clock().monotonic());
 }
 
-// The newest: an id may be used again once it was answered.
+// Returns the newest answer: an id may be reused after its answer.
 Json Host::answer(std::string_view id) const {
   const auto found = answers_.find(id);
   return found == answers_.end() ? Json() : found->second.back();
@@ -215,7 +215,7 @@ namespace {
 struct Required {
   std::string_view method;
   std::vector<std::string_view> members;
-  std::vector<std::string_view> of_items{};  // of each item of the first member, which is an array then
+  std::vector<std::string_view> of_items{};  // members of each item of the first member, which is then an array
   bool cacheable = false;
 };
 

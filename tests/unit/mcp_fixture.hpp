@@ -1,5 +1,5 @@
-// A host and the native side around one MCP session: the test speaks for the host, and answers for the native methods.
-// Every message of the session is held against what the two revisions require of it.
+// A host and the native side around one MCP session: the test acts as the host, and answers for the native methods.
+// Every message of the session is checked against the requirements of both revisions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace muniment::mcp {
 
-// JSON with the text that its values point into; cheap to copy. No text: every value is absent.
+// JSON together with the text that its values refer to; cheap to copy. Without text, every value is absent.
 class Json {
  public:
   Json() = default;
@@ -46,8 +46,7 @@ class FakeClock final : public Clock {
   std::chrono::microseconds passed_{0};
 };
 
-// Keeps what the session asks for until the test answers it. A method in `at_once` is answered before `request`
-// returns.
+// Keeps the session's requests until the test answers them. A method in `at_once` is answered before `request` returns.
 class FakeNative final : public Native {
  public:
   struct Request {
@@ -61,12 +60,12 @@ class FakeNative final : public Native {
   std::int64_t request(std::string_view method, std::string params, Done done) override;
   void cancel(std::int64_t number) override;
 
-  // Of the oldest request of this method that is neither answered nor cancelled; the test fails where there is none.
+  // Answers the oldest request of this method that is neither answered nor cancelled; the test fails if there is none.
   void answer(std::string_view method, std::string_view result);
   void refuse(std::string_view method, std::string_view code, std::string_view message, bool retryable = false);
   std::size_t waiting(std::string_view method) const;
-  std::vector<std::string> methods() const;  // of all requests, in their order
-  // Parameters of the newest request of this method.
+  std::vector<std::string> methods() const;  // of all requests, in order
+  // Returns the parameters of the newest request of this method.
   Json params(std::string_view method) const;
   std::vector<Json> all_params(std::string_view method) const;
 
@@ -92,20 +91,20 @@ class Host {
   Host(Server& shared, HostOptions options);
   ~Host();
 
-  // initialize, with its notification (2025-11-25). The result of initialize.
+  // Sends initialize and its notification (2025-11-25). Returns the result of initialize.
   Json open(std::string_view version = "2025-11-25", std::string_view client = R"({"name":"host","version":"1.0"})");
-  // Sends a request, in the host's revision; its answer, or nothing while there is none. `id` is JSON text; empty: the
-  // next number.
+  // Sends a request in the host's revision. Returns its answer, or nothing if there is none yet. `id` is JSON text
+  // (default: the next number).
   Json ask(std::string_view method, std::string_view params = "{}", std::string id = {});
   Json call_tool(std::string_view name, std::string_view arguments = "{}");
   void tell(std::string_view method, std::string_view params);
-  void say(std::string text);  // any line
+  void say(std::string text);  // sends any line
 
-  Json answer(std::string_view id) const;  // the message that answers it, or nothing
+  Json answer(std::string_view id) const;  // the answer to this id, or nothing
   std::size_t answers(std::string_view id) const;
   std::vector<Json> notified(std::string_view method) const;
   std::string last_id() const { return std::to_string(next_id_ - 1); }
-  void pass(std::chrono::microseconds time);  // with a tick at its end
+  void pass(std::chrono::microseconds time);  // advances the clock, and then calls tick
 
   FakeClock clock;
   FakeNative native;
@@ -131,12 +130,12 @@ class Host {
 // The text of a tool's result, and whether it is an error.
 std::string text_of(const Json& answer);
 bool is_error(const Json& answer);
-std::int64_t error_code(const Json& answer);  // 0: it is no error
+std::int64_t error_code(const Json& answer);  // 0: not an error
 std::string error_text(const Json& answer);
 
 std::string uri_param(std::string_view uri);  // {"uri": …}
 
-// Adds a failure for each member that the revision requires of the method's result, and that is missing.
+// Adds a failure for each member of the method's result that the revision requires and that is missing.
 void check_result(std::string_view method, bool stateless, const json::Value& result);
 
 }  // namespace muniment::mcp

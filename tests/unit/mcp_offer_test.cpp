@@ -1,4 +1,4 @@
-// Prompts, completion and resources.
+// Tests of prompts, completion and resources.
 #include <fmt/format.h>
 
 #include "mcp/offer/resources.hpp"

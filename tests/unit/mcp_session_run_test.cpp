@@ -1,4 +1,4 @@
-// The run that a session records: its events, in their order, and what happens when they cannot be recorded.
+// Tests of the run that a session records: its events, in order, and failures to record them.
 #include "mcp/session_run.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ struct Recording : Host {
     native.at_once = {{"run.start", "{}"}, {"event.append", "{}"}, {"run.end", "{}"}};
   }
   std::string run() const { return native.params("run.start")["run_id"].string_or(""); }
-  // "method type call_id" of each request, in order.
+  // Returns "method type call_id" of each request, in order.
   std::vector<std::string> recorded() const {
     std::vector<std::string> all;
     for (const auto& request : native.requests) {

@@ -1,4 +1,4 @@
-// The conversation: which revision serves a request, what is refused, and how a request ends.
+// Tests of the conversation: the revision that serves a request, refused requests, and the end of a request.
 #include "mcp/session.hpp"
 
 #include <fmt/format.h>

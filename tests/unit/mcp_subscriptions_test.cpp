@@ -1,4 +1,4 @@
-// Subscriptions of a host: resources/subscribe (2025-11-25) and subscriptions/listen (2026-07-28).
+// Tests of a host's subscriptions: resources/subscribe (2025-11-25) and subscriptions/listen (2026-07-28).
 #include <fmt/format.h>
 
 #include "base/limits.hpp"

@@ -1,4 +1,5 @@
-// The toolset "tasks": what a model is told of a task that ends with evidence, and the prompt that goes with it.
+// Tests of the toolset "tasks": the texts that a model receives about a task that ends with evidence, and the toolset's
+// prompt.
 #include <fmt/format.h>
 
 #include "unit/mcp_fixture.hpp"
@@ -13,7 +14,7 @@ struct TaskHost : Host {
     native.at_once = {{"run.start", "{}"}};
     open();
   }
-  // The text of the tool's answer to this result of its method.
+  // Returns the text of the tool's answer to this result of its method.
   std::string said(std::string_view tool, std::string_view method, const std::string& result) {
     call_tool(tool, R"({"task_id":"t1","evidence_ids":["e1"]})");
     const std::string id = last_id();

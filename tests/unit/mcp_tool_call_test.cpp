@@ -1,4 +1,4 @@
-// tools/call: which native request a call becomes, and what its result says.
+// Tests of tools/call: the native request of each call, and its result.
 #include <fmt/format.h>
 
 #include "base/crypto/sha256.hpp"
@@ -10,13 +10,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A session whose run is "r1"; what it records is answered at once.
+// A session whose run is "r1"; the requests that record it are answered at once.
 struct WithRun : Host {
   explicit WithRun(bool stateless = false) : Host({.stateless = stateless, .record = true, .run_id = "r1"}) {
     native.at_once = {{"run.start", "{}"}};
     if (!stateless) open();
   }
-  // Of the tool's own request, past those of the session's run.
+  // Returns the params of the tool's request; skips requests that record the session's run.
   Json tool_params(std::string_view method) const {
     for (const auto& request : native.requests) {
       const bool of_session = request.params["type"].string_or("").starts_with("tool.");
@@ -327,7 +327,8 @@ TEST(McpToolCall, AHandlesResultFitsTheRevisionThatAsksForIt) {
   const std::string arguments = fmt::format(R"({{"handle":"{}"}})", handle_in(old.answer(old.last_id())));
   old.native.answer("run.rehydrate", R"({"run_seq":4})");
   Host later(old.server, {.stateless = true});
-  EXPECT_EQ(text_of(later.call_tool("status", arguments)), "State as of run_seq 4");  // and check_result looks at it
+  // Calls check_result on the answer too.
+  EXPECT_EQ(text_of(later.call_tool("status", arguments)), "State as of run_seq 4");
 }
 
 TEST(McpToolCall, AnErrorOfACallWithAHandleIsItsResult) {

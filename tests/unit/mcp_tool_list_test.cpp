@@ -1,5 +1,5 @@
-// tools/list: the list as hosts get it is a golden file, for a changed description or schema is a change for every
-// model that reads it. MUNIMENT_ACCEPT=1 writes it anew.
+// Tests of tools/list. The list that hosts receive is a golden file, because a changed description or schema is a
+// change for every model that reads it. MUNIMENT_ACCEPT=1 rewrites it.
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -20,7 +20,7 @@ bool is_flat(const json::Value& value) {
   return true;
 }
 
-// One member or item a line; what holds only plain values stays on one line.
+// Writes one member or item a line; a container of plain values stays on one line.
 void write_indented(std::string& out, const json::Value& value, std::size_t depth) {
   const bool object = value.is(json::Kind::object);
   if ((!object && !value.is(json::Kind::array)) || is_flat(value)) {
@@ -89,7 +89,7 @@ TEST(McpToolList, AToolOfAToolsetThatIsNotOfferedCannotBeCalled) {
   EXPECT_TRUE(host.native.requests.empty());
 }
 
-// Hosts' models read a schema alone: it refers to nothing, and a host's validator knows all of its words.
+// Models read each schema on its own: it contains no references, and only keywords that the hosts' validators support.
 void check_schema(const json::Value& schema, const std::string& where) {
   static const std::set<std::string> known{"type",          "properties",    "required", "additionalProperties",
                                            "minProperties", "maxProperties", "items",    "minItems",

@@ -1,4 +1,4 @@
-// ctest, go test, cargo test and unittest.
+// Tests of the console output of ctest, go test, cargo test and unittest.
 #include <gtest/gtest.h>
 
 #include "unit/reports_golden.hpp"

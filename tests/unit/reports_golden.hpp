@@ -1,4 +1,4 @@
-// What the tests of the report readers share: the reports in tests/golden/reports, and the JSON of what was read.
+// Helpers of the report readers' tests: the reports in tests/golden/reports, and JSON of parsed reports.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline std::string golden_report(std::string_view name) {
   return text.str();
 }
 
-// The report in a text that some format recognises.
+// Returns the report in a text that some format recognises.
 inline Report read_text(std::string_view text) {
   std::optional<Report> report = read_report(text);
   EXPECT_TRUE(report) << "no format recognises the text";

@@ -1,5 +1,5 @@
-// Golden reports: for each file of tests/golden/reports, which real tools wrote and some of which were damaged after
-// that, a JSON file beside it with what is read from it. MUNIMENT_ACCEPT=1 writes those anew.
+// Golden reports: each file of tests/golden/reports was written by a real tool, and some were damaged afterwards; a
+// JSON file beside it has the parsed report. MUNIMENT_ACCEPT=1 rewrites the JSON files.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// SARIF, GoogleTest JSON and the events of go.
+// Tests of SARIF, GoogleTest JSON and the events of go test.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -63,9 +63,10 @@ TEST(Sarif, ALogWithoutRunsIsAProblem) {
   EXPECT_EQ(read_text("{\"$schema\":\"sarif-2.1.0\",\"runs\":[]}").problem, "the SARIF log contains no run");
 }
 
-constexpr std::size_t half_bytes = 1 << 20;  // of a hostile report: a long text, and as many bytes that refer to it
+// A hostile report has one long text, and as many bytes of references to it.
+constexpr std::size_t half_bytes = 1 << 20;
 
-// `item` as often as half_bytes hold it, with commas between.
+// Returns as many copies of `item` as fit half_bytes, separated by commas.
 std::string repeated(std::string_view item, std::size_t& times) {
   times = half_bytes / (item.size() + 1);
   std::string text;

@@ -1,4 +1,4 @@
-// The console output of pytest.
+// Tests of pytest's console output.
 #include <gtest/gtest.h>
 
 #include "unit/reports_golden.hpp"

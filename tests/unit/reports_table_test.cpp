@@ -1,4 +1,4 @@
-// The table of formats, and what holds for each of them: limits, absurd counts, hostile bytes.
+// Tests of the format table and of properties common to all formats: limits, absurd counts, hostile bytes.
 #include <gtest/gtest.h>
 
 #include "evidence/reports/lines.hpp"

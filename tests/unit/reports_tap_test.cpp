@@ -1,4 +1,4 @@
-// TAP, by itself and as node writes it, and node's spec reporter.
+// Tests of TAP, as written by node and by others, and of node's spec reporter.
 #include <gtest/gtest.h>
 
 #include "unit/reports_golden.hpp"

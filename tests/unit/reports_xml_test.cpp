@@ -1,4 +1,4 @@
-// JUnit and GoogleTest XML, and the XML reader below them.
+// Tests of JUnit and GoogleTest XML, and of the XML reader below them.
 #include <gtest/gtest.h>
 
 #include "evidence/reports/xml.hpp"

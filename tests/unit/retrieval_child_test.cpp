@@ -1,5 +1,5 @@
-// The search child and its client, with real processes: this program, started again, is the child. Its
-// engine does what the queries say (support/misbehaving_engine.hpp).
+// Tests of the search child and its client, with real processes: this program, started again, is the child. Queries
+// tell its engine how to behave (support/misbehaving_engine.hpp).
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -153,7 +153,7 @@ TEST_F(SearchChild, AnImpatientCallerKillsNobody) {
   const auto answer = search("hello");
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(0, client_->health().restarts);
-  EXPECT_EQ("hello", answer->identities.at(0));  // not the answer to one of those
+  EXPECT_EQ("hello", answer->identities.at(0));  // not the answer to an abandoned query
 }
 
 TEST_F(SearchChild, OneThatHangsIsKilledAlsoWhenItsCallerIsGone) {
@@ -210,7 +210,7 @@ TEST_F(SearchChild, SearchesAreServedInTheOrderOfTheirArrival) {
   EXPECT_EQ((std::vector{0, 1, 2, 3, 4, 5, 6, 7}), order);
 }
 
-// Whoever kills it, whenever: no query is lost. The seed is printed.
+// No query is lost, whenever the child is killed. The seed is printed.
 TEST_F(SearchChild, KilledAtRandomUnderLoadItCostsNoQueryItsAnswer) {
   start();
   ASSERT_TRUE(search("hello"));
@@ -238,7 +238,8 @@ TEST_F(SearchChild, KilledAtRandomUnderLoadItCostsNoQueryItsAnswer) {
   int kills = 0;
   for (const Deadline end = within(3s); std::chrono::steady_clock::now() < end;) {
     const int before = answered;
-    // The next only once the last one's losses are repeated: twice in one query is what the client does not promise.
+    // Kills again only after the lost queries were repeated: the client does not promise to survive two kills during
+    // one query.
     ASSERT_TRUE(eventually([&] { return answered > before + 16; }));
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
     if (const pid_t pid = client_->health().pid; pid > 0 && ::kill(pid, SIGKILL) == 0) ++kills;

@@ -1,4 +1,5 @@
-// The loops below the models: with and without AVX2 to the same bit, and right; and the singular vectors they find.
+// Tests of the numeric kernels: results are correct and bit-identical with and without AVX2; and of the singular
+// vectors that they compute.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +20,7 @@ Matrix random_matrix(std::size_t rows, std::size_t columns, unsigned seed) {
   return matrix;
 }
 
-// About a fifth of the entries.
+// Fills about a fifth of the entries.
 SparseRows random_sparse(std::size_t rows, std::size_t columns, unsigned seed) {
   std::mt19937 random(seed);
   SparseRows sparse;
@@ -52,12 +53,12 @@ Matrix transposed(const Matrix& matrix) {
   return out;
 }
 
-// Sum by sum, in the order that kernels.hpp promises.
+// Adds the products in the order that kernels.hpp promises.
 Matrix plain_product(const Matrix& left, const Matrix& right) {
   Matrix out(left.rows, right.columns);
   for (std::size_t r = 0; r < left.rows; ++r) {
     for (std::size_t c = 0; c < right.columns; ++c) {
-      volatile float sum = 0;  // rounds at every step, whatever the compiler would like
+      volatile float sum = 0;  // rounds at every step, despite compiler optimization
       for (std::size_t k = 0; k < left.columns; ++k) {
         volatile float product = left.row(r)[k] * right.row(k)[c];
         sum = sum + product;
@@ -138,7 +139,7 @@ TEST(TruncatedSvd, ItFindsTheVectorsThatTheMatrixWasMadeOf) {
     matrix.row_begin.push_back(matrix.value.size());
   }
   const TruncatedSvd svd = truncated_svd(matrix, 4, 1);
-  ASSERT_EQ(svd.singular_values.size(), 2U);  // its rank
+  ASSERT_EQ(svd.singular_values.size(), 2U);  // equals the rank
   EXPECT_NEAR(svd.singular_values[0], 3, 1e-5);
   EXPECT_NEAR(svd.singular_values[1], 2, 1e-5);
   for (std::size_t c = 0; c < 4; ++c) {
@@ -149,7 +150,7 @@ TEST(TruncatedSvd, ItFindsTheVectorsThatTheMatrixWasMadeOf) {
 
 TEST(TruncatedSvd, TheVectorsAreAtRightAnglesAndCaptureWhatTheyShould) {
   const SparseRows matrix = random_sparse(120, 80, 9);
-  const TruncatedSvd svd = truncated_svd(matrix, 80, 1);  // all of them: then it is exact
+  const TruncatedSvd svd = truncated_svd(matrix, 80, 1);  // all singular values: the result is exact
   ASSERT_EQ(svd.singular_values.size(), 80U);
   const std::vector<double> products = gram(svd.right);
   double energy = 0, total = 0;

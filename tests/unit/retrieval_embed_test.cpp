@@ -1,4 +1,4 @@
-// The embedders that need nothing but the texts: hash and lsa.
+// Tests of the embedders that need no model: hash and lsa.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ double similarity(Embedder& embedder, std::string_view a, std::string_view b) {
   return cosine(vectors[0], vectors[1]);
 }
 
-// Two subjects that share no word but through "engine".
+// Two subjects whose only common word is "engine".
 const Texts& corpus() {
   static const Texts texts = {
       "The pilot lands the aircraft on the runway",
@@ -116,7 +116,7 @@ TEST_P(Promises, ThreadsGetTheSameVectors) {
   for (const int count : equal) EXPECT_EQ(count, 50);
 }
 
-// The identity of a vector is that of its embedder: what one computes may change only together with its version.
+// A vector's identity is its embedder's: a computed vector may change only together with the embedder's version.
 TEST(Goldens, VectorsAndModelsAreWhatTheyWere) {
   const auto hash_of = [](const std::vector<float>& vector) {
     return to_hex(sha256(std::string_view(reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float))))
@@ -159,13 +159,13 @@ TEST(Lsa, TheSameTextsGiveTheSameBytes) {
   const LsaModel model = trained(corpus());
   EXPECT_EQ(trained(corpus()).bytes, model.bytes);
   EXPECT_EQ(trained(corpus()).vocabulary_hash, model.vocabulary_hash);
-  EXPECT_NE(trained(corpus(), 128, 2).bytes, model.bytes);  // the seed is in it
+  EXPECT_NE(trained(corpus(), 128, 2).bytes, model.bytes);  // the seed is stored in the model
   EXPECT_EQ(opened(model.bytes)->identity().hash, to_hex(sha256(model.bytes)));
 }
 
 TEST(Lsa, WordsThatKeepTheSameCompanyAreNear) {
   const auto lsa = opened(trained(corpus(), 2).bytes);
-  EXPECT_GT(similarity(*lsa, "pilot", "runway"), 0.9);  // one subject, though "pilot" and "wing" never meet
+  EXPECT_GT(similarity(*lsa, "pilot", "runway"), 0.9);  // one subject, although "pilot" and "wing" never occur together
   EXPECT_GT(similarity(*lsa, "pilot", "wing"), 0.9);
   EXPECT_LT(similarity(*lsa, "pilot", "database"), 0.2);
   EXPECT_GT(similarity(*lsa, "query planner", "table"), 0.9);
@@ -201,7 +201,7 @@ TEST(Lsa, WordsThatTheModelDoesNotKnowAreTheZeroVector) {
   EXPECT_EQ(embedded(*lsa, {"xylophone"})[0], std::vector<float>(lsa->identity().dimension));
 }
 
-// With a checksum that is right: what else is wrong must be noticed.
+// Returns the bytes with a correct checksum, so that the other defects must be detected.
 std::string resealed(std::string bytes) {
   bytes.resize(bytes.size() - 32);
   return bytes += std::string(view(sha256(bytes)));
@@ -243,18 +243,18 @@ TEST(LsaModelBytes, WhatAWriterWouldNeverWriteIsCorrupt) {
     const auto opened = open_lsa(encode_lsa(model));
     return !opened && opened.error().code == Errc::corrupt;
   };
-  EXPECT_TRUE(refused({2, 1, 1, {"cd", "ab"}, {1, 1}, {1, 2, 3, 4}}));          // not in order
-  EXPECT_TRUE(refused({2, 1, 1, {"ab", "ab"}, {1, 1}, {1, 2, 3, 4}}));          // twice
-  EXPECT_TRUE(refused({2, 1, 1, {"", "ab"}, {1, 1}, {1, 2, 3, 4}}));            // no word
+  EXPECT_TRUE(refused({2, 1, 1, {"cd", "ab"}, {1, 1}, {1, 2, 3, 4}}));          // not sorted
+  EXPECT_TRUE(refused({2, 1, 1, {"ab", "ab"}, {1, 1}, {1, 2, 3, 4}}));          // a duplicate
+  EXPECT_TRUE(refused({2, 1, 1, {"", "ab"}, {1, 1}, {1, 2, 3, 4}}));            // an empty term
   EXPECT_TRUE(refused({2, 1, 1, {"\xFF", "\xFF\xFF"}, {1, 1}, {1, 2, 3, 4}}));  // not UTF-8
-  EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, -1}, {1, 2, 3, 4}}));         // scales
+  EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, -1}, {1, 2, 3, 4}}));         // a negative scale
   EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, -0.0F}, {1, 2, 3, 4}}));
   EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, std::nanf("")}, {1, 2, 3, 4}}));
   EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, HUGE_VALF}, {1, 2, 3, 4}}));
   EXPECT_TRUE(refused({2, 1, 1, {"ab", "cd"}, {1, 1}, {1, 2, -128, 4}}));
   EXPECT_TRUE(refused({0, 1, 1, {"ab"}, {1}, {}}));  // no dimensions
   EXPECT_TRUE(refused({2, 1, 1, {}, {}, {}}));       // no terms
-  // A head that promises 4 thousand million rows costs no memory.
+  // A header that announces 4 billion rows allocates no memory.
   std::string huge = good;
   huge.replace(15, 8, std::string("\x00\x00\x04\x00\xFF\xFF\xFF\xFF", 8));
   EXPECT_FALSE(open_lsa(resealed(huge)));

@@ -1,4 +1,4 @@
-// What the embedders count as a word.
+// Tests of the embedders' word boundaries.
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"

@@ -1,6 +1,6 @@
-// The tokenizer and the sentence encoder against what the original tokenizer and the runtime's Python package computed
-// (tests/golden/make_encoder.py), where a model is installed (scripts/fetch_models); and the encoder's rules with a
-// model of our own.
+// Tests of the tokenizer and the sentence encoder against results of the original tokenizer and the runtime's Python
+// package (tests/golden/make_encoder.py) if a model is installed (scripts/fetch_models), and of the encoder's rules
+// with a test model.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ std::string golden(const std::string& name) {
   return read_file(MUNIMENT_GOLDEN_FOLDER "/retrieval/" + name, 1 << 20).value();
 }
 
-// ---- a vocabulary of our own
+// The tokenizer with a test vocabulary.
 
 constexpr const char* head = R"({"normalizer":{"type":"BertNormalizer","lowercase":true},"model":{)";
 
@@ -36,7 +36,7 @@ WordPiece pieces_of(const std::string& pieces) { return WordPiece::read(tokenize
 
 TEST(WordPieces, TheLongestPieceWinsAndAWordThatCannotBeSpeltIsUnknown) {
   const WordPiece pieces = pieces_of(R"("un":3,"##aff":4,"##able":5,"##a":6,"una":7)");
-  EXPECT_EQ(pieces.split("unaffable", 100).ids, (Ids{0}));  // "una" leaves "ffable", which has no piece
+  EXPECT_EQ(pieces.split("unaffable", 100).ids, (Ids{0}));  // the rest, "ffable", has no piece
   EXPECT_EQ(pieces.split("unable UN", 100).ids, (Ids{0, 3}));
   EXPECT_EQ(pieces_of(R"("un":3,"##aff":4,"##able":5)").split("unaffable", 100).ids, (Ids{3, 4, 5}));
 }
@@ -55,7 +55,7 @@ TEST(WordPieces, ALongTextIsReadUpToTheLimit) {
   EXPECT_EQ(split.ids, (Ids{3, 4, 3, 4, 3, 4, 3}));
   EXPECT_EQ(split.begins_word, (std::vector<bool>{true, false, true, false, true, false, true}));
   EXPECT_EQ(pieces.split(std::string(10'000'000, 'a'), 7).ids, Ids{0});
-  EXPECT_EQ(pieces_of(R"("a":3,",":4)").split("a,a", 1).ids, Ids{3});  // punctuation ends a word and is one
+  EXPECT_EQ(pieces_of(R"("a":3,",":4)").split("a,a", 1).ids, Ids{3});  // punctuation ends a word and is a word itself
 }
 
 TEST(WordPieces, NamesOfSpecialTokensInATextAreText) {
@@ -73,9 +73,9 @@ TEST(WordPieces, AFileThatIsNoTokenizerIsCorrupt) {
   }
 }
 
-// ---- the encoder, with a model of our own
+// The encoder with a test model.
 
-// The vector of [CLS]: the sum of the ids, and their number. An id in `not_finite` makes it not a number.
+// Computes the vector of [CLS] from the sum of the ids and their number. An id in `not_finite` gives NaN.
 class CountingModel : public TokenModel {
  public:
   explicit CountingModel(std::int64_t not_finite) : not_finite_(not_finite) {}
@@ -100,7 +100,7 @@ SentenceEncoder counting_encoder() {
   return {spec, pieces_of(R"("a":10,"##b":11,"q":20,"nan":30)"), std::make_unique<CountingModel>(30), nullptr};
 }
 
-// The direction of a vector of CountingModel.
+// Returns the unit vector that CountingModel's vector becomes.
 std::vector<float> direction(double sum, double count) {
   const double length = std::hypot(sum, count);
   return {static_cast<float>(sum / length), static_cast<float>(count / length)};
@@ -125,7 +125,7 @@ TEST(Encoder, ALongTextHasAVectorForEachPart) {
   const std::vector<float> part = direction(3 + 85 * 21, 172);
   EXPECT_EQ(parts_of(encoder, text), (Vectors{part, part, part}));
   EXPECT_EQ(parts_of(encoder, text.substr(0, 3 * 127)).size(), 1U);  // 254 pieces
-  // Cut before a word: 256 pieces are parts of 127 and 129, not of 128 in the middle of a word.
+  // The text is cut before a word: 256 pieces give parts of 127 and 129, not 128, which would split a word.
   const Vectors two = parts_of(encoder, "a " + text.substr(0, 3 * 127) + "a");
   ASSERT_EQ(two.size(), 2U);
   EXPECT_EQ(two[0], direction(3 + 10 + 63 * 21, 129));
@@ -137,7 +137,7 @@ TEST(Encoder, APassageOfManyTokensOfOneWordHasABoundedNumberOfVectors) {
   std::string text = "a";
   for (int i = 0; i < 100'000; ++i) text += " a";
   EXPECT_EQ(parts_of(encoder, text).size(), limits::encoder_parts_max);
-  EXPECT_EQ(parts_of(encoder, std::string(100'000, 'a')), (Vectors{{0, 0}}));  // one word, which is unknown
+  EXPECT_EQ(parts_of(encoder, std::string(100'000, 'a')), (Vectors{{0, 0}}));  // one unknown word
 }
 
 TEST(Encoder, ATextWithoutReadableWordsHasNoFeatures) {
@@ -165,7 +165,7 @@ TEST(Encoder, ANumberThatIsNotFiniteLeavesAPassageWithoutAVectorAndAQueryWithout
   EXPECT_EQ(query.error().code, Errc::unavailable);
 }
 
-// ---- the runtime
+// The runtime.
 
 TEST(Runtime, AFileThatIsMissingOrNoRuntimeIsRefused) {
   EXPECT_EQ(OnnxRuntime::load("/nonexistent/libonnxruntime.so").error().code, Errc::not_found);
@@ -173,7 +173,7 @@ TEST(Runtime, AFileThatIsMissingOrNoRuntimeIsRefused) {
   const std::string text = folder.path() + "/text.so";
   ASSERT_TRUE(write_file_durably(text, "no library"));
   EXPECT_EQ(OnnxRuntime::load(text).error().code, Errc::unavailable);
-  const auto other = OnnxRuntime::load("libm.so.6");  // a path is needed: nothing is searched
+  const auto other = OnnxRuntime::load("libm.so.6");  // a path is required: library folders are not searched
   EXPECT_EQ(other.error().code, Errc::not_found);
 }
 
@@ -185,7 +185,7 @@ TEST(Runtime, ARuntimeOfAnotherVersionIsRefused) {
       << other.error().message;
 }
 
-// ---- the model, where it is installed
+// The installed model.
 
 class InstalledEncoder : public testing::Test {
  protected:
@@ -229,7 +229,7 @@ TEST_F(InstalledEncoder, ItsPiecesAreThoseOfTheOriginalTokenizer) {
   EXPECT_GT(count, 40U);
 }
 
-// The processor's instructions for int8 round differently, so that only the direction is compared.
+// Int8 instructions round differently on other processors, so that only the direction is compared.
 TEST_F(InstalledEncoder, ItsVectorsAreThoseOfTheReference) {
   const std::string text = golden("encoder.json");
   const json::Document document = json::parse(text).value();
@@ -303,7 +303,8 @@ TEST_F(InstalledEncoder, AModelThatIsReplacedWhileItIsAskedChangesNothing) {
   EXPECT_EQ(opened->embed({&text, 1}, TextKind::document).value().at(0), vector_of(text));
 }
 
-// A model in ONNX's format (protocol buffers): y = Identity(x), both int64 of any shape with one side.
+// Builds a model in ONNX's format (protocol buffers): y = Identity(x), both int64 tensors with one dimension of any
+// size.
 std::string field(int number, const std::string& bytes) {
   return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(bytes.size()) + bytes;
 }

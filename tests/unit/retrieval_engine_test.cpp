@@ -1,4 +1,4 @@
-// The engine with its real parts: both indexes, the hash and lsa embedders, the profiles.
+// Tests of the engine with its real parts: both indexes, the hash and lsa embedders, the profiles.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -48,7 +48,7 @@ class EngineTest : public ::testing::Test {
   std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
 
   test::TemporaryFolder folder_;
-  std::string models_;  // folder of sentence encoders; empty: none is used
+  std::string models_;  // folder of sentence encoders; empty: no encoder
 };
 
 TEST_F(EngineTest, WhatIsIndexedIsFoundByItsWords) {
@@ -172,7 +172,8 @@ TEST_F(EngineTest, ABatchThatItHasChangesNothing) {
   EXPECT_EQ(40, engine->status().chunks);
 }
 
-// After a crash between the two: the lexical index, which is written last, is given what it lacks in other batches.
+// After a crash between the two commits, the lexical index, which is written last, receives the missing chunks in other
+// batches.
 TEST_F(EngineTest, AnIndexThatFellBehindCatchesUpAndIsLeftOutMeanwhile) {
   auto engine = open();
   const auto chunks = library(60);
@@ -198,8 +199,8 @@ TEST_F(EngineTest, AnIndexThatFellBehindCatchesUpAndIsLeftOutMeanwhile) {
   expect_equal(all, ask(*engine, asking("captain dough", 60)));
 }
 
-// RocksDB opens without complaint when its log was cut. Then the lexical index is further than it can be, and nobody
-// knows which of the two is right: what cannot be checked is filled again.
+// RocksDB opens a truncated log without an error. The lexical index is then ahead, and the engine cannot determine
+// which one is correct: both are filled again.
 TEST_F(EngineTest, VectorsThatLostTheirEndAreFilledAgainAndTheWordsToo) {
   auto engine = open();
   const auto chunks = library(60);
@@ -257,7 +258,7 @@ TEST_F(EngineTest, ADamagedIndexIsEmptiedAndFilledAgain) {
   }
 }
 
-// As after one flipped bit in Xapian's metadata: the folder is another engine's, which had come further.
+// Simulates one flipped bit in Xapian's metadata: the folder is from another engine with a later position.
 TEST_F(EngineTest, ALexicalPositionThatCannotBeIsDamage) {
   const auto chunks = library(60);
   auto further = open("further");
@@ -271,7 +272,7 @@ TEST_F(EngineTest, ALexicalPositionThatCannotBeIsDamage) {
   engine = open();
   EXPECT_EQ(std::vector<std::string>{"lexical"}, engine->status().rebuilt);
   EXPECT_EQ(0, engine->status().lexical_next_seq);
-  // Where the vectors are those that were emptied, the lexical index may be ahead, and stays.
+  // If damaged vectors were emptied, the lexical index may be ahead, and is kept.
   index(*engine, batch_of(chunks, 0, 61));
   engine.reset();
   damage(path("index/vector"));

@@ -1,4 +1,4 @@
-// Hooks: what they are told, what is believed of their answers, and every way in which a program can be a bad one.
+// Tests of hooks: their input, the validation of their answers, and all kinds of misbehaving programs.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -76,7 +76,7 @@ TEST(HookProcess, OneThatHangsIsOverAtItsTimeLimit) {
   EXPECT_EQ(answer, "failed: no answer within 200 ms");
   EXPECT_LT(time_of(shell("trap '' TERM INT HUP; exec >&- 2>&-; while :; do sleep 1; done", 200ms), &answer), 10s);
   EXPECT_EQ(answer, "failed: no answer within 200 ms");
-  // A caller's deadline that comes sooner counts.
+  // The caller's deadline applies if it is earlier.
   const auto late = run_hook(shell("sleep 60", 60s), "{}", std::chrono::steady_clock::now() + 100ms);
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, Errc::unavailable);
@@ -86,7 +86,7 @@ TEST(HookProcess, OneThatSaysTooMuchIsKilled) {
   std::string answer;
   EXPECT_LT(time_of(shell("yes | head -c 100000000; sleep 60", 50s), &answer), 20s);
   EXPECT_EQ(answer, "failed: an answer of more than 1,048,576 bytes");
-  // What it says on the side is not waited for, nor kept.
+  // Standard error is neither waited for nor kept.
   EXPECT_EQ(answer_of(shell("yes | head -c 100000000 >&2; echo fine")), "fine\n");
 }
 
@@ -94,7 +94,7 @@ TEST(HookProcess, WhatItLeavesRunningIsKilled) {
   const test::TemporaryFolder folder;
   const std::string file = folder.path() + "/pid";
   std::string answer;
-  // The grandchild holds the pipes open, so that their end never comes.
+  // The grandchild keeps the pipes open, so that they never reach their end.
   EXPECT_LT(time_of(shell("sleep 300 & echo $! > " + file + "; echo fine"), &answer), 15s);
   EXPECT_EQ(answer, "fine\n");
   pid_t left = 0;

@@ -1,4 +1,4 @@
-// Embedding servers: what they are asked, and every way in which they can be wrong.
+// Tests of embedding servers: the requests to them, and all kinds of invalid answers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ using test::CannedServer;
 using test::http_answer;
 using test::SeenRequest;
 
-// A vector of three numbers that tells its text: its length, and its first and last byte.
+// Returns a vector of three numbers that identifies the text: its length, and its first and last byte.
 std::string vector_for(const std::string& text) {
   return "[" + std::to_string(text.size()) + "," + std::to_string(static_cast<int>(text.front())) + "," +
          std::to_string(static_cast<int>(text.back())) + "]";
@@ -35,7 +35,7 @@ std::vector<std::string> texts_of(const SeenRequest& request) {
   return texts;
 }
 
-// Answers right, in the shape of the path that was asked.
+// Answers correctly, in the format of the requested path.
 void answer_well(const SeenRequest& request, int socket) {
   std::string items;
   std::size_t index = 0;
@@ -46,7 +46,7 @@ void answer_well(const SeenRequest& request, int socket) {
     std::string item =
         openai ? R"({"object":"embedding","index":)" + std::to_string(index) + R"(,"embedding":)" + vector + "}"
                : vector;
-    // OpenAI's items carry their index: their order is not promised.
+    // OpenAI's items carry their index: their order is not guaranteed.
     items = items.empty() ? item : openai ? item + "," + items : items + "," + item;
     ++index;
   }
@@ -124,7 +124,7 @@ TEST(HttpEmbedder, ItsDimensionIsAskedForWhereItIsNotGiven) {
   EXPECT_EQ(embedder->identity().dimension, 3U);
   EXPECT_EQ(embedder->identity().name, "http");
   EXPECT_EQ(embedder->identity().hash,
-            opened(options_for("http://127.0.0.1:1"))->identity().hash);  // the model's, wherever it runs
+            opened(options_for("http://127.0.0.1:1"))->identity().hash);  // independent of the server's address
   options = options_for(server.url());
   options.model = "another";
   EXPECT_NE(embedder->identity().hash, opened(options)->identity().hash);
@@ -143,7 +143,7 @@ TEST(HttpEmbedder, BatchesAreBoundedAndTheirOrderIsKept) {
   ASSERT_TRUE(vectors) << vectors.error().message;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (i == 5 || i == 20) {
-      EXPECT_EQ(vectors->at(i), std::vector<float>(3));  // nothing to ask
+      EXPECT_EQ(vectors->at(i), std::vector<float>(3));  // an empty text is not sent
     } else {
       expect_vector(vectors->at(i), texts[i]);
     }
@@ -201,10 +201,10 @@ TEST(HttpEmbedder, OptionsThatMakeNoSenseAreRefused) {
 
 struct Wrong {
   const char* name;
-  std::string answer;  // all that is sent
+  std::string answer;  // the complete response
   Errc code;
-  std::string says;   // part of the message
-  std::size_t asked;  // how often
+  std::string says;   // part of the expected message
+  std::size_t asked;  // the expected number of requests
 };
 
 class WrongServer : public testing::TestWithParam<Wrong> {};

@@ -1,4 +1,5 @@
-// The lane whose embedder is slow, over a real shard, with an embedder that works only when it is let.
+// Tests of the lane with a slow embedder, over a real shard, with an embedder that blocks until the test lets it
+// continue.
 #include "retrieval/engine/late_lane.hpp"
 
 #include <gtest/gtest.h>
@@ -122,7 +123,7 @@ TEST_F(LateLaneTest, AnswersForACorpusOnceNothingOfItWaits) {
 TEST_F(LateLaneTest, WhatIsRemovedWhileItIsEmbeddedNeverAppears) {
   ASSERT_TRUE(lane_->take(one_chunk(1, 0)));
   ASSERT_TRUE(lane_->take(one_chunk(2, 1)));
-  gate_.await_somebody();  // the first is in work
+  gate_.await_somebody();  // the first chunk is being embedded
   EngineBatch removal;
   removal.from_seq = 2;
   removal.next_seq = 3;
@@ -168,7 +169,7 @@ TEST_F(LateLaneTest, AfterARestartItIsGivenAgainWhatWaited) {
   gate_.let(true);
   ASSERT_TRUE(lane_->take(one_chunk(1, 0)));
   ASSERT_TRUE(eventually_covers(1));
-  // The mark is written after the vectors: until it is, nothing says so but the shard itself.
+  // The mark is written after the vectors: until then, only the shard itself has this information.
   for (int i = 0; i < 2'000 && shard_->spaces().size() < 2; ++i) std::this_thread::sleep_for(1ms);
   open();
   EXPECT_EQ(1, lane_->given());
@@ -185,11 +186,11 @@ TEST_F(LateLaneTest, AfterARestartItIsGivenAgainWhatWaited) {
 
 TEST_F(LateLaneTest, AGapKeepsItBehindUntilItIsFilled) {
   gate_.let(true);
-  ASSERT_TRUE(lane_->take(one_chunk(5, 4)));  // it has nothing before
+  ASSERT_TRUE(lane_->take(one_chunk(5, 4)));  // the lane has no earlier position
   EXPECT_EQ(0, lane_->given());
   EXPECT_FALSE(lane_->covers({"notes"}, 5));
   EngineBatch unknown = one_chunk(6, 5);
-  unknown.from_seq = -1;  // still a gap, though this one does not say so
+  unknown.from_seq = -1;  // still a gap, although this batch does not state its start
   ASSERT_TRUE(lane_->take(unknown));
   EXPECT_EQ(0, lane_->given());
   for (std::int64_t seq = 0; seq < 6; ++seq) ASSERT_TRUE(lane_->take(one_chunk(static_cast<ChunkId>(seq + 1), seq)));
@@ -201,7 +202,7 @@ TEST_F(LateLaneTest, WhatItPassedOverItAsksForOnceItHasTheTime) {
   gate_.let(true);
   ASSERT_TRUE(lane_->take(one_chunk(1, 0)));
   ASSERT_TRUE(eventually_covers(1));
-  ASSERT_TRUE(lane_->take(one_chunk(5, 4)));  // 1 to 3 it was not given
+  ASSERT_TRUE(lane_->take(one_chunk(5, 4)));  // the lane did not receive 1 to 3
   Status asked = success();
   for (int i = 0; i < 2'000 && asked; ++i, std::this_thread::sleep_for(1ms)) asked = lane_->take(one_chunk(6, 5));
   ASSERT_FALSE(asked);
@@ -216,7 +217,7 @@ TEST_F(LateLaneTest, ItsSpacesMayHaveMovedWithoutIt) {
   gate_.let(true);
   ASSERT_TRUE(lane_->take(one_chunk(1, 0)));
   ASSERT_TRUE(eventually_covers(1));
-  VectorBatch others;  // as when its embedder was not there, and a document ended
+  VectorBatch others;  // simulates a document that ended while the embedder was unavailable
   others.space = space_of(lane_->embedder(), "notes");
   others.dimension = lane_->embedder().identity().dimension;
   others.next_seq = 40;

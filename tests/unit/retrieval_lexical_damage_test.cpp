@@ -1,4 +1,5 @@
-// The lexical index filled again, which answers to the last bit what it did, and damaged, which it says or survives.
+// Tests of the lexical index filled again, which gives bit-identical answers, and damaged, which it reports or
+// survives.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -17,7 +18,7 @@
 namespace muniment::retrieval {
 namespace {
 
-// A history of adding, closing and removing, committed in batches of some size.
+// Replays a history of additions, closings and removals, committed in batches of this size.
 void replay(LexicalIndex& index, std::uint32_t seed, std::size_t batch) {
   std::mt19937 random(seed);
   for (ChunkId id = 1; id <= 120; id++) {
@@ -64,20 +65,20 @@ TEST(LexicalProperty, ARebuildAnswersExactlyTheSameHoweverItIsBatched) {
       ASSERT_EQ(first->size(), second->size());
       for (std::size_t at = 0; at < first->size(); at++) {
         EXPECT_EQ((*first)[at].chunk, (*second)[at].chunk);
-        EXPECT_EQ((*first)[at].score, (*second)[at].score);  // to the last bit
+        EXPECT_EQ((*first)[at].score, (*second)[at].score);  // bit-identical
       }
     }
   }
 }
 
-// What a process that opens and uses the index comes to: it may answer or say what is wrong. Xapian may also
-// crash on some damage, which is why the engine lives in a child; what it must not do is hang or fill the memory.
+// Outcomes of a process that opens and uses the index. Xapian may crash on some damage, which is why the engine runs in
+// a child; it must neither hang nor fill the memory.
 enum class Outcome { answered, error, crashed, hung };
 
 Outcome outcome_of_use(const std::string& folder) {
   const pid_t child = ::fork();
   if (child == 0) {
-#if !defined(MUNIMENT_ADDRESS_SANITIZER) && !defined(MUNIMENT_THREAD_SANITIZER)  // they map terabytes at once
+#if !defined(MUNIMENT_ADDRESS_SANITIZER) && !defined(MUNIMENT_THREAD_SANITIZER)  // sanitizers map terabytes at start
     const rlimit memory = {std::uint64_t{4} << 30, std::uint64_t{4} << 30};
     ::setrlimit(RLIMIT_AS, &memory);
 #endif
@@ -145,7 +146,8 @@ TEST_F(DamagedLexical, AMissingFileIsAnErrorOrTheRestAnswers) {
   }
   const std::string path = copy();
   std::filesystem::remove_all(path + "/history");
-  EXPECT_EQ(outcome_of_use(path), Outcome::error);  // it would be made anew, and asof would find nothing
+  // The index would be created again without history, so that asof would find nothing.
+  EXPECT_EQ(outcome_of_use(path), Outcome::error);
 }
 
 TEST_F(DamagedLexical, FlippedBitsAndCutFilesNeverHang) {

@@ -1,4 +1,4 @@
-// The law of the lexical lane: whatever is asked, the answer is what BM25 over every single chunk would say.
+// Tests that the answers of the lexical lane equal BM25 computed over each chunk, for any query.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,14 +21,14 @@ constexpr double ballast = 20;
 
 struct Made {
   ChunkId id = 0;
-  std::array<int, 46> words{};  // how often it has w0 …, of which small numbers are frequent
+  std::array<int, 46> words{};  // counts of the words w0 …; low numbers are frequent
   double length = 0;
   std::set<std::string> labels;
   std::int64_t time_us = 0, valid_from = 1, valid_to = still_valid;
 };
 
 struct Asked {
-  std::map<std::size_t, int> words;  // and how often
+  std::map<std::size_t, int> words;  // word → count
   Filter filter;
   std::size_t k = 10;
 };
@@ -39,7 +39,7 @@ class LexicalLaw : public testing::Test {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
   }
 
-  // Ids of several windows of the matcher; times that share seconds with each other and with the filters.
+  // Creates ids in several windows of the matcher; times share seconds with each other and with the filters.
   Made chunk(ChunkId id) {
     Made made;
     made.id = id;
@@ -108,7 +108,7 @@ class LexicalLaw : public testing::Test {
     return !filter.as_of || (made.valid_from <= *filter.as_of && *filter.as_of < made.valid_to);
   }
 
-  // The formula, chunk by chunk, over what is searched: what is current, or for as_of all that ever was.
+  // Computes the formula chunk by chunk over the searched chunks: the current ones, or for as_of all that ever existed.
   std::vector<Hit> by_hand(const Asked& asked) const {
     std::vector<const Made*> all;
     for (const Made& made : chunks_) {
@@ -166,14 +166,14 @@ TEST_F(LexicalLaw, TheAnswerIsBm25OverEveryChunkThatPasses) {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       ASSERT_NEAR((*found)[i].score, wanted[i].score, 1e-9)
           << "round " << round << ", rank " << i + 1 << ": " << text_of(asked);
-      // Two whose scores differ by less than sums in another order do may change places.
+      // Two chunks may be exchanged if their scores differ by less than the rounding of sums in another order.
       const bool tie = (i > 0 && wanted[i - 1].score - wanted[i].score < 1e-9) ||
                        (i + 1 < wanted.size() && wanted[i].score - wanted[i + 1].score < 1e-9) || i + 1 == asked.k;
       ASSERT_TRUE(tie || (*found)[i].chunk == wanted[i].chunk)
           << "round " << round << ", rank " << i + 1 << ": " << text_of(asked);
     }
     with_hits += wanted.empty() ? 0 : 1;
-    if (round % 100 == 50) {  // and of what came since
+    if (round % 100 == 50) {  // also for chunks that were added later
       add(chunk(chunks_.back().id + static_cast<ChunkId>(number(1, 20'000))));
       ASSERT_TRUE(index_->commit(2'000 + round).ok());
     }

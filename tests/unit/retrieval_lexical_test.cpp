@@ -1,4 +1,4 @@
-// The lexical lane: what finds what, in which languages, at which time.
+// Tests of the lexical lane: matches, languages and times.
 #include "retrieval/lexical/lexical_index.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST(Words, AccentsWidthsAndMarksAreFolded) {
 TEST(Words, ScriptsWithoutSpacesBecomeCharactersAndPairs) {
   EXPECT_EQ(spelled("東京都 a"), "東 ~東京 京 ~京都 都 =東京都 a");
   EXPECT_EQ(spelled("京都の"), "京 ~京都 都 =京都 ~都の の");
-  EXPECT_EQ(spelled("がか"), "が ~がか か");  // not the same letter without its mark
+  EXPECT_EQ(spelled("がか"), "が ~がか か");  // without its mark, it is a different letter
   EXPECT_EQ(spelled("ｶﾞ"), "ガ");
   EXPECT_EQ(spelled("🎉 x"), "🎉 x");
 }
@@ -191,7 +191,7 @@ TEST_F(Lexical, AnIdentifierIsFoundHoweverItIsSpelled) {
   EXPECT_EQ(found("FileReader"), Ids{4});
 }
 
-// Whether any file of the index holds these bytes.
+// Returns whether a file of the index contains these bytes.
 bool holds(const std::string& folder, const std::string& word) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;
@@ -215,7 +215,7 @@ TEST_F(Lexical, OfWhatIsRemovedNoWordIsLeftInTheFiles) {
   EXPECT_FALSE(holds(folder, "zyxwvut"));
   EXPECT_FALSE(holds(folder, "kjihgfe"));
   EXPECT_TRUE(holds(folder, "qponmlk"));
-  EXPECT_EQ(found("heron"), Ids{2});  // the reader of before
+  EXPECT_EQ(found("heron"), Ids{2});  // the reader that was opened earlier
   EXPECT_EQ(found("zyxwvut"), Ids{});
   EXPECT_EQ(index_->watermark(), 7);
   add({4, "another heron"}, 8);
@@ -234,7 +234,7 @@ TEST_F(Lexical, NothingInAQueryIsAnOperator) {
   EXPECT_EQ(found("alpha -beta"), (Ids{1, 2}));
   EXPECT_EQ(found("NOT alpha"), Ids{1});
   EXPECT_EQ(found("al*"), Ids{});
-  EXPECT_EQ(found("Lcorpus:secret Gen Zalphabet1"), Ids{});  // the prefixes of terms are not to be had
+  EXPECT_EQ(found("Lcorpus:secret Gen Zalphabet1"), Ids{});  // the prefixes of terms cannot be searched
   EXPECT_EQ(found("Zalpha2 Walpha2"), Ids{});
   EXPECT_EQ(found("alpha..beta ((("), (Ids{1, 2}));
 }
@@ -244,8 +244,8 @@ TEST_F(Lexical, AWordThatIsNowhereStandsForThoseAtOneEdit) {
         {2, "a regression of the commit"},
         {3, "rule A002"},
         {4, "расписание поездов", "ru"}});
-  EXPECT_EQ(found("shceduler"), Ids{1});  // exchanged
-  EXPECT_EQ(found("warehose"), Ids{1});   // one is missing
+  EXPECT_EQ(found("shceduler"), Ids{1});  // transposed letters
+  EXPECT_EQ(found("warehose"), Ids{1});   // a missing letter
   EXPECT_EQ(found("regresssion"), Ids{2});
   EXPECT_EQ(found("comnit"), Ids{2});
   EXPECT_EQ(found("росписание"), Ids{4});
@@ -265,7 +265,7 @@ TEST_F(Lexical, AFunctionWordOfTheQuerysLanguageScoresInNoOther) {
   commit();
   const Ids ids = found("what is the name of a gauge in the harbour");
   ASSERT_EQ(ids.size(), 100u);
-  EXPECT_EQ(std::count(ids.begin(), ids.end(), 101u), 1);  // by "name" alone
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 101u), 1);  // found only by "name"
   EXPECT_EQ(found("the gauge of").size(), 100u);
 }
 
@@ -280,7 +280,7 @@ TEST_F(Lexical, PhrasesMustOccurWordForWord) {
   fill(
       {{1, "the quick brown fox"}, {2, "the brown quick fox"}, {3, "quick browns"}, {4, "call quick_brown()", "none"}});
   EXPECT_EQ(found_phrase("quick brown"), (Ids{1, 4}));
-  EXPECT_EQ(found_phrase("QUICK-brown"), (Ids{4, 1}));  // and the compound is nearer
+  EXPECT_EQ(found_phrase("QUICK-brown"), (Ids{4, 1}));  // the compound ranks higher
   LexicalQuery query;
   query.text = "fox";
   query.phrases = {"brown quick"};
@@ -296,7 +296,7 @@ TEST_F(Lexical, FunctionWordsAloneAreAPhrase) {
         {4, "es war einmal", "de"}});
   EXPECT_EQ(found("to be or not to be"), Ids{1});
   EXPECT_EQ(found("of the"), Ids{});
-  EXPECT_EQ(found("war"), Ids{3});  // a word in English, none in German
+  EXPECT_EQ(found("war"), Ids{3});  // a word in English, a stop word in German
 }
 
 TEST_F(Lexical, NoPhraseReachesFromTheTitleIntoTheText) {
@@ -383,7 +383,7 @@ TEST_F(Lexical, AsOfBeforeAnUpdateFindsWhatWasCurrentThen) {
   EXPECT_EQ(index_->chunks(), 1);
 
   ASSERT_TRUE(index_->remove(1).ok());
-  ASSERT_TRUE(index_->remove(77).ok());  // of what is not there, nothing is left
+  ASSERT_TRUE(index_->remove(77).ok());  // removing an absent chunk leaves nothing behind
   commit(22);
   EXPECT_EQ(found("port", at(19)), Ids{});
 }
@@ -392,8 +392,8 @@ TEST_F(Lexical, APositionIsDurableWithItsChunksOrNotAtAll) {
   add({1, "alpha"});
   commit(5);
   add({2, "alpha"});
-  EXPECT_EQ(found("alpha"), Ids{1});  // not committed: not visible
-  reopen();                           // … and gone
+  EXPECT_EQ(found("alpha"), Ids{1});  // not committed, so not visible
+  reopen();                           // and discarded
   EXPECT_EQ(index_->watermark(), 5);
   EXPECT_EQ(index_->chunks(), 1);
   EXPECT_EQ(found("alpha"), Ids{1});

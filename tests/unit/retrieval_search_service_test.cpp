@@ -1,5 +1,5 @@
-// The real engine in the real child: Xapian and RocksDB inside the sandbox, killed and damaged while
-// they are written and asked.
+// Tests of the real engine in the real child: Xapian and RocksDB inside the sandbox, killed and damaged during writes
+// and queries.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -34,7 +34,7 @@ class SearchService : public ::testing::Test {
     client_ = *std::move(client);
   }
 
-  // As an indexer does: from where the indexes are, in batches, asking again after each failure.
+  // Fills the indexes as an indexer does: from their position, in batches, retrying after each failure.
   ::testing::AssertionResult fill(const std::vector<EngineChunk>& chunks, std::int64_t end, std::int64_t step) {
     std::int64_t from = -1;
     for (const Deadline deadline = within(60s); std::chrono::steady_clock::now() < deadline;) {
@@ -51,7 +51,7 @@ class SearchService : public ::testing::Test {
     return ::testing::AssertionFailure() << "the indexes are not filled: " << client_->health().reason;
   }
 
-  // What an engine answers that never saw any trouble.
+  // Returns the answer of an engine that was never disturbed.
   LaneAnswer expected(const std::vector<EngineChunk>& chunks, std::int64_t end, const LaneQuery& query) {
     auto engine = Engine::open({folder_.path() + "/quiet", "", true});
     EXPECT_TRUE((*engine)->index(batch_of(chunks, 0, end)));
@@ -120,7 +120,8 @@ TEST_F(SearchService, AnIndexDeletedUnderItComesBackWithEqualAnswers) {
     const auto before = client_->search(asking("captain dough", 40), within(20s));
     ASSERT_TRUE(before);
     std::filesystem::remove_all(folder_.path() + "/index/" + part);
-    // The child notices at the next search, and its successor begins anew; the answer is what the other index has.
+    // The child detects the damage at the next search, and its successor fills the index again; meanwhile, the answer
+    // comes from the other index.
     const auto meanwhile = client_->search(asking("captain dough", 40), within(20s));
     ASSERT_TRUE(meanwhile) << meanwhile.error().message;
     EXPECT_FALSE(meanwhile->candidates.empty());
@@ -138,7 +139,7 @@ TEST_F(SearchService, AnIndexDamagedUnderItIsFilledAgain) {
   const auto before = client_->search(asking("captain dough", 40), within(20s));
   ASSERT_TRUE(before);
   client_->stop();
-  // Every block of the lexical tables but their first: it opens, and what it then reads is wrong.
+  // Overwrites every block of the lexical tables except the first: the tables open, but later reads fail.
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path() + "/index/lexical")) {
     if (entry.path().extension() != ".glass" || entry.file_size() <= 8'192) continue;
     std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
@@ -159,8 +160,8 @@ TEST_F(SearchService, AnIndexDamagedUnderItIsFilledAgain) {
   FAIL() << client_->health().reason;
 }
 
-// Xapian and RocksDB do not notice most of these, and crash on some; what is found wrong is found so later, by the
-// hashes. Here: whatever they do, the daemon lives, and search comes back by itself.
+// Xapian and RocksDB do not detect most of these bits, and crash on some; hashes detect wrong results later. This test
+// checks that the daemon survives and that search recovers by itself.
 TEST_F(SearchService, ABitThatFlipsAnywhereEndsNothingForLong) {
   const auto chunks = library(200);
   ASSERT_TRUE(fill(chunks, 201, 100));

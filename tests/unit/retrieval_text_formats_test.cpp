@@ -1,5 +1,5 @@
-// Each format on small documents: golden chunks (tests/golden/retrieval/text), encodings, what is refused and how, and
-// that a document made to be slow is not.
+// Tests of each format on small documents: golden chunks (tests/golden/retrieval/text), encodings, refused documents
+// and their errors, and documents that are designed to be slow.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ std::string described(const DocumentText& document) {
   return out;
 }
 
-// A PDF with a page for each text, its cross-reference table included. Courier, one line a page.
+// Returns a PDF with a page for each text and a cross-reference table, in Courier, one line a page.
 std::string pdf_of(const std::vector<std::string>& pages) {
   std::vector<std::string> objects = {"<< /Type /Catalog /Pages 2 0 R >>", "",
                                       "<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>",
@@ -240,7 +240,8 @@ TEST(RightToLeft, ASpaceBeforeAnEmbeddedRunIsBehindItInReadingOrder) {
 }
 
 TEST(RightToLeft, ALigatureOfLamAndAlefIsReadAsItsFontSays) {
-  // السلام: the article has two letters of their own widths, the ligature in the middle one width for both
+  // السلام: the article's two letters have widths of their own; the ligature in the middle has one width for two
+  // letters
   const std::vector<DrawnCharacter> peace = {{U'م', 9.9},  {U'ل', 4.776}, {U'ا', 4.774},
                                              {U'س', 14.3}, {U'ل', 4.9},   {U'ا', 4.4}};
   std::u32string text = U"السالم عليكم";
@@ -310,7 +311,7 @@ TEST(DocumentFormats, APdfThatCannotBeReadSaysWhy) {
     (void)read_document(whole.substr(0, size), "a.pdf", "").ok();
 }
 
-// A sandboxed reader may open nothing: here, because it may hold no file.
+// A sandboxed reader may open no file: here, a limit of the process forbids it.
 TEST(DocumentFormats, OnceTheReadersAreLoadedNothingNeedsAFile) {
   const auto read_without_files = [] {
     load_readers();
@@ -341,7 +342,7 @@ TEST(DocumentFormats, ChatTurnsStayApartHoweverShort) {
   EXPECT_EQ(other.chunks[0].heading, "record 1 › human");
 }
 
-// What would be slow in a reader that looked back, or ahead, from everywhere.
+// Documents that would be slow in a reader with backtracking or unbounded lookahead.
 TEST(DocumentFormats, HostileDocumentsAreReadInLinearTime) {
   constexpr std::size_t size = 1 << 18;
   const std::vector<std::pair<std::string, std::string>> hostile = {

@@ -1,5 +1,5 @@
-// From bytes to text and chunks: formats, encodings, languages, excerpts; and the promises about spans, for arbitrary
-// bytes.
+// Tests of text extraction and chunks: formats, encodings, languages, excerpts, and the invariants of spans for
+// arbitrary bytes.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <unicode/brkiter.h>
@@ -14,7 +14,8 @@
 namespace muniment::retrieval {
 namespace {
 
-// In order, disjoint, within the text, on characters' edges, of at most the greatest size, and all but white space.
+// Returns the violated invariant: chunks are ordered, disjoint, within the text, on character boundaries, at most of
+// the maximum size, and cover all but white space.
 std::string broken_promise(const DocumentText& document) {
   std::size_t at = 0;
   const auto blank = [&](std::size_t start, std::size_t end) {
@@ -54,7 +55,7 @@ std::vector<std::size_t> graphemes_by_icu(const std::string& text) {
   return edges;
 }
 
-// Characters that join others, among ones that do not.
+// Combining characters, mixed with others.
 const std::vector<std::string> pieces = {"a",       "b. C",
                                          " ",       "\n",
                                          "\r\n",    "é",
@@ -125,7 +126,7 @@ RC_GTEST_PROP(DocumentText, ChunksAreCutBetweenGraphemes, ()) {
     const auto document = read_document(text, name, "");
     if (!document || !document->as_is || document->format == Format::html) continue;
     for (const Chunk& chunk : document->chunks) {
-      // A run of joining characters that no person writes may be cut inside, for the sake of a bound.
+      // A long run of combining characters, which no real text has, may be split to keep the limit.
       if (edges.size() < text.size() / 256) continue;
       RC_ASSERT(std::binary_search(edges.begin(), edges.end(), static_cast<std::size_t>(chunk.start)));
       RC_ASSERT(std::binary_search(edges.begin(), edges.end(), static_cast<std::size_t>(chunk.end)));
@@ -264,7 +265,7 @@ TEST(IndexText, JsonIsNamesAndValuesWithoutEscapes) {
   EXPECT_EQ(index_text_of(Format::json, R"(tail of a string\nnext \ud83d\ude00", "k": "v"},)"),
             "tail of a string\nnext 😀, k: v},");
   EXPECT_EQ(index_text_of(Format::json, "cut \\u12é \\ud83dé \\u"),
-            "cut é é ");  // the byte behind a broken escape begins a character
+            "cut é é ");  // the byte after a broken escape begins a character
   EXPECT_EQ(index_text_of(Format::markdown, "a\\nb"), "a\\nb");
 }
 

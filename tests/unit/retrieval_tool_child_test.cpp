@@ -1,4 +1,4 @@
-// Documents and models that are read and made in a child of their own: this program, started again.
+// Tests of documents and models that are processed in a child process of their own: this program, started again.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -83,7 +83,7 @@ TEST(ToolChild, OneThatDiesOrSaysNothingIsCorrupt) {
   EXPECT_EQ(Errc::unavailable, read_document_apart("text", "a.txt", "", within(5s), options).error().code);
 }
 
-// What a child answers that was taken over by what it read.
+// Answers of a child that was compromised by its input.
 TEST(ToolChild, AnAnswerThatCannotBeIsNotBelieved) {
   DocumentText good;
   good.text = "caf\xc3\xa9 text";
@@ -98,10 +98,10 @@ TEST(ToolChild, AnAnswerThatCannotBeIsNotBelieved) {
   EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[0].start = -1; }));
   EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[1].start = 4; }));
   EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[0].end = 0; }));
-  EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[0].end = 4; }));  // half a character
+  EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[0].end = 4; }));  // ends within a character
   EXPECT_TRUE(refused([](DocumentText& it) { it.chunks[0].heading = "\xff"; }));
   EXPECT_TRUE(refused([](DocumentText& it) { it.title = "\xff"; }));
-  EXPECT_TRUE(refused([](DocumentText& it) { it.text = "other text"; }));  // and as it is, it says
+  EXPECT_TRUE(refused([](DocumentText& it) { it.text = "other text"; }));  // although as_is is set
   EXPECT_TRUE(refused([](DocumentText& it) { it.as_is = false, it.text = "\xff"; }));
 }
 

@@ -1,5 +1,5 @@
-// What becomes of a vector shard whose files are cut, lost or flipped: it says corrupt, or it is in a state
-// that it has been in, at the watermark that it names. It is never wrong in silence, and never crashes.
+// Tests of a vector shard whose files are truncated, lost or corrupted: it reports corrupt, or it has an earlier state
+// at the watermark that it reports. It never returns wrong results silently, and never crashes.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,7 +29,7 @@ void replace(const fs::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// A shard that was closed and opened a few times, and then stopped with several batches only in its log.
+// A shard that was closed and opened several times, and then stopped with several batches only in its log.
 class DamagedShard : public ::testing::Test {
  protected:
   static constexpr std::size_t dimension = 24;
@@ -54,7 +54,7 @@ class DamagedShard : public ::testing::Test {
 
   using Answers = std::vector<std::vector<std::pair<ChunkId, double>>>;
 
-  // Exact searches now and as of every second seq; one entry {0, 0} where a search says corrupt.
+  // Runs exact searches now and as of every second seq; a search that reports corrupt gives one entry {0, 0}.
   Answers answers_of(const VectorShard& shard) {
     Answers answers;
     for (std::int64_t seq = 0; seq <= 8; seq += 2) {
@@ -66,7 +66,7 @@ class DamagedShard : public ::testing::Test {
     return answers;
   }
 
-  // Copies `from`, damages the copy, and looks at what it is then. True where it still opened.
+  // Copies `from`, damages the copy, and checks its state. Returns true if it could still be opened.
   bool survives(const std::string& from, const std::string& what,
                 const std::function<void(const std::string&)>& damage) {
     TemporaryFolder place;
@@ -93,7 +93,7 @@ class DamagedShard : public ::testing::Test {
     return true;
   }
 
-  // What the log still has brings it to where it was.
+  // Applies the log's remaining batches, which must restore the shard's state.
   void catch_up(VectorShard& shard, std::int64_t seq, const std::string& what) {
     for (; seq < 9; ++seq) {
       const Status written = shard.write(batches_[static_cast<std::size_t>(seq)]);
@@ -172,7 +172,7 @@ TEST_F(DamagedShard, AFileThatIsMissingOrCutIsNoticed) {
   }
 }
 
-// What RocksDB opens without a word: its manifest has lost its end, and newer tables with it.
+// RocksDB opens this without an error: the manifest has lost its end, and with it the newer tables.
 TEST_F(DamagedShard, AManifestThatIsCutAnywhereIsNoticedOrDoesNotMatter) {
   for (const std::string& name : files("shard")) {
     if (name.rfind("MANIFEST", 0) != 0) continue;
@@ -184,7 +184,7 @@ TEST_F(DamagedShard, AManifestThatIsCutAnywhereIsNoticedOrDoesNotMatter) {
   }
 }
 
-// The same without RocksDB's help: every kind of record, taken away or put back to what it might have been.
+// The same without RocksDB's checks: each kind of record is removed or reset to an earlier value.
 TEST_F(DamagedShard, ARecordThatIsLostOrStaleIsNoticed) {
   std::vector<std::pair<std::string, std::string>> records;
   const auto with_store = [](const std::string& folder, const std::function<Status(vec::RecordStore&)>& work) {
@@ -199,7 +199,7 @@ TEST_F(DamagedShard, ARecordThatIsLostOrStaleIsNoticed) {
       return success();
     });
   });
-  std::map<char, int> noticed;  // by the kind of the record
+  std::map<char, int> noticed;  // by kind of record
   for (std::size_t i = 0; i < records.size(); i += i < 4 ? 1 : 17) {
     for (const bool lost : {true, false}) {
       const std::string& key = records[i].first;
@@ -250,7 +250,7 @@ TEST(QuietVectorShard, LeavesNoMoreFilesWithEveryStart) {
   EXPECT_LT(std::distance(fs::directory_iterator(place.path()), fs::directory_iterator()), 25);
 }
 
-// A crash between a removal and the rewriting of the files: the next open makes it good.
+// Simulates a crash between a removal and the rewriting of the files: the next open completes it.
 TEST(ErasingVectorShard, GoesOnAtTheNextOpen) {
   TemporaryFolder place;
   opened(place.path()).reset();

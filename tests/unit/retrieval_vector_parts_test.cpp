@@ -1,4 +1,4 @@
-// What the vector shard is made of, each by itself: codes and their products, chunk → slot, label → slots.
+// Tests of the vector shard's parts: codes and their products, chunk → slot, label → slots.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -74,7 +74,7 @@ TEST(LabelIndex, ListsAndBitmapsHoldTheSameSlots) {
     return set;
   };
   std::mt19937 random(3);
-  for (int turn = 0; turn < 6'000; ++turn) {  // grows past one in 32, then shrinks to nothing
+  for (int turn = 0; turn < 6'000; ++turn) {  // grows past one in 32, then shrinks to zero
     const vec::Slot slot = random() % slots;
     const bool grows = turn < 3'000;
     if (grows && model.insert(slot).second) labels.add(1, slot, slots);

@@ -1,5 +1,5 @@
-// The vector shard: what it finds, at which time, under which filter; that it is the same after a restart
-// and in another shard; and that it stays good while half of what it holds is replaced.
+// Tests of the vector shard: results, times and filters; that they are the same after a restart and in another shard;
+// and that recall stays high while half of the vectors are replaced.
 #include "retrieval/vector/vector_shard.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using TemporaryFolder = test::QuickFolder;
 using namespace test;
 
-// Chunks from … to - 1, in batches of 500.
+// Adds the chunks from … to - 1, in batches of 500.
 void fill(VectorShard& shard, const std::string& space, std::size_t dimension, Clusters& points, ChunkId from,
           ChunkId to, VectorModel* model = nullptr) {
   for (ChunkId begin = from; begin < to; begin += 500) {
@@ -97,7 +97,7 @@ TEST(VectorShard, RecallSurvivesTheReplacementOfHalfOfIt) {
     for (ChunkId id = static_cast<ChunkId>(turn) * 1'000 + 1; id <= static_cast<ChunkId>(turn) * 1'000 + 1'000;
          id += 2) {
       batch.close.emplace_back(id, 20'000 + turn);
-      if (turn % 2 == 0) batch.put(next++, points.next());  // the others are only taken away
+      if (turn % 2 == 0) batch.put(next++, points.next());  // the others are removed without a replacement
     }
     write(*shard, batch);
   }
@@ -135,7 +135,7 @@ struct Sequence {
       facts.labels.push_back("corpus:c");
       facts.time_us = below(100);
       if (below(3) == 0) facts.labels.push_back("type:x");
-      if (below(10) == 0) facts.labels.push_back("type:x");  // twice is as good as once
+      if (below(10) == 0) facts.labels.push_back("type:x");  // a duplicate label has no effect
       const bool again = last > 5 && below(12) == 0;
       batch.put(again ? 1 + below(last) : ++last, below(15) == 0 ? FloatVector(24, 0) : points.next(), facts);
     }
@@ -213,7 +213,7 @@ TEST(VectorShard, TheSameBatchesGiveTheSameAnswersAlsoAfterARestart) {
   }
   for (int i = 0; i < 100; ++i) {
     const FloatVector query = points.next();
-    const VectorSearch narrow{.k = 10, .beam = 12};  // what the graph misses must be the same, too
+    const VectorSearch narrow{.k = 10, .beam = 12};  // the chunks that the graph misses must also be the same
     ASSERT_EQ(listed(found(*first, "s", query, {}, narrow)), listed(found(*second, "s", query, {}, narrow)));
   }
 }
@@ -251,7 +251,7 @@ TEST(VectorShard, AFilterThatPassesFewFarAwayStillFillsTheAnswer) {
   Clusters points(32, 20, 6);
   fill(*shard, "s", 32, points, 1, 6'001);
   Batch far("s", 32, 9'000);
-  for (ChunkId id = 7'001; id <= 7'900; ++id) {  // on the other side of every query below
+  for (ChunkId id = 7'001; id <= 7'900; ++id) {  // in the direction opposite to every query below
     FloatVector vector = points.next();
     vector[0] = -3;
     far.put(id, Clusters::unit(vector), labelled("tag:far"));
@@ -285,7 +285,7 @@ TEST(VectorShard, SpacesDoNotMeetAndADroppedOneIsGone) {
   shard = opened(folder.path());
   ASSERT_EQ(shard->spaces().size(), 1u);
   EXPECT_EQ(found(*shard, "b@notes", {1, 0, 0}, {}, by_graph).size(), 2u);
-  Batch anew("a@notes", 5, 1);  // of another dimension, and younger
+  Batch anew("a@notes", 5, 1);  // with another dimension, and newer
   anew.put(9, {1, 0, 0, 0, 0});
   write(*shard, anew);
   EXPECT_EQ(found(*shard, "a@notes", {1, 0, 0, 0, 0}, {}, by_graph).at(0).chunk, 9u);
@@ -344,7 +344,7 @@ TEST(VectorShard, AVectorWithoutDirectionIsKeptButNeverFound) {
   write(*shard, next);
   EXPECT_EQ(shard->spaces().at(0).vectors, 0);
   EXPECT_TRUE(found(*shard, "s", {1, 1, 1}, as_of(1), exactly).empty());
-  Batch last("s", 3, 3);  // a graph that has lost its last node begins anew
+  Batch last("s", 3, 3);  // a graph that has lost its last node is rebuilt
   last.put(3, {0, 1, 0});
   write(*shard, last);
   EXPECT_EQ(found(*shard, "s", {1, 1, 1}, {}, exactly).at(0).chunk, 3u);
@@ -402,7 +402,7 @@ TEST(VectorShard, TwoMayNotHaveItOpen) {
 TEST(VectorShard, SearchesSeeAWholeBatchOrNoneOfItWhileOneWrites) {
   TemporaryFolder folder;
   const auto shard = opened(folder.path());
-  // Each batch replaces all of the last: ids of one hundred never meet those of another.
+  // Each batch replaces the whole previous one: ids of different hundreds are never current together.
   Clusters points(16, 3, 11);
   const auto batch_of = [&](ChunkId hundred) {
     Batch batch("s", 16, hundred + 1);

@@ -1,4 +1,4 @@
-// What is said on the channels comes back as it was, and what was not said that way is refused.
+// Tests that messages on the channels are read back unchanged, and that other bytes are refused.
 #include <gtest/gtest.h>
 
 #include <sys/socket.h>
@@ -42,7 +42,7 @@ LaneAnswer some_answer() {
   return answer;
 }
 
-// Every member has a value that it does not begin with, so that one which members() forgets would differ.
+// Every member differs from its default, so that a member that members() omits would be detected.
 TEST(Wire, ABatchComesBackAsItWas) {
   const auto back = from_wire<EngineBatch>(to_wire(some_batch()));
   ASSERT_TRUE(back);
@@ -164,7 +164,7 @@ TEST(Wire, NumbersThatAreNoneAreRefused) {
   EXPECT_FALSE(from_wire<LaneQuery>(to_wire(strange)));
 }
 
-// A count of four billion costs no memory: items are made as their bytes are read.
+// A count of four billion allocates no memory: items are created as their bytes are read.
 TEST(Wire, ACountWithoutItemsIsRefusedAtOnce) {
   EXPECT_FALSE(from_wire<std::vector<Candidate>>(std::string(4, '\xff')));
   EXPECT_FALSE(from_wire<std::vector<std::string>>(std::string(8, '\xff')));

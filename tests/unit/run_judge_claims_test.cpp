@@ -1,4 +1,4 @@
-// Which sentences are claims, and of which kind.
+// Tests of the detection and classification of claims in sentences.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace muniment::evidence::run_judge {
 namespace {
 
-// "tests_pass fixed": the kinds in the order of the sentences.
+// Returns the kinds in the order of the sentences, such as "tests_pass fixed".
 std::string kinds_in(std::string_view text) {
   std::string kinds;
   for (const Sentence& sentence : sentences_of(text)) {

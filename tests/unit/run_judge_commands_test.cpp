@@ -1,4 +1,4 @@
-// What a command line does, and how it ended.
+// Tests of command lines: their effect, and how they ended.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Claims against the events of a run.
+// Tests of claims against the events of a run.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view passed = "===== 12 passed in 0.10s =====";
 constexpr std::string_view failed = "===== 1 failed, 11 passed in 0.10s =====";
 
-// Feeds a run; seqs count from 1.
+// Builds a run; seqs count from 1.
 class RunOf {
  public:
   RunOf& add(std::string_view type, const std::string& body, const Spilled* spilled = nullptr) {
@@ -44,7 +44,7 @@ class RunOf {
     return add("command.ended", fmt::format(R"({{"call_id":"c","exit_code":{}}})", exit_code));
   }
   Judgement judged() { return std::move(judge_).finish(); }
-  // "supported@3": of the only claim.
+  // Returns the verdict on the only claim, such as "supported@3".
   std::string only() {
     const Judgement judgement = judged();
     EXPECT_EQ(judgement.claims.size(), 1U);

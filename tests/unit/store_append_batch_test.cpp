@@ -1,4 +1,4 @@
-// Numbering without a database: what a run takes in which state, and what refusing leaves behind.
+// Tests of numbering without a database: the events that a run accepts in each state, and the state after a refusal.
 #include "store/append/append_batch.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class Append : public testing::Test {
     return request;
   }
 
-  // Numbers and commits one request; the receipts, or the refusal.
+  // Numbers and commits one request. Returns the receipts, or the error of the refusal.
   Result<std::vector<events::Receipt>> commit(AppendRequest request) {
     Result<std::vector<events::Receipt>> answer = Error(Errc::system_error, "not answered");
     request.done = [&](auto result) { answer = std::move(result); };

@@ -1,4 +1,4 @@
-// Many puts wait for one sync of a folder: it answers all of them, and what it could not do it tells all of them.
+// Tests of puts that share one sync of a folder: its result, success or error, is every put's result.
 #include "store/files/artifact_disk.hpp"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@ namespace {
 
 Fd folder() { return Fd(::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
 
-// Something that cannot be synced.
+// Returns a descriptor that cannot be synced.
 Fd pipe_end() {
   int ends[2] = {-1, -1};
   EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);

@@ -1,4 +1,4 @@
-// Artifact files in a folder of the test's own, and what is there beside them.
+// Artifact files in a folder of the test's own, and functions that list its files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class ArtifactFilesTest : public ::testing::Test {
   }
 
   void reopen() {
-    files_.reset();  // the first one finishes its chores before the next one looks
+    files_.reset();  // the first one finishes its cleanup before the next one starts
     auto opened = ArtifactFiles::open(options_at(folder_ / "artifacts"));
     ASSERT_TRUE(opened) << opened.error().message;
     files_ = std::move(*opened);
@@ -63,7 +63,7 @@ class ArtifactFilesTest : public ::testing::Test {
   fs::path at(std::string_view path) const { return folder_ / "artifacts" / path; }
   fs::path staged(const Uuid& id) const { return at("staging/" + id.text()); }
 
-  // Everything below runs/ and staging/ that is no folder.
+  // Returns everything below runs/ and staging/ except folders.
   std::set<std::string> names() const {
     std::set<std::string> found;
     for (const char* top : {"runs", "staging"}) {
@@ -74,7 +74,7 @@ class ArtifactFilesTest : public ::testing::Test {
     return found;
   }
 
-  // Runs `work` in a child that the armed failpoint must kill.
+  // Runs `work` in a child process that the armed failpoint must kill.
   void expect_killed_at(const std::string& name, const std::function<void(ArtifactFiles&)>& work) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
@@ -83,7 +83,7 @@ class ArtifactFilesTest : public ::testing::Test {
       auto mine = ArtifactFiles::open(options_at(folder_ / "artifacts"));
       if (mine) {
         work(**mine);
-        mine->reset();  // finishes its chores
+        mine->reset();  // finishes its cleanup
       }
       ::_exit(0);
     }

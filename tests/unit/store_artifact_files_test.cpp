@@ -1,5 +1,5 @@
-// Artifact files on a real file system: what is there after each step, after each failure, and
-// after a crash at each step (a crash is a child process that a failpoint kills).
+// Tests of artifact files on a real file system: the files after each step, after each failure, and after a crash at
+// each step (a crash is a child process that a failpoint kills).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// What is read of an artifact's file: the bytes that were recorded, or none.
+// Tests of reading an artifact's file: it returns the recorded bytes or none.
 #include <fstream>
 #include <utility>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace muniment::store {
 namespace {
 
-// Every way to damage a file of the same length, of a small one and of one that has pieces.
+// Damages a small file and a file with pieces in every way that keeps its length.
 TEST_F(ArtifactFilesTest, OtherBytesOfTheSameLengthAreNeverHandedOut) {
   for (const std::size_t size :
        {std::size_t{5}, std::size_t{1} << 20, (std::size_t{1} << 20) + 1, (std::size_t{3} << 20) + 77}) {
@@ -49,7 +49,7 @@ TEST_F(ArtifactFilesTest, AnotherNameIsRefusedBeforeAnythingIsRead) {
 TEST_F(ArtifactFilesTest, AFileOfAnotherLengthIsRefusedWithoutReadingIt) {
   const StoredFile file = stored("hello");
   fs::permissions(at(file.path), fs::perms::owner_write, fs::perm_options::add);
-  fs::resize_file(at(file.path), std::uintmax_t{1} << 40);  // hashing it would take an hour
+  fs::resize_file(at(file.path), std::uintmax_t{1} << 40);  // hashing this file would take an hour
   Difference difference;
   EXPECT_EQ(files_->check(file, &difference).error().code, Errc::corrupt);
   EXPECT_EQ(difference.actual, "1099511627776 bytes");
@@ -58,7 +58,7 @@ TEST_F(ArtifactFilesTest, AFileOfAnotherLengthIsRefusedWithoutReadingIt) {
 
 class PiecesTest : public ArtifactFilesTest {
  protected:
-  // Every byte says where it is.
+  // Returns bytes whose values depend on their positions.
   static std::string numbered(std::size_t size) {
     std::string bytes(size, '\0');
     for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 + i / 65'536);
@@ -90,7 +90,7 @@ class PiecesTest : public ArtifactFilesTest {
 };
 
 TEST_F(PiecesTest, SlicesOfEveryKindAreThoseThatWereStored) {
-  // Without pieces, the first with them, whole pieces, one node that is full, and two.
+  // Sizes: without pieces, the smallest with pieces, whole pieces, one full node, two nodes.
   for (const std::size_t size : {std::size_t{1} << 20, (std::size_t{1} << 20) + 1, std::size_t{2} << 20,
                                  std::size_t{257} << 16, (std::size_t{257} << 16) + 1, (std::size_t{33} << 20) + 5}) {
     const StoredFile file = large(size);
@@ -99,7 +99,7 @@ TEST_F(PiecesTest, SlicesOfEveryKindAreThoseThatWereStored) {
   }
 }
 
-// The tree as docs/format.md has it, over what SHA-256 has come to after each piece.
+// Computes the tree of docs/format.md over the state of SHA-256 after each piece.
 TEST_F(PiecesTest, TheFileOfPiecesIsWhatTheFormatSays) {
   const StoredFile file = large((1 << 20) + 1);
   std::string values;
@@ -129,8 +129,7 @@ TEST_F(PiecesTest, PiecesThatAreGoneOrWrongAreMadeAnewFromTheWhole) {
   EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(pieces(file))));
 }
 
-// An event that was written before there were pieces names no root: what stands in the file beside it is then believed
-// only once the whole was read.
+// An event that predates pieces has no root: the file's pieces are then trusted only after the whole file was read.
 TEST_F(PiecesTest, WithoutARootForgedPiecesDoNotMakeBadBytesGood) {
   StoredFile file = large(std::size_t{3} << 20);
   file.pieces_root.reset();
@@ -163,7 +162,7 @@ TEST_F(PiecesTest, PiecesGoWhereTheirFileGoes) {
   files_->abandon(large((1 << 20) + 1));
   reopen();
   EXPECT_TRUE(names().empty());
-  large((1 << 20) + 1);  // and nobody knows whether its event came
+  large((1 << 20) + 1);  // it is unknown whether its event was committed
   ASSERT_TRUE(files_->sweep_staging([](const Uuid&) { return Result<bool>(false); }));
   EXPECT_TRUE(names().empty());
 }

@@ -1,4 +1,4 @@
-// What an acknowledgement rests on: which settings are refused, and by which words.
+// Tests of the settings that durability requires: refused values and their messages.
 #include <gtest/gtest.h>
 
 #include "store/postgres/durability.hpp"
@@ -48,13 +48,13 @@ TEST(Durability, WhatActsOnWhatIsAppendedIsNamedAndRemovedByACommandThatAShellTa
   ASSERT_TRUE(trigger);
   EXPECT_EQ(trigger->why,
             "the trigger zz on event_1_0 acts on appended rows: stored events may differ from acknowledged ones");
-  EXPECT_TRUE(trigger->mend.ends_with(" -c 'DROP TRIGGER zz ON event_1_0'")) << trigger->mend;
-  EXPECT_EQ(trigger->mend.find("secret"), std::string::npos) << trigger->mend;
+  EXPECT_TRUE(trigger->fix.ends_with(" -c 'DROP TRIGGER zz ON event_1_0'")) << trigger->fix;
+  EXPECT_EQ(trigger->fix.find("secret"), std::string::npos) << trigger->fix;
   const auto rule =
       find_unsafe({{"insert_rule", "\"a'; b\" on event", "DROP RULE \"a'; b\" ON event"}}, 0, uri, "d", "u");
   ASSERT_TRUE(rule);
   EXPECT_TRUE(rule->why.starts_with("the rule \"a'; b\" on event acts")) << rule->why;
-  EXPECT_TRUE(rule->mend.ends_with(" -c 'DROP RULE \"a'\\''; b\" ON event'")) << rule->mend;
+  EXPECT_TRUE(rule->fix.ends_with(" -c 'DROP RULE \"a'\\''; b\" ON event'")) << rule->fix;
 }
 
 TEST(Durability, StandbysAreAskedForAndThere) {

@@ -1,4 +1,4 @@
-// The gate between what is recorded and the erasure of what it refers to.
+// Tests of the gate between new records and the erasure of the content that they refer to.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -25,7 +25,7 @@ TEST(WrittenEnd, SaysWhereTheLogEndedAndWhatWasBeingCommitted) {
   {
     const auto first = WrittenEnd::open(folder.path()).value();
     EXPECT_FALSE(first->found());
-    first->note(edge_of(1), edge_of(2));  // not before `begin`
+    first->note(edge_of(1), edge_of(2));  // ignored before `begin`
     ASSERT_TRUE(first->begin(log_id, end_of(3)).ok());
     for (int size = 3; size < 10; ++size) first->note(edge_of(size), edge_of(size + 2));
   }
@@ -60,13 +60,13 @@ TEST(WrittenEnd, WhatTheKeyDidNotMakeIsNoRecord) {
     end->note(edge_of(4), edge_of(5));
   }
   const std::string path = folder.path() + "/last_written";
-  // One bit of the newer place: the older one holds.
+  // Flips one bit of the newer copy: the older copy is used.
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(60);
   file.put('\x55');
   file.close();
   EXPECT_EQ(WrittenEnd::open(folder.path()).value()->found()->intended, end_of(4));
-  // Another machine's record, or one that was cut.
+  // The record of another machine, or a truncated one.
   std::filesystem::copy_file(other.path() + "/last_written", path, std::filesystem::copy_options::overwrite_existing);
   EXPECT_FALSE(WrittenEnd::open(folder.path()).value()->found());
   std::filesystem::resize_file(path, 100);
@@ -76,7 +76,7 @@ TEST(WrittenEnd, WhatTheKeyDidNotMakeIsNoRecord) {
 TEST(WrittenEnd, AKeyThatOthersCanReadIsNotUsed) {
   const test::TemporaryFolder folder;
   ASSERT_TRUE(
-      WrittenEnd::open(folder.path()).value()->begin(log_id, end_of(1)).ok());  // the key is kept with its first record
+      WrittenEnd::open(folder.path()).value()->begin(log_id, end_of(1)).ok());  // stores the key with its first record
   const std::string key = folder.path() + "/writer.key";
   struct stat about {};
   ASSERT_EQ(::stat(key.c_str(), &about), 0);

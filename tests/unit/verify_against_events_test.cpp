@@ -1,5 +1,5 @@
-// The two folds of C++ — the daemon's and the verifier's, which share no code but base/ — on the
-// same random events: whatever the bodies, they must give the same bytes.
+// Tests that the daemon's fold and the verifier's, which share only base/, give the same bytes for the same random
+// events with any bodies.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -97,7 +97,7 @@ class RandomEvents {
            ",\"currency\":" + pick({"\"USD\"", "\"EUR\"", "3"}) + "}}";
   }
 
-  // Every member that any rule reads, each there or not, each of the right kind or not.
+  // Returns a body with every member that any rule reads, each present or absent, and of the right kind or another.
   std::string body() {
     std::string text = patch();
     const std::string id = pick({"\"i1\"", "\"i2\"", "\"i3\"", "\"i4\""});

@@ -1,4 +1,4 @@
-// The rows of a binary COPY, as an honest server sends them and as another might.
+// Tests of the rows of a binary COPY, as an honest server and a hostile one send them.
 #include "verify/postgres/copy_row.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The verifier's own fold: patches, costs and bounded lists, at the edges of docs/format.md.
+// Tests of the verifier's fold: patches, costs and bounded lists, at the limits of docs/format.md.
 #include <gtest/gtest.h>
 
 #include "verify/state/cost.hpp"
@@ -9,7 +9,7 @@
 namespace muniment::verify {
 namespace {
 
-// Applies one patch after another; what `working` is then, or "refused" as soon as one is.
+// Applies the patches in order. Returns `working`, or "refused" at the first refused patch.
 std::string patched(const std::vector<std::string>& patches) {
   Working working;
   for (const std::string& text : patches) {

@@ -1,4 +1,4 @@
-// The verifier's own entry and tree, against RFC 6962's test vectors and a direct recursion.
+// Tests of the verifier's entry encoding and tree against RFC 6962's test vectors and a direct recursion.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace {
 
 Hash leaf_of(std::string_view data) { return sha256({std::string_view("\0", 1), data}); }
 
-// The definition: a tree of n > 1 leaves splits at the largest power of two smaller than n.
+// The definition: a tree of n > 1 leaves is split at the largest power of two smaller than n.
 Hash root_by_definition(const std::vector<Hash>& leaves, std::size_t begin, std::size_t end) {
   if (begin == end) return sha256("");
   if (end - begin == 1) return leaves[begin];
@@ -24,7 +24,7 @@ TEST(VerifyTree, TheEmptyTreeHasTheHashOfNothing) {
   EXPECT_EQ(Tree().edge(), "");
 }
 
-// The eight leaves of Certificate Transparency's reference tree and its roots.
+// The eight leaves and the roots of Certificate Transparency's reference tree.
 TEST(VerifyTree, TheRootsAreThoseOfTheReferenceTree) {
   const std::vector<std::string> inputs{"",
                                         std::string(1, '\0'),

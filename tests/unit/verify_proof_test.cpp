@@ -1,4 +1,4 @@
-// Proof files: every leaf of every small tree is proven, and whatever is changed in a proof is noticed.
+// Tests of proof files: every leaf of every small tree is proven, and any change of a proof is detected.
 #include <gtest/gtest.h>
 
 #include "base/crypto/base64.hpp"
@@ -126,7 +126,7 @@ TEST_F(VerifyProof, AProofThatIsTooLongOrTooShortOrForAnotherLeafIsRefused) {
 }
 
 TEST_F(VerifyProof, ALeafThatIsReallyANodeIsNoEntry) {
-  // Without the domain byte the two children of a node would pass for an entry.
+  // Without the domain byte, the two children of a node would be a valid entry.
   const SmallLog log(4);
   const std::string node = std::string(view(log.leaves[0])) + std::string(view(log.leaves[1]));
   const Checkpoint checkpoint{origin_, 2, log.root(0, 4)};

@@ -1,7 +1,8 @@
-"""Converts Python values for events: any value becomes strict JSON, and no text is lost.
+"""Converts Python values to strict JSON for events.
 
 A body is strict I-JSON of at most 60 KiB (docs/format.md). A tool may return bytes, megabytes, or text with NULs or
-invalid UTF-8. Text of this kind becomes an artifact, byte for byte, and the event refers to it.
+invalid UTF-8. Such a value of an event's content becomes an artifact, byte for byte, to which the event refers. Inside other
+values, characters that JSON cannot represent are replaced by U+FFFD.
 """
 from __future__ import annotations
 

@@ -72,7 +72,10 @@ Result<std::unique_ptr<Witness>> Witness::open(const std::string& folder, const 
   }
   ASSIGN_OR_RETURN(NoteSigner signer, NoteSigner::parse(*text));
   if (signer.verifier().type != KeyType::cosignature)
-    return Error(Errc::invalid_argument, folder + "/witness.key is not a witness's key");
+    return Error(Errc::invalid_argument,
+                 folder +
+                     "/witness.key: expected a cosignature key, found another type. Move the file away; the next start "
+                     "creates a new key");
   RETURN_IF_ERROR(write_file_durably(folder + "/witness.pub", signer.verifier().text() + "\n", 0644));
   return std::unique_ptr<Witness>(new Witness(folder, std::move(signer), std::move(logs), clock));
 }

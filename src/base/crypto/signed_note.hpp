@@ -77,7 +77,7 @@ class NoteSigner {
 // `keys` does not verify.
 struct Signed {
   const VerifierKey* key = nullptr;  // points into the given span
-  std::uint64_t time_s = 0;          // of a cosignature
+  std::uint64_t time_s = 0;          // time of a cosignature
 };
 Result<std::vector<Signed>> signers_of(const Note& note, std::span<const VerifierKey> keys);
 

@@ -113,7 +113,7 @@ struct TarWriter::Impl {
   std::unique_ptr<archive, WriteFree> writer;
   std::string path;
   std::string entry;
-  std::int64_t missing_bytes = 0;  // of the current entry
+  std::int64_t missing_bytes = 0;  // remaining bytes of the current entry
 
   Error failure() const {
     const int number = archive_errno(writer.get());

@@ -50,8 +50,9 @@ Status build_context(Session& session, const ContextOptions& options) {
   out.print(out.safe(text));
   std::string summary;
   if (text.empty()) {
-    const std::string reason = result["reason"].string_or("no passage fits into the budget");
-    summary = fmt::format("no passages: {}", reason);
+    const std::string reason = result["reason"].string_or("no match");
+    summary =
+        "no passages: " + (reason == "budget_too_small" ? "none fits into the budget. Increase --budget" : reason);
   } else {
     summary = fmt::format("{} passage{}, {} of {} tokens, {} left out, manifest://{}", result["citations"].size(),
                           result["citations"].size() == 1 ? "" : "s", result["used"].source(),

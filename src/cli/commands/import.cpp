@@ -313,7 +313,8 @@ class Importer {
     } else {
       const std::string name = (parent.empty() ? "" : "└ ") + run.run_id;
       session_.out().line(
-          run.added ? fmt::format("{}  {} events  {} artifacts", name, grouped(run.events), grouped(run.artifacts))
+          run.added ? fmt::format("{}  {}  {}", name, many(static_cast<std::int64_t>(run.events), "event", "events"),
+                                  many(static_cast<std::int64_t>(run.artifacts), "artifact", "artifacts"))
                     : name + "  is already imported");
     }
   }
@@ -327,7 +328,7 @@ class Importer {
   std::size_t failed_ = 0;
   LineIdentities identities_;
   std::map<std::string, FileReport> reports_;  // by path
-  ImportCrew crew_;                            // last: its threads use what stands above
+  ImportCrew crew_;                            // last: its threads use the members above
 };
 
 // Prints what would be imported, run by run.

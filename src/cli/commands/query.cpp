@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <sstream>
 
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
@@ -207,7 +208,22 @@ Result<Message> resolve_cards(Session& session, const json::Value& result, const
   return error;
 }
 
+// Prints the filters that the question was read as, and the words that look like a filter but have no valid date.
+void print_filters(const Output& out, const json::Value& result, const QueryOptions& options) {
+  std::string filters;
+  for (const json::Value filter : result["filters"]) filters += "  " + out.one_line(filter.string_or(""));
+  if (!filters.empty()) out.line(out.tone(Tone::dim, "filters " + filters));
+  std::istringstream words(joined(options.words, " "));
+  for (std::string word; words >> word;) {
+    const bool dated = word.starts_with("before:") || word.starts_with("after:") || word.starts_with("asof:");
+    if (dated && filters.find(word) == std::string::npos)
+      out.line(out.tone(Tone::yellow, "note      ") + out.one_line(word) +
+               " was searched as words. As a filter it needs a date: before:2026-01-31");
+  }
+}
+
 void print_foot(const Output& out, const json::Value& result, const QueryOptions& options) {
+  print_filters(out, result, options);
   for (const json::Value part : result["degraded"])
     out.line(out.tone(Tone::yellow, "degraded  ") + out.one_line(part.string_or("")));
   if (const json::Value cursor = result["cursor"])

@@ -25,7 +25,7 @@ struct RunListOptions {
 };
 
 void declare_list(CLI::App& command, RunListOptions& options) {
-  command.add_option("--status", options.status, "Status: open, ended or halted");
+  command.add_option("--status", options.status, "Status: open, ended (with any outcome) or halted");
   command.add_option("--agent", options.agent, "Name of the agent");
   command.add_option("--label", options.labels, "k=v")->allow_extra_args(false);
   add_time(command, "--since", options.since, "Recorded from this time on; for an import, its own time");
@@ -84,7 +84,7 @@ Status list_runs(Session& session, const RunListOptions& options) {
     RETURN_IF_ERROR(session.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(parent))));
   }
   const Time now = Clock().now();
-  Table table({"no", "run", "status", "agent", "started", "goal"}, {5, 3, 1});
+  Table table({"no", "run", "outcome", "agent", "started", "goal"}, {5, 3, 1});
   std::size_t left = options.limit == 0 ? SIZE_MAX : options.limit;
   std::string cursor;
   do {

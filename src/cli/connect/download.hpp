@@ -14,7 +14,8 @@ namespace muniment::cli {
 Status copy_artifact(Client& client, std::string_view artifact_id, std::int64_t offset, std::int64_t length,
                      int descriptor);
 
-// Writes the bytes to the file `path`; "" and "-" are standard output, which must not be a terminal.
+// Writes the bytes to the file `path`; "" and "-" are standard output. A terminal receives them
+// escaped.
 Status save_artifact(Client& client, const Output& out, std::string_view artifact_id, std::int64_t offset,
                      std::int64_t length, const std::string& path);
 

@@ -26,8 +26,13 @@ constexpr std::pair<std::string_view, std::string_view> effects[] = {
 std::map<std::string, std::int64_t> positions_in(const json::Value& status) {
   std::map<std::string, std::int64_t> next;
   for (const json::Value follower : status["followers"]) next[follower.key()] = follower.as_int().value_or(0);
-  // The publisher stores its position once a minute; the checkpoint has its current position.
-  if (const auto published = status["checkpoint"]["size"].as_int()) next["publisher"] = *published;
+  // The publisher stores its position once a minute; the checkpoint has its current position. A log without its private
+  // key publishes nothing, so that its publisher is not late.
+  const json::Value checkpoint = status["checkpoint"];
+  if (checkpoint["signed_before"] || is_read_only(status))
+    next.erase("publisher");
+  else if (const auto published = checkpoint["size"].as_int())
+    next["publisher"] = *published;
   return next;
 }
 
@@ -42,6 +47,13 @@ std::optional<Time> recorded_at(Client& client, std::int64_t seq) {
 }
 
 }  // namespace
+
+bool is_read_only(const json::Value& status) {
+  for (const json::Value item : status["degraded"]) {
+    if (text_or(item, "").find("--continue-restored") != std::string::npos) return true;
+  }
+  return false;
+}
 
 std::vector<LateFollower> late_followers(Client& client, const json::Value& status, Time now) {
   const std::int64_t size = status["log"]["size"].as_int().value_or(0);
@@ -63,9 +75,7 @@ std::string_view effect_of(std::string_view follower) {
 }
 
 std::string explained(const LateFollower& late, Time now) {
-  std::string text = fmt::format("{} by {} event{}", escape_for_terminal(late.name),
-                                 grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(late.events, 0))),
-                                 late.events == 1 ? "" : "s");
+  std::string text = fmt::format("{} by {}", escape_for_terminal(late.name), many(late.events, "event", "events"));
   if (late.since) {
     text += fmt::format(" since {} ({})", format_time(*late.since).substr(0, 19) + "Z",
                         human_duration(std::max<std::int64_t>(now.micros - late.since->micros, 0)));

@@ -19,6 +19,9 @@ struct LateFollower {
   std::optional<Time> since;  // time of the oldest unread event; absent if unknown
 };
 
+// Returns whether the log was restored or truncated and accepts no events. The daemon's note then names the next step.
+bool is_read_only(const json::Value& status);
+
 // Returns the followers with an unread event older than five seconds, the largest lag first. `status` is the result of
 // server.status.
 std::vector<LateFollower> late_followers(Client& client, const json::Value& status, Time now);

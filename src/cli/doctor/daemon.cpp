@@ -65,13 +65,13 @@ void look_at_followers(Findings& findings, Client& client, const Seen& first) {
     if (!stuck && second.size - next <= lag_events_max) continue;
     well = false;
     findings.warn("follower",
-                  fmt::format("{} is {} events behind{}", escape_for_terminal(name),
-                              grouped(count_of(second.size - next)), stuck ? " and does not advance" : ""),
+                  fmt::format("{} is {} behind{}", escape_for_terminal(name),
+                              many(second.size - next, "event", "events"), stuck ? " and does not advance" : ""),
                   stuck ? "muniment status" : "muniment top", runbook("follower"));
   }
   if (well)
     findings.well("followers",
-                  fmt::format("{} keep up with {} events", second.followers.size(), grouped(count_of(second.size))));
+                  fmt::format("{} keep up with {}", second.followers.size(), many(second.size, "event", "events")));
 }
 
 constexpr const char* install_encoder = "muniment model install && muniment down && muniment up";

@@ -24,11 +24,11 @@ void look_at_inodes(Findings& findings, const struct statvfs& disk, const std::s
   if (disk.f_files == 0) return;  // btrfs and others allocate inodes on demand
   const std::uint64_t free = disk.f_favail;
   const std::string text = fmt::format("{} of {} inodes free", grouped(free), grouped(disk.f_files));
-  const std::string mend = fmt::format("du --inodes -x -d 2 {}", place);
+  const std::string fix = fmt::format("du --inodes -x -d 2 {}", place);
   if (free < inodes_few) {
-    findings.broken("inodes", text + ": file creation will fail soon", mend, runbook("disk"));
+    findings.broken("inodes", text + ": file creation will fail soon", fix, runbook("disk"));
   } else if (free < inodes_scarce && free < disk.f_files / 20) {
-    findings.warn("inodes", text, mend, runbook("disk"));
+    findings.warn("inodes", text, fix, runbook("disk"));
   } else {
     findings.well("inodes", text);
   }
@@ -51,11 +51,11 @@ void look_at_disk(Findings& findings, const Config& config) {
   const std::uint64_t reserve = std::max(static_cast<std::uint64_t>(config.disk_reserve_bytes), share);
   const std::string text =
       fmt::format("{} of {} free, {} reserved", human_size(free), human_size(total), human_size(reserve));
-  const std::string mend = fmt::format("du -x -d 2 -h {}", place.string());
+  const std::string fix = fmt::format("du -x -d 2 -h {}", place.string());
   if (free < reserve) {
-    findings.broken("disk", text + ": artifacts are refused", mend, runbook("disk"));
+    findings.broken("disk", text + ": artifacts are refused", fix, runbook("disk"));
   } else if (free < 2 * reserve) {
-    findings.warn("disk", text, mend, runbook("disk"));
+    findings.warn("disk", text, fix, runbook("disk"));
   } else {
     findings.well("disk", text);
   }

@@ -36,10 +36,10 @@ void look_at_config(Findings& findings, const LoadedConfig& loaded) {
     const std::string text =
         fmt::format("{} is not readable by you (uid {}): the following checks use defaults, environment and flags",
                     loaded.unread, ::geteuid());
-    const std::string mend = "ls -l " + shell_word(loaded.unread);
+    const std::string fix = "ls -l " + shell_word(loaded.unread);
     // In a user's own folder this is an error, because a daemon started there fails.
-    return is_strangers(loaded.values) ? findings.note("config", text, mend, runbook("configuration"))
-                                       : findings.broken("config", text, mend, runbook("configuration"));
+    return is_strangers(loaded.values) ? findings.note("config", text, fix, runbook("configuration"))
+                                       : findings.broken("config", text, fix, runbook("configuration"));
   }
   if (loaded.problems.empty()) {
     findings.well("config", loaded.file.empty() ? "defaults, environment and flags" : loaded.file);
@@ -50,11 +50,11 @@ void look_at_policy(Findings& findings, const Config& config) {
   if (config.completion_policy.empty()) return;
   const auto policies = evidence::completion::Policies::read(config.completion_policy);
   if (policies) return findings.well("policy", config.completion_policy);
-  const std::string mend = "muniment config check";
+  const std::string fix = "muniment config check";
   // The daemon of another user may read a file that this user may not read.
   return policies.error().code == Errc::denied && is_strangers(config)
-             ? findings.note("policy", policies.error().message, mend, runbook("configuration"))
-             : findings.broken("policy", policies.error().message, mend, runbook("configuration"));
+             ? findings.note("policy", policies.error().message, fix, runbook("configuration"))
+             : findings.broken("policy", policies.error().message, fix, runbook("configuration"));
 }
 
 void look_at_data(Findings& findings, const Config& config) {
@@ -144,7 +144,7 @@ std::string findings_json(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
     writer.begin_object().member("subject", finding.subject);
     writer.member("level", levels[static_cast<std::size_t>(finding.level)]).member("text", finding.text);
-    writer.member("mend", finding.mend).member("doc", finding.doc).end_object();
+    writer.member("fix", finding.fix).member("doc", finding.doc).end_object();
   }
   writer.end_array().end_object();
   return std::move(writer).text();

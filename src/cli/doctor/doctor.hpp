@@ -18,8 +18,8 @@ struct Finding {
   Level level = Level::well;
   std::string subject;  // data, disk, postgres, socket, config, log, …
   std::string text;
-  std::string mend;  // command that fixes the problem, or empty
-  std::string doc;   // docs/runbook.md#…, or empty
+  std::string fix;  // command that fixes the problem, or empty
+  std::string doc;  // docs/runbook.md#…, or empty
 };
 
 // Returns "docs/runbook.md#disk" for "disk". A test checks every anchor in the code against the runbook.
@@ -33,14 +33,14 @@ class Findings {
   void well(std::string_view subject, std::string text) {
     all_.push_back({Level::well, std::string(subject), std::move(text), "", ""});
   }
-  void note(std::string_view subject, std::string text, std::string mend, std::string doc) {
-    all_.push_back({Level::note, std::string(subject), std::move(text), std::move(mend), std::move(doc)});
+  void note(std::string_view subject, std::string text, std::string fix, std::string doc) {
+    all_.push_back({Level::note, std::string(subject), std::move(text), std::move(fix), std::move(doc)});
   }
-  void warn(std::string_view subject, std::string text, std::string mend, std::string doc) {
-    all_.push_back({Level::warning, std::string(subject), std::move(text), std::move(mend), std::move(doc)});
+  void warn(std::string_view subject, std::string text, std::string fix, std::string doc) {
+    all_.push_back({Level::warning, std::string(subject), std::move(text), std::move(fix), std::move(doc)});
   }
-  void broken(std::string_view subject, std::string text, std::string mend, std::string doc) {
-    all_.push_back({Level::broken, std::string(subject), std::move(text), std::move(mend), std::move(doc)});
+  void broken(std::string_view subject, std::string text, std::string fix, std::string doc) {
+    all_.push_back({Level::broken, std::string(subject), std::move(text), std::move(fix), std::move(doc)});
   }
   std::vector<Finding> take() && { return std::move(all_); }
 

@@ -268,7 +268,7 @@ void look_at_keys(Findings& findings, const Config& config) {
         std::string(go_on_restored), runbook("backup"));
   } else if (const auto size = signed_without_key(own); size || fs::exists(keys + "/log.pub", failed)) {
     const std::string so_far =
-        size ? grouped(static_cast<std::uint64_t>(*size)) + " events are signed, and nothing newer"
+        size ? many(static_cast<std::int64_t>(*size), "event is", "events are") + " signed, and nothing newer"
              : "nothing newer is signed";
     findings.broken(
         "key",
@@ -353,12 +353,12 @@ void look_at_spool(Findings& findings, const Config& config) {
 void look_at_backup(Findings& findings, const Config& config) {
   std::error_code failed;
   if (!fs::exists(config.data + "/postgres", failed) && config.database.empty()) return;
-  const std::string mend = "muniment backup DIR";
+  const std::string fix = "muniment backup DIR";
   const auto text = read_file(config.data + "/last_backup", note_bytes_max);
-  if (!text) return findings.warn("backup", "no backup of this data folder is recorded", mend, runbook("backup"));
+  if (!text) return findings.warn("backup", "no backup of this data folder is recorded", fix, runbook("backup"));
   const auto document = json::parse(std::string_view(*text));
   const auto at = document ? parse_time(document->root()["made_at"].string_or("")) : std::nullopt;
-  if (!at) return findings.warn("backup", config.data + "/last_backup cannot be read", mend, runbook("backup"));
+  if (!at) return findings.warn("backup", config.data + "/last_backup cannot be read", fix, runbook("backup"));
   const std::string folder = document->root()["path"].string_or("");
   const std::string path = escape_for_terminal(folder);
   const std::int64_t age = std::max<std::int64_t>(Clock().now().micros - at->micros, 0);
@@ -376,7 +376,7 @@ void look_at_backup(Findings& findings, const Config& config) {
   const bool there = fs::is_directory(folder, failed);
   if (failed && failed != std::errc::no_such_file_or_directory)
     return findings.note("backup", said + ": " + failed.message(), "ls -ld " + path, runbook("backup"));
-  if (!there) return findings.warn("backup", said + ", which is now missing", mend, runbook("backup"));
+  if (!there) return findings.warn("backup", said + ", which is now missing", fix, runbook("backup"));
   if (incomplete)
     return findings.warn("backup", said, "muniment-verify --data " + config.data,
                          runbook(damaged.artifacts > 0 ? "corrupt" : "archive"));

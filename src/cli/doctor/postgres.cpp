@@ -111,7 +111,7 @@ void look_at_clock(Findings& findings, const store::DatabaseFacts& facts) {
 
 void look_at_facts(Findings& findings, const store::DatabaseFacts& facts) {
   look_at_migrations(findings, facts);
-  if (facts.unsafe) findings.broken("database", facts.unsafe->why, facts.unsafe->mend, runbook("not_durable"));
+  if (facts.unsafe) findings.broken("database", facts.unsafe->why, facts.unsafe->fix, runbook("not_durable"));
   if (facts.connections * 10 > facts.connections_max * 9) {
     findings.warn("database", fmt::format("{} of {} connections are in use", facts.connections, facts.connections_max),
                   "SELECT * FROM pg_stat_activity", runbook("unavailable"));
@@ -200,7 +200,7 @@ void look_at_archive(Findings& findings, const Config& config, const std::string
   if (looked == 0) return;
   const std::string text =
       fmt::format("{}{} of archived bodies", looked == limits::files_examined_max ? "the first " : "",
-                  looked == 1 ? "1 file" : grouped(looked) + " files");
+                  many(static_cast<std::int64_t>(looked), "file", "files"));
   if (missing == 0) return findings.well("archive", text + ", none is missing");
   findings.broken("archive",
                   fmt::format("{} of {} {} missing: {}{}. There is no other copy of these bodies", grouped(missing),

@@ -1,5 +1,6 @@
 // Table of the formats that `muniment import` reads. A format is one file with its translation and one row of the table
-// (format.cpp); detection, run ids, damaged characters, progress and the count of what was not understood are shared.
+// (format.cpp); detection, run ids, replacement of damaged characters, progress and the count of unrecognised members
+// are shared.
 #pragma once
 
 #include <span>

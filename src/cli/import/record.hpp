@@ -36,7 +36,7 @@ class ImportRecorder : public ImportSink {
   }  // events in the log up to the end of the run; before its end, the events sent
   std::uint64_t artifacts() const { return artifacts_; }
   std::uint64_t repaired() const { return repaired_; }  // records with characters that were replaced
-  const ImportTally& tally() const { return tally_; }   // of the events sent
+  const ImportTally& tally() const { return tally_; }   // counts the events sent
 
  private:
   Result<std::string> event_json(std::size_t place, const ImportedEvent& event);

@@ -27,9 +27,8 @@ struct ImportedEvent {
   std::string kind;  // forms the event id together with its place: "answer", "observation"
   std::string type;
   std::string step_id;  // empty: none
-  std::string
-      body;  // JSON on one line; of any size where the sink is a recorder, which keeps what is large as artifacts
-  std::string occurred_at = {};  // RFC 3339; empty: the source does not say
+  std::string body;  // JSON on one line; of any size if the sink is a recorder, which stores large values as artifacts
+  std::string occurred_at = {};  // RFC 3339; empty: unknown
   // References to them become the last parts of the body's content, or the member "original" of a body without content.
   std::vector<ImportedBlob> blobs = {};
 };

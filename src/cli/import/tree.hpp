@@ -41,7 +41,7 @@ class RunTree {
   std::uint64_t events() const { return root_->recorder.events(); }  // events of the main run …
   std::uint64_t artifacts() const { return root_->recorder.artifacts(); }
   std::uint64_t repaired() const { return root_->recorder.repaired(); }
-  ImportTally tally() const;  // of the main run and its ended children
+  ImportTally tally() const;  // sum over the main run and its ended children
   const std::vector<ImportedChild>& children() const {
     return ended_;
   }  // … and of its children, in order of their ends

@@ -39,7 +39,7 @@ class TraceRecorder {
   std::mutex mutex_;
   std::condition_variable asked_;
   bool stopping_ = false;
-  bool warned_ = false;  // of a daemon that does not answer
+  bool warned_ = false;  // the warning about an unreachable daemon was printed
   std::thread thread_;
 };
 

@@ -37,7 +37,7 @@ struct TraceRules {
 // A file of a complete trace.
 struct CompleteTrace {
   std::string id;
-  std::uint64_t number = 0;  // of the file, in the trace
+  std::uint64_t number = 0;  // position of the file in the trace
   std::string path;
 };
 

@@ -6,10 +6,6 @@
 
 namespace muniment::cli {
 
-std::string many(std::int64_t count, std::string_view one, std::string_view more) {
-  return fmt::format("{} {}", grouped(static_cast<std::uint64_t>(count)), count == 1 ? one : more);
-}
-
 std::string value_of(const std::map<std::string, std::string>& values, const std::string& name) {
   const auto found = values.find(name);
   return found == values.end() ? std::string() : found->second;

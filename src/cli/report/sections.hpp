@@ -14,7 +14,6 @@ namespace muniment::cli {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-std::string many(std::int64_t count, std::string_view one, std::string_view more);  // 2 → "2 events"
 std::string value_of(const std::map<std::string, std::string>& values,
                      const std::string& name);                           // returns "" if absent
 void add_fact(Facts& facts, std::string name, std::string value);        // "" adds nothing

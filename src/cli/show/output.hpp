@@ -18,7 +18,7 @@ enum class Tone : std::uint8_t { plain, bold, dim, red, green, yellow, cyan, lou
 
 class Output {
  public:
-  // `raw` prints external text unescaped, which is refused on a terminal.
+  // `raw` prints external text unescaped, except on a terminal.
   static Output to_stdout(bool raw, Advice advice = {});
 
   bool terminal() const { return terminal_; }

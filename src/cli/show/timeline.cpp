@@ -122,7 +122,7 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   if (const json::Value halt = run["halt"]; halt.is(json::Kind::object)) {
     put("halted", out.tone(Tone::red, out.one_line(plain(halt["code"]) + " since " + plain(halt["recorded_at"]) + ": " +
                                                    plain(halt["reason"]))));
-    if (!run["log_no"]) put("mend", out.advised("muniment recover ") + out.one_line(plain(run["run_id"])));
+    if (!run["log_no"]) put("fix", out.advised("muniment recover ") + out.one_line(plain(run["run_id"])));
   }
   out.line("");
 }

@@ -42,7 +42,7 @@ std::string map_user(uid_t user, gid_t group) {
   return mapped ? "" : "user namespace";
 }
 
-// Creates the place of a mount like `source`, and binds `source` there.
+// Creates a mount point for `source` below `root` and binds `source` there. A missing `source` is skipped.
 bool bind_path(const std::string& root, const std::string& source, bool writable) {
   struct stat about {};
   if (::lstat(source.c_str(), &about) != 0) return errno == ENOENT;
@@ -60,7 +60,7 @@ bool bind_path(const std::string& root, const std::string& source, bool writable
     if (file >= 0) ::close(file);
   }
   if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) return false;
-  // Recursive, because mounts below `source` come along; flags that are set already remain.
+  // MS_REC also binds the mounts below `source`. Flags that are already set are kept.
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (writable ? 0 : MOUNT_ATTR_RDONLY);
   return ::syscall(SYS_mount_setattr, AT_FDCWD, target.c_str(), AT_RECURSIVE, &attributes, sizeof attributes) == 0;

@@ -62,7 +62,7 @@ Status Workflow::prepare(const Workspace& workspace) {
   return workspace.copy((std::filesystem::path(folder_) / spec_.start).string(), coder_folder_, true);
 }
 
-// A new environment for each step: nothing is inherited but what the specification lists.
+// Each step has a new environment with only the variables that the specification lists.
 StepPlan Workflow::plan_of(const workflow::Step& step, const ResolvedCommand& command, std::string folder) const {
   StepPlan plan;
   plan.argv = command.argv;

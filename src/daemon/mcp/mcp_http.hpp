@@ -19,7 +19,7 @@ namespace muniment::daemon {
 struct McpHttpOptions {
   http::Options server;
   std::string token;               // bearer token of the clients; empty: not required (the conformance suite)
-  std::vector<std::string> hosts;  // allowed hosts beside the loopback names
+  std::vector<std::string> hosts;  // allowed hosts besides the loopback names
   gateway::Caller caller;          // caller of requests with the token
 };
 

@@ -84,7 +84,7 @@ std::vector<Part> parts_of(const Exhibit& exhibit) {
   if (!exhibit.recorded() || !exhibit.structured)
     parts.push_back({exhibit.text, exhibit.recorded() ? "the output" : "its content"});
   if (!exhibit.recorded()) {
-    if (!exhibit.structured) parts.push_back({exhibit.flat, "the members beside the text"});
+    if (!exhibit.structured) parts.push_back({exhibit.flat, "the members besides the text"});
     return parts;
   }
   const Command& command = *exhibit.piece->command;

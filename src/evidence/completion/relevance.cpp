@@ -1,5 +1,5 @@
 // The check of relevance: evidence names the subject of the task. Terms have weights by how well they distinguish
-// tasks: the task's object has the most, its surroundings less, and kinds of things (module, service) little.
+// tasks: the task's object has the most, its context less, and generic nouns (module, service) little.
 #include <algorithm>
 #include <array>
 

@@ -16,7 +16,7 @@
 namespace muniment::retrieval {
 namespace {
 
-// A term of a single document says nothing about co-occurrence, but a small corpus has hardly any others.
+// A term of a single document carries no information about co-occurrence, but a small corpus has hardly any others.
 constexpr std::size_t small_corpus_documents = 200;
 constexpr std::uint32_t document_frequency_min = 2;
 

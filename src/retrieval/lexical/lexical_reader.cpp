@@ -58,7 +58,7 @@ struct View {
   Xapian::Database history;
   Xapian::Database both;  // live and history, for as_of: docids alternate
   std::int64_t watermark = 0;
-  Languages languages;  // of the live chunks, most frequent first
+  Languages languages;  // languages of the live chunks, most frequent first
 };
 
 class XapianReader final : public LexicalReader {

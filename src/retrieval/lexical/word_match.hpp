@@ -15,9 +15,9 @@
 
 namespace muniment::retrieval {
 
-// Differs from Xapian's defaults (b .5, equal lengths up to half the mean) by full normalisation by length, because
-// short turns compete with long logs. With the ballast of every chunk (terms.cpp), repeated words may count more than
-// with k1 = 1.2, the best value without it.
+// Parameters of BM25. Length is normalised almost fully (Xapian's defaults: b .5, equal lengths up to half the mean),
+// because short turns compete with long logs. k1 exceeds 1.2, the best value without the ballast that every chunk
+// contains (terms.cpp).
 namespace bm25 {
 inline constexpr double k1 = 2, k3 = 8, b = .9, least_length = .01;  // least_length is relative to the mean
 }

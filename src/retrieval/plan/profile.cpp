@@ -16,7 +16,7 @@ Profile muniment_1() {
   profile.fusion = FusionKind::min_max;
   profile.lane_sets = {
       {{"lexical", .5}, {"http", .5}},
-      {{"lexical", .5}, {"encoder", .5}},
+      {{"lexical", .55}, {"encoder", .45}},
       {{"lexical", .65}, {"lsa", .35}},
       {{"lexical", .75}, {"hash", .25}},
       {{"lexical", 1}},

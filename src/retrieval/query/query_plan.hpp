@@ -20,7 +20,7 @@
 
 namespace muniment::retrieval {
 
-// Filters beside those in the query's markup: any value of each list, but all tags.
+// Filters besides those in the query's markup: any value of each list, but all tags.
 struct Wishes {
   std::vector<std::string> types;
   std::vector<std::string> tags;

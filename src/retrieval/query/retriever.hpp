@@ -37,7 +37,7 @@ struct Answer {
   bool passing = false;              // temporary, without a change that its key shows: must not be cached
   std::vector<std::string> waiting;  // lanes that were left out because they are behind, sorted
   std::vector<std::string> corpora;
-  std::vector<std::string> filters;  // of the query's markup, as understood
+  std::vector<std::string> filters;  // filters in the query's markup, as understood
   std::string profile;
   std::string plan_hash;
   std::int64_t watermark = 0;

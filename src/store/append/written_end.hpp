@@ -29,7 +29,7 @@ class WrittenEnd {
     Uuid log_id;
     LogEnd committed;      // end that is certainly committed
     LogEnd intended;       // the end after the commit in flight; equal to `committed` if there was none
-    bool stopped = false;  // no write followed, because the daemon stopped in order or detected another writer
+    bool stopped = false;  // no write followed, because the daemon shut down or detected another writer
   };
 
   // Opens `folder`, <data>/keys, and creates it and the file last_written if they are missing. Generates the key

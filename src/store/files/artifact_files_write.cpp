@@ -1,6 +1,6 @@
 // Writes an artifact that arrives in pieces, hashed on arrival, in constant memory. An artifact below `kept_bytes_max`
-// stays in memory until it is complete, so that a failed fsync can be retried with a new file. A larger one goes to
-// disk, and a failed fsync is a system_error.
+// stays in memory until it is complete, so that a failed fsync can be retried with a new file. A larger one is
+// written to disk as it arrives; a failed fsync is then a system_error.
 #include <fcntl.h>
 
 #include <fmt/format.h>

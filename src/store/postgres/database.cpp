@@ -45,7 +45,7 @@ Status check_settings(Connection& connection, std::int64_t required_standbys) {
                    }));
   if (!too_old.empty()) return Error(Errc::conflict, too_old);
   ASSIGN_OR_RETURN(const auto unsafe, read_unsafe(connection, required_standbys));
-  return unsafe ? Status(Error(Errc::conflict, unsafe->why + ". To fix this: " + unsafe->mend)) : success();
+  return unsafe ? Status(Error(Errc::conflict, unsafe->why + ". To fix this: " + unsafe->fix)) : success();
 }
 
 Status check_roles(Connection& connection) {

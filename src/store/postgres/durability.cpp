@@ -109,7 +109,7 @@ std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, st
 std::string unsafe_setting(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
                            const std::string& uri, const std::string& database, const std::string& user) {
   const auto found = find_unsafe(settings, required_standbys, uri, database, user);
-  return found ? found->why + ". To fix this: " + found->mend : std::string();
+  return found ? found->why + ". To fix this: " + found->fix : std::string();
 }
 
 }  // namespace muniment::store

@@ -43,7 +43,7 @@ inline constexpr std::string_view durability_sql =
 // Reason why acknowledged events could be lost, with the name of the setting or trigger, and the command that fixes it.
 struct Unsafe {
   std::string why;
-  std::string mend;
+  std::string fix;
 };
 // Returns nullopt if acknowledged events cannot be lost.
 std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,

@@ -284,7 +284,7 @@ class CorpusWriter {
   const std::int16_t log_no_;
   std::int64_t next_chunk_ = 0;  // 0: not read yet
   std::vector<const Revised*> group_;
-  std::set<std::pair<std::string_view, std::string_view>> documents_;  // of the group
+  std::set<std::pair<std::string_view, std::string_view>> documents_;  // documents in the group
   std::size_t group_chunks_ = 0;
 };
 

@@ -18,7 +18,7 @@ inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 // Filter fields that an index stores with each passage.
 struct IndexedFacts {
   std::int64_t valid_from = 0;
-  std::int64_t valid_to = never;  // of a closed revision
+  std::int64_t valid_to = never;  // end of a closed revision
   std::int64_t time_us = 0;
   std::uint64_t labels = 0;  // a digest: digest_of_terms in the lexical index, digest_of_labels in the vector shard
 };

@@ -47,7 +47,7 @@ Result<std::optional<std::string_view>> LineReader::next() {
     }
     ASSIGN_OR_RETURN(const std::string more, read_at(file_.file(), next_, read_bytes_at_once));
     if (more.empty() && buffer_.empty()) return std::optional<std::string_view>();
-    if (more.empty()) return Error(Errc::corrupt, "the last line does not end");
+    if (more.empty()) return Error(Errc::corrupt, "the last line has no line feed: the file is truncated");
     buffer_ += more;
     next_ += static_cast<std::int64_t>(more.size());
   }

@@ -13,9 +13,11 @@ void print_findings(const Output& out, const json::Value& result) {
   for (const json::Value finding : result["findings"]) {
     const bool blocks = finding["blocks"].as_bool().value_or(false);
     const std::string of = finding["evidence_id"].string_or("");
+    const std::string text = finding["text"].string_or("");
+    const bool printed = text == result["reason"].string_or("");  // on the line of the verdict
     out.line(fmt::format("  {}  {}{}{}", out.tone(blocks ? Tone::red : Tone::dim, finding["code"].string_or("?")),
                          out.one_line(of), of.empty() ? "" : "  ",
-                         out.advised(with_commands(out.one_line(finding["text"].string_or(""))))));
+                         printed ? "" : out.advised(with_commands(out.one_line(text)))));
   }
   for (const json::Value halt : result["halted"])
     out.line("  stopped  " + out.one_line(halt["run_id"].string_or("")) + out.advised("  See: muniment recover RUN"));

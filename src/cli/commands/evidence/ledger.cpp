@@ -51,7 +51,9 @@ struct DecideOptions {
 
 void declare_decide(CLI::App& command, DecideOptions& options) {
   command.add_option("CLAIM", options.claim, "Claim id")->required();
-  command.add_option("STATUS", options.status, "New status: supported, refuted, withdrawn, …")->required();
+  command.add_option("STATUS", options.status, "New status: supported, refuted, withdrawn or open")
+      ->required()
+      ->check(CLI::IsMember({"supported", "refuted", "withdrawn", "open"}));
   command.add_option("--reason", options.reason, "Why");
 }
 
@@ -311,6 +313,7 @@ void print_resolved(const Output& out, const json::Value& item) {
                         item["actual_hash"].string_or("nothing").substr(0, 16));
   }
   out.line(text);
+  if (!ok && item["detail"]) out.line("  " + out.one_line(item["detail"].string_or("")));
   if (const json::Value current = item["current"]) out.line("  current  " + out.one_line(current.string_or("")));
   const std::string type = item["type"].string_or("");
   if ((type != "evidence" && type != "log") || !item["text"]) return;

@@ -169,7 +169,7 @@ void declare_restore(CLI::App& command, RestoreOptions& options) {
   command.add_option("--key", options.key, "File of trusted verifier keys")->type_name("FILE");
   command.add_option("--known", options.known, "Signed checkpoint kept elsewhere; shows how long the log was")
       ->type_name("FILE");
-  command.add_flag("--complete", options.complete, "Continue the same log: nothing was recorded after this backup");
+  command.add_flag("--complete", options.complete, "Continue the same log, if nothing was recorded since the backup");
   command.add_flag("--despite-findings", options.despite_findings,
                    "Keep the restored folder even if verification finds problems");
 }

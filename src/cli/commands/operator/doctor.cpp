@@ -14,9 +14,9 @@ void print_finding(const Output& out, const Finding& finding) {
       {{"✓", Tone::green}, {"·", Tone::dim}, {"!", Tone::yellow}, {"✗", Tone::red}}};
   const auto& [mark, tone] = marks[static_cast<std::size_t>(finding.level)];
   out.line(fmt::format("{} {:<10} {}", out.tone(tone, mark), finding.subject, out.one_line(finding.text)));
-  if (finding.mend.empty()) return;
-  out.line(fmt::format("             {} {}   ({})", finding.level == Level::note ? "more:" : "mend:",
-                       out.one_line(finding.mend), out.tone(Tone::dim, finding.doc)));
+  if (finding.fix.empty()) return;
+  out.line(fmt::format("             {} {}   ({})", finding.level == Level::note ? "more:" : "fix:",
+                       out.one_line(finding.fix), out.tone(Tone::dim, finding.doc)));
 }
 
 Status run_doctor(Session& session, const NoOptions&) {
@@ -25,7 +25,7 @@ Status run_doctor(Session& session, const NoOptions&) {
   std::vector<Finding> findings = examine(loaded);
   for (Finding& finding : findings) {
     finding.text = session.advised(finding.text);
-    finding.mend = session.advised(finding.mend);
+    finding.fix = session.advised(finding.fix);
   }
   if (session.options.json) {
     session.out().json_line(findings_json(findings));

@@ -57,14 +57,6 @@ void print_degraded(const Output& out, const json::Value& degraded) {
   }
 }
 
-// Returns whether the log was restored or truncated and accepts no events. The daemon's note then names the next step.
-bool takes_nothing_more(const json::Value& status) {
-  for (const json::Value item : status["degraded"]) {
-    if (text_or(item, "").find("--continue-restored") != std::string::npos) return true;
-  }
-  return false;
-}
-
 // Returns the folder that holds the files of the current log.
 std::string own_folder_of(const json::Value& status) {
   std::int64_t newest_closed = 0;
@@ -76,11 +68,11 @@ std::string own_folder_of(const json::Value& status) {
 // Describes the signature. The daemon does not sign a restored log, and may not know its earlier signatures.
 std::string signed_text(const json::Value& status) {
   const json::Value checkpoint = status["checkpoint"];
-  const std::string events = grouped(static_cast<std::uint64_t>(checkpoint["size"].as_int().value_or(0))) + " events";
+  const std::string events = many(checkpoint["size"].as_int().value_or(0), "event", "events");
   if (checkpoint["signed"].as_bool().value_or(false)) return events;
   const auto before = checkpoint["signed_before"].as_int();
-  if (takes_nothing_more(status)) {
-    return (before ? grouped(static_cast<std::uint64_t>(*before)) + " events; " : "") +
+  if (is_read_only(status)) {
+    return (before ? many(*before, "event", "events") + "; " : "") +
            "nothing newer: this log is restored and read-only. To see what signed notes cover: muniment audit verify";
   }
   if (before) return signed_before_words(*before, own_folder_of(status));
@@ -106,9 +98,9 @@ void print_halted(const Output& out, const Result<std::size_t>& halted) {
              out.advised(": muniment run list --status halted"));
 }
 
-void print_followers(const Output& out, const json::Value& status, const std::vector<LateFollower>& late) {
+void print_followers(const Output& out, const std::vector<LateFollower>& late) {
   const Time now = Clock().now();
-  out.line("followers  " + out.one_line(listed(status["followers"])));
+  if (late.empty()) out.line("followers  up to date");
   for (const LateFollower& follower : late)
     out.line("behind     " + out.tone(Tone::yellow, out.advised(explained(follower, now))));
 }
@@ -125,13 +117,12 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
   out.line("socket     " + out.safe(status["socket"].string_or("")));
   out.line("database   " + out.safe(text_or(status["database"], "")));
   const auto in_flight = static_cast<std::uint64_t>(log["in_flight"].as_int().value_or(0));
-  out.line(fmt::format("log        {}  {} events{}", log["log_id"].string_or("").substr(0, 8),
-                       grouped(static_cast<std::uint64_t>(log["size"].as_int().value_or(0))),
+  out.line(fmt::format("log        {}  {}{}", log["log_id"].string_or("").substr(0, 8),
+                       many(log["size"].as_int().value_or(0), "event", "events"),
                        in_flight > 0 ? ", and " + grouped(in_flight) + " awaiting the outcome of their commit" : ""));
   for (const json::Value earlier : status["earlier_logs"]) {
-    out.line(fmt::format("earlier    {}  {} events, log {}, closed", earlier["log_id"].string_or("").substr(0, 8),
-                         grouped(static_cast<std::uint64_t>(earlier["size"].as_int().value_or(0))),
-                         earlier["log_no"].source()));
+    out.line(fmt::format("earlier    {}  {}, log {}, closed", earlier["log_id"].string_or("").substr(0, 8),
+                         many(earlier["size"].as_int().value_or(0), "event", "events"), earlier["log_no"].source()));
   }
   out.line("root       " + log["root"].string_or(""));
   const json::Value checkpoint = status["checkpoint"];
@@ -140,7 +131,7 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
     out.line(fmt::format("tiles      {} truncated files were rebuilt at startup",
                          grouped(static_cast<std::uint64_t>(*again))));
   }
-  print_followers(out, status, details.late);
+  print_followers(out, details.late);
   print_disk(out, status["disk"]);
   print_degraded(out, status["degraded"]);
   print_halted(out, details.halted);

@@ -24,7 +24,7 @@ struct ImportedSession {
   std::size_t repaired = 0;  // records with characters that were replaced
 };
 
-// `progress` is told the bytes read, and those there are. Errors: the daemon's, and those of reading the file.
+// `progress` receives the number of bytes read and the total. Errors: the daemon's, and those of reading the file.
 Result<ImportedSession> import_claude_code(Client& client, const std::string& path, ClaudeCodeSession& session,
                                            const std::function<void(std::int64_t, std::int64_t)>& progress);
 

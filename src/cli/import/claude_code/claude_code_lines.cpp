@@ -244,7 +244,7 @@ class ClaudeCodeLines::State {
 
   const SessionScan* const scan_;
   std::unordered_map<std::uint64_t, Seen> seen_;  // lines, by the hash of their uuid
-  std::vector<RunAction>* out_ = nullptr;         // of the call that is being served
+  std::vector<RunAction>* out_ = nullptr;         // output of the current call
   SessionFacts facts_;
   ClaudeCodeThread session_;
   std::vector<Child> children_;

@@ -21,7 +21,8 @@ std::vector<std::string> session_files(const std::vector<std::string>& paths);
 
 class ClaudeCodeSession {
  public:
-  // Reads the files ahead. `identities` may be null. Errors: those of reading; invalid_argument for another format.
+  // Scans all files; each() translates them. `identities` may be null. Errors: those of reading; invalid_argument for
+  // another format.
   static Result<ClaudeCodeSession> open(const std::string& path, LineIdentities* identities);
 
   const ImportedRun& head() const { return head_; }

@@ -239,7 +239,7 @@ bool is_uri(const std::string& uri) {
   return !uri.empty() && uri.size() <= uri_bytes_max;
 }
 
-// Returns whether an object has no members beside those named; null, false and empty lists say nothing.
+// Returns whether an object has no members besides those named; null, false and empty lists are ignored.
 bool has_only(const json::Value& object, std::initializer_list<std::string_view> names) {
   for (const json::Value member : object) {
     const bool is_nothing = member.is(json::Kind::null) || !member.as_bool().value_or(true) ||

@@ -123,7 +123,7 @@ class TurnWriter {
   std::size_t calls_ = 0;
   std::string step_;  // the open step; empty: none
   std::string occurred_at_;
-  std::set<std::string> kinds_;     // of the events of this item
+  std::set<std::string> kinds_;     // event types of this item
   std::set<std::string> used_ids_;  // a source may repeat an id
 };
 

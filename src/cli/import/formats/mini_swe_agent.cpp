@@ -103,7 +103,7 @@ std::optional<std::int64_t> returncode_in(std::string_view text) {
   return parse_decimal(rest.substr(0, rest.find("</returncode>")));
 }
 
-// The heading of the task: templates begin with it, or have it in a tag.
+// Returns the task in a prompt: the text after "Please solve this issue: ", otherwise its heading.
 std::string goal_in(std::string text) {
   constexpr std::string_view opening = "Please solve this issue: ";
   if (!text.starts_with(opening)) return task_heading(text);
@@ -194,7 +194,7 @@ class MiniTrace {
     has_costs_ = has_costs_ || (!answer.usage.empty() && extra["cost"].as_double());
   }
 
-  // Returns whether calls have no members beside those that are parts of the answer.
+  // Returns whether every call names a function; otherwise the source's tool_calls are kept.
   static bool known_calls(const json::Value& message) {
     for (const json::Value call : message["tool_calls"]) {
       if (!call["function"]["name"].is(json::Kind::string)) return false;
@@ -230,7 +230,7 @@ class MiniTrace {
     known.add(output);
   }
 
-  // The response repeats the message; only members that say something new are kept.
+  // The response repeats the message; only members that the message lacks are kept.
   static void keep_response(TurnAnswer& answer, const json::Value& response, bool is_response, const StringSet& known) {
     if (!response.is(json::Kind::object)) {
       answer.rest.keep_value("response", response);
@@ -283,7 +283,7 @@ class MiniTrace {
                                                 .arguments = std::move(arguments)})});
   }
 
-  // The content is what the model saw; the raw output is kept beside it if it says more.
+  // The content is the text sent to the model; the raw output is also kept if it has more text.
   void add_result(const json::Value& message) {
     const json::Value extra = message["extra"];
     const std::string id = message["tool_call_id"].string_or(message["call_id"].string_or(""));
@@ -301,7 +301,7 @@ class MiniTrace {
       result.status = extra["exception_type"].string_or("") == "TimeoutExpired" ? "timeout"
                       : exception == "action was not executed"                  ? "cancelled"
                                                                                 : "error";
-      result.exit_code.reset();  // -1 stands for a command that did not end
+      result.exit_code.reset();  // -1: the command did not end
     }
     const bool repeats = text.find(extra["raw_output"].string_or("")) != std::string::npos;
     result.rest.keep(message, {"role", "content", "output", "extra", "tool_call_id", "call_id", "type", "timestamp"});
@@ -311,7 +311,7 @@ class MiniTrace {
     turns_.returned(result);
   }
 
-  // The end of the run. A command that submits ends the run before its result is a message: its output is the text.
+  // Adds the end of the run. A submitting command ends the run before its result is recorded as a message.
   void add_exit(const json::Value& message) {
     SourceRest rest;
     std::vector<std::string> parts = content_parts(message["content"], rest);
@@ -324,7 +324,7 @@ class MiniTrace {
     pending_.pop_back();
   }
 
-  // An answer that was no valid action is only in the message that refuses it.
+  // An invalid answer is recorded only in the message that rejects it.
   void add_refused_answer(const json::Value& extra) {
     const json::Value response = extra["response"];
     const json::Value message = response["choices"].size() > 0 ? *response["choices"].begin() : json::Value();

@@ -12,7 +12,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::string_view known_members[] = {
-    // of the server
+    // members of the server's events
     "accumulated_cost",
     "accumulated_token_usage",
     "action",
@@ -153,7 +153,7 @@ constexpr std::string_view known_members[] = {
     "tool_name",
     "value",
     "view_range",
-    // of an evaluation
+    // members of an evaluation's events
     "attempt",
     "instance",
     "instance_id",
@@ -195,7 +195,7 @@ std::optional<std::int64_t> exit_code_of(const json::Value& extras) {
   return code ? code : extras["exit_code"].as_int();
 }
 
-// -1 stands for a command that still runs.
+// -1: the command still runs.
 std::string_view command_status(std::int64_t exit_code, const std::string& text) {
   if (exit_code == 0) return "ok";
   if (exit_code != -1) return "error";

@@ -22,7 +22,7 @@ struct OpenHandsState {
   struct Call {
     std::string call_id;
     std::string action;   // or the kind of the action
-    std::string command;  // of an edit: create, str_replace …
+    std::string command;  // command of an edit: create, str_replace …
   };
 
   ImportedRun& run;
@@ -31,7 +31,7 @@ struct OpenHandsState {
   std::map<std::string, Call> calls = {};            // by the id of the action, and by that of the tool call
   std::map<std::string, std::string> usage_of = {};  // by the id of the model's response
   std::map<std::string, std::int64_t> duration_of = {};
-  std::string response_id = {};  // of the last answer
+  std::string response_id = {};  // id of the last answer
   std::set<std::string> response_ids = {};
   std::string model_call = {};                       // its call_id
   std::int64_t input_tokens = 0, output_tokens = 0;  // of all answers

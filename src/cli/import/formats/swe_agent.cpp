@@ -253,7 +253,7 @@ class SweAgentTrace {
     if (content_text(message["content"]) != content_text(entry["response"])) {
       repeated.keep_value("content", message["content"]);
     } else {
-      (void)content_parts(message["content"], repeated);  // the members beside the texts, such as cache_control
+      (void)content_parts(message["content"], repeated);  // the members besides the texts, such as cache_control
     }
     const auto same = [&](const char* name) { return content_text(message[name]) == content_text(entry[name]); };
     repeated.keep(message, {"content", same("thought") ? "thought" : "content", same("action") ? "action" : "content",
@@ -333,7 +333,7 @@ class SweAgentTrace {
   bool is_demonstration_ = false;
   std::size_t next_message_ = 0;  // index in history_
   std::size_t next_turn_ = 0;     // the first turn whose answer has not yet appeared in the history
-  std::string tool_;              // of the last call
+  std::string tool_;              // tool of the last call
   AgentPlace place_;
 };
 

@@ -34,8 +34,8 @@ struct FileChange {
   std::string change;  // "created" or "modified"
 };
 
-// Returns the file that a successful `create`, `edit`, `insert` or `str_replace_editor` changed, as its result names
-// it; `open_file`: of a result that names none.
+// Returns the file that a successful `create`, `edit`, `insert` or `str_replace_editor` changed, as named in its
+// result. If the result names no file, returns `open_file`.
 std::optional<FileChange> file_change(std::string_view tool, std::string_view observation, std::string_view open_file);
 
 }  // namespace muniment::cli

@@ -99,7 +99,7 @@ std::string goal_of(const json::Value& task, const json::Value& simulation) {
   return goal;
 }
 
-// A tick of a voice simulation has what both sides said and did in it. One message for each side that did something.
+// Adds a message for each side that spoke or acted in this tick of a voice simulation.
 void add_tick(ChatTrace& chat, const json::Value& tick) {
   for (const std::string side : {"agent", "user"}) {
     const json::Value chunk = tick[side + "_chunk"], calls = tick[side + "_tool_calls"];

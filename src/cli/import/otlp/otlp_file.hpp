@@ -102,7 +102,7 @@ class OtlpFile {
   std::vector<OtlpScope> scopes_;
   std::vector<OtlpTraceItems> traces_;
   std::unordered_map<std::string, std::uint32_t> trace_index_;
-  std::unordered_map<std::string, std::uint32_t> scope_index_;  // by the start of the hash of what it says
+  std::unordered_map<std::string, std::uint32_t> scope_index_;  // by 32 digits of its content's hash
   std::vector<OtlpRepair> repairs_;
   std::uint64_t duplicates_ = 0;
   bool has_snake_case_ = false;  // a request has the field names of the .proto files

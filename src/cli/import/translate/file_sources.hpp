@@ -1,4 +1,4 @@
-// Splits a file of traces into the sources of runs, as its format says: one for each record, or one for the whole file.
+// Splits a file of traces into the sources of runs: depending on its format, one per record or one for the whole file.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 namespace muniment::evidence::completion {
 
 inline constexpr std::size_t profiled_bytes_max =
-    128 * 1024;  // of a longer text, only the first and the last half of this length are read
+    128 * 1024;  // limit; for a longer text, half of this length is read from each end
 
 struct Profile {
   bool blank_text = true;  // the text is empty or white space
@@ -42,7 +42,7 @@ struct Profile {
   std::vector<bool> covered_by_names;  // by index: an identifier, a path or a line of a test names the term
   int covered_by_names_specific = 0;
   int covered_weight = 0;
-  int covered_specific = 0;       // weight of the covered terms, without kinds of things
+  int covered_specific = 0;       // weight of the covered terms without generic nouns
   std::size_t subject_words = 0;  // distinct words that could name a subject, in the task or not
   std::size_t stop_words = 0;     // the, of, and: frequent in sentences, rare in the output of tools
   std::size_t prepositions = 0;   // prepositions that are not stop words: in, by, from

@@ -18,7 +18,7 @@ struct Term {
   std::string word;  // in lower case
   std::string stem;
   std::uint64_t concept_hash = 0;
-  int weight = 0;  // 4: names the object, 2: names its surroundings, 1: kinds of things
+  int weight = 0;  // 4: the task's object, 2: its context, 1: generic nouns
 };
 
 struct TaskTerms {
@@ -29,14 +29,14 @@ struct TaskTerms {
   bool speaks_of_tests = false;  // names tests or a runner; "pass" alone does not
   bool names_code = false;       // a token is an identifier or a path
   int weight = 0;                // sum of the weights of all terms
-  int specific = 0;              // weight of the terms without kinds of things; 0: the task names no subject
+  int specific = 0;              // sum of the weights above 1; 0: the task names no subject
   bool has(std::string_view lower_word) const { return words.contains(hash_of(lower_word)); }
 };
 
 TaskTerms terms_of(std::string_view task_content);
 
-// Returns whether a word of a text names the term: both have the same concept, or one word is a prefix of the other
-// ("auth" for "authentication").
+// Returns whether a word of a text names the term: both have the same concept, the word contains the term's
+// stem, one is a prefix of the other ("auth" for "authentication"), or both share a long prefix.
 bool names(const Term& term, std::string_view word, std::uint64_t concept_hash);
 
 }  // namespace muniment::evidence::completion

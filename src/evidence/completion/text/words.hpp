@@ -1,5 +1,5 @@
 // Splits texts into words at white space, punctuation, case and underscores, reduces words to stems, and classifies
-// them (stop words, verbs of work, praise, kinds of things), so that the checks can weigh a word by its class.
+// them (stop words, verbs of work, praise, generic nouns), so that the checks can weigh a word by its class.
 #pragma once
 
 #include <cstddef>

@@ -102,7 +102,7 @@ void write_status(json::Writer& out, Services& services, const store::LogStatus&
       .member("origin", newest.checkpoint.origin)
       .member("size", newest.checkpoint.size)
       .member("signed", !newest.note.empty())
-      .member("files_made_again", services.publisher.mended());
+      .member("files_made_again", services.publisher.rewritten());
   if (const std::int64_t before = services.publisher.signed_before(); before > 0) out.member("signed_before", before);
   out.end_object();
   const store::DiskSpace disk = services.files.disk();

@@ -219,7 +219,10 @@ json::Writer reply_begun(const Building& building) {
   out.key("left_out").begin_array();
   for (const retrieval::LeftOut& item : building.pack.left_out) write_left_out(out, building, item);
   out.end_array();
-  if (building.candidates.empty() && !building.reason.empty()) out.member("reason", building.reason);
+  if (building.candidates.empty() && !building.reason.empty())
+    out.member("reason", building.reason);
+  else if (building.pack.passages.empty() && !building.candidates.empty())
+    out.member("reason", "budget_too_small");
   if (building.candidates.empty() && building.count > 0) out.member("count", building.count);
   if (!building.degraded.empty()) out.member("degraded", building.degraded);
   out.member("profile", building.profile).member("watermark", building.watermark);

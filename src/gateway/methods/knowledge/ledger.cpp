@@ -158,7 +158,7 @@ Result<std::optional<Reply>> known_by_id(Call& call, const store::EvidenceRow& r
   return std::optional(std::move(reply));
 }
 
-// Sets the kind, the hash and the id of a pointer's evidence.
+// Sets the id, corpus, index, chunk and span of a pointer's evidence.
 void name_source(store::EvidenceRow& row, const evidence::EvidenceSource& source) {
   row.evidence_id = evidence::evidence_id(source);
   row.corpus_id = source.corpus_id;

@@ -65,15 +65,15 @@ Result<Repair> repair_document(Call& call, const evidence::Pointer& pointer, con
     return Error(Errc::invalid_argument, fmt::format("{} is {} bytes, {} is {}. Nothing was changed.", file,
                                                      copy.size(), pointer.document, row.size_bytes));
   }
-  std::string mended;
-  const auto mend = [&](std::string_view bytes) {
-    mended = bytes;
-    mended.replace(static_cast<std::size_t>(row.start_byte), copy.size(), copy);
-    return sha256(mended);
+  std::string repaired;
+  const auto repair = [&](std::string_view bytes) {
+    repaired = bytes;
+    repaired.replace(static_cast<std::size_t>(row.start_byte), copy.size(), copy);
+    return sha256(repaired);
   };
   const auto fits =
-      call.services.files.read_hashed(artifact->path, 0, artifact->size_bytes, artifact->hash, nullptr, mend);
-  if (!fits && mended.empty()) return fits.error();
+      call.services.files.read_hashed(artifact->path, 0, artifact->size_bytes, artifact->hash, nullptr, repair);
+  if (!fits && repaired.empty()) return fits.error();
   if (!fits) {
     return Error(
         Errc::invalid_argument,
@@ -81,7 +81,7 @@ Result<Repair> repair_document(Call& call, const evidence::Pointer& pointer, con
             "{} differs from the ingested bytes, or other documents of its artifact {} are damaged too. Nothing was changed.",
             file, artifact->artifact_id.text()));
   }
-  ASSIGN_OR_RETURN(const Fd whole, memory_file("repair", mended));
+  ASSIGN_OR_RETURN(const Fd whole, memory_file("repair", repaired));
   return put_back(call, *artifact, fmt::format("/proc/self/fd/{}", whole.get()));
 }
 

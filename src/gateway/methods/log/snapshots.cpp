@@ -22,7 +22,10 @@ namespace {
 constexpr std::string_view transcript_types[] = {"message.added", "thought.recorded", "model.answered", "tool.called",
                                                  "tool.returned"};
 
-Error no_state(const store::Run& run) { return {Errc::invalid_argument, "the run " + run.run_id + " has no state."}; }
+Error no_state(const store::Run& run) {
+  return {Errc::invalid_argument,
+          "run " + run.run_id + " has no state, because it records the log itself. Pass the id of another run"};
+}
 
 // Returns the run that `run_id` names. Errors: also those for a run without a state.
 Result<ReadRun> run_with_state(Call& call) {

@@ -14,6 +14,7 @@
 #include "gateway/methods/methods.hpp"
 #include "gateway/methods/tasks/pieces.hpp"
 #include "gateway/methods/tasks/task_record.hpp"
+#include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
 
 namespace muniment::gateway::methods {

@@ -228,7 +228,8 @@ std::string completed_json(const Judged& judged, bool completed, bool duplicate,
   return std::move(out.end_object()).text();
 }
 
-// Answers for a task that is already completed, with this or with other evidence.
+// Answers for a task that is already completed, with this or with other evidence. Send the same evidence_ids, or open a
+// new task.
 Result<Answer> complete_again(const std::shared_ptr<store::Run>& run, const TaskRecord& task,
                               const json::Value& params) {
   std::vector<std::string> ids = ids_of(params), known = task.evidence_ids;

@@ -147,8 +147,8 @@ RestartPace::Death SearchSupervisor::live_and_die() {
   return bury(process, true);
 }
 
-// A child is told which server it can reach. One that was started before that was known reports this in its answers
-// until it is replaced.
+// A child receives the address of the embedding server when it starts. A child that started before the address was
+// known reports this in its answers until it is replaced.
 void SearchSupervisor::name_remote(SearchSetup& setup) {
   if (!embeds_) return;
   const auto identity = embeds_->first_identity(steady_now() + remote_patience);
@@ -207,7 +207,8 @@ void SearchSupervisor::watch(const std::shared_ptr<SearchProcess>& process) {
   std::vector<ChannelPool::Late> late;
   while (!ended(process)) {
     if (lacks_remote()) {
-      lost(process, Error(Errc::unavailable, "the dimension of the embedding server is known now"));
+      lost(process,
+           Error(Errc::unavailable, "the search process restarts with the dimension of the embedding server. Retry"));
       return;
     }
     for (ChannelPool::Late& more : pool_.take_late()) {

@@ -49,7 +49,7 @@ class SearchSupervisor {
   Fd wake_;  // an eventfd
   std::thread thread_;
   bool empty_first_ = false;  // the thread's own
-  bool has_remote_ = false;   // used by the thread alone: the child was told about the embedding server
+  bool has_remote_ = false;   // used only by the thread: the child has the address of the embedding server
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -47,7 +47,7 @@ struct InstalledPart {
   std::string state;          // installed, not installed, damaged
   std::size_t dimension = 0;  // 0: the runtime
   std::int64_t size_bytes = 0;
-  std::string identity;  // of the vectors; of the runtime: its version
+  std::string identity;  // identity of the vectors; for the runtime, its version
   std::string file;
 };
 std::vector<InstalledPart> installed_parts(const std::string& models_folder);

@@ -179,7 +179,7 @@ bool JsonReader::skip_container() {
   return true;
 }
 
-// Records what a member says about its object.
+// Records a member that describes its object.
 void JsonReader::note_member(char first, Span inside) {
   if (key_.empty()) return;
   const std::string_view key = piece_of(text_, key_);

@@ -15,7 +15,7 @@ namespace muniment::retrieval {
 
 class JsonReader {
  public:
-  // In a notebook, pictures are no leaves.
+  // In a notebook, images are not leaves.
   JsonReader(std::string_view text, Span span, bool notebook = false)
       : text_(text.substr(0, span.end)), start_(span.start), at_(span.start), notebook_(notebook) {}
 

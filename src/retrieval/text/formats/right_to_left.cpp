@@ -7,7 +7,7 @@ namespace muniment::retrieval {
 namespace {
 
 constexpr char32_t lam = 0x644;
-constexpr double same_width = 0.005;  // of the width: poppler's rounding
+constexpr double same_width = 0.005;  // relative to the width: poppler's rounding
 
 bool is_alef(char32_t c) { return c == 0x622 || c == 0x623 || c == 0x625 || c == 0x627 || c == 0x671; }
 

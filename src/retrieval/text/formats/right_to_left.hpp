@@ -24,7 +24,7 @@ class Ligatures {
  private:
   std::unordered_map<std::u32string, std::u32string> words_;  // as poppler reversed it → in reading order
   std::set<std::u32string> plain_;                            // words of the same spelling without a ligature
-  double narrowest_ = 0, widest_ = 0;                         // of the letters: equal for a font of one width
+  double narrowest_ = 0, widest_ = 0;                         // letter widths: equal in a monospaced font
 };
 
 bool is_arabic_letter(char32_t c);
