@@ -36,6 +36,8 @@ class Keyring {
 
   // Old keys sign too, until `forget_old`.
   Note sign(const Checkpoint& checkpoint) const;
+  // Signs any other text with the current key, which must be present.
+  NoteSignature sign_text(std::string_view text) const { return current_->sign(text); }
   bool has_old() const { return old_.has_value(); }
 
   // The record is durable on return; only then may the note be published.

@@ -131,6 +131,12 @@ std::vector<VerifierKey> Publisher::keys() const {
   return verifiers_;
 }
 
+Result<NoteSignature> Publisher::sign_text(std::string_view text) const {
+  const std::lock_guard lock(keys_mutex_);
+  if (keys_.can_sign()) return keys_.sign_text(text);
+  return Error(Errc::conflict, "the log has no signing key. Create one with: muniment audit key init");
+}
+
 bool Publisher::can_sign() const {
   const std::lock_guard lock(mutex_);
   return can_sign_;

@@ -67,6 +67,10 @@ class Publisher {
   std::string problem() const;         // reason why no checkpoint is published; empty: none
   std::int64_t rewritten() const;      // number of truncated tree files that were written again
 
+  // Signs a text that is not a checkpoint with the log's key, such as an attestation. Waits while files are written.
+  // Errors: conflict without a private key.
+  Result<NoteSignature> sign_text(std::string_view text) const;
+
   // Rotates the key in two steps, before and after the event that announces it.
   Result<VerifierKey> prepare_key();  // conflict if another key is being made
   Status adopt_key();
@@ -118,7 +122,7 @@ class Publisher {
 
   std::atomic<bool> woken_{false};
   // Held while files are written, so it is never locked on the loop thread. Lock order: before mutex_.
-  std::mutex keys_mutex_;
+  mutable std::mutex keys_mutex_;
   Keyring keys_;
 
   mutable std::mutex mutex_;  // guards the following members

@@ -43,7 +43,13 @@ inline constexpr std::size_t evidence_dependencies_max = 64;      // all depende
 inline constexpr std::size_t evidence_dependency_depth_max = 16;  // longest chain that a check follows
 
 // Blind workflows (docs/evidence.md).
-inline constexpr std::size_t workflow_files_max = 64;      // files of the specification, and golden files
+inline constexpr std::size_t workflow_files_max = 64;   // files of the specification, and golden files
+inline constexpr std::int64_t bd_seconds_default = 60;  // time of one call of bd (docs/evidence.md, Beads)
+inline constexpr std::int64_t bd_seconds_max = 3'600;
+inline constexpr std::size_t bd_output_bytes_max = 32 * 1024 * 1024;
+inline constexpr std::size_t bd_message_bytes_max = 2 * 1024;  // quoted of an error message of bd
+inline constexpr std::size_t bead_evidence_max = 100;          // attached to an issue; also that of task.complete
+inline constexpr std::size_t bead_runs_max = 1'000;            // runs searched for the tasks of issues
 inline constexpr std::size_t workflow_refusals_max = 100;  // different refused accesses of a command that are recorded
 inline constexpr std::int64_t workflow_open_files_max = 1'024;
 inline constexpr std::int64_t workflow_processes_max = 512;

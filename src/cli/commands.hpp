@@ -50,23 +50,25 @@ void add_ledger_commands(CLI::App& app, Session& session);     // claim …, evi
 void add_task_commands(CLI::App& app, Session& session);       // task …, validate-todo
 // evidence check, import, export; check-evidence
 void add_evidence_file_commands(CLI::App& app, CLI::App& evidence, Session& session);
-void add_ingest_command(CLI::App& app, Session& session);     // ingest
-void add_query_command(CLI::App& app, Session& session);      // query
-void add_corpus_commands(CLI::App& app, Session& session);    // corpus …, document …, source …, feedback
-void add_context_command(CLI::App& app, Session& session);    // context
-void add_import_command(CLI::App& app, Session& session);     // import
-void add_export_command(CLI::App& app, Session& session);     // export
-void add_sql_command(CLI::App& app, Session& session);        // sql
-void add_audit_commands(CLI::App& app, Session& session);     // audit …
-void add_bundle_commands(CLI::App& audit, Session& session);  // audit export, import, report
-void add_archive_command(CLI::App& audit, Session& session);  // audit archive
-void add_redact_command(CLI::App& audit, Session& session);   // audit redact
-void add_witness_command(CLI::App& audit, Session& session);  // audit witness
-void add_backup_commands(CLI::App& app, Session& session);    // backup, restore
-void add_exec_command(CLI::App& app, Session& session);       // exec
-void add_workflow_commands(CLI::App& app, Session& session);  // workflow run, validate-code
-void add_mcp_command(CLI::App& app, Session& session);        // mcp
-void add_otlp_command(CLI::App& app, Session& session);       // otlp
+void add_attestation_commands(CLI::App& app, Session& session);  // attestation …
+void add_bead_commands(CLI::App& app, Session& session);         // bead …
+void add_ingest_command(CLI::App& app, Session& session);        // ingest
+void add_query_command(CLI::App& app, Session& session);         // query
+void add_corpus_commands(CLI::App& app, Session& session);       // corpus …, document …, source …, feedback
+void add_context_command(CLI::App& app, Session& session);       // context
+void add_import_command(CLI::App& app, Session& session);        // import
+void add_export_command(CLI::App& app, Session& session);        // export
+void add_sql_command(CLI::App& app, Session& session);           // sql
+void add_audit_commands(CLI::App& app, Session& session);        // audit …
+void add_bundle_commands(CLI::App& audit, Session& session);     // audit export, import, report
+void add_archive_command(CLI::App& audit, Session& session);     // audit archive
+void add_redact_command(CLI::App& audit, Session& session);      // audit redact
+void add_witness_command(CLI::App& audit, Session& session);     // audit witness
+void add_backup_commands(CLI::App& app, Session& session);       // backup, restore
+void add_exec_command(CLI::App& app, Session& session);          // exec
+void add_workflow_commands(CLI::App& app, Session& session);     // workflow run, validate-code
+void add_mcp_command(CLI::App& app, Session& session);           // mcp
+void add_otlp_command(CLI::App& app, Session& session);          // otlp
 
 // Declares the command record. `follow` implements --follow; the hook program, which does not follow files, passes
 // none.

@@ -227,6 +227,8 @@ int run(int argc, char** argv) {
   add_artifact_commands(app, session);
   add_ledger_commands(app, session);
   add_task_commands(app, session);
+  add_attestation_commands(app, session);
+  add_bead_commands(app, session);
   add_ingest_command(app, session);
   add_query_command(app, session);
   add_corpus_commands(app, session);

@@ -51,7 +51,8 @@ struct Daemon::Parts {
   std::size_t connections_max = 0;
   bool conformance_fixture = false;
   evidence::completion::Policies policies;  // until they move to the services
-  std::optional<McpHttpOptions> http;       // until it moves to the server
+  std::vector<VerifierKey> attestation_keys;
+  std::optional<McpHttpOptions> http;  // until it moves to the server
   retrieval::RemoteOptions remote;
   std::unique_ptr<store::PrivatePostgres> postgres;
   store::LogPlace place;

@@ -19,6 +19,7 @@
 #include "audit/redaction.hpp"
 #include "audit/witness/submitter.hpp"
 #include "base/config/reporter_listen.hpp"
+#include "base/crypto/dsse.hpp"
 #include "base/files/file.hpp"
 #include "base/json/schema.hpp"
 #include "base/limits.hpp"
@@ -201,6 +202,7 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
       *retrieval, config.data, place.uri, config.socket, clock.now(), config.index_runs, connections_max});
   services->followers = {run_follower.get(), report_follower.get(), pointer_follower.get()};
   services->policies = std::move(policies);
+  services->attestation_keys = std::move(attestation_keys);
   services->earlier = std::move(earlier);
   for (const auto& log : services->earlier) {
     closed_trees.push_back(std::make_unique<audit::ClosedTree>(*log, config.origin));
@@ -295,6 +297,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   parts->conformance_fixture = choices.conformance_fixture;
   RETURN_IF_ERROR(mcp::check_toolsets(config.mcp_toolsets));
   ASSIGN_OR_RETURN(parts->policies, evidence::completion::Policies::read(config.completion_policy));
+  ASSIGN_OR_RETURN(parts->attestation_keys, read_trusted_keys(config.attestation_keys));
   ASSIGN_OR_RETURN(parts->http, mcp_http_options(config, choices.conformance_fixture));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));

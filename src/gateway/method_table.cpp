@@ -57,6 +57,7 @@ constexpr MethodInfo table[] = {
     // A subscription outlives its request, so the session serves these two.
     {.name = "event.subscribe", .function = nullptr, .runs = Runs::on_loop},
     {.name = "event.unsubscribe", .function = nullptr, .runs = Runs::on_loop},
+    {.name = "evidence.attest", .function = evidence_attest},
     {.name = "evidence.check", .function = evidence_check},
     {.name = "evidence.export", .function = evidence_export},
     {.name = "evidence.get", .function = evidence_get},

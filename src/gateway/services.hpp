@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/crypto/signed_note.hpp"
 #include "base/result.hpp"
 #include "evidence/completion/policy.hpp"
 #include "evidence/resolver.hpp"
@@ -94,6 +95,7 @@ struct Services {
   store::EarlierLogs earlier{};                               // logs that the current one continues
   std::map<std::int16_t, audit::ClosedTree*> closed_trees{};  // trees of the earlier logs, by log_no
   evidence::completion::Policies policies{};                  // policies of task completion
+  std::vector<VerifierKey> attestation_keys{};                // keys whose attestations count as recorded commands
   std::function<std::string()> carrying{};  // describes the documents that are carried over from earlier logs
 };
 

@@ -22,7 +22,7 @@ PRESENT = "present"
 CARRIED = "carried"
 EXPECTED: dict[str, str] = {
     **{method: READ for method in (
-        "artifact.get", "artifact.list", "artifact.stat", "audit.prove", "bundle.read", "claim.list", "event.get", "event.list", "evidence.check",
+        "artifact.get", "artifact.list", "artifact.stat", "audit.prove", "bundle.read", "claim.list", "event.get", "event.list", "evidence.attest", "evidence.check",
         "evidence.export", "evidence.get", "evidence.list", "evidence.verify", "manifest.get", "run.get", "run.judge", "run.rehydrate", "snapshot.latest", "snapshot.list", "task.list")},
     **{method: READ_IN_PARTS for method in ("pointer.render", "pointer.resolve", "pointer.validate", "run.list")},
     **{method: CLOSED for method in (

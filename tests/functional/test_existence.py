@@ -118,6 +118,7 @@ METHODS: dict[str, Union[str, Requests]] = {
     "event.list": of_run(),
     "event.subscribe": lambda t, own: [*of_run()(t, own), *({"pointer": f"log://runs/{run}/events"} for run in (t.run, t.halted, t.ended))],
     "event.unsubscribe": lambda t, own: [{"subscription": t.subscription}],
+    "evidence.attest": lambda t, own: [{"evidence_id": t.evidence}, {"run_id": t.run, "task_id": t.task}],
     "evidence.check": lambda t, own: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}, {"evidence_id": t.evidence, "run_id": own.run}],
     "evidence.export": lambda t, own: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}, {"evidence_id": t.evidence, "run_id": own.run}],
     "evidence.get": lambda t, own: [{"evidence_id": t.evidence}, {"evidence_id": t.evidence, "run_id": t.run}, {"evidence_id": t.evidence, "run_id": own.run}],

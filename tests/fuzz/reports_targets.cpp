@@ -4,6 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/crypto/dsse.hpp"
+#include "base/json/json.hpp"
+#include "evidence/attestation/statement.hpp"
 #include "evidence/reports/lines.hpp"
 #include "evidence/reports/report.hpp"
 #include "evidence/reports/tally.hpp"
@@ -81,11 +84,31 @@ reads = ["lib"]
 "a/b" = "out/b"
 )";
 
+// An accepted envelope is read again as it was; the content of an accepted statement is JSON.
+void try_attestation(const std::string& text) {
+  namespace attestation = evidence::attestation;
+  const auto envelope = Envelope::parse(text);
+  if (envelope) {
+    const auto again = Envelope::parse(envelope->text());
+    const bool larger = envelope->text().size() > envelope_bytes_max;
+    require(larger || (again && again->signed_text() == envelope->signed_text()), "an envelope is not read as written");
+    require(envelope->signed_text().find(' ') == 6, "a signed text may be a checkpoint");
+  }
+  const auto statement = attestation::parse_statement(envelope ? envelope->payload : text);
+  if (!statement) return;
+  require(!statement->subjects.empty(), "a statement has no subject");
+  const std::string content = content_of(*statement, "2026-11-01T12:00:00Z");
+  const auto document = json::parse(content);
+  require(document && document->root()["command"].is(json::Kind::object), "the content has no command");
+}
+
 }  // namespace
 
 std::vector<Target> reports_targets() {
   const auto report = [](const char* name) { return golden("reports/" + std::string(name)); };
+  const std::string envelope = golden("attestation/envelope.json");
   return {
+      {"attestation", try_attestation, {envelope, Envelope::parse(envelope)->payload}},
       {"report_xml", try_report, {report("junit_ctest.xml"), report("junit_nested.xml"), report("gtest.xml")}},
       {"report_json", try_report, {report("gtest_passed.json"), report("sarif_clean.sarif"), report("go_events.json")}},
       {"workflow_spec", try_spec, {workflow_spec}},

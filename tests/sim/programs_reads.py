@@ -223,6 +223,7 @@ METHODS: dict[str, Union[Programs, str]] = {
     "event.list": (event_list,),
     "event.subscribe": (subscribe,),
     "event.unsubscribe": (subscribe,),
+    "evidence.attest": "evidence of a random program is not a test result: test_attestations.py",
     "evidence.check": (evidence,),
     "evidence.export": (evidence,),
     "evidence.get": (evidence,),

@@ -107,6 +107,8 @@ constexpr ConfigKey table[] = {
      "Record each MCP session as a run: true or false; `muniment mcp` always does unless --no-run is given."},
     {"completion_policy", &Config::completion_policy, "", "", 0, 0,
      "TOML file with the policies of task completion, by type of task (docs/evidence.md; default: one policy for all)."},
+    {"attestation_keys", &Config::attestation_keys, "", "", 0, 0,
+     "File with the verifier keys, one per line, whose attestations of test results count as evidence (default: none)."},
     {"prices", &Config::prices, "", "", 0, 0,
      "Prices of models, one table each, by which `muniment run show` estimates costs: [prices.\"gpt-4o\"] input = 2.5, output = 10 (USD per million tokens)."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
@@ -215,7 +217,7 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   if (is_table_of_prices(key.key)) RETURN_IF_ERROR(parse_prices(value));
   if (key.key == "log_format" && value != "text" && value != "json") return bad_value(key, value, "give text or json");
   // A relative path would refer to the daemon's working folder, which the author of the file does not know.
-  if (key.key == "completion_policy" && !value.empty() && !value.starts_with('/'))
+  if ((key.key == "completion_policy" || key.key == "attestation_keys") && !value.empty() && !value.starts_with('/'))
     return bad_value(key, value, "give an absolute path; ~ is not expanded");
   if (key.key == "embed_api" && !value.empty() && value != "openai" && value != "ollama" && value != "tei") {
     return bad_value(key, value, "give openai, ollama or tei, or nothing");

@@ -65,6 +65,7 @@ struct Config {
   std::vector<std::string> mcp_toolsets;
   bool mcp_session_runs = false;  // default for sessions that do not specify it
   std::string completion_policy;  // a TOML file; empty: the default policy for all tasks
+  std::string attestation_keys;   // file with one verifier key per line; empty: none
   std::string prices;             // prices of models as JSON (prices.hpp); empty: none
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;

@@ -70,7 +70,8 @@ struct Piece {
   std::string resembles;    // evidence of another task with a different hash and the same shape_of(text); empty: none
   bool names_other_actor = false;  // validator_id is the name of an actor of the log other than `actor`
   bool dependencies_cut = false;   // some dependencies were not read: too many, or too far
-  std::optional<Command> command;  // set if the daemon made the evidence from a recorded command
+  std::optional<Command> command;  // set if the daemon made the evidence from a recorded or attested command
+  std::string attested_by;         // trusted key that vouches for it, instead of a recorder; empty: none
   std::optional<Time> expires_at;  // nullopt: it does not expire
   std::vector<std::string> depends_on;
   // Direct and indirect dependencies, each once, in the order of their distance. They have neither text nor

@@ -64,6 +64,7 @@ Result<Answer> task_validate(Call& call);
 
 // tasks/evidence_files.cpp
 Result<Answer> evidence_check(Call& call);
+Result<Answer> evidence_attest(Call& call);
 Result<Answer> evidence_export(Call& call);
 Result<Answer> evidence_import(Call& call);
 

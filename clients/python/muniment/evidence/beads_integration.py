@@ -5,35 +5,52 @@
     beads.attach_evidence(issue_id, evidence_id)
     beads.close_issue(issue_id)      # raises CompletionBlocked if the evidence is insufficient
 
-Issues and their evidence are stored in the daemon's log; no other program is called.
+If the program `bd` of Beads is found, the issues are those of Beads, and `muniment bead create | attach | close` calls bd. Without it,
+issues and their evidence are stored in the daemon's log only.
 """
 from __future__ import annotations
 
+import json
+import os
+import pathlib
+import shutil
+import subprocess
 import uuid
-from typing import Optional
+from typing import Optional, Union
 
 from ..client import Json
-from .errors import CompletionBlocked, EvidenceNotFound, InvalidEvidence
+from ..errors import MunimentError
+from .errors import CompletionBlocked, EvidenceError, EvidenceNotFound, InvalidEvidence
 from .evidence_system import EvidenceStore
 from .results import CONTENT_CHARACTERS_MAX, CompletionResult, Todo, check_text
 from .todowrite_integration import BlockingEnforcer
 
 ATTACHED_EVENT = "x.muniment.evidence_attached"
 AGENT = "beads"
+BD_TIMEOUT_S = 60
 
 
 class BeadsClient:
-    """Manages issues of the store's run; without a run, the first issue starts one."""
+    """Manages issues of the store's run; without a run, the first issue chooses one."""
 
-    def __init__(self, evidence_store: Optional[EvidenceStore] = None, *, enforcer: Optional[BlockingEnforcer] = None):
+    def __init__(self, evidence_store: Optional[EvidenceStore] = None, *, enforcer: Optional[BlockingEnforcer] = None,
+                 bd: Union[str, bool, None] = None, timeout_s: int = BD_TIMEOUT_S):
+        """`bd`: the program of Beads; False: none; True: required; None: MUNIMENT_BD or `bd` in PATH, if it exists. bd runs in the
+        store's `base_path`. `timeout_s`: time limit of a call of bd. Raises EvidenceError if a required program is missing."""
         if evidence_store is None:
             evidence_store = enforcer.evidence_store if enforcer is not None else EvidenceStore()
         self.evidence_store = evidence_store
         self.enforcer = enforcer if enforcer is not None else BlockingEnforcer(evidence_store)
+        self.bd, self.timeout_s = _program(bd), timeout_s
 
     def create_task(self, title: str, *, requires_evidence: bool = True, required_type: Optional[str] = None) -> str:
         """Opens an issue and returns its id."""
         check_text("title", title, CONTENT_CHARACTERS_MAX)
+        if self.bd is not None:
+            words = [*([] if requires_evidence else ["--no-evidence-required"]),
+                     *(["--required-type", required_type] if required_type is not None else [])]
+            issue_id: str = self._called("create", *words, "--", title)["issue"]
+            return issue_id
         if not self.evidence_store.run_id:
             self._start_run()
         todo = Todo(title, requires_evidence=requires_evidence, required_type=required_type, task_id=f"bd-{uuid.uuid4().hex[:12]}")
@@ -42,7 +59,11 @@ class BeadsClient:
         return task_id
 
     def attach_evidence(self, issue_id: str, evidence_id: str) -> None:
-        """Raises EvidenceNotFound if the ledger lacks the evidence or the run lacks the issue."""
+        """Raises EvidenceNotFound if the ledger lacks the evidence or, without bd, the run lacks the issue."""
+        if self.bd is not None:
+            self.evidence_store.retrieve_evidence(evidence_id)
+            self._called("attach", "--", issue_id, evidence_id)
+            return
         self._task(issue_id)
         self.evidence_store.retrieve_evidence(evidence_id)
         self.evidence_store.client.append(self._run(), ATTACHED_EVENT, {"task_id": issue_id, "evidence_id": evidence_id})
@@ -62,13 +83,41 @@ class BeadsClient:
             cursor = {"cursor": page["cursor"]}
 
     def close_issue(self, issue_id: str) -> CompletionResult:
-        """Completes the issue with its evidence. Raises CompletionBlocked."""
+        """Completes the issue with its evidence, then closes it in bd. Raises CompletionBlocked. If only bd fails, MunimentError is raised
+        and the call can be repeated."""
+        if self.bd is not None:
+            found = self._called("status", "--", issue_id)
+            issue_id = found["issue"]
+            if "run_id" not in found:
+                raise EvidenceNotFound(f"issue {issue_id!r:.100} has no task in the log. Attach evidence to it first")
         task = self._task(issue_id)
         todo = Todo(task.get("content", "(erased)"), requires_evidence=task["requires_evidence"], task_id=issue_id)
-        result = self.enforcer.complete(todo, self.attached(issue_id))
+        result = self.enforcer.complete(todo, task.get("evidence_ids") or self.attached(issue_id))
         if not result:
             raise CompletionBlocked(result.reason, result)
+        if self.bd is not None:
+            self._called("close", "--", issue_id)
         return result
+
+    def _called(self, command: str, *words: str) -> Json:
+        """Runs `muniment bead COMMAND`. Its run becomes the store's if that has none."""
+        program = shutil.which("muniment")
+        if program is None:
+            raise EvidenceError("no program muniment in PATH, which calls bd. Install Muniment, or use BeadsClient(bd=False)")
+        store = self.evidence_store
+        place = [] if store.data is None else ["--socket" if pathlib.Path(store.data).is_socket() else "--data", os.fspath(store.data)]
+        run = ["--run", store.run_id] if store.run_id else []
+        line = [program, "--json", "--no-autostart", *place, "bead", command, "--bd", str(self.bd), "--timeout", str(self.timeout_s), *run]
+        done = subprocess.run([*line, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=store.base_path)
+        try:
+            reply: Json = json.loads(done.stdout)
+        except ValueError:
+            raise EvidenceError(f"muniment bead {command}: {done.stderr.strip() or f'exit {done.returncode}'}") from None
+        if "error" in reply:
+            raise MunimentError(reply["error"].get("message", ""), reply["error"].get("code", "system_error"))
+        if not store.run_id and "run_id" in reply:
+            store.use_run(reply["run_id"])
+        return reply
 
     def _task(self, issue_id: str) -> Json:
         found = self.evidence_store.client.call("task.list", run_id=self._run(), task_id=issue_id)["tasks"]
@@ -87,3 +136,14 @@ class BeadsClient:
         key = {"idempotency_key": str(uuid.uuid4())}
         started = client.again(lambda: client.call("run.start", agent={"name": AGENT}, client="muniment (Python)", _meta=key))
         self.evidence_store.use_run(started["run_id"])
+
+
+def _program(bd: Union[str, bool, None]) -> Optional[str]:
+    """Returns the path of bd; None: issues are stored in the log only."""
+    if bd is False:
+        return None
+    name = bd if isinstance(bd, str) else os.environ.get("MUNIMENT_BD") or "bd"
+    found = shutil.which(name)
+    if found is None and bd is not None:
+        raise EvidenceError(f"no program {name}. Install Beads (https://github.com/steveyegge/beads), or use BeadsClient(bd=False)")
+    return found

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "base/crypto/dsse.hpp"
 #include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
@@ -272,6 +273,8 @@ Status check_config(Session& session, const NoOptions&) {
   }
   if (auto policies = evidence::completion::Policies::read(loaded.values.completion_policy); !policies)
     loaded.problems.push_back(std::move(policies).error());
+  if (auto keys = read_trusted_keys(loaded.values.attestation_keys); !keys)
+    loaded.problems.push_back(std::move(keys).error());
   if (session.options.json) {
     json::Writer writer;
     writer.begin_object().member("ok", loaded.problems.empty()).member("file", loaded.file);

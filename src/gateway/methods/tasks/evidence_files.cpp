@@ -11,6 +11,7 @@
 #include "gateway/append/first_receipts.hpp"
 #include "gateway/methods/knowledge/ledger_rows.hpp"
 #include "gateway/methods/methods.hpp"
+#include "gateway/methods/tasks/attestation.hpp"
 #include "gateway/methods/tasks/pieces.hpp"
 #include "gateway/methods/tasks/task_record.hpp"
 #include "gateway/read/pointing.hpp"
@@ -207,6 +208,13 @@ Result<Answer> evidence_export(Call& call) {
 
 Result<Answer> evidence_import(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
+  if (call.params["envelope"].present() == call.params["record"].present())
+    return Error(Errc::invalid_argument, "give either record or envelope.");
+  if (call.params["envelope"]) {
+    if (!call.params["run_id"]) return Error(Errc::invalid_argument, "an attestation requires run_id.");
+    ASSIGN_OR_RETURN(const auto run, find_run(call, call.params["run_id"].string_or("")));
+    return import_attestation(call, run);
+  }
   ASSIGN_OR_RETURN(const FileRecord file, parse_record(call.params["record"]));
   const std::string run_id = call.params["run_id"].string_or("");
   const Result<std::shared_ptr<store::Run>> place =

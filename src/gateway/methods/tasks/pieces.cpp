@@ -137,7 +137,9 @@ class PieceReader {
         body["task_id"].as_string() == row.task_id && event->actor == row.actor &&
         event->recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
     if (!same) piece.damage = fmt::format("the ledger differs from event {}", row.seq);
-    if (same && body["command_id"].present()) piece.command = command_of(body["content"]);
+    if (same) piece.attested_by = body["attestation"]["key"].string_or("");
+    if (same && (body["command_id"].present() || !piece.attested_by.empty()))
+      piece.command = command_of(body["content"]);
     if (const auto seconds = body["expires_in_seconds"].as_int())
       piece.expires_at = expiry_of(row.created_at, *seconds);
     for (const json::Value item : body["depends_on"]) {

@@ -1,4 +1,4 @@
-// Detects plans that mark an open task as done.
+// Detects plans that mark an open task as done, and issues that were closed while their task is open.
 #include "gateway/methods/tasks/plan_guard.hpp"
 
 #include <algorithm>
@@ -22,6 +22,8 @@ constexpr std::array<std::string_view, 34> unfinished = {
     "open",      "paused",  "pending",     "planned",   "queued",     "ready",     "reopened",    "running", "skipped",
     "started",   "stopped", "to_do",       "todo",      "unknown",    "waiting",   "working"};
 static_assert(std::ranges::is_sorted(unfinished));
+// Sent by muniment bead status, with the member task_id.
+constexpr std::string_view issue_closed_event = "x.muniment.issue_closed";
 constexpr std::array<std::string_view, 5> of_the_gate = {"task.opened", "task.validated", "task.completed",
                                                          "evidence.recorded", "violation.detected"};
 
@@ -40,18 +42,25 @@ std::string folded(std::string_view status) {
 
 bool is_finished(std::string_view status) { return !std::ranges::binary_search(unfinished, folded(status)); }
 
-// Returns the ids of the finished items.
-std::vector<std::string> finished_items(const AdmittedAppend& admitted, std::size_t at_most) {
-  std::vector<std::string> ids;
+// An event that says that a task is done.
+struct Finished {
+  std::string task_id;
+  bool issue = false;  // the issue of the task was closed (x.muniment.issue_closed)
+};
+
+std::vector<Finished> finished_items(const AdmittedAppend& admitted, std::size_t at_most) {
+  std::vector<Finished> found;
   for (const AdmittedEvent& event : admitted.events) {
+    if (found.size() >= at_most) return found;
+    if (event.event.type == issue_closed_event) found.push_back({event.body["task_id"].string_or(""), true});
     if (event.event.type != "plan.updated") continue;
     for (const json::Value item : event.body["items"]) {
-      if (ids.size() == at_most) return ids;
+      if (found.size() == at_most) return found;
       if (!is_finished(item["status"].string_or(""))) continue;
-      ids.push_back(item["id"].string_or(""));
+      found.push_back({item["id"].string_or(""), false});
     }
   }
-  return ids;
+  return found;
 }
 
 }  // namespace
@@ -61,13 +70,19 @@ bool finishes_plan_items(const AdmittedAppend& admitted) { return !finished_item
 Result<std::vector<events::NewEvent>> plan_violations(Call& call, const store::Run& run,
                                                       const AdmittedAppend& admitted) {
   std::vector<events::NewEvent> violations;
-  const std::vector<std::string> ids = finished_items(admitted, SIZE_MAX);
-  if (ids.empty()) return violations;
+  const std::vector<Finished> finished = finished_items(admitted, SIZE_MAX);
+  if (finished.empty()) return violations;
+  std::vector<std::string> ids;
+  for (const Finished& item : finished) ids.push_back(item.task_id);
   ASSIGN_OR_RETURN(const auto open, call.reader->open_tasks(run.run_id, ids));
   for (const store::TaskPlace& task : open) {
     const std::string& id = task.task_id;
-    violations.push_back(violation_event(
-        call, run, {"direct_change", fmt::format("plan.updated marks task {} as done, but it is open", id), id, ""}));
+    const bool issue = std::ranges::find_if(finished, [&](const Finished& item) {
+                         return item.issue && item.task_id == id;
+                       }) != finished.end();
+    const std::string detail = issue ? fmt::format("issue {} was closed in the issue tracker, but its task is open", id)
+                                     : fmt::format("plan.updated marks task {} as done, but it is open", id);
+    violations.push_back(violation_event(call, run, {issue ? "closed_outside" : "direct_change", detail, id, ""}));
   }
   return violations;
 }

@@ -1,6 +1,6 @@
-// Detects attempts to change a task's status without task.complete: a plan that marks an open task as done, and an
-// event.append of an event that only the gate writes. An item is finished unless its status is a known word for an
-// unfinished one.
+// Detects attempts to change a task's status without task.complete: a plan that marks an open task as done, an issue
+// that was closed while its task is open, and an event.append of an event that only the gate writes. An item is
+// finished unless its status is a known word for an unfinished one.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,11 @@
 
 namespace muniment::gateway::methods {
 
-// Returns whether one of the events is a plan with a finished item: then a worker has to call `plan_violations`.
+// Returns whether one of the events says that a task is done: then a worker has to call `plan_violations`.
 bool finishes_plan_items(const AdmittedAppend& admitted);
 
-// Returns a violation.detected event for each finished item that is the id of an open task of the run. Needs the call's
-// reader if there is a finished item.
+// Returns a violation.detected event for each finished item or closed issue that is the id of an open task of the run.
+// Needs the call's reader if there is one.
 Result<std::vector<events::NewEvent>> plan_violations(Call& call, const store::Run& run,
                                                       const AdmittedAppend& admitted);
 

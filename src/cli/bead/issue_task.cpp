@@ -1,0 +1,135 @@
+#include "cli/bead/issue_task.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "base/limits.hpp"
+#include "cli/connect/pages.hpp"
+#include "cli/exec/tree_digest.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr const char* beads_agent = "beads";  // also that of BeadsClient in Python
+constexpr int list_attempts = 40;
+constexpr auto list_pause = std::chrono::milliseconds(50);
+
+struct SearchedRun {
+  std::string run_id;
+  bool open = false;
+};
+
+// Waits a moment until the list of runs includes the newest events, so that a command finds the run of the command
+// before.
+Status await_run_list(Session& session) {
+  for (int attempt = 0; attempt < list_attempts; ++attempt) {
+    ASSIGN_OR_RETURN(const Message page, session.call("run.list", R"({"limit":1})"));
+    if (page.result()["behind"].as_int().value_or(0) == 0) return success();
+    std::this_thread::sleep_for(list_pause);
+  }
+  return success();
+}
+
+// Returns the named run, or the newest runs.
+Result<std::vector<SearchedRun>> runs_to_search(Session& session, const std::string& run_id) {
+  std::vector<SearchedRun> runs;
+  if (!run_id.empty()) {
+    ASSIGN_OR_RETURN(const Message answer,
+                     session.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(run_id))));
+    runs.push_back({run_id, answer.result()["run"]["status"].string_or("") == "open"});
+    return runs;
+  }
+  RETURN_IF_ERROR(await_run_list(session));
+  RETURN_IF_ERROR(each_item(session, "run.list", "{}", "runs", [&](const json::Value& run) -> Result<bool> {
+    if (runs.size() == limits::bead_runs_max) return false;
+    runs.push_back({run["run_id"].string_or(""), run["status"].string_or("") == "open"});
+    return true;
+  }));
+  return runs;
+}
+
+Result<std::string> run_for_issues(Session& session) {
+  ASSIGN_OR_RETURN(const Message found,
+                   session.call("run.list", fmt::format(R"({{"status":"open","agent":"{}","limit":1}})", beads_agent)));
+  for (const json::Value run : found.result()["runs"]) return run["run_id"].string_or("");
+  ASSIGN_OR_RETURN(
+      const Message started,
+      session.call("run.start", fmt::format(R"({{"agent":{{"name":"{}"}},"goal":"Issues of Beads"}})", beads_agent)));
+  return started.result()["run_id"].string_or("");
+}
+
+}  // namespace
+
+Result<std::map<std::string, IssueTask>> find_issue_tasks(Session& session, const std::string& run_id,
+                                                          const std::string& task_id) {
+  ASSIGN_OR_RETURN(const std::vector<SearchedRun> runs, runs_to_search(session, run_id));
+  std::map<std::string, IssueTask> tasks;
+  for (const SearchedRun& run : runs) {
+    json::Writer params;
+    params.begin_object().member("run_id", run.run_id);
+    if (!task_id.empty()) params.member("task_id", task_id);
+    params.end_object();
+    RETURN_IF_ERROR(
+        each_item(session, "task.list", params.text(), "tasks", [&](const json::Value& task) -> Result<bool> {
+          IssueTask found{run.run_id, task["seq"].as_int().value_or(-1), task["status"].string_or("") == "completed",
+                          run.open, task["verdict"].string_or("")};
+          const auto [known, first] = tasks.try_emplace(task["task_id"].string_or(""), found);
+          if (!first && found.seq < known->second.seq) known->second = std::move(found);
+          return true;
+        }));
+  }
+  return tasks;
+}
+
+Result<IssueTask> open_issue_task(Session& session, const std::string& run_id, const BdIssue& issue,
+                                  const IssueDemand& demand) {
+  ASSIGN_OR_RETURN(const auto tasks, find_issue_tasks(session, run_id, issue.id));
+  if (const auto known = tasks.find(issue.id); known != tasks.end()) return known->second;
+  std::string place = run_id;
+  if (place.empty()) {
+    ASSIGN_OR_RETURN(place, run_for_issues(session));
+  }
+  json::Writer params;
+  params.begin_object().member("run_id", place).member("task_id", issue.id).member("content", issue.title);
+  if (!demand.evidence) params.member("requires_evidence", false);
+  if (!demand.type.empty()) params.member("required_type", demand.type);
+  std::error_code failed;
+  const std::string digest = tree_digest(std::filesystem::current_path(failed).string());
+  if (!digest.empty()) params.member("tree_digest", digest);
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message opened, session.call("task.open", params.text()));
+  return IssueTask{place, opened.result()["seq"].as_int().value_or(-1), false, true, ""};
+}
+
+Result<std::map<std::string, std::vector<std::string>>> attached_evidence(Session& session, const std::string& run_id) {
+  std::map<std::string, std::vector<std::string>> attached;
+  const std::string params =
+      fmt::format(R"({{"run_id":{},"types":["{}"]}})", json::quote(run_id), evidence_attached_event);
+  RETURN_IF_ERROR(each_item(session, "event.list", params, "events", [&](const json::Value& event) -> Result<bool> {
+    const json::Value body = event["body"];
+    std::vector<std::string>& ids = attached[body["task_id"].string_or("")];
+    std::string id = body["evidence_id"].string_or("");
+    if (!id.empty() && std::ranges::find(ids, id) == ids.end()) ids.push_back(std::move(id));
+    return true;
+  }));
+  return attached;
+}
+
+Result<std::string> issue_metadata(Session& session, const std::string& run_id,
+                                   const std::vector<std::string>& evidence) {
+  json::Writer metadata;
+  metadata.begin_object().key(bead_metadata_key).begin_object().member("run_id", run_id);
+  metadata.key("evidence").begin_array();
+  for (const std::string& id : evidence) {
+    ASSIGN_OR_RETURN(const Message answer,
+                     session.call("evidence.check", fmt::format("{{\"evidence_id\":{}}}", json::quote(id))));
+    metadata.begin_object().member("id", id).member("hash", answer.result()["hash"].string_or("")).end_object();
+  }
+  return std::move(metadata.end_array().end_object().end_object()).text();
+}
+
+}  // namespace muniment::cli

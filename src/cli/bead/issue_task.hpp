@@ -1,0 +1,48 @@
+// Finds and opens the tasks of issues, and reads the evidence that is attached to them. The task of an issue has the id
+// of the issue. If several runs have such a task, the one that was opened first counts.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/bead/bd_issue.hpp"
+#include "cli/connect/session.hpp"
+
+namespace muniment::cli {
+
+inline constexpr std::string_view evidence_attached_event = "x.muniment.evidence_attached";
+inline constexpr std::string_view issue_closed_event = "x.muniment.issue_closed";
+
+struct IssueTask {
+  std::string run_id;
+  std::int64_t seq = -1;  // position of task.opened
+  bool completed = false;
+  bool run_open = false;
+  std::string verdict;
+};
+
+// Requirements of a new task.
+struct IssueDemand {
+  bool evidence = true;
+  std::string type;  // required type of evidence; empty: any
+};
+
+// Returns the task of the issue in the run; if `run_id` is empty, in the newest runs. Opens it from the issue's title
+// if there is none: in the run, otherwise in the newest open run of the agent "beads", otherwise in a new one.
+Result<IssueTask> open_issue_task(Session& session, const std::string& run_id, const BdIssue& issue,
+                                  const IssueDemand& demand = {});
+
+// Returns the tasks by id. `run_id` as above; `task_id` is one issue, or empty.
+Result<std::map<std::string, IssueTask>> find_issue_tasks(Session& session, const std::string& run_id,
+                                                          const std::string& task_id);
+
+// Evidence ids by issue, each in the order of attachment, without duplicates.
+Result<std::map<std::string, std::vector<std::string>>> attached_evidence(Session& session, const std::string& run_id);
+
+// Returns the value of the option --metadata of bd: the run, and the id and hash of each piece of evidence.
+Result<std::string> issue_metadata(Session& session, const std::string& run_id,
+                                   const std::vector<std::string>& evidence);
+
+}  // namespace muniment::cli

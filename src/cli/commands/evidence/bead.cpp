@@ -1,0 +1,349 @@
+// Implements the commands bead create, attach, close and status: issues of Beads that close only with evidence. The
+// program bd closes an issue after the daemon has completed its task.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/text.hpp"
+#include "cli/bead/bd_program.hpp"
+#include "cli/bead/issue_task.hpp"
+#include "cli/commands.hpp"
+#include "cli/commands/evidence/judgement.hpp"
+#include "cli/exec/tree_digest.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::size_t title_columns = 60;
+
+struct BeadOptions {
+  BdProgram bd;
+  std::string issue;
+  std::string title;
+  std::string required_type;
+  bool no_evidence = false;
+  std::vector<std::string> evidence;
+  std::string run;
+  std::string reason;
+  bool strict = false;
+  bool all = false;
+};
+
+void declare_common(CLI::App& command, BeadOptions& options) {
+  command.add_option("--run", options.run, "Run (default: MUNIMENT_RUN, otherwise the run of the issue)");
+  command.add_option("--bd", options.bd.path, "Program bd (default: MUNIMENT_BD, otherwise bd)")->type_name("PROGRAM");
+  command.add_option("--timeout", options.bd.seconds_max, "Time limit of a call of bd in seconds (default 60)")
+      ->check(CLI::Range(std::int64_t{1}, limits::bd_seconds_max))
+      ->type_name("SECONDS");
+}
+
+void declare_create(CLI::App& command, BeadOptions& options) {
+  command.add_option("TITLE", options.title, "Title of the issue and text of its task")->required();
+  command.add_option("--required-type", options.required_type, "Type of evidence that the task needs (default: any)");
+  command.add_flag("--no-evidence-required", options.no_evidence, "Accept the task without evidence");
+  declare_common(command, options);
+}
+
+void declare_attach(CLI::App& command, BeadOptions& options) {
+  command.add_option("ISSUE", options.issue, "Id of the issue")->required();
+  command.add_option("EVIDENCE", options.evidence, "Evidence id; several are allowed")->required();
+  declare_common(command, options);
+}
+
+void declare_close(CLI::App& command, BeadOptions& options) {
+  command.add_option("ISSUE", options.issue, "Id of the issue")->required();
+  command.add_option("--evidence", options.evidence, "Use only this evidence; repeatable (default: all attached)")
+      ->allow_extra_args(false);
+  command.add_option("--reason", options.reason, "Reason in bd (default: names the run and the verdict)");
+  command.add_flag("--strict", options.strict, "Accept recorded commands only (muniment exec --evidence)");
+  declare_common(command, options);
+  command.footer("Exits with 1 if the daemon refuses the completion; the issue then remains open.");
+}
+
+void declare_status(CLI::App& command, BeadOptions& options) {
+  command.add_option("ISSUE", options.issue, "Id of the issue (default: all issues with a task)");
+  command.add_flag("--all", options.all, "Include closed issues without a task in the log");
+  declare_common(command, options);
+  command.footer("Exits with 1 if an issue was closed in bd while its task is open, which is recorded as a violation.");
+}
+
+BdProgram program_of(const BeadOptions& options) {
+  BdProgram bd = options.bd;
+  const char* const chosen = std::getenv("MUNIMENT_BD");
+  if (bd.path.empty()) bd.path = chosen != nullptr && *chosen != '\0' ? chosen : "bd";
+  return bd;
+}
+
+// The reply names the issue with its full id, since bd accepts abbreviated ones.
+Result<BdIssue> show_issue(const BdProgram& bd, const std::string& id) {
+  RETURN_IF_ERROR(check_issue_id(id));
+  ASSIGN_OR_RETURN(const std::string output, run_bd(bd, {"show", id}));
+  return parse_issue(output, "bd show");
+}
+
+Status create(Session& session, const BeadOptions& options) {
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(options.run));
+  RETURN_IF_ERROR(session.client());  // an issue without a task is created only if the daemon fails in between
+  ASSIGN_OR_RETURN(const std::string output, run_bd(program_of(options), {"create", "--title=" + options.title}));
+  ASSIGN_OR_RETURN(const BdIssue issue, parse_issue(output, "bd create"));
+  auto task = open_issue_task(session, run_id, issue, {!options.no_evidence, options.required_type});
+  if (!task) return std::move(task).error().within("issue " + issue.id + " is created in bd, but its task is not open");
+  if (session.options.json) {
+    session.out().json_line(
+        json::Writer().begin_object().member("issue", issue.id).member("run_id", task->run_id).end_object().text());
+  } else {
+    session.out().line(fmt::format("issue {}  in {}", issue.id, task->run_id));
+  }
+  return success();
+}
+
+// Errors: not_found, with the first piece that the ledger does not have.
+Status check_evidence_exists(Session& session, const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) {
+    ASSIGN_OR_RETURN(const Message answer,
+                     session.call("evidence.check", fmt::format("{{\"evidence_id\":{}}}", json::quote(id))));
+    if (!answer.result()["exists"].as_bool().value_or(false)) {
+      return Error(Errc::not_found, fmt::format("no evidence {}. Nothing was attached. List it: muniment list-evidence",
+                                                shell_word(preview(id, 100))));
+    }
+  }
+  return success();
+}
+
+Status attach(Session& session, const BeadOptions& options) {
+  const BdProgram bd = program_of(options);
+  RETURN_IF_ERROR(check_evidence_exists(session, options.evidence));
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(options.run));
+  ASSIGN_OR_RETURN(const BdIssue issue, show_issue(bd, options.issue));
+  ASSIGN_OR_RETURN(const IssueTask task, open_issue_task(session, run_id, issue));
+  ASSIGN_OR_RETURN(auto attached, attached_evidence(session, task.run_id));
+  std::vector<std::string>& ids = attached[issue.id];
+  for (const std::string& id : options.evidence) {
+    if (std::ranges::find(ids, id) != ids.end()) continue;
+    if (ids.size() == limits::bead_evidence_max) {
+      return Error(Errc::over_budget, fmt::format("issue {} has {} pieces of evidence, the maximum. Close it with some "
+                                                  "of them: muniment bead close {} --evidence ID",
+                                                  issue.id, ids.size(), shell_word(issue.id)));
+    }
+    json::Writer body;
+    body.begin_object().member("task_id", issue.id).member("evidence_id", id).end_object();
+    RETURN_IF_ERROR(
+        session.call("event.append", fmt::format("{{\"run_id\":{},\"type\":\"{}\",\"body\":{}}}",
+                                                 json::quote(task.run_id), evidence_attached_event, body.text())));
+    ids.push_back(id);
+  }
+  ASSIGN_OR_RETURN(const std::string metadata, issue_metadata(session, task.run_id, ids));
+  const auto updated = run_bd(bd, {"update", issue.id, "--metadata", metadata});
+  if (!updated) {
+    Error error = updated.error();
+    error.message += ". The evidence is attached in the log; repeat the command to add it to the issue";
+    return error;
+  }
+  if (session.options.json) {
+    json::Writer out;
+    out.begin_object().member("issue", issue.id).member("run_id", task.run_id).member("evidence", ids).end_object();
+    session.out().json_line(out.text());
+  } else {
+    session.out().line(fmt::format("issue {}  evidence {}  in {}", issue.id, ids.size(), task.run_id));
+  }
+  return success();
+}
+
+Result<Message> complete(Session& session, const BeadOptions& options, const BdIssue& issue, const IssueTask& task) {
+  std::vector<std::string> ids = options.evidence;
+  if (ids.empty()) {
+    ASSIGN_OR_RETURN(auto attached, attached_evidence(session, task.run_id));
+    ids = std::move(attached[issue.id]);
+  }
+  json::Writer params;
+  params.begin_object().member("run_id", task.run_id).member("task_id", issue.id).member("evidence_ids", ids);
+  if (options.strict) params.member("strict", true);
+  std::error_code failed;
+  const std::string digest = tree_digest(std::filesystem::current_path(failed).string());
+  if (!digest.empty()) params.member("tree_digest", digest);
+  params.end_object();
+  return session.call("task.complete", params.text());
+}
+
+// Closes an issue whose task is completed. Errors: those of bd, with the state of both programs.
+Status close_in_bd(const BdProgram& bd, const BeadOptions& options, const BdIssue& issue, const IssueTask& task) {
+  if (issue.closed()) return success();
+  const std::string reason =
+      !options.reason.empty()
+          ? options.reason
+          : fmt::format("Completed with evidence in Muniment: run {}, verdict {}", task.run_id, task.verdict);
+  const auto close = [&]() -> Status {
+    ASSIGN_OR_RETURN(const std::string output, run_bd(bd, {"close", issue.id, "--reason=" + reason}));
+    ASSIGN_OR_RETURN(const BdIssue closed, parse_issue(output, "bd close"));
+    if (closed.id == issue.id && closed.closed()) return success();
+    return Error(Errc::conflict, fmt::format("bd close answered with issue {} of status {}", closed.id, closed.status));
+  };
+  Status closed = close();
+  if (closed) return success();
+  Error error = std::move(closed).error();
+  error.message += fmt::format(
+      ". The task is completed in Muniment, but the issue may be open in bd. Correct the cause and repeat: "
+      "muniment bead close {}",
+      shell_word(issue.id));
+  return error;
+}
+
+Status close_issue(Session& session, const BeadOptions& options) {
+  const BdProgram bd = program_of(options);
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(options.run));
+  ASSIGN_OR_RETURN(const BdIssue issue, show_issue(bd, options.issue));
+  ASSIGN_OR_RETURN(IssueTask task, open_issue_task(session, run_id, issue));
+  const bool before = task.completed;
+  if (!before) {
+    ASSIGN_OR_RETURN(const Message answer, complete(session, options, issue, task));
+    task.completed = answer.result()["can_complete"].as_bool().value_or(false);
+    task.verdict = answer.result()["verdict"].string_or("");
+    if (!task.completed) return tell_judgement(session, answer, "completed", "refused");
+  }
+  RETURN_IF_ERROR(close_in_bd(bd, options, issue, task));
+  if (session.options.json) {
+    json::Writer out;
+    out.begin_object().member("issue", issue.id).member("run_id", task.run_id).member("verdict", task.verdict);
+    out.member("completed_before", before).member("closed_before", issue.closed()).end_object();
+    session.out().json_line(out.text());
+    return success();
+  }
+  session.out().line(fmt::format("{}  {}  {}{}{}", session.out().tone(Tone::green, "closed"), issue.id, task.verdict,
+                                 before ? "  (task already completed)" : "",
+                                 issue.closed() ? "  (already closed in bd)" : ""));
+  return success();
+}
+
+// An issue of bd and its task.
+struct IssueState {
+  BdIssue issue;
+  IssueTask task;
+  bool known = false;           // the log has its task
+  bool closed_outside = false;  // closed in bd, and its task is not completed
+  bool recorded = false;        // the log has this violation
+  std::vector<std::string> evidence;
+
+  std::string_view word() const {
+    if (closed_outside) return "closed outside";
+    if (!known) return "no task";
+    return task.completed ? (issue.closed() ? "closed" : "completed") : "open";
+  }
+};
+
+// Records that the issue was closed outside, once for each time of closing. The daemon adds violation.detected.
+Status record_closed_outside(Session& session, IssueState& state) {
+  if (!state.known || !state.task.run_open) return success();
+  json::Writer body;
+  body.begin_object().member("task_id", state.issue.id).member("closed_at", state.issue.closed_at).end_object();
+  json::Writer params;
+  params.begin_object().member("run_id", state.task.run_id).member("type", issue_closed_event);
+  params.raw_member("body", body.text()).key("_meta").begin_object();
+  params.member("idempotency_key", fmt::format("{} {} {}", issue_closed_event, state.issue.id, state.issue.closed_at));
+  params.end_object().end_object();
+  const auto appended = session.call("event.append", params.text());
+  state.recorded = appended.ok();
+  if (!appended && is_transient(appended.error().code)) return appended.error();
+  return success();
+}
+
+Result<std::vector<IssueState>> read_states(Session& session, const BeadOptions& options, std::size_t& unknown) {
+  const BdProgram bd = program_of(options);
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(options.run));
+  std::vector<BdIssue> issues;
+  if (!options.issue.empty()) {
+    ASSIGN_OR_RETURN(BdIssue one, show_issue(bd, options.issue));
+    issues.push_back(std::move(one));
+  } else {
+    ASSIGN_OR_RETURN(const std::string output, run_bd(bd, {"list", "--all", "--limit=0"}));
+    ASSIGN_OR_RETURN(issues, parse_issues(output, "bd list"));
+  }
+  ASSIGN_OR_RETURN(const auto tasks, find_issue_tasks(session, run_id, options.issue.empty() ? "" : issues.front().id));
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> attached;  // by run
+  std::vector<IssueState> states;
+  for (BdIssue& issue : issues) {
+    IssueState state{std::move(issue), {}, false, false, false, {}};
+    if (const auto task = tasks.find(state.issue.id); task != tasks.end()) {
+      state.known = true;
+      state.task = task->second;
+      if (!attached.contains(state.task.run_id)) {
+        ASSIGN_OR_RETURN(attached[state.task.run_id], attached_evidence(session, state.task.run_id));
+      }
+      state.evidence = attached[state.task.run_id][state.issue.id];
+    }
+    state.closed_outside = state.issue.closed() && !state.task.completed;
+    const bool shown =
+        state.known || state.issue.marked || !options.issue.empty() || (options.all && state.closed_outside);
+    if (!shown && state.closed_outside) ++unknown;
+    if (shown) states.push_back(std::move(state));
+  }
+  return states;
+}
+
+std::string state_json(const IssueState& state) {
+  json::Writer out;
+  out.begin_object().member("issue", state.issue.id).member("title", state.issue.title);
+  out.member("bd_status", state.issue.status).member("state", state.word());
+  if (state.known) out.member("run_id", state.task.run_id);
+  if (!state.task.verdict.empty()) out.member("verdict", state.task.verdict);
+  out.member("evidence", state.evidence);
+  if (state.closed_outside) out.member("recorded", state.recorded);
+  return std::move(out.end_object()).text();
+}
+
+void print_states(const Output& out, const std::vector<IssueState>& states, bool one) {
+  Table table({"issue", "state", "bd", "evidence", "title"});
+  for (const IssueState& state : states) {
+    const std::string word(state.word());
+    table.add({state.issue.id, state.closed_outside ? out.tone(Tone::red, word) : word,
+               out.one_line(state.issue.status), std::to_string(state.evidence.size()),
+               fit(out.one_line(state.issue.title), title_columns)});
+  }
+  table.print(out);
+  if (one && !states.empty()) {
+    for (const std::string& id : states.front().evidence) out.line("  evidence " + out.one_line(id));
+  }
+}
+
+Status status(Session& session, const BeadOptions& options) {
+  std::size_t unknown = 0;
+  ASSIGN_OR_RETURN(std::vector<IssueState> states, read_states(session, options, unknown));
+  for (IssueState& state : states) {
+    if (!state.closed_outside) continue;
+    session.exit_code = exit_refused;
+    RETURN_IF_ERROR(record_closed_outside(session, state));
+  }
+  if (session.options.json) {
+    for (const IssueState& state : states) session.out().json_line(state_json(state));
+    return success();
+  }
+  const Output& out = session.out();
+  print_states(out, states, !options.issue.empty());
+  for (const IssueState& state : states) {
+    if (!state.closed_outside) continue;
+    out.line(fmt::format("{}  issue {} was closed in bd without a completed task ({}). Close it with evidence:{}",
+                         out.tone(Tone::red, "violation"), state.issue.id,
+                         state.recorded ? "recorded" : "not recorded: no open run has its task",
+                         out.advised(" muniment bead close " + shell_word(state.issue.id))));
+  }
+  if (unknown > 0)
+    out.line(fmt::format("{} closed issues have no task in the log.{}", unknown,
+                         out.advised(" Show them: muniment bead status --all")));
+  return success();
+}
+
+}  // namespace
+
+void add_bead_commands(CLI::App& app, Session& session) {
+  CLI::App& bead = add_group(app, "bead", "Close issues of Beads (bd) only with evidence");
+  add_command<BeadOptions>(session, bead, "create", "Create an issue and open its task", declare_create, create);
+  add_command<BeadOptions>(session, bead, "attach", "Attach evidence to an issue", declare_attach, attach);
+  add_command<BeadOptions>(session, bead, "close", "Complete the issue's task, then close the issue", declare_close,
+                           close_issue);
+  add_command<BeadOptions>(session, bead, "status", "Show issues and find those closed without evidence",
+                           declare_status, status);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,170 @@
+// evidence.attest, and evidence.import of an attestation: test results as in-toto statements in DSSE envelopes.
+#include "gateway/methods/tasks/attestation.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "audit/publisher.hpp"
+#include "base/crypto/dsse.hpp"
+#include "base/crypto/sha256.hpp"
+#include "evidence/attestation/statement.hpp"
+#include "gateway/access.hpp"
+#include "gateway/methods/knowledge/ledger_rows.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/methods/tasks/pieces.hpp"
+#include "gateway/methods/tasks/task_record.hpp"
+#include "gateway/read/pointing.hpp"
+#include "gateway/services.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+namespace attestation = evidence::attestation;
+
+constexpr std::string_view test_type = "test_output";
+
+// Returns the envelope that was imported with the evidence; empty if there is none.
+std::string imported_envelope(const store::EvidenceRow& row) {
+  if (!row.content) return "";
+  const auto content = json::parse(*row.content);
+  return content ? content->root()["attestation"]["envelope"].string_or("") : "";
+}
+
+// A recorded command, or an imported envelope whose key is still trusted.
+bool holds_test_result(const Call& call, const store::EvidenceRow& row) {
+  if (row.type != test_type || is_erased(row) || !row.content) return false;
+  if (row.command_id) return true;
+  const auto envelope = Envelope::parse(imported_envelope(row));
+  return envelope && signer_of(*envelope, call.services.attestation_keys) != nullptr;
+}
+
+Result<EvidenceUse> use_of(Call& call, const std::string& evidence_id) {
+  const auto id = parse_uuid(evidence_id);
+  if (!id) return Error(Errc::invalid_argument, "evidence_id: expected a UUID.");
+  ASSIGN_OR_RETURN(auto uses, evidence_uses(call, *id, std::nullopt));
+  return std::move(uses.front());
+}
+
+// Returns the first piece that completed the task and holds a test result.
+Result<EvidenceUse> use_of_task(Call& call) {
+  const std::string task_id = call.params["task_id"].string_or("");
+  ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));
+  ASSIGN_OR_RETURN(const auto task, find_task(*found.reader, found.run->run_id, task_id));
+  if (!task || !task->completed_seq)
+    return Error(Errc::not_found, fmt::format("run {} has no completed task {}. List them: task.list",
+                                              found.run->run_id, json::quote(task_id)));
+  for (const std::string& id : task->evidence_ids) {
+    auto use = use_of(call, id);
+    if (use && holds_test_result(call, use->row)) return std::move(*use);
+  }
+  return Error(Errc::conflict, fmt::format("no evidence of task {} is a recorded test result.", json::quote(task_id)));
+}
+
+Result<std::string> signed_envelope(Call& call, const store::EvidenceRow& row) {
+  Envelope envelope;
+  envelope.payload_type = attestation::payload_type;
+  ASSIGN_OR_RETURN(envelope.payload,
+                   attestation::write_statement(*row.content, row.evidence_id.text(), to_hex(row.hash)));
+  ASSIGN_OR_RETURN(const NoteSignature signature, call.services.publisher.sign_text(envelope.signed_text()));
+  sign_envelope(envelope, signature);
+  return envelope.text();
+}
+
+// Returns the content with the envelope and the key.
+std::string content_with(const std::string& content, const std::string& envelope, const VerifierKey& key) {
+  json::Writer out;
+  out.begin_object();
+  const auto document = json::parse(std::string_view(content));
+  for (const json::Value member : document->root()) {
+    if (member.key() != "attestation") out.raw_member(member.key(), member.source());
+  }
+  out.key("attestation").begin_object().member("key", key.text()).member("envelope", envelope).end_object();
+  return std::move(out.end_object()).text();
+}
+
+// Answers a repeated import. A different record with the id, which a client may choose, is a conflict.
+Result<Answer> attested_before(const EvidenceUse& use, const Envelope& envelope) {
+  const store::EvidenceRow& row = use.row;
+  if (is_erased(row))
+    return Error(Errc::conflict,
+                 fmt::format("evidence {} was erased, and is not recorded again.", row.evidence_id.text()));
+  const auto recorded = Envelope::parse(imported_envelope(row));
+  if (!recorded || recorded->payload != envelope.payload)
+    return Error(Errc::conflict,
+                 fmt::format("evidence {} was recorded by {} with other content than the attestation's.",
+                             row.evidence_id.text(), row.actor));
+  const std::string where = ",\"run_id\":" + json::quote(row.run_id);
+  return Answer(Reply{recorded_json("evidence_id", row.evidence_id, &row.hash, row.seq, true, where), {}});
+}
+
+}  // namespace
+
+Result<Answer> evidence_attest(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  const bool by_task = call.params["task_id"].present();
+  if (by_task == call.params["evidence_id"].present() || by_task != call.params["run_id"].present())
+    return Error(Errc::invalid_argument, "give evidence_id, or run_id and task_id.");
+  ASSIGN_OR_RETURN(const EvidenceUse use,
+                   by_task ? use_of_task(call) : use_of(call, call.params["evidence_id"].string_or("")));
+  if (!holds_test_result(call, use.row))
+    return Error(
+        Errc::conflict,
+        fmt::format("evidence {} of type {} is not a recorded test result. Record one: muniment exec --evidence "
+                    "test_output -- COMMAND",
+                    use.row.evidence_id.text(), json::quote(use.row.type)));
+  ASSIGN_OR_RETURN(const Pieces read, read_pieces(call, {use.row.evidence_id.text()}, {}));
+  if (const std::string& damage = read.pieces.front().damage; !damage.empty())
+    return Error(Errc::conflict,
+                 fmt::format("evidence {} is damaged and is not attested: {}", use.row.evidence_id.text(), damage));
+  std::string envelope = use.row.command_id ? std::string() : imported_envelope(use.row);
+  if (envelope.empty()) {
+    ASSIGN_OR_RETURN(envelope, signed_envelope(call, use.row));
+  }
+  note_log(call, *use.reader);
+  json::Writer out;
+  out.begin_object().member("evidence_id", use.row.evidence_id.text()).member("envelope", envelope).end_object();
+  return Answer(Reply{std::move(out).text(), {}});
+}
+
+Result<Answer> import_attestation(Call& call, const std::shared_ptr<store::Run>& run) {
+  const std::string text = call.params["envelope"].string_or("");
+  ASSIGN_OR_RETURN(const Envelope envelope, Envelope::parse(text));
+  const VerifierKey* const key = signer_of(envelope, call.services.attestation_keys);
+  if (key == nullptr)
+    return Error(
+        Errc::denied,
+        call.services.attestation_keys.empty()
+            ? std::string("the daemon trusts no key for attestations. The operator can name a file of keys with "
+                          "the setting attestation_keys")
+            : "no key that the daemon trusts (setting attestation_keys) signed the attestation. Nothing was "
+              "recorded");
+  if (!attestation::is_statement_type(envelope.payload_type))
+    return Error(Errc::invalid_argument, "the payloadType is not application/vnd.in-toto+json");
+  ASSIGN_OR_RETURN(const attestation::TestStatement statement, attestation::parse_statement(envelope.payload));
+  const std::string digest = to_hex(sha256(envelope.payload));
+  const Uuid id = make_uuid_v8("attestation/" + digest);
+  const auto uses = evidence_uses(call, id, std::nullopt);
+  if (uses) return attested_before(uses->front(), envelope);
+  if (uses.error().code != Errc::not_found) return uses.error();
+  RETURN_IF_ERROR(check_open(*run));
+  RETURN_IF_ERROR(begin_referring(call));
+  store::EvidenceRow row;
+  row.evidence_id = id;
+  row.run_id = run->run_id;
+  row.type = test_type;
+  row.content = content_with(content_of(statement, format_time(call.services.clock.now())), text, *key);
+  row.validator_id = key->name;
+  row.actor = call.caller.actor;
+  ASSIGN_OR_RETURN(const json::Document content, json::parse(std::string_view(*row.content)));
+  row.hash = hash_of_content(content.root());
+  const Hash hash = row.hash;
+  json::Writer vouched;
+  vouched.begin_object().member("key", key->text()).member("payload", digest).end_object();
+  ASSIGN_OR_RETURN(std::string body, recorded_body(row, ",\"attestation\":" + vouched.text()));
+  events::NewEvent event =
+      make_event(call, *run, "evidence.recorded", std::move(body), call.params["step_id"].string_or(""));
+  return record_entry(call, {run, std::move(event), std::move(row), "evidence_id", id, hash}, {id, {}}, {});
+}
+
+}  // namespace muniment::gateway::methods

@@ -1,0 +1,15 @@
+// The part of evidence.import that records a test result that another system attests.
+#pragma once
+
+#include <memory>
+
+#include "gateway/call.hpp"
+#include "store/tables/runs.hpp"
+
+namespace muniment::gateway::methods {
+
+// Verifies the parameter `envelope` with the keys of the setting attestation_keys, and records the test result as
+// evidence of the run. The same payload is recorded once. Errors: denied if no trusted key signed it.
+Result<Answer> import_attestation(Call& call, const std::shared_ptr<store::Run>& run);
+
+}  // namespace muniment::gateway::methods
