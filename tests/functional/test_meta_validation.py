@@ -145,7 +145,7 @@ class Report(MetaCase):
 
 
 class Broken(MetaCase):
-    """What a criterion checks does not work; the criterion is not met, and the others are."""
+    """A criterion whose subject is broken is not met; the others are met."""
 
     @unittest.skipUnless(CONFINES and os.geteuid() == 0 and shutil.which("setpriv"), "needs root and namespaces")
     def test_1_without_namespaces(self) -> None:
