@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 import uuid
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from notes import Signer
 from support import BUILD, Daemon, DaemonCase, main
@@ -52,6 +52,7 @@ def statement(**changed: Any) -> bytes:
 class AttestationCase(DaemonCase):
     shared = True
     trusting: Daemon
+    trusted: pathlib.Path   # the file of the keys that it trusts
     own_key: str
     ci = Signer("ci.example", b"c" * 32)
     stranger = Signer("stranger.example", b"s" * 32)
@@ -64,6 +65,7 @@ class AttestationCase(DaemonCase):
             AttestationCase.own_key = (cls.daemon.data / "keys" / "log.pub").read_text().splitlines()[-1]
             keys = pathlib.Path(tempfile.mkdtemp(dir=cls.daemon.folder)) / "keys"
             keys.write_text(f"# keys of CI\n{AttestationCase.own_key}\n{cls.ci.vkey}\n")
+            AttestationCase.trusted = keys
             AttestationCase.trusting = Daemon(config=f'attestation_keys = "{keys}"\n')
             AttestationCase.trusting.start()
             unittest.addModuleCleanup(AttestationCase.trusting.destroy)
@@ -83,13 +85,13 @@ class AttestationCase(DaemonCase):
         self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
         return done
 
-    def recorded(self, value: int = 3, git: bool = True) -> str:
+    def recorded(self, value: int = 3, git: bool = True, daemon: Optional[Daemon] = None) -> str:
         """Evidence of a run of tests, in a folder of its own."""
         (self.folder / "test_adder.py").write_text(TESTS.replace("VALUE", str(value)))
         (self.folder / ".gitignore").write_text("__pycache__/\n*.json\n")
         if git:
             subprocess.run(["git", "init", "-q"], cwd=self.folder, check=True)
-        done = self.muniment("exec", "--run", self.run_id, "--evidence", "test_output", "--", "python3", "-m", "unittest", code=0 if value == 3 else 1)
+        done = self.muniment("exec", "--run", self.run_id, "--evidence", "test_output", "--", "python3", "-m", "unittest", code=0 if value == 3 else 1, daemon=daemon)
         found = re.search(r"muniment: evidence ([0-9a-f-]{36})", done.stderr)
         assert found is not None, done.stderr
         return found[1]
@@ -108,6 +110,12 @@ class AttestationCase(DaemonCase):
             self.imported(text)
         self.assertEqual(caught.exception.code, code)
         self.assertEqual([event["seq"] for event in self.there.call("event.list", run_id=self.run_there)["events"]], before, "nothing is recorded")
+
+    def signed_by_ci(self, file: pathlib.Path, change: Callable[[Any], object] = lambda _: None) -> str:
+        """The exported statement, changed, as if the daemon of CI had exported it."""
+        said = json.loads(base64.b64decode(json.loads(file.read_text())["payload"]))
+        change(said)
+        return envelope(json.dumps(said).encode(), self.ci)
 
     def complete(self, evidence: str, **more: Any) -> Any:
         task = self.there.call("task.open", run_id=self.run_there, content=TASK)["task_id"]
@@ -219,6 +227,47 @@ class In(AttestationCase):
             self.there.call("evidence.attest", evidence_id=taken)
 
 
+class Once(AttestationCase):
+    """One run of tests is one piece of evidence, whatever is signed about it."""
+
+    def test_a_command_that_was_recorded_repeatedly(self) -> None:
+        first = self.recorded()
+        command = self.call("evidence.get", evidence_id=first)["evidence"]["content"]["command"]["command_id"]
+        again = self.call("evidence.record", run_id=self.run_id, type="test_output", command_id=command)["evidence_id"]
+        self.assertNotEqual(first, again)
+        imported = self.imported(self.exported(first).read_text())["evidence_id"]
+        self.refused(self.exported(again).read_text(), "conflict", f"evidence {imported} was recorded by .* A command is imported once")
+
+    def test_a_command_that_two_keys_of_a_log_attest(self) -> None:
+        file = self.exported(self.recorded())
+        replaced = Signer(self.ci.vkey.partition("+")[0], b"d" * 32)
+        self.trusted.write_text(self.trusted.read_text() + replaced.vkey + "\n")
+        self.trusting.stop()
+        self.trusting.restart()
+        self.there.close()   # the next call reconnects
+        self.imported(self.signed_by_ci(file))
+        said = base64.b64decode(json.loads(file.read_text())["payload"]).replace(b'"PASSED"', b' "PASSED"')
+        self.refused(envelope(said, replaced), "conflict", "A command is imported once")
+
+    def test_a_log_does_not_import_its_own_results(self) -> None:
+        keys = self.folder / "keys"
+        keys.write_text("")
+        own = Daemon(config=f'attestation_keys = "{keys}"\n')
+        self.addCleanup(own.destroy)
+        own.start()
+        self.muniment("audit", "key", "init", daemon=own)
+        keys.write_text((own.data / "keys" / "log.pub").read_text())
+        own.stop()
+        own.restart()
+        with own.client() as client:
+            self.run_id = client.call("run.start", agent={"name": "test"})["run_id"]
+            evidence = self.recorded(daemon=own)
+            sent = client.call("evidence.attest", evidence_id=evidence)["envelope"]
+            with self.assertRaisesRegex(MunimentError, "this log signed the attestation.*Use the evidence that was exported") as caught:
+                client.call("evidence.import", run_id=self.run_id, envelope=sent)
+            self.assertEqual(caught.exception.code, "invalid_argument")
+
+
 class Refused(AttestationCase):
     def test_an_untrusted_key(self) -> None:
         self.refused(envelope(statement(), self.stranger), "denied", "no key that the daemon trusts .* Nothing was recorded")
@@ -271,13 +320,12 @@ class Refused(AttestationCase):
                 self.refused(envelope(payload, self.ci), "invalid_argument", pattern)
 
     def test_contents_that_contradict_the_statement(self) -> None:
-        said = json.loads(base64.b64decode(json.loads(self.exported(self.recorded()).read_text())["payload"]))
+        file = self.exported(self.recorded())
         for change, pattern in ((lambda one: one["predicate"].update(result="FAILED"), "contradicts the result"),
                                 (lambda one: one["subject"][0]["digest"].update(sha256="0" * 64), "is not its subject"),
+                                (lambda one: one["predicate"]["muniment"]["content"]["command"].pop("command_id"), "not evidence of a recorded command"),
                                 (lambda one: one["predicate"]["muniment"]["content"]["report"].update(format="golden"), "blind workflow")):
-            changed = json.loads(json.dumps(said))
-            change(changed)
-            self.refused(envelope(json.dumps(changed).encode(), self.ci), "invalid_argument", pattern)
+            self.refused(self.signed_by_ci(file, change), "invalid_argument", pattern)
 
     def test_limits_and_garbage(self) -> None:
         big = envelope(statement(predicate={"passedTests": ["x" * 30_000]}), self.ci)

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "base/ids.hpp"
 #include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "evidence/reports/report.hpp"
@@ -78,8 +79,8 @@ Status read_content(const json::Value& extension, TestStatement& statement) {
   if (!extension) return success();
   const json::Value content = extension["content"];
   const json::Value command = content["command"];
-  if (extension["type"].string_or("") != "test_output" || !command.is(json::Kind::object) ||
-      !content["text"].is(json::Kind::string))
+  const auto command_id = parse_uuid(command["command_id"].string_or(""));
+  if (extension["type"].string_or("") != "test_output" || !command_id || !content["text"].is(json::Kind::string))
     return refused("the field muniment is not evidence of a recorded command");
   if (content["report"]["format"].string_or("") == reports::golden_format || content["workflow"])
     return refused("the comparison of a blind workflow is not a test result");
@@ -89,6 +90,7 @@ Status read_content(const json::Value& extension, TestStatement& statement) {
   const bool passed = command["exit_code"].as_int() == 0 && content["report"]["failed"].as_int().value_or(0) == 0;
   if (passed != (statement.outcome != TestOutcome::failed)) return refused("the command contradicts the result");
   statement.content = content.source();
+  statement.command_id = command_id->text();
   return success();
 }
 

@@ -25,6 +25,7 @@ struct TestStatement {
   TestOutcome outcome = TestOutcome::failed;
   std::vector<std::string> passed, warned, failed;  // names of tests; may be incomplete or empty
   std::string content;  // content of the evidence, a JSON object with text, command and report; empty: not of Muniment
+  std::string command_id;  // UUID of the command in `content`
 };
 
 // Returns whether the type is that of a statement: application/vnd.in-toto+json or …in-toto.test-result+json.

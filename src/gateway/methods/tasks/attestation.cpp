@@ -83,6 +83,13 @@ std::string content_with(const std::string& content, const std::string& envelope
   return std::move(out.end_object()).text();
 }
 
+// Returns the id of the evidence: one for a command, however often it was recorded and exported, otherwise one for a
+// payload. The signer's name is that of its log, which remains when the key is replaced.
+Uuid id_of(const attestation::TestStatement& statement, const VerifierKey& key, const std::string& digest) {
+  if (statement.command_id.empty()) return make_uuid_v8("attestation/" + digest);
+  return make_uuid_v8("attestation/" + key.name + "/" + statement.command_id);
+}
+
 // Answers a repeated import. A different record with the id, which a client may choose, is a conflict.
 Result<Answer> attested_before(const EvidenceUse& use, const Envelope& envelope) {
   const store::EvidenceRow& row = use.row;
@@ -92,7 +99,8 @@ Result<Answer> attested_before(const EvidenceUse& use, const Envelope& envelope)
   const auto recorded = Envelope::parse(imported_envelope(row));
   if (!recorded || recorded->payload != envelope.payload)
     return Error(Errc::conflict,
-                 fmt::format("evidence {} was recorded by {} with other content than the attestation's.",
+                 fmt::format("evidence {} was recorded by {} with other content than the attestation's. A command is "
+                             "imported once: use that evidence, or run the tests again.",
                              row.evidence_id.text(), row.actor));
   const std::string where = ",\"run_id\":" + json::quote(row.run_id);
   return Answer(Reply{recorded_json("evidence_id", row.evidence_id, &row.hash, row.seq, true, where), {}});
@@ -139,11 +147,14 @@ Result<Answer> import_attestation(Call& call, const std::shared_ptr<store::Run>&
                           "the setting attestation_keys")
             : "no key that the daemon trusts (setting attestation_keys) signed the attestation. Nothing was "
               "recorded");
+  if (signer_of(envelope, call.services.publisher.keys()) != nullptr)
+    return Error(Errc::invalid_argument,
+                 "this log signed the attestation, and has its test result. Use the evidence that was exported");
   if (!attestation::is_statement_type(envelope.payload_type))
     return Error(Errc::invalid_argument, "the payloadType is not application/vnd.in-toto+json");
   ASSIGN_OR_RETURN(const attestation::TestStatement statement, attestation::parse_statement(envelope.payload));
   const std::string digest = to_hex(sha256(envelope.payload));
-  const Uuid id = make_uuid_v8("attestation/" + digest);
+  const Uuid id = id_of(statement, *key, digest);
   const auto uses = evidence_uses(call, id, std::nullopt);
   if (uses) return attested_before(uses->front(), envelope);
   if (uses.error().code != Errc::not_found) return uses.error();
