@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -14,7 +15,8 @@ import uuid
 from typing import Any, Callable, Optional
 
 from notes import Signer
-from support import BUILD, Daemon, DaemonCase, main
+from support import BUILD, Daemon, DaemonCase, Raw, main
+from test_send_order import Held
 
 from muniment import MunimentError
 from muniment.evidence.evidence_system import checksum_of
@@ -28,6 +30,8 @@ class Adding(unittest.TestCase):
         self.assertEqual(1 + 2, VALUE)
 """
 FINISH_S = 120.0
+STRANGER = 65534
+HELD_AT = "attestation.looked_up"
 
 Done = subprocess.CompletedProcess[str]
 
@@ -47,6 +51,15 @@ def statement(**changed: Any) -> bytes:
                  "passedTests": ["tests.test_adder.test_small_numbers", "tests.test_adder.test_zero"], "failedTests": [], **changed.pop("predicate", {})}
     return json.dumps({"_type": "https://in-toto.io/Statement/v1", "subject": [{"name": "adder", "digest": {"gitCommit": "d20ace79"}}],
                        "predicateType": TEST_RESULT, "predicate": predicate, **changed}).encode()
+
+
+def record_with_id_of(payload: bytes, key: str) -> dict[str, Any]:
+    """A file of evidence that a client writes, with the id that the daemon derives from the payload."""
+    digest = bytearray(hashlib.sha256(b"attestation/" + hashlib.sha256(payload).hexdigest().encode()).digest()[:16])
+    digest[6], digest[8] = digest[6] & 0x0F | 0x80, digest[8] & 0x3F | 0x80
+    forged = {"id": str(uuid.UUID(bytes=bytes(digest))), "type": "test_output", "timestamp": "2026-11-01T12:00:00Z", "validator_id": "ci.example",
+              "content": {"text": "2 passed in 0.1s", "attestation": {"key": key, "envelope": "{}"}}}
+    return {**forged, "checksum": checksum_of({**forged, "checksum": ""})}
 
 
 class AttestationCase(DaemonCase):
@@ -216,11 +229,7 @@ class In(AttestationCase):
     def test_a_record_in_the_way(self) -> None:
         """A client that knows the id first cannot make its own record count."""
         payload = statement(url="in the way")
-        digest = bytearray(hashlib.sha256(b"attestation/" + hashlib.sha256(payload).hexdigest().encode()).digest()[:16])
-        digest[6], digest[8] = digest[6] & 0x0F | 0x80, digest[8] & 0x3F | 0x80
-        forged = {"id": str(uuid.UUID(bytes=bytes(digest))), "type": "test_output", "timestamp": "2026-11-01T12:00:00Z", "validator_id": "ci.example",
-                  "content": {"text": "2 passed in 0.1s", "attestation": {"key": self.ci.vkey, "envelope": "{}"}}}
-        taken = self.there.call("evidence.import", run_id=self.run_there, record={**forged, "checksum": checksum_of({**forged, "checksum": ""})})["evidence_id"]
+        taken = self.there.call("evidence.import", run_id=self.run_there, record=record_with_id_of(payload, self.ci.vkey))["evidence_id"]
         self.refused(envelope(payload, self.ci), "conflict", f"evidence {taken} was recorded by")
         self.assertFalse(self.complete(taken, strict=True)["can_complete"])
         with self.assertRaisesRegex(MunimentError, "not a recorded test result"):
@@ -266,6 +275,69 @@ class Once(AttestationCase):
             with self.assertRaisesRegex(MunimentError, "this log signed the attestation.*Use the evidence that was exported") as caught:
                 client.call("evidence.import", run_id=self.run_id, envelope=sent)
             self.assertEqual(caught.exception.code, "invalid_argument")
+
+
+class AtOnce(Held):
+    """Imports by several connections and users, which failpoints hold after the look-up."""
+
+    ci = Signer("ci.example", b"c" * 32)
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        keys = pathlib.Path(tempfile.mkdtemp()) / "keys"
+        cls.addClassCleanup(shutil.rmtree, keys.parent)
+        keys.write_text(cls.ci.vkey)
+        cls.daemon = Daemon(config=f'workers = 32\nallowed_uids = [{STRANGER}]\nattestation_keys = "{keys}"\n')
+        cls.addClassCleanup(cls.daemon.destroy)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.begin(f"{HELD_AT}@1+", run=False)
+        self.payload = statement(url=self._testMethodName)
+
+    def started(self, raw: Raw) -> str:
+        return str(self.asked(raw, "run.start", agent={"name": "test"})["result"]["run_id"])
+
+    def asked(self, raw: Raw, method: str, **params: Any) -> Any:
+        raw.request(method, **params)
+        return raw.line()
+
+    def at_once(self, *raws: Raw) -> list[Any]:
+        for raw, run in [(raw, self.started(raw)) for raw in raws]:
+            raw.request("evidence.import", run_id=run, envelope=envelope(self.payload, self.ci))
+        self.reached(HELD_AT, len(raws))
+        self.release()
+        return [raw.line() for raw in raws]
+
+    def test_two_connections_of_a_user(self) -> None:
+        results = [line["result"] for line in self.at_once(self.raw(), self.raw(), self.raw())]
+        self.assertEqual(sorted(one["duplicate"] for one in results), [False, True, True])
+        self.assertEqual(len({one["seq"] for one in results}), 1)
+
+    @unittest.skipUnless(os.geteuid() == 0, "another user connects: only root can be that user")
+    def test_two_users(self) -> None:
+        with self.daemon.raw_as(STRANGER) as stranger:
+            lines = self.at_once(self.raw(), stranger)
+            self.assertEqual(sorted("result" in line for line in lines), [False, True])
+            error = next(line["error"] for line in lines if "error" in line)
+            self.assertEqual(error["data"]["code"], "conflict")
+
+    @unittest.skipUnless(os.geteuid() == 0, "another user connects: only root can be that user")
+    def test_a_user_after_another(self) -> None:
+        self.release()
+        mine = self.raw()
+        with self.daemon.raw_as(STRANGER) as stranger:
+            first = self.asked(mine, "evidence.import", run_id=self.started(mine), envelope=envelope(self.payload, self.ci))["result"]
+            run = self.started(stranger)
+            error = self.asked(stranger, "evidence.import", run_id=run, envelope=envelope(self.payload, self.ci))["error"]
+            self.assertEqual(error["data"]["code"], "conflict")
+            self.assertIn("was imported by another user, and counts once. Run the tests again", error["message"])
+            self.assertNotIn(first["evidence_id"], json.dumps(error))
+            # What a client wrote does not keep another user from importing.
+            other = statement(url="other")
+            self.assertIn("result", self.asked(mine, "evidence.import", record=record_with_id_of(other, self.ci.vkey)))
+            imported = self.asked(stranger, "evidence.import", run_id=run, envelope=envelope(other, self.ci))
+            self.assertFalse(imported["result"]["duplicate"], imported)
 
 
 class Refused(AttestationCase):

@@ -225,6 +225,22 @@ TEST_F(Append, WhatWasMadeBeforeAnEventAboutTheSameNameCameIsMadeAgain) {
   EXPECT_TRUE(is_requeued(answer.error()));
 }
 
+TEST_F(Append, NamesMayBeComparedInAnotherRun) {
+  const RunPtr first = run_in(RunStatus::open), second = run_in(RunStatus::open), log = run_in(RunStatus::open);
+  const std::int64_t before = log_.next_seq;
+  const auto record = [&](const RunPtr& run, const RunPtr& names_run) {
+    AppendRequest request = request_of(run, {"evidence.recorded"});
+    request.names = {"a"};
+    request.names_known_upto = before;
+    request.names_run = names_run;
+    const auto answer = commit(std::move(request));
+    return answer ? none : answer.error().conflict;
+  };
+  EXPECT_EQ(record(first, log), none);
+  EXPECT_EQ(record(second, log), moved_on);
+  EXPECT_EQ(record(second, nullptr), none);
+}
+
 TEST_F(Append, ARequestThatReliesOnANameIsMadeAgainForEventsAboutItAlone) {
   const RunPtr log = run_in(RunStatus::open);
   const std::int64_t before = log_.next_seq;

@@ -44,6 +44,10 @@ std::string_view admitted_as(const std::vector<Addressed>& items, std::size_t i)
   return followed && items[i].event.type == "artifact.stored" ? items[i + 1].event.type : items[i].event.type;
 }
 
+Run& run_of_names(const AppendRequest& request) {
+  return request.names_run ? *request.names_run : *request.events.front().run;
+}
+
 RunStatus status_after(RunStatus status, std::string_view type) {
   if (type == "run.started" || type == "run.resumed") return RunStatus::open;
   if (type == "run.ended") return RunStatus::ended;
@@ -97,8 +101,7 @@ Status AppendBatch::requeue(const AppendRequest& request, const LogHead& log) {
     }
   }
   const auto is_stale = [&](const std::string& name) {
-    return request.events.front().run->numbered_names.any_since(fingerprint(name), request.names_known_upto,
-                                                                log.next_seq);
+    return run_of_names(request).numbered_names.any_since(fingerprint(name), request.names_known_upto, log.next_seq);
   };
   if (std::ranges::any_of(request.names, is_stale) || std::ranges::any_of(request.names_relied_on, is_stale))
     return give(moved_on);
@@ -200,7 +203,7 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
     rows_.push_back(std::move(row));
   }
   for (const std::string& name : request.names) {
-    request.events.front().run->numbered_names.add(fingerprint(name), log.next_seq - 1, log.next_seq);
+    run_of_names(request).numbered_names.add(fingerprint(name), log.next_seq - 1, log.next_seq);
   }
   edge_ = log.edge;
   accepted.request = std::move(request);

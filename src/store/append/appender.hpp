@@ -57,6 +57,7 @@ struct AppendRequest {
   // If an event concerning one of the names was appended since then, the request is returned for retry.
   std::vector<std::string> names;
   std::int64_t names_known_upto = 0;
+  std::shared_ptr<Run> names_run{};  // the run in which the names are compared; nullptr: the run of events[0]
   // Names on which the events rely without concerning them. An event concerning one of these also returns the request
   // for retry, but two requests that rely on the same name do not conflict.
   std::vector<std::string> names_relied_on;

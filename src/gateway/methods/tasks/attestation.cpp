@@ -8,6 +8,8 @@
 #include "audit/publisher.hpp"
 #include "base/crypto/dsse.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
+#include "base/process/failpoint.hpp"
 #include "evidence/attestation/statement.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/knowledge/ledger_rows.hpp"
@@ -90,20 +92,47 @@ Uuid id_of(const attestation::TestStatement& statement, const VerifierKey& key, 
   return make_uuid_v8("attestation/" + key.name + "/" + statement.command_id);
 }
 
-// Answers a repeated import. A different record with the id, which a client may choose, is a conflict.
-Result<Answer> attested_before(const EvidenceUse& use, const Envelope& envelope) {
-  const store::EvidenceRow& row = use.row;
+// Returns the digest of the payload from which the evidence was recorded; empty: from none, or it was erased.
+Result<std::string> attested_payload(const EvidenceUse& use) {
+  ASSIGN_OR_RETURN(const auto event, use.reader->event_at(use.row.seq));
+  if (!event || !event->body) return std::string();
+  ASSIGN_OR_RETURN(const json::Document body, json::parse(*event->body));
+  return body.root()["attestation"]["payload"].string_or("");
+}
+
+// Answers an import whose evidence the caller may read. A different record with the id, which a client may choose, is a
+// conflict.
+Result<Answer> attested_before(const std::vector<EvidenceUse>& uses, const std::string& digest) {
+  for (const EvidenceUse& use : uses) {
+    ASSIGN_OR_RETURN(const std::string payload, attested_payload(use));
+    if (payload != digest) continue;
+    const std::string where = ",\"run_id\":" + json::quote(use.row.run_id);
+    return Answer(
+        Reply{recorded_json("evidence_id", use.row.evidence_id, &use.row.hash, use.row.seq, true, where), {}});
+  }
+  const store::EvidenceRow& row = uses.front().row;
   if (is_erased(row))
     return Error(Errc::conflict,
                  fmt::format("evidence {} was erased, and is not recorded again.", row.evidence_id.text()));
-  const auto recorded = Envelope::parse(imported_envelope(row));
-  if (!recorded || recorded->payload != envelope.payload)
-    return Error(Errc::conflict,
-                 fmt::format("evidence {} was recorded by {} with other content than the attestation's. A command is "
-                             "imported once: use that evidence, or run the tests again.",
-                             row.evidence_id.text(), row.actor));
-  const std::string where = ",\"run_id\":" + json::quote(row.run_id);
-  return Answer(Reply{recorded_json("evidence_id", row.evidence_id, &row.hash, row.seq, true, where), {}});
+  return Error(Errc::conflict,
+               fmt::format("evidence {} was recorded by {} with other content than the attestation's. A command is "
+                           "imported once: use that evidence, or run the tests again.",
+                           row.evidence_id.text(), row.actor));
+}
+
+// Refuses a test result that another user imported. Records that a client made with its id do not count; of an erased
+// one, nobody knows.
+Status check_not_imported(Call& call, const Uuid& id) {
+  for (store::Reader* const reader : readers_of_all(call)) {
+    ASSIGN_OR_RETURN(const auto rows, reader->evidence_uses(id, std::nullopt, std::nullopt, limits::page_items_max));
+    for (const store::EvidenceRow& row : rows) {
+      ASSIGN_OR_RETURN(const std::string payload, attested_payload({row, reader}));
+      if (is_erased(row) || !payload.empty())
+        return Error(Errc::conflict,
+                     "the test result was imported by another user, and counts once. Run the tests again");
+    }
+  }
+  return success();
 }
 
 }  // namespace
@@ -155,9 +184,11 @@ Result<Answer> import_attestation(Call& call, const std::shared_ptr<store::Run>&
   ASSIGN_OR_RETURN(const attestation::TestStatement statement, attestation::parse_statement(envelope.payload));
   const std::string digest = to_hex(sha256(envelope.payload));
   const Uuid id = id_of(statement, *key, digest);
+  const std::int64_t known_upto = call.services.appender.status().size;
   const auto uses = evidence_uses(call, id, std::nullopt);
-  if (uses) return attested_before(uses->front(), envelope);
+  if (uses) return attested_before(*uses, digest);
   if (uses.error().code != Errc::not_found) return uses.error();
+  RETURN_IF_ERROR(check_not_imported(call, id));
   RETURN_IF_ERROR(check_open(*run));
   RETURN_IF_ERROR(begin_referring(call));
   store::EvidenceRow row;
@@ -175,7 +206,15 @@ Result<Answer> import_attestation(Call& call, const std::shared_ptr<store::Run>&
   ASSIGN_OR_RETURN(std::string body, recorded_body(row, ",\"attestation\":" + vouched.text()));
   events::NewEvent event =
       make_event(call, *run, "evidence.recorded", std::move(body), call.params["step_id"].string_or(""));
-  return record_entry(call, {run, std::move(event), std::move(row), "evidence_id", id, hash}, {id, {}}, {});
+  Answer answer =
+      record_entry(call, {run, std::move(event), std::move(row), "evidence_id", id, hash}, {id, {}}, {});
+  // Of two imports at once, into any runs, the second is made again and finds the first.
+  store::AppendRequest& request = std::get<PendingAppend>(answer).request;
+  request.names = {"imports " + id.text()};
+  request.names_known_upto = known_upto;
+  request.names_run = call.services.runs.find(log_run_id);
+  FAILPOINT("attestation.looked_up");
+  return answer;
 }
 
 }  // namespace muniment::gateway::methods
