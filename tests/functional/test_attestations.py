@@ -130,6 +130,12 @@ class AttestationCase(DaemonCase):
         change(said)
         return envelope(json.dumps(said).encode(), self.ci)
 
+    def trust(self, keys: str) -> None:
+        self.trusted.write_text(keys)
+        self.trusting.stop()
+        self.trusting.restart()
+        self.there.close()   # the next call reconnects
+
     def complete(self, evidence: str, **more: Any) -> Any:
         task = self.there.call("task.open", run_id=self.run_there, content=TASK)["task_id"]
         return self.there.call("task.complete", run_id=self.run_there, task_id=task, evidence_ids=[evidence], **more)
@@ -236,6 +242,20 @@ class In(AttestationCase):
             self.there.call("evidence.attest", evidence_id=taken)
 
 
+    def test_a_key_that_is_not_trusted_any_more(self) -> None:
+        key, before = Signer("revoked.example", b"r" * 32), self.trusted.read_text()
+        self.trust(before + key.vkey + "\n")
+        evidence = self.imported(envelope(statement(url="revoked"), key))["evidence_id"]
+        question = {"content": TASK, "evidence_ids": [evidence], "strict": True}
+        self.assertTrue(self.there.call("task.validate", **question)["evidence_status"][evidence]["strong"])
+        self.trust(before)
+        judged = self.there.call("task.validate", **question)
+        self.assertFalse(judged["can_complete"], judged)
+        self.assertFalse(judged["evidence_status"][evidence]["strong"])
+        with self.assertRaisesRegex(MunimentError, "not a recorded test result"):
+            self.there.call("evidence.attest", evidence_id=evidence)
+
+
 class Once(AttestationCase):
     """One run of tests is one piece of evidence, whatever is signed about it."""
 
@@ -250,10 +270,7 @@ class Once(AttestationCase):
     def test_a_command_that_two_keys_of_a_log_attest(self) -> None:
         file = self.exported(self.recorded())
         replaced = Signer(self.ci.vkey.partition("+")[0], b"d" * 32)
-        self.trusted.write_text(self.trusted.read_text() + replaced.vkey + "\n")
-        self.trusting.stop()
-        self.trusting.restart()
-        self.there.close()   # the next call reconnects
+        self.trust(self.trusted.read_text() + replaced.vkey + "\n")
         self.imported(self.signed_by_ci(file))
         said = base64.b64decode(json.loads(file.read_text())["payload"]).replace(b'"PASSED"', b' "PASSED"')
         self.refused(envelope(said, replaced), "conflict", "A command is imported once")

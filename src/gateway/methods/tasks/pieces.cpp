@@ -137,7 +137,10 @@ class PieceReader {
         body["task_id"].as_string() == row.task_id && event->actor == row.actor &&
         event->recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
     if (!same) piece.damage = fmt::format("the ledger differs from event {}", row.seq);
-    if (same) piece.attested_by = body["attestation"]["key"].string_or("");
+    const std::string key = body["attestation"]["key"].string_or("");
+    if (same && std::ranges::find(call_.services.attestation_keys, key, &VerifierKey::text) !=
+                    call_.services.attestation_keys.end())
+      piece.attested_by = key;
     if (same && (body["command_id"].present() || !piece.attested_by.empty()))
       piece.command = command_of(body["content"]);
     if (const auto seconds = body["expires_in_seconds"].as_int())
