@@ -53,12 +53,12 @@ def statement(**changed: Any) -> bytes:
                        "predicateType": TEST_RESULT, "predicate": predicate, **changed}).encode()
 
 
-def record_with_id_of(payload: bytes, key: str) -> dict[str, Any]:
+def record_with_id_of(payload: bytes, key: str, copied: str = "{}") -> dict[str, Any]:
     """A file of evidence that a client writes, with the id that the daemon derives from the payload."""
     digest = bytearray(hashlib.sha256(b"attestation/" + hashlib.sha256(payload).hexdigest().encode()).digest()[:16])
     digest[6], digest[8] = digest[6] & 0x0F | 0x80, digest[8] & 0x3F | 0x80
     forged = {"id": str(uuid.UUID(bytes=bytes(digest))), "type": "test_output", "timestamp": "2026-11-01T12:00:00Z", "validator_id": "ci.example",
-              "content": {"text": "2 passed in 0.1s", "attestation": {"key": key, "envelope": "{}"}}}
+              "content": {"text": "2 passed in 0.1s", "attestation": {"key": key, "envelope": copied}}}
     return {**forged, "checksum": checksum_of({**forged, "checksum": ""})}
 
 
@@ -189,6 +189,11 @@ class Out(AttestationCase):
             told = self.call("evidence.record", run_id=self.run_id, type=type_, content=content)["evidence_id"]
             done = self.muniment("attestation", "export", told, code=1)
             self.assertIn("is not a recorded test result. Record one: muniment", done.stderr)
+        # A client can copy an attestation into what it says, but not into what the daemon recorded.
+        copied = {"text": "2 passed", "command": {"argv": ["pytest"], "exit_code": 0}, "attestation": {"key": self.ci.vkey, "envelope": envelope(statement(), self.ci)}}
+        told = self.there.call("evidence.record", run_id=self.run_there, type="test_output", content=copied)["evidence_id"]
+        with self.assertRaisesRegex(MunimentError, "is not a recorded test result"):
+            self.there.call("evidence.attest", evidence_id=told)
         self.muniment("attestation", "export", "nonsense", code=1)
         self.muniment("attestation", "export", code=1)
 
@@ -235,7 +240,7 @@ class In(AttestationCase):
     def test_a_record_in_the_way(self) -> None:
         """A client that knows the id first cannot make its own record count."""
         payload = statement(url="in the way")
-        taken = self.there.call("evidence.import", run_id=self.run_there, record=record_with_id_of(payload, self.ci.vkey))["evidence_id"]
+        taken = self.there.call("evidence.import", run_id=self.run_there, record=record_with_id_of(payload, self.ci.vkey, envelope(payload, self.ci)))["evidence_id"]
         self.refused(envelope(payload, self.ci), "conflict", f"evidence {taken} was recorded by")
         self.assertFalse(self.complete(taken, strict=True)["can_complete"])
         with self.assertRaisesRegex(MunimentError, "not a recorded test result"):
@@ -254,6 +259,25 @@ class In(AttestationCase):
         self.assertFalse(judged["evidence_status"][evidence]["strong"])
         with self.assertRaisesRegex(MunimentError, "not a recorded test result"):
             self.there.call("evidence.attest", evidence_id=evidence)
+
+
+class Edited(AttestationCase):
+    """The ledger was edited below the daemon."""
+
+    shared = False
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.evidence = self.call("evidence.record", run_id=self.run_id, type="test_output", content={"text": "2 passed in 0.1s"})["evidence_id"]
+
+    def edit(self, query: str) -> Any:
+        self.daemon.sql(f"SET session_replication_role = replica; {query}")
+        return self.call("evidence.check", evidence_id=self.evidence)
+
+    def test_a_command_is_claimed(self) -> None:
+        found = self.edit(f"UPDATE evidence SET command_id = '{uuid.uuid4()}' WHERE evidence_id = '{self.evidence}'")
+        self.assertEqual((found["exists"], found["intact"]), (True, False))
+        self.assertIn("the ledger differs from event", found["reason"])
 
 
 class Once(AttestationCase):

@@ -26,30 +26,26 @@ namespace attestation = evidence::attestation;
 
 constexpr std::string_view test_type = "test_output";
 
-// Returns the envelope that was imported with the evidence; empty if there is none.
-std::string imported_envelope(const store::EvidenceRow& row) {
-  if (!row.content) return "";
-  const auto content = json::parse(*row.content);
-  return content ? content->root()["attestation"]["envelope"].string_or("") : "";
-}
+// A piece that may be attested.
+struct Candidate {
+  EvidenceUse use;
+  evidence::completion::Piece piece;
 
-// A recorded command, or an imported envelope whose key is still trusted.
-bool holds_test_result(const Call& call, const store::EvidenceRow& row) {
-  if (row.type != test_type || is_erased(row) || !row.content) return false;
-  if (row.command_id) return true;
-  const auto envelope = Envelope::parse(imported_envelope(row));
-  return envelope && signer_of(*envelope, call.services.attestation_keys) != nullptr;
-}
+  // A recorded command, or an imported one whose key is still trusted, as its event says.
+  bool holds_test_result() const { return use.row.type == test_type && !piece.erased && piece.command; }
+};
 
-Result<EvidenceUse> use_of(Call& call, const std::string& evidence_id) {
+Result<Candidate> candidate_of(Call& call, const std::string& evidence_id) {
   const auto id = parse_uuid(evidence_id);
   if (!id) return Error(Errc::invalid_argument, "evidence_id: expected a UUID.");
-  ASSIGN_OR_RETURN(auto uses, evidence_uses(call, *id, std::nullopt));
-  return std::move(uses.front());
+  ASSIGN_OR_RETURN(Pieces read, read_pieces(call, {id->text()}, {}));
+  if (!read.uses.front())
+    return Error(Errc::not_found, fmt::format("no evidence {}. List it: evidence.list", id->text()));
+  return Candidate{*std::move(read.uses.front()), std::move(read.pieces.front())};
 }
 
 // Returns the first piece that completed the task and holds a test result.
-Result<EvidenceUse> use_of_task(Call& call) {
+Result<Candidate> candidate_of_task(Call& call) {
   const std::string task_id = call.params["task_id"].string_or("");
   ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));
   ASSIGN_OR_RETURN(const auto task, find_task(*found.reader, found.run->run_id, task_id));
@@ -57,10 +53,17 @@ Result<EvidenceUse> use_of_task(Call& call) {
     return Error(Errc::not_found, fmt::format("run {} has no completed task {}. List them: task.list",
                                               found.run->run_id, json::quote(task_id)));
   for (const std::string& id : task->evidence_ids) {
-    auto use = use_of(call, id);
-    if (use && holds_test_result(call, use->row)) return std::move(*use);
+    auto candidate = candidate_of(call, id);
+    if (candidate && candidate->holds_test_result()) return candidate;
   }
-  return Error(Errc::conflict, fmt::format("no evidence of task {} is a recorded test result.", json::quote(task_id)));
+  return Error(Errc::conflict,
+               fmt::format("no intact evidence of task {} is a recorded test result.", json::quote(task_id)));
+}
+
+// Returns the envelope that was imported with the evidence.
+Result<std::string> imported_envelope(const store::EvidenceRow& row) {
+  ASSIGN_OR_RETURN(const json::Document content, json::parse(std::string_view(*row.content)));
+  return content.root()["attestation"]["envelope"].string_or("");
 }
 
 Result<std::string> signed_envelope(Call& call, const store::EvidenceRow& row) {
@@ -142,22 +145,20 @@ Result<Answer> evidence_attest(Call& call) {
   const bool by_task = call.params["task_id"].present();
   if (by_task == call.params["evidence_id"].present() || by_task != call.params["run_id"].present())
     return Error(Errc::invalid_argument, "give evidence_id, or run_id and task_id.");
-  ASSIGN_OR_RETURN(const EvidenceUse use,
-                   by_task ? use_of_task(call) : use_of(call, call.params["evidence_id"].string_or("")));
-  if (!holds_test_result(call, use.row))
+  ASSIGN_OR_RETURN(const Candidate found, by_task ? candidate_of_task(call)
+                                                  : candidate_of(call, call.params["evidence_id"].string_or("")));
+  const auto& [use, piece] = found;
+  if (!piece.damage.empty())
+    return Error(Errc::conflict, fmt::format("evidence {} is damaged and is not attested: {}",
+                                             use.row.evidence_id.text(), piece.damage));
+  if (!found.holds_test_result())
     return Error(
         Errc::conflict,
         fmt::format("evidence {} of type {} is not a recorded test result. Record one: muniment exec --evidence "
                     "test_output -- COMMAND",
                     use.row.evidence_id.text(), json::quote(use.row.type)));
-  ASSIGN_OR_RETURN(const Pieces read, read_pieces(call, {use.row.evidence_id.text()}, {}));
-  if (const std::string& damage = read.pieces.front().damage; !damage.empty())
-    return Error(Errc::conflict,
-                 fmt::format("evidence {} is damaged and is not attested: {}", use.row.evidence_id.text(), damage));
-  std::string envelope = use.row.command_id ? std::string() : imported_envelope(use.row);
-  if (envelope.empty()) {
-    ASSIGN_OR_RETURN(envelope, signed_envelope(call, use.row));
-  }
+  ASSIGN_OR_RETURN(const std::string envelope,
+                   piece.attested_by.empty() ? signed_envelope(call, use.row) : imported_envelope(use.row));
   note_log(call, *use.reader);
   json::Writer out;
   out.begin_object().member("evidence_id", use.row.evidence_id.text()).member("envelope", envelope).end_object();

@@ -134,7 +134,8 @@ class PieceReader {
     const bool same =
         body["type"].string_or("") == row.type && body["hash"].string_or("") == to_hex(row.hash) &&
         body["pointer"].as_string() == row.pointer && body["validator_id"].as_string() == row.validator_id &&
-        body["task_id"].as_string() == row.task_id && event->actor == row.actor &&
+        body["task_id"].as_string() == row.task_id && parse_uuid(body["command_id"].string_or("")) == row.command_id &&
+        event->actor == row.actor &&
         event->recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
     if (!same) piece.damage = fmt::format("the ledger differs from event {}", row.seq);
     const std::string key = body["attestation"]["key"].string_or("");
