@@ -261,10 +261,8 @@ class In(AttestationCase):
             self.there.call("evidence.attest", evidence_id=evidence)
 
 
-class Edited(AttestationCase):
+class Edited(DaemonCase):
     """The ledger was edited below the daemon."""
-
-    shared = False
 
     def setUp(self) -> None:
         super().setUp()
@@ -278,6 +276,17 @@ class Edited(AttestationCase):
         found = self.edit(f"UPDATE evidence SET command_id = '{uuid.uuid4()}' WHERE evidence_id = '{self.evidence}'")
         self.assertEqual((found["exists"], found["intact"]), (True, False))
         self.assertIn("the ledger differs from event", found["reason"])
+
+    def test_another_id(self) -> None:
+        other = str(uuid.uuid4())
+        self.edit(f"UPDATE evidence SET evidence_id = '{other}' WHERE evidence_id = '{self.evidence}'")
+        self.assertIn("the ledger differs from event", self.call("evidence.check", evidence_id=other)["reason"])
+
+    def test_an_event_without_a_body(self) -> None:
+        """Neither its content nor its terms can be compared."""
+        found = self.edit(f"UPDATE event SET body = NULL, salt = NULL WHERE seq = (SELECT seq FROM evidence WHERE evidence_id = '{self.evidence}')")
+        self.assertEqual((found["exists"], found["intact"], found["reason"]), (False, False, "the evidence was erased"))
+        self.assertFalse(self.call("task.validate", content=TASK, evidence_ids=[self.evidence])["can_complete"])
 
 
 class Once(AttestationCase):

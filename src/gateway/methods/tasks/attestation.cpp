@@ -145,8 +145,8 @@ Result<Answer> evidence_attest(Call& call) {
   const bool by_task = call.params["task_id"].present();
   if (by_task == call.params["evidence_id"].present() || by_task != call.params["run_id"].present())
     return Error(Errc::invalid_argument, "give evidence_id, or run_id and task_id.");
-  ASSIGN_OR_RETURN(const Candidate found, by_task ? candidate_of_task(call)
-                                                  : candidate_of(call, call.params["evidence_id"].string_or("")));
+  ASSIGN_OR_RETURN(const Candidate found,
+                   by_task ? candidate_of_task(call) : candidate_of(call, call.params["evidence_id"].string_or("")));
   const auto& [use, piece] = found;
   if (!piece.damage.empty())
     return Error(Errc::conflict, fmt::format("evidence {} is damaged and is not attested: {}",
@@ -207,8 +207,7 @@ Result<Answer> import_attestation(Call& call, const std::shared_ptr<store::Run>&
   ASSIGN_OR_RETURN(std::string body, recorded_body(row, ",\"attestation\":" + vouched.text()));
   events::NewEvent event =
       make_event(call, *run, "evidence.recorded", std::move(body), call.params["step_id"].string_or(""));
-  Answer answer =
-      record_entry(call, {run, std::move(event), std::move(row), "evidence_id", id, hash}, {id, {}}, {});
+  Answer answer = record_entry(call, {run, std::move(event), std::move(row), "evidence_id", id, hash}, {id, {}}, {});
   // Of two imports at once, into any runs, the second is made again and finds the first.
   store::AppendRequest& request = std::get<PendingAppend>(answer).request;
   request.names = {"imports " + id.text()};

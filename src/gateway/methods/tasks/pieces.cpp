@@ -74,6 +74,7 @@ class PieceReader {
     piece.recorded_before_task = task_.opened_at && row.created_at < *task_.opened_at;
     if (piece.erased) return success();
     RETURN_IF_ERROR(compare_with_event(piece, use));
+    if (piece.erased) return success();
     return read_content(piece, use);
   }
 
@@ -124,7 +125,8 @@ class PieceReader {
       piece.damage = fmt::format("the log has no evidence.recorded event at seq {}", row.seq);
       return success();
     }
-    if (!event->body || !event->salt) return success();
+    piece.erased = !event->body || !event->salt;
+    if (piece.erased) return success();
     if (sha256({view(*event->salt), *event->body}) != event->body_hash) {
       piece.damage = fmt::format("the body of event {} does not match its hash", row.seq);
       return success();
@@ -132,10 +134,10 @@ class PieceReader {
     ASSIGN_OR_RETURN(const json::Document document, json::parse(*event->body));
     const json::Value body = document.root();
     const bool same =
-        body["type"].string_or("") == row.type && body["hash"].string_or("") == to_hex(row.hash) &&
-        body["pointer"].as_string() == row.pointer && body["validator_id"].as_string() == row.validator_id &&
-        body["task_id"].as_string() == row.task_id && parse_uuid(body["command_id"].string_or("")) == row.command_id &&
-        event->actor == row.actor &&
+        parse_uuid(body["evidence_id"].string_or("")) == row.evidence_id && body["type"].string_or("") == row.type &&
+        body["hash"].string_or("") == to_hex(row.hash) && body["pointer"].as_string() == row.pointer &&
+        body["validator_id"].as_string() == row.validator_id && body["task_id"].as_string() == row.task_id &&
+        parse_uuid(body["command_id"].string_or("")) == row.command_id && event->actor == row.actor &&
         event->recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
     if (!same) piece.damage = fmt::format("the ledger differs from event {}", row.seq);
     const std::string key = body["attestation"]["key"].string_or("");
