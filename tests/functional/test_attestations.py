@@ -195,6 +195,16 @@ class Out(AttestationCase):
         with self.assertRaisesRegex(MunimentError, "is not a recorded test result"):
             self.there.call("evidence.attest", evidence_id=told)
         self.muniment("attestation", "export", "nonsense", code=1)
+
+    def test_terms_that_an_attestation_cannot_state(self) -> None:
+        first = self.recorded()
+        command = self.call("evidence.get", evidence_id=first)["evidence"]["content"]["command"]["command_id"]
+        for terms in ({"expires_in_seconds": 86_400}, {"depends_on": [first]}):
+            evidence = self.call("evidence.record", run_id=self.run_id, type="test_output", command_id=command, **terms)["evidence_id"]
+            self.assertIn("expires or depends on other evidence", self.muniment("attestation", "export", evidence, code=1).stderr)
+
+    def test_without_evidence_nothing_is_signed(self) -> None:
+        self.muniment("attestation", "export", str(uuid.uuid4()), code=1)
         self.muniment("attestation", "export", code=1)
 
 

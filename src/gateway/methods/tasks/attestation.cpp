@@ -157,6 +157,11 @@ Result<Answer> evidence_attest(Call& call) {
         fmt::format("evidence {} of type {} is not a recorded test result. Record one: muniment exec --evidence "
                     "test_output -- COMMAND",
                     use.row.evidence_id.text(), json::quote(use.row.type)));
+  if (piece.expires_at || !piece.depends_on.empty())
+    return Error(Errc::conflict,
+                 fmt::format("evidence {} expires or depends on other evidence, which an attestation cannot state. "
+                             "Record the command without these terms",
+                             use.row.evidence_id.text()));
   ASSIGN_OR_RETURN(const std::string envelope,
                    piece.attested_by.empty() ? signed_envelope(call, use.row) : imported_envelope(use.row));
   note_log(call, *use.reader);
