@@ -271,6 +271,19 @@ class In(AttestationCase):
             self.there.call("evidence.attest", evidence_id=evidence)
 
 
+    def test_an_edit_between_the_command_and_the_import(self) -> None:
+        edit = {"path": "/src/adder.py", "change": "modified"}
+        self.there.append(self.run_there, "file.changed", edit)
+        file = self.exported(self.recorded())
+        evidence = self.imported(self.signed_by_ci(file, lambda one: one["predicate"]["muniment"]["content"]["command"].update(command_id=str(uuid.uuid4()))))["evidence_id"]
+        self.assertTrue(self.complete(evidence)["completed"])
+        self.there.append(self.run_there, "file.changed", edit)
+        evidence = self.imported(file.read_text())["evidence_id"]
+        judged = self.complete(evidence)
+        self.assertFalse(judged["can_complete"], judged)
+        self.assertIn("edited_after", [finding["code"] for finding in judged["findings"]])
+
+
 class Edited(DaemonCase):
     """The ledger was edited below the daemon."""
 

@@ -74,8 +74,20 @@ Result<std::int64_t> end_of_command(Call& call, const store::EvidenceRow& row) {
   return ended ? ended->seq : row.seq;
 }
 
-// Returns whether a file.changed event of the run follows the check: the first end of a recorded command, or else the
-// newest piece.
+// Returns the seq at which the check of the piece ended, for a recorded or an attested command; nullopt for others.
+Result<std::optional<std::int64_t>> end_of_check(Call& call, const store::EvidenceRow& row,
+                                                 const completion::Piece& piece) {
+  if (row.command_id) {
+    ASSIGN_OR_RETURN(const std::int64_t seq, end_of_command(call, row));
+    return std::optional(seq);
+  }
+  if (piece.attested_by.empty() || !piece.command) return std::optional<std::int64_t>();
+  ASSIGN_OR_RETURN(const std::int64_t seq, call.reader->seq_as_of(piece.command->ended_at));
+  return std::optional(std::min(seq, row.seq));
+}
+
+// Returns whether a file.changed event of the run follows the check: the first end of a recorded or attested command,
+// or else the newest piece.
 Result<bool> files_changed_since(Call& call, const store::Run& run, const Pieces& pieces) {
   store::EventFilter filter;
   filter.run_no = run.view().run_no;
@@ -86,9 +98,8 @@ Result<bool> files_changed_since(Call& call, const store::Run& run, const Pieces
     const auto& use = pieces.uses[i];
     if (!use || use->reader != call.reader) continue;
     newest = std::max(newest.value_or(-1), use->row.seq);
-    if (!use->row.command_id) continue;
-    ASSIGN_OR_RETURN(const std::int64_t seq, end_of_command(call, use->row));
-    ended = std::min(ended.value_or(seq), seq);
+    ASSIGN_OR_RETURN(const auto end, end_of_check(call, use->row, pieces.pieces[i]));
+    if (end) ended = std::min(ended.value_or(*end), *end);
   }
   if (!newest) return false;
   filter.from_seq = ended.value_or(*newest) + 1;
