@@ -179,7 +179,8 @@ TEST(Statement, TextsAreNotTestResults) {
 TEST(Statement, ContradictionsAreRefused) {
   const std::string good = statement();
   for (const std::string& bad :
-       {replaced(good, "PASSED", "FAILED"), replaced(good, "PASSED", "OK"),
+       {replaced(good, "PASSED", "FAILED"), replaced(good, "PASSED", "WARNED"), replaced(good, "PASSED", "OK"),
+        replaced(good, "\"command_id\"", "\"x\""), replaced(good, "\"command_id\":\"0", "\"command_id\":\"g"),
         replaced(good, "Statement/v1", "Statement/v0.1"), replaced(good, "test-result/v0.1", "test-result/v0.2"),
         replaced(good, "\"digest\"", "\"digests\""), replaced(good, "\"sha256\":\"" + digest, "\"sha256\":\"" + hash),
         replaced(good, "\"format\":\"pytest\"", "\"format\":\"golden\""),
