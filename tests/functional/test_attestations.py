@@ -502,6 +502,15 @@ class Offline(AttestationCase):
         self.muniment("attestation", "verify", file, "--key", "nonsense", code=1)
         self.assertFalse(nowhere.exists())
 
+    def test_json_is_one_line(self) -> None:
+        sent = json.dumps(json.loads(envelope(json.dumps(json.loads(statement(url="lines")), indent=2).encode(), self.ci)), indent=2)
+        shown = self.muniment("--json", "attestation", "verify", "-", "--key", self.ci.vkey, stdin=sent).stdout
+        self.assertEqual((shown.count("\n"), json.loads(shown)["statement"]["url"]), (1, "lines"))
+        evidence = self.imported(sent)["evidence_id"]
+        shown = self.muniment("--json", "attestation", "export", evidence, daemon=self.trusting).stdout
+        self.assertEqual((shown.count("\n"), json.loads(shown)), (1, json.loads(sent)))
+        self.assertEqual(self.muniment("attestation", "export", evidence, daemon=self.trusting).stdout, sent + "\n")
+
     def test_the_setting(self) -> None:
         config = self.folder / "muniment.toml"
         for text, pattern in (("", None), ("nonsense\n", "attestation_keys"), (None, "attestation_keys")):

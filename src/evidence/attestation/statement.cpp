@@ -88,7 +88,8 @@ Status read_content(const json::Value& extension, TestStatement& statement) {
   const bool covered = std::ranges::any_of(statement.subjects, [&](const Subject& one) { return one.sha256 == tree; });
   if (!tree.empty() && !covered) return refused("the working tree of the command is not its subject");
   const bool passed = command["exit_code"].as_int() == 0 && content["report"]["failed"].as_int().value_or(0) == 0;
-  if (statement.outcome != (passed ? TestOutcome::passed : TestOutcome::failed)) return refused("the command contradicts the result");
+  if (statement.outcome != (passed ? TestOutcome::passed : TestOutcome::failed))
+    return refused("the command contradicts the result");
   statement.content = content.source();
   statement.command_id = command_id->text();
   return success();

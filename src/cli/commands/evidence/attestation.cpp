@@ -51,7 +51,8 @@ Status attest(Session& session, const AttestationOptions& options) {
   ASSIGN_OR_RETURN(const Message answer, session.call("evidence.attest", params.text()));
   const std::string envelope = answer.result()["envelope"].string_or("");
   if (options.output.empty()) {
-    session.out().json_line(envelope);
+    ASSIGN_OR_RETURN(const std::string line, json_line(envelope));  // an imported envelope may have line feeds
+    session.out().json_line(session.options.json ? line : envelope);
     return success();
   }
   RETURN_IF_ERROR(write_file_durably(options.output, envelope + "\n", readable_by_all));
@@ -139,7 +140,8 @@ Status verify_attestation(Session& session, const AttestationOptions& options) {
     json::Writer out;
     out.begin_object().member("key", key->text()).member("result", word_of(statement.outcome));
     out.raw_member("statement", envelope.payload).end_object();
-    session.out().json_line(out.text());
+    ASSIGN_OR_RETURN(const std::string line, json_line(out.text()));  // a payload may have line feeds
+    session.out().json_line(line);
     return success();
   }
   const Output& out = session.out();
