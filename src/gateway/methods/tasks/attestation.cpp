@@ -213,7 +213,7 @@ Result<Answer> import_attestation(Call& call, const std::shared_ptr<store::Run>&
   events::NewEvent event =
       make_event(call, *run, "evidence.recorded", std::move(body), call.params["step_id"].string_or(""));
   Answer answer = record_entry(call, {run, std::move(event), std::move(row), "evidence_id", id, hash}, {id, {}}, {});
-  // Of two imports at once, into any runs, the second is made again and finds the first.
+  // The second of two simultaneous imports, into any runs, is made again and finds the first.
   store::AppendRequest& request = std::get<PendingAppend>(answer).request;
   request.names = {"imports " + id.text()};
   request.names_known_upto = known_upto;
