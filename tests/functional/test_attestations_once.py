@@ -18,7 +18,7 @@ from test_send_order import Held
 
 from muniment import MunimentError
 
-STRANGER = 65534
+STRANGER, OTHER = 65534, 4104
 HELD_AT = "attestation.looked_up"
 
 
@@ -70,7 +70,7 @@ class AtOnce(Held):
         keys = pathlib.Path(tempfile.mkdtemp()) / "keys"
         cls.addClassCleanup(shutil.rmtree, keys.parent)
         keys.write_text(cls.ci.vkey)
-        cls.daemon = Daemon(config=f'workers = 32\nallowed_uids = [{STRANGER}]\nattestation_keys = "{keys}"\n')
+        cls.daemon = Daemon(config=f'workers = 32\nallowed_uids = [{STRANGER}, {OTHER}]\nattestation_keys = "{keys}"\n')
         cls.addClassCleanup(cls.daemon.destroy)
 
     def setUp(self) -> None:
@@ -99,8 +99,8 @@ class AtOnce(Held):
 
     @unittest.skipUnless(os.geteuid() == 0, "another user connects: only root can be that user")
     def test_two_users(self) -> None:
-        with self.daemon.raw_as(STRANGER) as stranger:
-            lines = self.at_once(self.raw(), stranger)
+        with self.daemon.raw_as(STRANGER) as stranger, self.daemon.raw_as(OTHER) as other:   # root may read their evidence
+            lines = self.at_once(stranger, other)
             self.assertEqual(sorted("result" in line for line in lines), [False, True])
             error = next(line["error"] for line in lines if "error" in line)
             self.assertEqual(error["data"]["code"], "conflict")
