@@ -38,9 +38,10 @@ inline constexpr std::size_t refused_body_drained_bytes_max = 64 << 20;
 
 // Evidence (docs/evidence.md).
 inline constexpr std::int64_t evidence_expires_seconds_max = 366 * 86'400;
-inline constexpr std::size_t evidence_depends_on_max = 16;        // direct dependencies
-inline constexpr std::size_t evidence_dependencies_max = 64;      // all dependencies that a check of one piece reads
-inline constexpr std::size_t evidence_dependency_depth_max = 16;  // longest chain that a check follows
+inline constexpr std::size_t evidence_depends_on_max = 16;    // direct dependencies
+inline constexpr std::size_t evidence_dependencies_max = 64;  // all dependencies that a check of one piece reads
+inline constexpr std::size_t evidence_dependencies_request_max = 256;  // distinct dependencies that a request reads
+inline constexpr std::size_t evidence_dependency_depth_max = 16;       // longest chain that a check follows
 
 // Blind workflows (docs/evidence.md).
 inline constexpr std::size_t workflow_files_max = 64;   // files of the specification, and golden files

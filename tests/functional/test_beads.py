@@ -115,6 +115,20 @@ class Commands(BeadCase):
         self.bead("close", issue, BD_JSON_ENVELOPE="1")
         self.assertEqual(self.json("status", BD_JSON_ENVELOPE="1")["state"], "closed")
 
+    def test_another_run_does_not_weaken_an_issue(self) -> None:
+        issue = self.json("create", LOGIN, "--required-type", "review")["issue"]
+        other = self.new_run("other")
+        refused = self.json("close", issue, "--evidence", self.added().id, code=1, MUNIMENT_RUN=other)
+        self.assertEqual(refused["findings"][0]["check"], "type")
+        self.call("task.open", run_id=other, task_id=issue, content=LOGIN, requires_evidence=False)
+        self.bead("close", issue, "--run", other, code=1)
+        self.assertEqual(self.shown(issue)["status"], "open")
+
+    def test_an_id_that_the_log_has_is_a_conflict(self) -> None:
+        issue = self.json("create", LOGIN)["issue"]
+        (self.base / "issues.json").unlink()
+        self.assertIn("has a task of this id", self.bead("create", LOGIN, code=1, BD_NEXT_ID=issue).stderr)
+
     def test_the_run_is_found_by_the_issue(self) -> None:
         first = self.json("create", LOGIN, MUNIMENT_RUN=None)
         self.assertEqual(self.call("run.get", run_id=first["run_id"])["run"]["agent"], "beads")

@@ -91,7 +91,7 @@ def main() -> int:
     misbehave(options.command)
     issues = read()
     if options.command == "create":
-        issue = {"id": f"bd-{secrets.token_hex(4)}", "title": options.title, "status": "open", "priority": 2, "issue_type": "task",
+        issue = {"id": os.environ.get("BD_NEXT_ID") or f"bd-{secrets.token_hex(4)}", "title": options.title, "status": "open", "priority": 2, "issue_type": "task",
                  "created_at": now(), "updated_at": now()}
         issues[issue["id"]] = issue
         write(issues)

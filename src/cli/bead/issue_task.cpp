@@ -34,21 +34,20 @@ Status await_run_list(Session& session) {
   return success();
 }
 
-// Returns the named run, or the newest runs.
+// Returns the newest runs and the named one. All are searched even if a run is named, because a second task of an
+// issue must not replace the first with weaker requirements.
 Result<std::vector<SearchedRun>> runs_to_search(Session& session, const std::string& run_id) {
   std::vector<SearchedRun> runs;
-  if (!run_id.empty()) {
-    ASSIGN_OR_RETURN(const Message answer,
-                     session.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(run_id))));
-    runs.push_back({run_id, answer.result()["run"]["status"].string_or("") == "open"});
-    return runs;
-  }
   RETURN_IF_ERROR(await_run_list(session));
   RETURN_IF_ERROR(each_item(session, "run.list", "{}", "runs", [&](const json::Value& run) -> Result<bool> {
     if (runs.size() == limits::bead_runs_max) return false;
     runs.push_back({run["run_id"].string_or(""), run["status"].string_or("") == "open"});
     return true;
   }));
+  if (run_id.empty() || std::ranges::find(runs, run_id, &SearchedRun::run_id) != runs.end()) return runs;
+  ASSIGN_OR_RETURN(const Message answer,
+                   session.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(run_id))));
+  runs.push_back({run_id, answer.result()["run"]["status"].string_or("") == "open"});
   return runs;
 }
 

@@ -29,12 +29,13 @@ struct IssueDemand {
   std::string type;  // required type of evidence; empty: any
 };
 
-// Returns the task of the issue in the run; if `run_id` is empty, in the newest runs. Opens it from the issue's title
-// if there is none: in the run, otherwise in the newest open run of the agent "beads", otherwise in a new one.
+// Returns the task of the issue. Opens it from the issue's title if there is none: in the run, if one is named,
+// otherwise in the newest open run of the agent "beads", otherwise in a new one.
 Result<IssueTask> open_issue_task(Session& session, const std::string& run_id, const BdIssue& issue,
                                   const IssueDemand& demand = {});
 
-// Returns the tasks by id. `run_id` as above; `task_id` is one issue, or empty.
+// Returns the tasks of the newest runs and of `run_id`, by id. An empty `run_id` names no run; `task_id` is one issue,
+// or empty.
 Result<std::map<std::string, IssueTask>> find_issue_tasks(Session& session, const std::string& run_id,
                                                           const std::string& task_id);
 

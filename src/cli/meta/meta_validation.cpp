@@ -110,22 +110,20 @@ void print_report(Session& session, const std::string& run_id, const RecordedRep
 
 RecordedReport record_report(MetaRun& run, std::vector<CriterionResult> results) {
   RecordedReport report{std::move(results), {}};
-  report.results.push_back(
-      {own_number, own_name, true, "a planted failure was reported, and this report was recorded and read back"});
+  report.results.push_back({own_number, own_name, false, "not checked yet: this report is read back first"});
+  CriterionResult& own = report.results.back();
   const auto check = [&]() -> Status {
     RETURN_IF_ERROR(check_planted_failure());
-    const std::string content = content_of(run, report.results);
-    ASSIGN_OR_RETURN(const RecordedContent recorded, record(run, content));
+    const std::string preliminary = content_of(run, report.results);
+    ASSIGN_OR_RETURN(const RecordedContent recorded, record(run, preliminary));
     report.evidence_id = recorded.evidence_id;
-    return read_back(run, recorded, content);
+    RETURN_IF_ERROR(read_back(run, recorded, preliminary));
+    own = {own_number, own_name, true, "a planted failure was reported, and the report was recorded and read back"};
+    ASSIGN_OR_RETURN(const RecordedContent complete, record(run, content_of(run, report.results)));
+    report.evidence_id = complete.evidence_id;
+    return success();
   };
-  if (const Status checked = check(); !checked) {
-    report.results.back().met = false;
-    report.results.back().detail = checked.error().message;
-    // Corrects a report that states that the criterion is met.
-    const auto corrected = record(run, content_of(run, report.results));
-    report.evidence_id = corrected ? corrected->evidence_id : std::string();
-  }
+  if (const Status checked = check(); !checked) own = {own_number, own_name, false, checked.error().message};
   return report;
 }
 

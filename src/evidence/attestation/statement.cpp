@@ -81,7 +81,7 @@ Status read_content(const json::Value& extension, TestStatement& statement) {
   const json::Value command = content["command"];
   const auto command_id = parse_uuid(command["command_id"].string_or(""));
   if (extension["type"].string_or("") != "test_output" || !command_id || !content["text"].is(json::Kind::string))
-    return refused("the field muniment is not evidence of a recorded command");
+    return refused("the extension is not evidence of a recorded command");
   if (content["report"]["format"].string_or("") == reports::golden_format || content["workflow"])
     return refused("the comparison of a blind workflow is not a test result");
   const std::string tree = sha256_of_tree(command["tree_after"].string_or(""));

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
 #include "cli/bead/bd_program.hpp"
 #include "cli/bead/issue_task.hpp"
@@ -33,7 +34,8 @@ struct BeadOptions {
 };
 
 void declare_common(CLI::App& command, BeadOptions& options) {
-  command.add_option("--run", options.run, "Run (default: MUNIMENT_RUN, otherwise the run of the issue)");
+  command.add_option("--run", options.run,
+                     "Run of a new task (default: MUNIMENT_RUN, otherwise that of the agent beads)");
   command.add_option("--bd", options.bd.path, "Program bd (default: MUNIMENT_BD, otherwise bd)")->type_name("PROGRAM");
   command.add_option("--timeout", options.bd.seconds_max, "Time limit of a call of bd in seconds (default 60)")
       ->check(CLI::Range(std::int64_t{1}, limits::bd_seconds_max))
@@ -89,6 +91,12 @@ Status create(Session& session, const BeadOptions& options) {
   RETURN_IF_ERROR(session.client());  // an issue without a task is created only if the daemon fails in between
   ASSIGN_OR_RETURN(const std::string output, run_bd(program_of(options), {"create", "--title=" + options.title}));
   ASSIGN_OR_RETURN(const BdIssue issue, parse_issue(output, "bd create"));
+  ASSIGN_OR_RETURN(const auto known, find_issue_tasks(session, run_id, issue.id));
+  if (!known.empty()) {
+    return Error(Errc::conflict,
+                 fmt::format("bd created issue {}, but run {} has a task of this id. Rename one database of bd",
+                             issue.id, known.begin()->second.run_id));
+  }
   auto task = open_issue_task(session, run_id, issue, {!options.no_evidence, options.required_type});
   if (!task) return std::move(task).error().within("issue " + issue.id + " is created in bd, but its task is not open");
   if (session.options.json) {
@@ -224,6 +232,7 @@ struct IssueState {
   bool known = false;           // the log has its task
   bool closed_outside = false;  // closed in bd, and its task is not completed
   bool recorded = false;        // the log has this violation
+  std::string unrecorded;       // reason why it does not
   std::vector<std::string> evidence;
 
   std::string_view word() const {
@@ -235,16 +244,21 @@ struct IssueState {
 
 // Records that the issue was closed outside, once for each time of closing. The daemon adds violation.detected.
 Status record_closed_outside(Session& session, IssueState& state) {
-  if (!state.known || !state.task.run_open) return success();
+  if (!state.known || !state.task.run_open) {
+    state.unrecorded = "no open run has its task";
+    return success();
+  }
   json::Writer body;
   body.begin_object().member("task_id", state.issue.id).member("closed_at", state.issue.closed_at).end_object();
   json::Writer params;
   params.begin_object().member("run_id", state.task.run_id).member("type", issue_closed_event);
   params.raw_member("body", body.text()).key("_meta").begin_object();
-  params.member("idempotency_key", fmt::format("{} {} {}", issue_closed_event, state.issue.id, state.issue.closed_at));
+  const Hash closing = sha256({state.issue.id, " ", state.issue.closed_at});
+  params.member("idempotency_key", fmt::format("{} {}", issue_closed_event, to_hex(closing)));
   params.end_object().end_object();
   const auto appended = session.call("event.append", params.text());
   state.recorded = appended.ok();
+  if (!appended) state.unrecorded = appended.error().message;
   if (!appended && is_transient(appended.error().code)) return appended.error();
   return success();
 }
@@ -264,7 +278,8 @@ Result<std::vector<IssueState>> read_states(Session& session, const BeadOptions&
   std::map<std::string, std::map<std::string, std::vector<std::string>>> attached;  // by run
   std::vector<IssueState> states;
   for (BdIssue& issue : issues) {
-    IssueState state{std::move(issue), {}, false, false, false, {}};
+    IssueState state;
+    state.issue = std::move(issue);
     if (const auto task = tasks.find(state.issue.id); task != tasks.end()) {
       state.known = true;
       state.task = task->second;
@@ -325,7 +340,7 @@ Status status(Session& session, const BeadOptions& options) {
     if (!state.closed_outside) continue;
     out.line(fmt::format("{}  issue {} was closed in bd without a completed task ({}). Close it with evidence:{}",
                          out.tone(Tone::red, "violation"), state.issue.id,
-                         state.recorded ? "recorded" : "not recorded: no open run has its task",
+                         state.recorded ? "recorded" : "not recorded: " + out.one_line(state.unrecorded),
                          out.advised(" muniment bead close " + shell_word(state.issue.id))));
   }
   if (unknown > 0)

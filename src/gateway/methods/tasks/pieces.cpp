@@ -83,7 +83,7 @@ class PieceReader {
     return Error(Errc::deadline_exceeded, "the evidence was not read in time. Send fewer pieces.");
   }
 
-  // Reads a dependency once, without its text.
+  // Reads a dependency once, without what only the checks of a direct piece need.
   Result<Piece> read_dependency(const std::string& id) {
     if (const auto known = dependencies_.find(id); known != dependencies_.end()) return known->second;
     RETURN_IF_ERROR(check_deadline());
@@ -93,6 +93,11 @@ class PieceReader {
     if (use) RETURN_IF_ERROR(fill(dependency, *use));
     dependency.text.clear();
     dependency.content.clear();
+    if (dependency.command) {
+      dependency.command->argv.clear();
+      dependency.command->report.reset();
+      dependency.command->tests_changed.clear();
+    }
     return dependencies_.emplace(id, std::move(dependency)).first->second;
   }
 
@@ -105,8 +110,10 @@ class PieceReader {
       std::vector<std::string> next;
       for (const std::string& id : level) {
         if (!seen.insert(id).second) continue;
-        piece.dependencies_cut = depth == limits::evidence_dependency_depth_max ||
-                                 piece.dependencies.size() == limits::evidence_dependencies_max;
+        piece.dependencies_cut =
+            depth == limits::evidence_dependency_depth_max ||
+            piece.dependencies.size() == limits::evidence_dependencies_max ||
+            (!dependencies_.contains(id) && dependencies_.size() == limits::evidence_dependencies_request_max);
         if (piece.dependencies_cut) return success();
         ASSIGN_OR_RETURN(Piece dependency, read_dependency(id));
         next.insert(next.end(), dependency.depends_on.begin(), dependency.depends_on.end());
@@ -245,7 +252,9 @@ class PieceReader {
     return success();
   }
 
+  // The texts are dropped: up to half a megabyte for each piece and dependency would remain until the reply.
   void add(evidence::Outcome outcome) {
+    for (auto& item : outcome.items) item.resolution.text.reset();
     std::ranges::move(outcome.items, std::back_inserter(read_.outcome.items));
     std::ranges::move(outcome.events, std::back_inserter(read_.outcome.events));
     std::ranges::move(outcome.halts, std::back_inserter(read_.outcome.halts));
