@@ -19,11 +19,16 @@ import pathlib
 import re
 import struct
 import subprocess
+import sys
 import tarfile
 import uuid
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+try:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+except ImportError:
+    sys.stderr.write("muniment_verify: the package cryptography is missing. Install it: apt install python3-cryptography\n")
+    sys.exit(4)
 
 EXIT = {"verified": 0, "tampered": 1, "unsigned": 2, "wrong_key": 2, "usage": 3, "unreadable": 4}
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, struct.error, InvalidSignature)

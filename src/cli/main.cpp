@@ -154,6 +154,11 @@ bool named_unknown_word(const CLI::App& app) {
   const std::vector<std::string> commands = names_below(command);
   const bool misses_command = !commands.empty() && !is_option(unknown.front());
   const std::string word = misses_command || option == unknown.end() ? unknown.front() : *option;
+  if (path == "muniment exec" && !is_option(unknown.front())) {
+    fmt::print(stderr, "{}: the command to run follows \"--\". Write: muniment exec -- {}\n", path,
+               escape_for_terminal(joined(unknown, " ")));
+    return true;
+  }
   const std::string shown = escape_for_terminal(word);
   if (is_option(word)) {
     const std::string name = word.substr(0, word.find('='));

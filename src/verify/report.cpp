@@ -29,9 +29,10 @@ std::string headline(const Report& report) {
       }
       return fmt::format("VERIFIED to {}: {}", number(report.signatures.upto), vouchers(report.signatures));
     case Verdict::is_unsigned:
-      return report.upto < 0
-                 ? "CONSISTENT, UNSIGNED: the log is empty"
-                 : fmt::format("CONSISTENT, UNSIGNED to {}: no signature covers this log", number(report.upto));
+      if (report.upto < 0) return "CONSISTENT, UNSIGNED: the log is empty";
+      return fmt::format("CONSISTENT, UNSIGNED to {}: {}", number(report.upto),
+                         report.signatures.without_key ? "no key was given to check the signatures (--key FILE)"
+                                                       : "no signature covers this log");
     case Verdict::wrong_key: return "WRONG KEY: " + report.signatures.wrong_key;
     case Verdict::unsigned_tail:
       return fmt::format("CONSISTENT, UNSIGNED TAIL from {}: the events before it are {}", number(report.tail->from),

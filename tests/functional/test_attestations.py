@@ -361,6 +361,7 @@ class Offline(AttestationCase):
         shown = self.muniment("attestation", "verify", file, "--key", self.own_key, data=nowhere).stdout
         self.assertRegex(shown, "^verified  PASSED\n  key      .*\n  subject  git:.*sha256:[0-9a-f]{64}\n$")
         self.muniment("attestation", "verify", file, "--keys", self.daemon.data / "keys" / "log.pub", data=nowhere)
+        self.muniment("attestation", "verify", file, "--key", self.daemon.data / "keys" / "log.pub", data=nowhere)
         self.assertEqual(json.loads(self.muniment("--json", "attestation", "verify", "-", "--key", self.own_key, stdin=file.read_text(), data=nowhere).stdout)["result"], "PASSED")
         self.assertIn("no trusted key signed", self.muniment("attestation", "verify", file, "--key", self.stranger.vkey, code=1, data=nowhere).stderr)
         self.assertIn("no trusted key. Name one", self.muniment("attestation", "verify", file, code=1, data=nowhere).stderr)

@@ -147,6 +147,15 @@ class Lists(DaemonCase):
         self.assertEqual(self.muniment(*put, "text/plain").stderr, "")
         self.assertIn("already stored; the existing type and metadata are kept", self.muniment(*put, "text/html").stderr)
 
+    def test_exec_names_the_separator(self) -> None:
+        self.assertIn("Write: muniment exec -- ls -la", self.muniment("exec", "ls", "-la", code=3).stderr)
+
+    def test_a_pointer_that_halts_a_run_says_so(self) -> None:
+        missing = "manifest://01900000-0000-4000-8000-000000000001"
+        run_id = self.call("run.start", agent="t")["run_id"]
+        found = self.muniment("pointer", "resolve", "--critical", missing, "--run", run_id, code=2)
+        self.assertIn(f"halted  {run_id}  See: muniment", found.stdout)
+
     def test_a_log_pointer_shows_its_text(self) -> None:
         self.assertIn("# TYPE muniment_", self.muniment("pointer", "resolve", "log://metrics").stdout)
 

@@ -195,7 +195,7 @@ class Limits(SqlCase):
         before = self.rows("SELECT count(*) AS n FROM artifact")
         reads = "A reporter may only read the views of schema report, the table artifact and the view artifacts"
         for query in ("SELECT * FROM event", "SELECT * FROM run", "SELECT * FROM report_run", "INSERT INTO artifact SELECT * FROM artifact",
-                      "DELETE FROM artifact", "CREATE TABLE report.t (a int)", "CREATE TEMP TABLE t (a int)", "SELECT lo_create(0)", "SET ROLE muniment",
+                      "DELETE FROM artifact", "DELETE FROM report.run_report", "CREATE TABLE report.t (a int)", "CREATE TEMP TABLE t (a int)", "SELECT lo_create(0)", "SET ROLE muniment",
                       "SELECT set_config('role', 'muniment_owner', false)", "COPY artifact TO PROGRAM 'cat'", "SELECT pg_read_file('postgresql.conf')"):
             with self.subTest(query=query):
                 said = self.refusal("-c", query)

@@ -200,10 +200,12 @@ Error SqlConnection::Impl::failure(const PGresult* failed) const {
   }
   const char* const position = PQresultErrorField(failed, PG_DIAG_STATEMENT_POSITION);
   message = (position == nullptr ? "" : place_in(query, position)) + message;
+  const bool changes_view = state == "55000";  // its hint suggests a trigger
   for (const int more : {PG_DIAG_MESSAGE_DETAIL, PG_DIAG_MESSAGE_HINT}) {
-    if (const char* const text = PQresultErrorField(failed, more)) message += fmt::format(". {}", trimmed(text));
+    const char* const text = PQresultErrorField(failed, more);
+    if (text != nullptr && !changes_view) message += fmt::format(". {}", trimmed(text));
   }
-  if (state == "42501" || state == "25006") {
+  if (state == "42501" || state == "25006" || changes_view) {
     return {
         Errc::denied,
         message + ". A reporter may only read the views of schema report, the table artifact and the view artifacts"};

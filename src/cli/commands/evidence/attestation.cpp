@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
 #include <optional>
 
 #include "base/crypto/dsse.hpp"
@@ -34,7 +35,8 @@ void declare_attest(CLI::App& command, AttestationOptions& options) {
   auto* evidence = command.add_option("EVIDENCE", options.evidence, "Evidence id of a recorded test result");
   command.add_option("--task", options.task, "Completed task whose test result is attested")->excludes(evidence);
   command.add_option("--run", options.run, "Run of the task (default: MUNIMENT_RUN)")->excludes(evidence);
-  command.add_option("--output", options.output, "New or replaced file (default: standard output)")->type_name("FILE");
+  command.add_option("-o,--output", options.output, "New or replaced file (default: standard output)")
+      ->type_name("FILE");
 }
 
 Status attest(Session& session, const AttestationOptions& options) {
@@ -93,7 +95,7 @@ Status import_attestation(Session& session, const AttestationOptions& options) {
 
 void declare_attestation_verify(CLI::App& command, AttestationOptions& options) {
   command.add_option("FILE", options.file, "File of the attestation; - for standard input")->required();
-  command.add_option("--key", options.keys, "Trusted verifier key; repeat for several")
+  command.add_option("--key", options.keys, "Trusted verifier key, or a file of them; repeat for several")
       ->allow_extra_args(false)
       ->type_name("VKEY");
   command.add_option("--keys", options.key_file, "File of trusted keys (default: attestation_keys)")->type_name("FILE");
@@ -103,6 +105,11 @@ void declare_attestation_verify(CLI::App& command, AttestationOptions& options) 
 Result<std::vector<VerifierKey>> trusted_keys(const Session& session, const AttestationOptions& options) {
   std::vector<VerifierKey> keys;
   for (const std::string& text : options.keys) {
+    if (std::error_code failed; std::filesystem::is_regular_file(text, failed)) {
+      ASSIGN_OR_RETURN(const std::vector<VerifierKey> in_file, read_trusted_keys(text));
+      keys.insert(keys.end(), in_file.begin(), in_file.end());
+      continue;
+    }
     ASSIGN_OR_RETURN(VerifierKey key, VerifierKey::parse(text));
     keys.push_back(std::move(key));
   }

@@ -374,6 +374,13 @@ Status ask_pointers(Session& session, const PointerOptions& options, const std::
     if (!item["ok"].as_bool().value_or(false)) session.exit_code = exit_refused;
     if (!session.options.json) print_resolved(session.out(), item);
   }
+  for (const json::Value halt : answer.result()["halted"]) {
+    session.exit_code = exit_halted;
+    if (session.options.json) continue;
+    const Output& out = session.out();
+    out.line(out.tone(Tone::red, "halted") + "  " + out.one_line(halt["run_id"].string_or("")) +
+             out.advised("  See: muniment recover " + shell_word(halt["run_id"].string_or(""))));
+  }
   session.printed_json(answer);
   return success();
 }
