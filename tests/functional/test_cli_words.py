@@ -152,7 +152,7 @@ class Lists(DaemonCase):
 
     def test_a_pointer_that_halts_a_run_says_so(self) -> None:
         missing = "manifest://01900000-0000-4000-8000-000000000001"
-        run_id = self.call("run.start", agent="t")["run_id"]
+        run_id = self.call("run.start", agent={"name": "t"})["run_id"]
         found = self.muniment("pointer", "resolve", "--critical", missing, "--run", run_id, code=2)
         self.assertIn(f"halted  {run_id}  See: muniment", found.stdout)
 

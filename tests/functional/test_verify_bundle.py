@@ -75,6 +75,8 @@ class BundleTest(unittest.TestCase):
         self.bundle.write(self.path)
         code, report = self.verify()
         self.assertEqual((code, report["verdict"]), (2, "unsigned"))
+        printed = subprocess.run([VERIFY, "--bundle", self.path], capture_output=True, text=True, check=False).stdout
+        self.assertIn("no key was given to check the signatures (--key FILE)", printed)
         self.bundle.note = self.log.text_at(self.bundle.index["size"]) + "\n"
         self.bundle.write(self.path)
         self.assertEqual(self.verify()[0], 2)
