@@ -10,16 +10,13 @@ issues and their evidence are stored in the daemon's log only.
 """
 from __future__ import annotations
 
-import json
 import os
-import pathlib
 import shutil
-import subprocess
 import uuid
 from typing import Optional, Union
 
 from ..client import Json
-from ..errors import MunimentError
+from .command import command_reply
 from .errors import CompletionBlocked, EvidenceError, EvidenceNotFound, InvalidEvidence
 from .evidence_system import EvidenceStore
 from .results import CONTENT_CHARACTERS_MAX, CompletionResult, Todo, check_text
@@ -101,20 +98,10 @@ class BeadsClient:
 
     def _called(self, command: str, *words: str) -> Json:
         """Runs `muniment bead COMMAND`. Its run becomes the store's if that has none."""
-        program = shutil.which("muniment")
-        if program is None:
-            raise EvidenceError("no program muniment in PATH, which calls bd. Install Muniment, or use BeadsClient(bd=False)")
         store = self.evidence_store
-        place = [] if store.data is None else ["--socket" if pathlib.Path(store.data).is_socket() else "--data", os.fspath(store.data)]
         run = ["--run", store.run_id] if store.run_id else []
-        line = [program, "--json", "--no-autostart", *place, "bead", command, "--bd", str(self.bd), "--timeout", str(self.timeout_s), *run]
-        done = subprocess.run([*line, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=store.base_path)
-        try:
-            reply: Json = json.loads(done.stdout)
-        except ValueError:
-            raise EvidenceError(f"muniment bead {command}: {done.stderr.strip() or f'exit {done.returncode}'}") from None
-        if "error" in reply:
-            raise MunimentError(reply["error"].get("message", ""), reply["error"].get("code", "system_error"))
+        line = ["bead", command, "--no-autostart", "--bd", str(self.bd), "--timeout", str(self.timeout_s), *run, *words]
+        reply = command_reply(line, data=store.data, folder=store.base_path)
         if not store.run_id and "run_id" in reply:
             store.use_run(reply["run_id"])
         return reply
