@@ -28,7 +28,7 @@ from published_log import audited_run  # noqa: E402
 from signed_log import SignedLogMaker  # noqa: E402
 from support import BUILD, Daemon, shared_data, wait_until  # noqa: E402
 
-SEED = int(os.environ.get("SEED") or random.randrange(10**9))
+SEED = int(os.environ.get("SEED") or 1)   # another one covers other bytes: SEED=$RANDOM
 ALL = os.environ.get("MUTATIONS") == "all"
 FLIPS = 10**9 if ALL else int(os.environ.get("MUTATIONS", "1"))   # for each column; files have some more
 
