@@ -122,6 +122,16 @@ class Jobs(ExecCase):
         process.communicate()
         self.assertEqual(self.recorded()[1]["signal"], "SIGTERM")
 
+    def test_sigterm_before_the_stop_is_noted_ends_the_command(self) -> None:
+        # Nobody reads the output, so exec waits for its pipe while the command stops and the signal arrives.
+        process = self.spawn("sh", "-c", "echo $$; head -c 120000 /dev/zero; kill -STOP $$; echo woken")
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        wait_until(lambda: self.stopped(pid), "a stopped command")
+        process.terminate()
+        process.communicate(timeout=FINISH_S)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+
     def test_a_key_stops_nothing_where_no_shell_can_continue_it(self) -> None:
         pid, terminal = pty.fork()
         if pid == 0:   # the session leader: its process group is orphaned

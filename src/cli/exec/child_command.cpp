@@ -318,8 +318,8 @@ class Runner {
       } else if (!ended_ && (pty_ || info.ssi_code != SI_KERNEL)) {
         // The kernel sends a key's signal to every process of the terminal, also to a command that shares it.
         ::kill(target(), number);
-        if (stopped_ && number != SIGUSR1 && number != SIGUSR2)
-          ::kill(target(), SIGCONT);  // otherwise the signal stays pending
+        // The signal stays pending while the command is stopped, and its stop may not have been noted yet.
+        if (number != SIGUSR1 && number != SIGUSR2) ::kill(target(), SIGCONT);
       }
     }
   }
@@ -353,9 +353,7 @@ class Runner {
   void note_change(int status) {
     if (WIFSTOPPED(status)) {
       stop_too(WSTOPSIG(status));
-    } else if (WIFCONTINUED(status)) {
-      stopped_ = false;
-    } else {
+    } else if (!WIFCONTINUED(status)) {
       status_ = status;
       note_end();
     }
@@ -364,7 +362,6 @@ class Runner {
   // The command has stopped. This process stops too, so that the shell takes the terminal back and can continue both.
   // Without such a shell the kernel ignores the signal, and a key stops nothing.
   void stop_too(int number) {
-    stopped_ = true;
     if (!pty_ && is_resumed()) return;
     restore_terminal();
     ::raise(SIGTSTP);
@@ -388,7 +385,6 @@ class Runner {
     if (ended_) return;
     if (pty_) enter_raw();
     ::kill(target(), SIGCONT);
-    stopped_ = false;
   }
 
   void note_end() {
@@ -418,7 +414,6 @@ class Runner {
   bool forward_input_ = false;
   pid_t pid_ = -1;      // child process: the command or, on a terminal, the monitor
   pid_t command_ = -1;  // on a terminal: the command
-  bool stopped_ = false;
   int status_ = 0;
   bool ended_ = false;
   std::chrono::steady_clock::time_point started_at_;
