@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/process/failpoint.hpp"
 #include "base/text.hpp"
 #include "evidence/completion/completion.hpp"
 #include "evidence/completion/policy.hpp"
@@ -268,8 +269,9 @@ Result<TaskRecord> task_named(Call& call, const std::string& run_id) {
   return std::move(*task);
 }
 
-// Serializes two completions of the run that use the same content or command.
-void name_what_is_spent(const Judged& judged, store::AppendRequest& request) {
+// Serializes two completions, of one run or of two, that use the same content or command.
+void name_what_is_spent(Call& call, const Judged& judged, store::AppendRequest& request) {
+  request.names_run = call.services.runs.find(log_run_id);
   request.names_known_upto = judged.log_size;
   for (const auto& use : judged.pieces.uses) {
     if (!use) continue;
@@ -286,7 +288,7 @@ Answer complete(Call& call, const Judged& judged) {
   store::AppendRequest request;
   request.actor = call.caller.actor;
   request.erasures_seen = call.erasures_seen;
-  name_what_is_spent(judged, request);
+  name_what_is_spent(call, judged, request);
   std::vector<store::TaskEvidenceRow> spent;
   std::set<std::int64_t> seqs;
   body.key("evidence_seqs").begin_array();
@@ -303,6 +305,7 @@ Answer complete(Call& call, const Judged& judged) {
   request.rows.push_back({0, store::TaskChangeRow{judged.run->run_id, judged.record->task_id, "completed"}});
   for (store::TaskEvidenceRow& row : spent) request.rows.push_back({0, std::move(row)});
   log_outcome(judged.pieces.outcome, request);
+  FAILPOINT("task.judged");
   PendingAppend append;
   append.request = std::move(request);
   append.finish = [judged](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
