@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator
 
 from support import ROOT, DaemonCase
 
-import langgraph_packages
+import pinned_packages
 
 DURABILITIES = ("async", "sync", "exit")
 Scenario = Callable[[Callable[[], Any], dict[str, Any]], Any]
@@ -21,7 +21,7 @@ class LangGraphCase(DaemonCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.packages = langgraph_packages.imported()
+        cls.packages = pinned_packages.imported("langgraph")
         super().setUpClass()
 
     def setUp(self) -> None:

@@ -123,7 +123,7 @@ class Jobs(ExecCase):
         self.assertEqual(self.recorded()[1]["signal"], "SIGTERM")
 
     def test_sigterm_before_the_stop_is_noted_ends_the_command(self) -> None:
-        # Nobody reads the output, so exec waits for its pipe while the command stops and the signal arrives.
+        # The output is not read, so exec waits for its pipe while the command stops and the signal arrives.
         process = self.spawn("sh", "-c", "echo $$; head -c 120000 /dev/zero; kill -STOP $$; echo woken")
         assert process.stdout is not None
         pid = int(process.stdout.readline())

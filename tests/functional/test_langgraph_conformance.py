@@ -6,13 +6,13 @@ from typing import Any, AsyncIterator
 
 from support import DaemonCase, main
 
-import langgraph_packages
+import pinned_packages
 
 
 class Conformance(DaemonCase):
     @classmethod
     def setUpClass(cls) -> None:
-        langgraph_packages.imported()
+        pinned_packages.imported("langgraph")
         super().setUpClass()
 
     def test_every_capability(self) -> None:

@@ -9,11 +9,11 @@ import subprocess
 import sys
 from typing import Any
 
-import opentelemetry_packages
+import pinned_packages
 from otlp_receiver import Receiver
 from support import BUILD, ROOT, DaemonCase, main, wait_until
 
-PROGRAMS = opentelemetry_packages.PINNED
+PROGRAMS = pinned_packages.TESTS / "opentelemetry"
 PROCESS_S_MAX = 300
 
 
@@ -23,7 +23,7 @@ class Sdk(DaemonCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.packages = opentelemetry_packages.installed()
+        cls.packages = pinned_packages.installed("opentelemetry")
         super().setUpClass()
 
     def environment(self, **more: str) -> dict[str, str]:
