@@ -245,6 +245,33 @@ class Recorded(EvidenceCase):
         self.assertIn("task open --run RUN", none.stderr)
         self.assertEqual(len(self.call("run.list")["runs"]), len(runs) + 1)
 
+    def test_a_task_is_completed_by_its_id_alone(self) -> None:
+        task = self._testMethodName
+        self.assertEqual(self.muniment("task", "open", "Make the adder tests pass", "--run", self.run_id, "--task", task).returncode, 0)
+        self.assertEqual(self.muniment("exec", "--evidence", "test_output", "--task", task, "--", *UNITTEST).returncode, 0)
+        evidence = self.events(types=["evidence.recorded"])[-1]["body"]["evidence_id"]
+        refused = self.muniment("task", "complete", task)
+        self.assertEqual(refused.returncode, 1, refused.stderr)
+        self.assertIn(f"recorded  --evidence {evidence}  test_output", refused.stdout)
+        done = self.muniment("task", "complete", task, "--evidence", evidence)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_terms_of_the_evidence(self) -> None:
+        self.open()
+        _, first, _ = self.exec(*UNITTEST)
+        _, second, _ = self.exec(*UNITTEST, options=("--expires-in", "1h", "--depends-on", first))
+        found = self.call("evidence.get", evidence_id=second)["evidence"]
+        self.assertEqual(found["depends_on"], [first])
+        self.assertIn("expires_at", found)
+        before = len(self.events())
+        status, _, said = self.exec(*UNITTEST, options=("--expires-in", "soon"))
+        self.assertEqual(status, 125)
+        self.assertIn('"soon" is not a duration. Write 90s', said)
+        done = self.muniment("exec", "--run", self.run_id, "--expires-in", "1h", "--", "true")
+        self.assertEqual(done.returncode, 125, done.stderr)
+        self.assertIn("require --evidence", done.stderr)
+        self.assertEqual(len(self.events()), before, "nothing was run or recorded")
+
     def test_a_refusal_names_the_commands_with_their_run(self) -> None:
         self.open()
         done = self.complete()

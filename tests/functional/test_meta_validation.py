@@ -164,7 +164,7 @@ class Broken(MetaCase):
         placeholders: set[str] = set()
 
         def rewrite(method: str, params: Json, result: Json) -> None:
-            if method == "evidence.record" and "TODO" in params.get("content", {}).get("text", ""):
+            if method == "evidence.record" and "TODO: planted by doctor --self" in params.get("content", {}).get("text", ""):
                 placeholders.add(result["evidence_id"])
             if method == "task.complete" and placeholders & set(params["evidence_ids"]):
                 result["completed"] = True

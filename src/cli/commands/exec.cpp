@@ -42,6 +42,7 @@ void declare_exec(CLI::App& command, ExecOptions& options) {
   command.add_option("--task", options.evidence.task, "Task of the run that the evidence supports");
   command.add_option("--report", options.evidence.report, "Report file written by the command (default: its output)");
   command.add_option("--tests-changed", options.evidence.reason, "Reason for test changes within the task");
+  declare_terms(command, options.evidence.terms);
   command.footer(
       "Exits with the command's code, or with 128 + the number of the signal that ended it; with 1 if the\n"
       "command exits with 0 and its evidence is refused; with 125 if it could not be recorded and was not started.");
@@ -58,9 +59,7 @@ class Recording {
     }
     std::error_code failed;
     folder_ = std::filesystem::current_path(failed).string();
-    if (options_.evidence.type.empty() && (!options_.evidence.task.empty() || !options_.evidence.report.empty()))
-      return Error(Errc::invalid_argument,
-                   "--task and --report require --evidence. Add the type: --evidence test_output");
+    RETURN_IF_ERROR(check_evidence_options());
     RETURN_IF_ERROR(choose_run());
     if (!options_.evidence.task.empty()) {
       ASSIGN_OR_RETURN(task_tree_, tree_of_task(session_, run_id_, options_.evidence.task));
@@ -118,6 +117,16 @@ class Recording {
     if (!judged) return judged.error();
     recording_ = end_of_run;
     return ended;
+  }
+
+  Status check_evidence_options() const {
+    const EvidenceRequest& asked = options_.evidence;
+    if (asked.type.empty() && (!asked.task.empty() || !asked.report.empty() || asked.terms.any()))
+      return Error(Errc::invalid_argument,
+                   "--task, --report, --expires-in and --depends-on require --evidence. Add the type: --evidence "
+                   "test_output");
+    json::Writer written;
+    return write_terms(written.begin_object(), asked.terms);
   }
 
   Status choose_run() {

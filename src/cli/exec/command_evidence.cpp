@@ -86,6 +86,7 @@ Result<bool> record_evidence(Session& session, const EvidenceRequest& request, c
   const std::vector<std::string> changed = changed_tests(folder, base.empty() ? "HEAD" : base, changed_tests_max);
   if (!changed.empty()) params.member("tests_changed", changed);
   if (!request.reason.empty()) params.member("tests_changed_reason", request.reason);
+  RETURN_IF_ERROR(write_terms(params, request.terms));
   // The idempotency key makes a retry after a lost reply safe.
   params.key("_meta").begin_object().member("idempotency_key", "evidence of " + command_id).end_object().end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("evidence.record", params.text()));

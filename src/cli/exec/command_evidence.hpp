@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "cli/commands.hpp"
+#include "cli/exec/evidence_terms.hpp"
 
 namespace muniment::cli {
 
@@ -14,6 +15,7 @@ struct EvidenceRequest {
   std::string task;    // task that the evidence supports; empty: none
   std::string report;  // report file of the command; empty: its output is the report
   std::string reason;  // reason for test changes
+  EvidenceTerms terms;
   bool scrub = false;  // replace obvious secrets in the recorded report
 };
 

@@ -156,7 +156,7 @@ Result<std::string> design_review(MetaRun& run) {
   RETURN_IF_ERROR(task.open("design_review"));
   RETURN_IF_ERROR(task.refuses("no evidence", "no_evidence", {}));
   ASSIGN_OR_RETURN(const std::string placeholder,
-                   task.record("design_review", "TODO: review the design, run " + run.run_id));
+                   task.record("design_review", "TODO: planted by doctor --self, run " + run.run_id));
   RETURN_IF_ERROR(task.refuses("a placeholder", "placeholder", {placeholder}));
   const std::string text =
       "Reviewed the design of the export service: it reads one page at a time, so that its memory is bounded; the "

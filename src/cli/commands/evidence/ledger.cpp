@@ -7,6 +7,7 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/connect/pages.hpp"
+#include "cli/exec/evidence_terms.hpp"
 #include "cli/time_option.hpp"
 
 namespace muniment::cli {
@@ -247,8 +248,7 @@ struct EvidenceOptions {
   std::string metadata;
   std::string validator;
   std::string run;
-  std::string expires_in;
-  std::vector<std::string> depends_on;
+  EvidenceTerms terms;
 };
 
 void declare_evidence(CLI::App& command, EvidenceOptions& options) {
@@ -258,22 +258,8 @@ void declare_evidence(CLI::App& command, EvidenceOptions& options) {
   text->excludes(pointer);
   command.add_option("--metadata", options.metadata, "Metadata, a JSON object; only with --text");
   command.add_option("--validator", options.validator, "Name of the validator");
-  command.add_option("--expires-in", options.expires_in, "Time until it is stale: 90s, 15m, 1h, 2d (default: never)");
-  command.add_option("--depends-on", options.depends_on, "Evidence that it needs intact and fresh; repeat for several")
-      ->allow_extra_args(false);
+  declare_terms(command, options.terms);
   command.add_option("--run", options.run, "Run (default: MUNIMENT_RUN, otherwise none)");
-}
-
-// Writes the members expires_in_seconds and depends_on.
-Status write_terms(json::Writer& params, const EvidenceOptions& options) {
-  if (!options.depends_on.empty()) params.member("depends_on", options.depends_on);
-  if (options.expires_in.empty()) return success();
-  const auto seconds = read_duration(options.expires_in);
-  if (!seconds)
-    return Error(Errc::invalid_argument,
-                 fmt::format("--expires-in: \"{}\" is not a duration. Write 90s, 15m, 1h or 2d", options.expires_in));
-  params.member("expires_in_seconds", *seconds);
-  return success();
 }
 
 Status add_evidence(Session& session, const EvidenceOptions& options) {
@@ -294,7 +280,7 @@ Status add_evidence(Session& session, const EvidenceOptions& options) {
     params.end_object();
   }
   if (!options.validator.empty()) params.member("validator_id", options.validator);
-  RETURN_IF_ERROR(write_terms(params, options));
+  RETURN_IF_ERROR(write_terms(params, options.terms));
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("evidence.record", params.text()));
   if (session.printed_json(answer)) return success();

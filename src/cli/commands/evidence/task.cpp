@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/commands/evidence/judgement.hpp"
 #include "cli/connect/pages.hpp"
+#include "cli/exec/command_evidence.hpp"
 #include "cli/exec/tree_digest.hpp"
 #include "cli/show/hints.hpp"
 
@@ -16,6 +17,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t content_columns = 80;
+constexpr int recorded_shown_max = 20;
 
 void add_tree_digest(json::Writer& params) {
   std::error_code failed;
@@ -116,7 +118,7 @@ struct TaskJudgeOptions {
 void declare_evidence_and_place(CLI::App& command, TaskJudgeOptions& options) {
   command.add_option("--evidence", options.evidence, "Evidence id; repeat for several")->allow_extra_args(false);
   command.add_flag("--strict", options.strict, "Accept recorded commands only (muniment exec --evidence)");
-  command.add_option("--run", options.run, "RUN");
+  command.add_option("--run", options.run, "Run (default: MUNIMENT_RUN, or the open run with the task)");
   command.add_option("--step", options.step, "Step id");
 }
 
@@ -138,8 +140,13 @@ void write_evidence_ids(json::Writer& params, const std::vector<std::string>& id
   params.end_array();
 }
 
-Result<std::string> judge_params(Session& session, const TaskJudgeOptions& options) {
-  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+Result<std::string> run_of(Session& session, const TaskJudgeOptions& options) {
+  ASSIGN_OR_RETURN(std::string run_id, session.run_id_if_any(options.run));
+  if (run_id.empty()) return run_of_task(session, options.task);
+  return run_id;
+}
+
+std::string judge_params(const std::string& run_id, const TaskJudgeOptions& options) {
   json::Writer params;
   params.begin_object().member("run_id", run_id).member("task_id", options.task);
   write_evidence_ids(params, options.evidence);
@@ -149,16 +156,33 @@ Result<std::string> judge_params(Session& session, const TaskJudgeOptions& optio
   return std::move(params.end_object()).text();
 }
 
+// Lists the evidence of the task after a refusal for which none was named.
+Status tell_recorded(Session& session, const std::string& run_id, const TaskJudgeOptions& options) {
+  if (session.options.json || !options.evidence.empty() || session.exit_code != exit_refused) return success();
+  json::Writer params;
+  params.begin_object().member("run_id", run_id).member("task_id", options.task).member("limit", recorded_shown_max);
+  ASSIGN_OR_RETURN(const Message answer, session.call("evidence.list", params.end_object().text()));
+  const Output& out = session.out();
+  for (const json::Value item : answer.result()["evidence"])
+    out.line(fmt::format("  recorded  --evidence {}  {}", item["evidence_id"].string_or(""),
+                         out.one_line(item["type"].string_or(""))));
+  return success();
+}
+
+Status judge_task(Session& session, const TaskJudgeOptions& options, const char* method, std::string_view good,
+                  std::string_view bad) {
+  ASSIGN_OR_RETURN(const std::string run_id, run_of(session, options));
+  ASSIGN_OR_RETURN(const Message answer, session.call(method, judge_params(run_id, options)));
+  RETURN_IF_ERROR(tell_judgement(session, answer, good, bad));
+  return tell_recorded(session, run_id, options);
+}
+
 Status validate_task(Session& session, const TaskJudgeOptions& options) {
-  ASSIGN_OR_RETURN(const std::string params, judge_params(session, options));
-  ASSIGN_OR_RETURN(const Message answer, session.call("task.validate", params));
-  return tell_judgement(session, answer, "can complete", "cannot complete");
+  return judge_task(session, options, "task.validate", "can complete", "cannot complete");
 }
 
 Status complete_task(Session& session, const TaskJudgeOptions& options) {
-  ASSIGN_OR_RETURN(const std::string params, judge_params(session, options));
-  ASSIGN_OR_RETURN(const Message answer, session.call("task.complete", params));
-  return tell_judgement(session, answer, "completed", "refused");
+  return judge_task(session, options, "task.complete", "completed", "refused");
 }
 
 struct TodoOptions {
@@ -201,7 +225,7 @@ Status check_same_text(Session& session, const std::string& run_id, const TodoOp
 
 Status validate_todo(Session& session, const TodoOptions& options) {
   if (!options.judge.task.empty()) {
-    ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.judge.run));
+    ASSIGN_OR_RETURN(const std::string run_id, run_of(session, options.judge));
     RETURN_IF_ERROR(check_same_text(session, run_id, options));
     return validate_task(session, options.judge);
   }
