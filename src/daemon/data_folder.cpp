@@ -12,6 +12,17 @@
 #include <utility>
 
 namespace muniment::daemon {
+namespace {
+
+// Closes a folder that holds nothing yet to other users, as initdb does.
+void close_to_others(const std::string& path) {
+  struct stat about {};
+  std::error_code failed;
+  if (std::filesystem::is_empty(path, failed) && !failed && ::stat(path.c_str(), &about) == 0)
+    ::chmod(path.c_str(), about.st_mode & 0770U);
+}
+
+}  // namespace
 
 Result<DataFolder> DataFolder::take(const std::string& path) {
   std::error_code failed;
@@ -20,6 +31,7 @@ Result<DataFolder> DataFolder::take(const std::string& path) {
     return Error(Errc::denied,
                  "cannot create the data folder " + path + ": " + failed.message() + ". Choose another: --data DIR");
   if (made) ::chmod(path.c_str(), 0700);
+  close_to_others(path);
   const std::string lock = path + "/munimentd.lock";
   const int descriptor = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0) return Error(Errc::denied, "opening " + lock + ": " + std::strerror(errno));

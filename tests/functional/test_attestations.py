@@ -388,8 +388,10 @@ class Offline(AttestationCase):
                 keys.write_text(text)
             config.write_text(f'attestation_keys = "{keys}"\n')
             done = self.muniment("config", "check", "--config", config, code=0 if pattern is None else 1)
+            examined = self.muniment("doctor", "--config", config, code=0 if pattern is None else 1)
             if pattern is not None:
                 self.assertIn(pattern, done.stdout + done.stderr)
+                self.assertIn(pattern, examined.stdout)
         config.write_text('attestation_keys = "keys"\n')
         self.assertIn("absolute path", "".join((done := self.muniment("config", "check", "--config", config, code=1)).stdout + done.stderr))
 

@@ -335,6 +335,16 @@ class Rest(Refusing, DaemonCase):
         self.assertEqual(os.stat(self.daemon.data).st_mode & 0o007, 0)
         self.assertEqual(os.stat(self.daemon.socket).st_mode & 0o007, 0)
 
+    def test_an_empty_folder_is_closed_to_others(self) -> None:
+        other = Daemon()
+        self.addCleanup(other.destroy)
+        other.data.mkdir(exist_ok=True)
+        for mode in (0o750, 0o755):   # once it holds a log, it is left as it is
+            other.data.chmod(0o755)
+            other.start()
+            self.assertEqual(os.stat(other.data).st_mode & 0o777, mode)
+            other.stop()
+
     def test_an_idle_daemon_is_small(self) -> None:
         self.followed()
         with open(f"/proc/{self.daemon.process.pid}/status") as status:

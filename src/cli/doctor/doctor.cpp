@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/crypto/dsse.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
@@ -46,15 +47,23 @@ void look_at_config(Findings& findings, const LoadedConfig& loaded) {
   }
 }
 
-void look_at_policy(Findings& findings, const Config& config) {
-  if (config.completion_policy.empty()) return;
-  const auto policies = evidence::completion::Policies::read(config.completion_policy);
-  if (policies) return findings.well("policy", config.completion_policy);
+// Reports a file that a setting names.
+template <class T>
+void report_file(Findings& findings, const Config& config, std::string_view subject, const std::string& path,
+                 const Result<T>& contents) {
+  if (contents) return findings.well(subject, path);
   const std::string fix = "muniment config check";
   // The daemon of another user may read a file that this user may not read.
-  return policies.error().code == Errc::denied && is_strangers(config)
-             ? findings.note("policy", policies.error().message, fix, runbook("configuration"))
-             : findings.broken("policy", policies.error().message, fix, runbook("configuration"));
+  return contents.error().code == Errc::denied && is_strangers(config)
+             ? findings.note(subject, contents.error().message, fix, runbook("configuration"))
+             : findings.broken(subject, contents.error().message, fix, runbook("configuration"));
+}
+
+void look_at_named_files(Findings& findings, const Config& config) {
+  if (const std::string& path = config.completion_policy; !path.empty())
+    report_file(findings, config, "policy", path, evidence::completion::Policies::read(path));
+  if (const std::string& path = config.attestation_keys; !path.empty())
+    report_file(findings, config, "keys", path, read_trusted_keys(path));
 }
 
 void look_at_data(Findings& findings, const Config& config) {
@@ -111,7 +120,7 @@ std::vector<Finding> examine(const LoadedConfig& loaded) {
   const Config& config = loaded.values;
   Findings findings;
   look_at_config(findings, loaded);
-  look_at_policy(findings, config);
+  look_at_named_files(findings, config);
   look_at_data(findings, config);
   const bool inside = !is_strangers(config);
   if (inside && look_at_unfinished_restore(findings, config)) {

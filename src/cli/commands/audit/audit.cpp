@@ -22,7 +22,9 @@ Status deliver(Session& session, const std::string& path, std::string_view text)
     session.out().print(text);
     return success();
   }
-  return write_file_durably(path, text, 0644);
+  RETURN_IF_ERROR(write_file_durably(path, text, 0644));
+  if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "muniment: wrote {}\n", escape_for_terminal(path));
+  return success();
 }
 
 struct KeyOptions {
