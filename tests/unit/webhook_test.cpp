@@ -94,7 +94,7 @@ TEST_F(WebhookSettings, TheSecretIsReadFromAFileThatOnlyItsOwnerReads) {
   EXPECT_EQ(read->front().secret.size(), 24U);
   EXPECT_TRUE(matches(read->front().setting.types, "evidence.recorded"));
   EXPECT_FALSE(matches(read->front().setting.types, "message.added"));
-  for (const mode_t mode : {0640, 0604, 0620}) {
+  for (const mode_t mode : {0640U, 0604U, 0620U}) {
     write(example_secret, mode);
     EXPECT_NE(said(read_webhooks(setting)).find("chmod 600 " + path), std::string::npos)
         << said(read_webhooks(setting));
