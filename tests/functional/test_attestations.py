@@ -267,6 +267,15 @@ class In(AttestationCase):
             self.there.call("evidence.attest", evidence_id=evidence)
 
 
+    def test_one_of_two_signers_is_not_trusted_any_more(self) -> None:
+        keys, before = [Signer(f"rotated{i}.example", bytes([100 + i]) * 32) for i in range(2)], self.trusted.read_text()
+        self.trust(before + "".join(key.vkey + "\n" for key in keys))
+        evidence = self.imported(envelope(statement(url="rotated"), *keys))["evidence_id"]
+        question = {"content": TASK, "evidence_ids": [evidence], "strict": True}
+        for trusted, strong in ((keys[:1], True), (keys[1:], True), ([], False)):
+            self.trust(before + "".join(key.vkey + "\n" for key in trusted))
+            self.assertEqual(self.there.call("task.validate", **question)["evidence_status"][evidence]["strong"], strong)
+
     def test_an_edit_between_the_command_and_the_import(self) -> None:
         edit = {"path": "/src/adder.py", "change": "modified"}
         self.there.append(self.run_there, "file.changed", edit)

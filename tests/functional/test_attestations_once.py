@@ -97,6 +97,19 @@ class AtOnce(Held):
         self.assertEqual(sorted(one["duplicate"] for one in results), [False, True, True])
         self.assertEqual(len({one["seq"] for one in results}), 1)
 
+    def test_an_import_that_another_connection_overtakes(self) -> None:
+        self.release()
+        self.go = self.go.with_suffix(".unknown")
+        self.begin("attestation.unknown", run=False)
+        first, second = self.raw(), self.raw()
+        first_run, second_run = self.started(first), self.started(second)
+        first.request("evidence.import", run_id=first_run, envelope=envelope(self.payload, self.ci))
+        self.reached("attestation.unknown")
+        done = self.asked(second, "evidence.import", run_id=second_run, envelope=envelope(self.payload, self.ci))["result"]
+        self.release()
+        again = first.line()["result"]
+        self.assertEqual((done["duplicate"], again["duplicate"], again["seq"]), (False, True, done["seq"]))
+
     @unittest.skipUnless(os.geteuid() == 0, "another user connects: only root can be that user")
     def test_two_users(self) -> None:
         with self.daemon.raw_as(STRANGER) as stranger, self.daemon.raw_as(OTHER) as other:   # root may read their evidence

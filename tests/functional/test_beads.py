@@ -1,26 +1,32 @@
 """muniment bead create, attach, close and status, and BeadsClient with bd. tests/support/bd_program.py stands in for bd."""
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import pathlib
+import signal
 import subprocess
+import unittest
 from typing import Any, Optional
 from unittest import mock
 
 from evidence_case import LOGIN, EvidenceCase
-from support import BUILD, ROOT, main
+from support import BUILD, ROOT, main, wait_until
 
 from muniment import MunimentError
-from muniment.evidence import BeadsClient, CompletionBlocked, EvidenceError, EvidenceNotFound
+from muniment.evidence import BeadsClient, CompletionBlocked, EvidenceError, EvidenceNotFound, InvalidEvidence
 
 BD = ROOT / "tests" / "support" / "bd_program.py"
 FINISH_S = 90.0
+STRANGER = 65534
 
 Done = subprocess.CompletedProcess[str]
 
 
 class BeadCase(EvidenceCase):
+    config = f"allowed_uids = [{STRANGER}]\n"
+
     def setUp(self) -> None:
         super().setUp()
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(("MUNIMENT_", "BD_"))}
@@ -144,8 +150,54 @@ class Commands(BeadCase):
         issue = self.json("create", LOGIN, "--required-type", "review")["issue"]
         self.bead("attach", issue, self.added().id)
         self.assertEqual(self.json("close", issue, code=1)["findings"][0]["check"], "type")
-        free = self.json("create", LOGIN, "--no-evidence-required")["issue"]
-        self.bead("close", free)
+
+    def test_who_closes_decides_whether_evidence_is_needed(self) -> None:
+        made = self.json("create", LOGIN, "--no-evidence-required")["issue"]
+        issue = self.issue()
+        self.call("task.open", run_id=self.run_id, task_id=issue, content=LOGIN, requires_evidence=False)
+        for one in (made, issue):
+            for options in ((), ("--strict",), ("--strict", "--no-evidence-required")):
+                self.assertIn("requires none. Attach evidence, or accept this", self.bead("close", one, *options, code=1).stderr)
+            self.assertEqual((self.task(one)["status"], self.shown(one)["status"]), ("open", "open"))
+            self.assertIn("(without evidence)", self.bead("close", one, "--no-evidence-required").stdout)
+            self.assertRegex(self.shown(one)["close_reason"], "^Completed without evidence in Muniment")
+
+    @unittest.skipUnless(os.geteuid() == 0, "another user opens a task: only root can be that user")
+    def test_the_task_of_another_user_is_about_the_issue(self) -> None:
+        for content, counts in (("Write a note about apples", False), (LOGIN, True)):
+            issue = self.issue()
+            with self.daemon.raw_as(STRANGER) as stranger:
+                stranger.request("run.start", agent={"name": "stranger"})
+                run = stranger.line()["result"]["run_id"]
+                stranger.request("task.open", run_id=run, task_id=issue, content=content)
+                self.assertIn("result", stranger.line())
+            self.assertEqual(self.json("attach", issue, self.added().id)["run_id"] == run, counts)
+
+    def test_titles_that_a_task_cannot_have(self) -> None:
+        for title in ("", "x" * (16 * 1024 + 1)):
+            self.assertIn("TITLE: expected 1 to 16384 bytes", self.bead("create", "--", title, code=1).stderr)
+        self.assertFalse((self.base / "calls").exists(), "bd was not called")
+
+    def test_two_agents_attach_to_a_new_issue_at_once(self) -> None:
+        issue, runs = self.issue(), [self.new_run(f"agent{i}") for i in range(4)]
+        found = [self.added().id for _ in runs]
+        with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
+            list(pool.map(lambda one: self.bead("attach", issue, one[0], MUNIMENT_RUN=one[1]), zip(found, runs)))
+        self.assertEqual(sorted(self.json("status", issue)["evidence"]), sorted(found))
+
+    def test_an_issue_that_cannot_be_read_hides_no_other(self) -> None:
+        closed = self.issue()
+        self.bead("attach", closed, self.added().id)
+        self.bd("close", closed)
+        good = json.dumps(self.shown(closed))
+        for bad in ('{"id": "bd-9", "title": "x", "status": "open", "metadata": {"a": 1, "a": 2}}', '{"id": "bd-9", "n": 123456789012345678901234567890}',
+                    '{"id": "bd-9", "title": "a\\u0000]b"}', '{"id": "bd-9", "d": ' + "[" * 80 + "]" * 80 + "}", '{"id": "bd 9", "title": "x", "status": "open"}', '"bd-9"'):
+            for text in (f"[{bad}, {good}]", f'{{"schema_version": 1, "data": [{good}, {bad}]}}'):
+                with self.subTest(bad=text):
+                    (self.base / "listed.json").write_text(text)
+                    shown = self.bead("status", code=1, BD_LISTED=str(self.base / "listed.json")).stdout
+                    self.assertIn(f"violation  issue {closed} was closed in bd", shown)
+                    self.assertRegex(shown, "(?m)^problem  .*(bd.9|expected an object)")
 
 
 class ClosedOutside(BeadCase):
@@ -205,6 +257,17 @@ class Faults(BeadCase):
         issue = self.issue()
         done = self.bead("attach", issue, self.added().id, "--timeout", "1", code=4, BD_FAULT="hang show")
         self.assertIn("bd show did not end within 1 s and was killed", done.stderr)
+
+    def test_bd_ends_with_the_command(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            child = subprocess.Popen([BUILD / "muniment", "bead", "status", "bd-1"], cwd=self.base, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                     env={**self.env, "BD_FAULT": "hang show", "BD_CALLS": str(self.base / f"calls{number}")})
+            wait_until((self.base / f"calls{number}").exists, "bd runs")
+            pids = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+            self.assertEqual(len(pids), 1)
+            child.send_signal(number)
+            child.wait(FINISH_S)
+            wait_until(lambda: not pathlib.Path(f"/proc/{pids[0]}/cmdline").exists(), "bd has ended")
 
     def test_bd_that_floods_is_killed(self) -> None:
         for words, fault in ((("status",), "flood list"), (("close", self.issue()), "flood show")):
@@ -270,6 +333,22 @@ class Python(BeadCase):
         self.assertTrue(beads.close_issue(issue).completed)
         self.assertEqual(self.json("status", issue)["state"], "closed")
 
+    def test_an_issue_whose_task_is_in_another_run(self) -> None:
+        issue, evidence = self.json("create", LOGIN)["issue"], self.added().id
+        self.store.use_run(self.new_run("other"))
+        beads = BeadsClient(self.store)
+        beads.attach_evidence(issue, evidence)
+        self.assertEqual(beads.attached(issue), [evidence])
+        self.assertEqual(beads.close_issue(issue).run_id, self.run_id)
+        self.assertNotEqual(self.store.run_id, self.run_id)
+
+    def test_an_issue_without_evidence(self) -> None:
+        for beads in (BeadsClient(self.store), BeadsClient(self.store, bd=False)):
+            issue = beads.create_task(LOGIN, requires_evidence=False)
+            with self.assertRaisesRegex(CompletionBlocked, "requires_evidence=False"):
+                beads.close_issue(issue)
+            self.assertTrue(beads.close_issue(issue, requires_evidence=False).completed)
+
     def test_without_a_run(self) -> None:
         os.environ.pop("MUNIMENT_RUN")
         issue = BeadsClient(self.store_of()).create_task(LOGIN)
@@ -287,6 +366,12 @@ class Python(BeadCase):
         self.assertTrue(beads.close_issue(issue).completed)
         with self.assertRaisesRegex(MunimentError, "expected the id"):
             beads.close_issue("--force")
+        self.issue()
+        for bad in ("", None, "bd-1\0", "\ud800", "x" * 257):
+            for call in (beads.close_issue, beads.attached, lambda one: beads.attach_evidence(one, "e")):
+                with self.assertRaises(InvalidEvidence):
+                    call(bad)   # type: ignore[arg-type]
+        self.bead("status", "", code=1)
         with self.assertRaises(EvidenceNotFound):
             beads.close_issue(self.issue())
 

@@ -2,6 +2,7 @@
 nothing remains of them."""
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import pathlib
@@ -16,9 +17,11 @@ import unittest
 from support import BUILD, ROOT, main, wait_until
 from workflow_case import CODER, CONFINES, FINISH_S, WorkflowCase
 
+LANDLOCK_CREATE_RULESET = 444
+
 # Writes greet.sh from everything it found, so that a leak would pass the comparison.
 TRY = """#!/usr/bin/python3
-import ctypes, os, socket, subprocess, sys
+import ctypes, fcntl, os, socket, subprocess, sys
 found = []
 def attempt(name, action):
     try:
@@ -77,8 +80,27 @@ class Attacks(WorkflowCase):
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
             said, refused = self.attempts(f"attempt('network', lambda: socket.create_connection(('127.0.0.1', {port}), timeout=5))")
-        self.assertIn("network: OSError", said.replace("ConnectionRefusedError", "OSError"))
+        self.assertRegex(said, "network: (OSError|ConnectionRefusedError|PermissionError)\n")
         self.assertIn(f"127.0.0.1:{port}", {one["path"] for one in refused})
+
+    def test_it_uses_a_network_that_it_may_use(self) -> None:
+        """Landlock still separates it from abstract sockets, which belong to the network namespace, and from devices."""
+        abi = ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
+        name = f"muniment-{os.getpid()}-{self._testMethodName}"
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as abstract:
+            abstract.bind("\0" + name)
+            abstract.listen()
+            said, _ = self.attempts(f"attempt('network', lambda: type(socket.create_connection(('127.0.0.1', {server.getsockname()[1]}))).__name__)\n"
+                                    f"attempt('abstract', lambda: socket.socket(socket.AF_UNIX).connect('\\0{name}'))\n"
+                                    "attempt('ioctl', lambda: fcntl.ioctl(open('/dev/null'), 0x5401))\n"
+                                    "attempt('fifo', lambda: os.mkfifo('pipe'))\nattempt('link', lambda: os.symlink('a', '/tmp/b'))",
+                                    coder_members="network = true")
+        self.assertIn("network: got 'socket'", said)
+        self.assertIn("fifo: got None\nlink: got None", said)
+        self.assertIn(f"abstract: {'PermissionError' if abi >= 6 else 'got None'}", said)
+        self.assertIn(f"ioctl: {'PermissionError' if abi >= 5 else 'OSError'}", said)
+        isolation = self.events("command.ended")[-2]["body"]["isolation"]
+        self.assertEqual((isolation["level"], isolation["landlock"], isolation["missing"]), ("full", max(abi, 0), [] if abi > 0 else ["Landlock"]))
 
     def test_it_looks_at_other_processes(self) -> None:
         said, refused = self.attempts("libc = ctypes.CDLL(None, use_errno=True)\nattempt('ptrace', lambda: libc.ptrace(16, os.getppid(), 0, 0))\n"
@@ -125,6 +147,49 @@ class Attacks(WorkflowCase):
         said, _ = self.attempts("attempt('memory', lambda: len(bytearray(1 << 30)))", coder_members="memory_bytes = 500000000")
         self.assertIn("memory: MemoryError", said)
 
+    def test_its_files_are_copied_out_without_special_bits_and_files(self) -> None:
+        output = self.folder / "copied"
+        self.write(coder=CODER + "mkdir deep\ncp /usr/bin/id deep/x\nchmod 6755 deep/x\nchmod 777 . deep\nmkfifo fifo\nln -s /etc/passwd link\n"
+                   "echo grün > grüße.txt\necho raw > \"$(printf 'a\\377b')\"\n")
+        self.run_workflow("--output", str(output))
+        names = {os.fsencode(path.relative_to(output)): path.stat().st_mode & 0o7777 for path in output.rglob("*")}
+        self.assertEqual(names, {b"deep": 0o755, b"deep/x": 0o755, b"greet.sh": 0o644, "grüße.txt".encode(): 0o644, b"a\xffb": 0o644})
+        self.assertEqual((output / "deep" / "x").stat().st_uid, os.geteuid())
+        stored = next(event["body"] for event in self.events("artifact.stored") if event["body"]["metadata"].get("what") == "implementation")
+        archive = subprocess.run(self.words("artifact", "get", stored["artifact_id"], "-o", "-"), capture_output=True, check=True).stdout
+        listed = subprocess.run(["tar", "--zstd", "-tf", "-", "--quoting-style=literal"], input=archive, capture_output=True, check=True).stdout.split(b"\n")
+        self.assertEqual(sorted(listed), sorted([*(set(names) - {b"deep"}), b""]))
+
+    def test_the_output_folder_is_new(self) -> None:
+        self.write()
+        (self.folder / "link").symlink_to(self.folder)
+        for name, status in ((str(self.folder), 1), ("link", 1), ("missing/folder", 1)):
+            done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, "--output", name)
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+            self.assertIn("--output", done.stderr)
+        self.assertEqual(self.events("command.started"), [])
+
+    def test_it_nests_folders_to_hide_files_from_the_limit(self) -> None:
+        """Deeper than the open files, and deeper than a path: neither hides files, and both are removed."""
+        for depth, name in ((3000, "d"), (30, "n" * 200)):
+            with self.subTest(depth=depth):
+                self.write(coder=TRY % f"open('greet.sh', 'w')\nfor i in range({depth}):\n    os.mkdir('{name}')\n    os.chdir('{name}')\n"
+                           "    if i > 25: open('x', 'wb').write(b'x' * 100_000)\n", coder_members="disk_bytes = 1000000")
+                done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, "--json", prefix=("prlimit", "--nofile=1024:1024"))
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertEqual(json.loads(done.stdout)["reason"], "the coder failed: exceeded its limit disk_bytes")
+                self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def test_special_files_in_the_specification_are_refused(self) -> None:
+        os.mkfifo(self.folder / "fifo")
+        (self.folder / "start").mkdir()
+        os.mkfifo(self.folder / "start" / "fifo")
+        for member, words in (('reads = ["fifo"]', "is neither a file nor a folder"), ('start = "start"', "is neither a file nor a folder nor a link")):
+            self.write(coder_members=member)
+            done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn(words, done.stderr)
+
     def test_it_changes_the_specification(self) -> None:
         said, _ = self.attempts("s = os.environ['SPECIFICATION'] + '/spec.txt'\nattempt('write', lambda: open(s, 'w'))\n"
                                 "attempt('chmod', lambda: os.chmod(s, 0o777))\nattempt('remove', lambda: os.unlink(s))")
@@ -161,13 +226,15 @@ class Attacks(WorkflowCase):
         return child
 
     def test_an_interrupt_ends_the_children_and_records_the_end(self) -> None:
-        mark = f"9{os.getpid()}78"
-        child = self.started(mark)
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=60)
-        self.assertEqual((child.returncode, json.loads(out)["reason"]), (130, "the coder failed: interrupted"), err)
-        self.assertEqual(self.processes(mark), [])
-        self.assertEqual(self.events("command.ended")[-1]["body"]["x_ended_by"], "interrupted")
+        for number in (signal.SIGINT, signal.SIGQUIT):
+            mark = f"9{os.getpid()}78{int(number)}"
+            child = self.started(mark)
+            child.send_signal(number)
+            out, err = child.communicate(timeout=60)
+            self.assertEqual((child.returncode, json.loads(out)["reason"]), (130, "the coder failed: interrupted"), err)
+            self.assertEqual(self.processes(mark), [])
+            self.assertEqual(self.events("command.ended")[-1]["body"]["x_ended_by"], "interrupted")
+            self.assertEqual(list(self.temporary.iterdir()), [])
 
     def test_a_killed_muniment_leaves_no_process(self) -> None:
         mark = f"9{os.getpid()}79"

@@ -2,7 +2,8 @@
 """Stand-in for bd, the program of Beads: create, show, list, update and close with --json, as in the sources of bd 1.0.5.
 
 The issues are in the file BD_FILE. BD_FAULT makes it misbehave: "hang COMMAND", "flood COMMAND", "garbage COMMAND" or "fail COMMAND".
-BD_JSON_ENVELOPE=1 selects the envelope, as in bd. BD_CALLS names a file that gets the words of each call.
+BD_JSON_ENVELOPE=1 selects the envelope, as in bd. BD_CALLS names a file that gets the words of each call,
+BD_LISTED one with the output of `list`.
 """
 import argparse
 import datetime
@@ -25,7 +26,9 @@ def read() -> dict:
 
 
 def write(issues: dict) -> None:
-    FILE.write_text(json.dumps(issues))
+    new = FILE.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps(issues))
+    new.replace(FILE)   # other processes read at the same time
 
 
 def answer(value: object) -> None:
@@ -98,6 +101,9 @@ def main() -> int:
         answer(issue)
         return 0
     if options.command == "list":
+        if "BD_LISTED" in os.environ:
+            print(pathlib.Path(os.environ["BD_LISTED"]).read_text())
+            return 0
         found = [issue for issue in issues.values() if options.all or issue["status"] != "closed"]
         answer(found[:options.limit or None])
         return 0

@@ -179,13 +179,26 @@ TEST(Statement, TextsAreNotTestResults) {
 TEST(Statement, ContradictionsAreRefused) {
   const std::string good = statement();
   for (const std::string& bad :
-       {replaced(good, "PASSED", "FAILED"), replaced(good, "PASSED", "WARNED"), replaced(good, "PASSED", "OK"),
-        replaced(good, "\"command_id\"", "\"x\""), replaced(good, "\"command_id\":\"0", "\"command_id\":\"g"),
-        replaced(good, "Statement/v1", "Statement/v0.1"), replaced(good, "test-result/v0.1", "test-result/v0.2"),
-        replaced(good, "\"digest\"", "\"digests\""), replaced(good, "\"sha256\":\"" + digest, "\"sha256\":\"" + hash),
+       {replaced(good, "PASSED", "FAILED"),
+        replaced(good, "PASSED", "WARNED"),
+        replaced(good, "PASSED", "OK"),
+        replaced(good, "\"command_id\"", "\"x\""),
+        replaced(good, "\"command_id\":\"0", "\"command_id\":\"g"),
+        replaced(good, "Statement/v1", "Statement/v0.1"),
+        replaced(good, "test-result/v0.1", "test-result/v0.2"),
+        replaced(good, "\"digest\"", "\"digests\""),
+        replaced(good, "\"sha256\":\"" + digest, "\"sha256\":\"" + hash),
         replaced(good, "\"format\":\"pytest\"", "\"format\":\"golden\""),
-        replaced(good, "\"configuration\":[", "\"x\":["), replaced(good, "\"test_output\"", "\"review\""),
-        replaced(good, "\"exit_code\":0", "\"exit_code\":1"), std::string("{}"), std::string("null")}) {
+        replaced(good, "\"configuration\":[", "\"x\":["),
+        replaced(good, "\"test_output\"", "\"review\""),
+        replaced(good, "\"exit_code\":0", "\"exit_code\":1"),
+        replaced(good, "\"started_at\"", "\"x\""),
+        replaced(good, "\"ended_at\":\"2026-11-01T12:00:01.000000Z\"", "\"ended_at\":\"2026-11-01T11:00:00.000000Z\""),
+        replaced(good, "\"ended_at\":\"2026", "\"ended_at\":\"later"),
+        replaced(good, "\"argv\":[\"pytest\",\"-q\"]", "\"argv\":\"pytest\""),
+        replaced(replaced(good, "\"subject\":[{", "\"subject\":{\"a\":{"), "}],\"predicateType", "}},\"predicateType"),
+        std::string("{}"),
+        std::string("null")}) {
     const auto read = parse_statement(bad);
     EXPECT_FALSE(read.ok()) << bad;
   }

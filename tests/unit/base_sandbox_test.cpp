@@ -60,7 +60,7 @@ TEST_F(Sandbox, AFileOutsideIsRefusedAndOneInsideIsNot) {
   std::filesystem::create_directory(outside);
   std::ofstream(outside + "/secret") << "x";
   SandboxPolicy policy = strict();
-  policy.read_write = {inside};
+  policy.files.read_write = {inside};
   EXPECT_EQ(0, in_sandbox(policy, [&](const SandboxReport& report) {
               if (report.landlock_abi < 1 || !report.call_filter || !report.missing.empty()) return 1;
               if (!refused(::open((outside + "/secret").c_str(), O_RDONLY))) return 2;
@@ -77,7 +77,7 @@ TEST_F(Sandbox, AFileOutsideIsRefusedAndOneInsideIsNot) {
 TEST_F(Sandbox, WhatIsReadOnlyIsNotWritten) {
   std::ofstream(folder_.path() + "/weights") << "x";
   SandboxPolicy policy = strict();
-  policy.read_only = {folder_.path(), folder_.path() + "/is-not-there"};
+  policy.files.read_only = {folder_.path(), folder_.path() + "/is-not-there"};
   EXPECT_EQ(0, in_sandbox(policy, [&](const SandboxReport&) {
               const std::string path = folder_.path() + "/weights";
               if (::open(path.c_str(), O_RDONLY) < 0) return 1;

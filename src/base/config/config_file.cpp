@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/config/config.hpp"
+#include "base/config/toml_depth.hpp"
 #include "base/files/file.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
@@ -94,6 +95,8 @@ Status read_config_file(const std::string& path,
     if (is_halting(error.code)) error.code = Errc::invalid_argument;  // an error in the configuration never halts a run
     return std::move(error).within("the configuration file");
   }
+  if (const Status shallow = check_toml_depth(*text); !shallow)
+    return Error(shallow.error().code, path + ": " + shallow.error().message);
   try {
     const toml::table parsed = toml::parse(*text, path);
     for (const auto& [key, node] : parsed) {

@@ -142,6 +142,7 @@ Result<TarWriter> TarWriter::create(int descriptor, std::string path) {
   // pax headers are used only if ustar's fields are too small: from 8 GiB on.
   if (archive_write_add_filter_zstd(writer) != ARCHIVE_OK ||
       archive_write_set_format_pax_restricted(writer) != ARCHIVE_OK ||
+      archive_write_set_options(writer, "hdrcharset=BINARY") != ARCHIVE_OK ||  // names are bytes, in any locale
       archive_write_set_bytes_in_last_block(writer, 1) != ARCHIVE_OK ||
       archive_write_open_fd(writer, descriptor) != ARCHIVE_OK) {
     return impl->failure();

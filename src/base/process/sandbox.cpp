@@ -46,6 +46,7 @@ inline constexpr std::uint64_t rights_of_abi[] = {
 constexpr std::uint64_t reading = read_file | read_dir;
 constexpr std::uint64_t writing =
     reading | write_file | remove_dir | remove_file | make_dir | make_reg | refer | truncate_file;
+constexpr std::uint64_t of_programs = execute | make_sym | make_fifo | make_sock;
 constexpr std::uint64_t rights_of_a_file = execute | write_file | read_file | truncate_file | ioctl_dev;
 constexpr std::uint64_t bind_tcp = 1, connect_tcp = 2;
 constexpr std::uint64_t abstract_sockets = 1, signals = 2;
@@ -93,25 +94,34 @@ Status allow(int ruleset, const std::string& path, std::uint64_t rights, bool mu
   return success();
 }
 
-Result<int> rule_files(const SandboxPolicy& policy) {
+}  // namespace
+
+Result<int> confine_files(const FileRules& rules) {
   const int abi = static_cast<int>(::syscall(SYS_landlock_create_ruleset, nullptr, 0, landlock::version_flag));
   if (abi < 1) return Error(Errc::unavailable, "Landlock: " + sandbox_reason());
   Ruleset handled;
   handled.files = file_rights(abi);
-  if (abi >= 4) handled.network = landlock::bind_tcp | landlock::connect_tcp;
+  if (abi >= 4 && !rules.network) handled.network = landlock::bind_tcp | landlock::connect_tcp;
   if (abi >= 6) handled.scopes = landlock::abstract_sockets | landlock::signals;
   const std::size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
   const Fd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &handled, size, 0)));
   if (!ruleset.open()) return Error(Errc::unavailable, "Landlock: " + sandbox_reason());
-  for (const std::string& path : policy.read_only)
-    RETURN_IF_ERROR(allow(ruleset.get(), path, landlock::reading & handled.files, false));
-  for (const std::string& path : policy.read_write)
-    RETURN_IF_ERROR(allow(ruleset.get(), path, landlock::writing & handled.files, true));
+  std::uint64_t reading = landlock::reading, writing = landlock::writing;
+  if (rules.programs) {
+    reading |= landlock::execute;
+    writing |= landlock::of_programs;
+  }
+  for (const std::string& path : rules.read_only)
+    RETURN_IF_ERROR(allow(ruleset.get(), path, reading & handled.files, false));
+  for (const std::string& path : rules.read_write)
+    RETURN_IF_ERROR(allow(ruleset.get(), path, writing & handled.files, true));
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
     return Error(Errc::unavailable, "Landlock: " + sandbox_reason());
   }
   return abi;
 }
+
+namespace {
 
 void limit(__rlimit_resource which, std::int64_t value) {
   rlimit both{static_cast<rlim_t>(value), static_cast<rlim_t>(value)};
@@ -128,7 +138,7 @@ void limit_all(const SandboxPolicy& policy) {
   limit(RLIMIT_MSGQUEUE, 0);
   // The limit counts all threads of the user, so that a number above zero would depend on the user's other processes.
   if (!policy.threads) limit(RLIMIT_NPROC, 0);
-  if (policy.read_write.empty()) limit(RLIMIT_FSIZE, 0);
+  if (policy.files.read_write.empty()) limit(RLIMIT_FSIZE, 0);
 #if !defined(MUNIMENT_ADDRESS_SANITIZER) && !defined(MUNIMENT_THREAD_SANITIZER)
   // The shadow memory of a sanitizer has terabytes of address space.
   if (policy.address_space_bytes_max > 0) limit(RLIMIT_AS, policy.address_space_bytes_max);
@@ -173,7 +183,7 @@ Result<SandboxReport> enter_sandbox(const SandboxPolicy& policy) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return Error(Errc::unavailable, "no_new_privs: " + sandbox_reason());
   }
-  const auto abi = rule_files(policy);
+  const auto abi = confine_files(policy.files);
   if (abi) {
     report.landlock_abi = *abi;
     report.network_rules = *abi >= 4;

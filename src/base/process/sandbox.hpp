@@ -17,9 +17,19 @@
 
 namespace muniment {
 
+// Rules of Landlock. They apply to the calling thread and to what it starts; no_new_privs must be set.
+struct FileRules {
+  std::vector<std::string> read_only;   // folders with their content, and files; missing ones are skipped
+  std::vector<std::string> read_write;  // folders; each must exist
+  bool programs = false;                // permits to execute files, and to create links, FIFOs and sockets
+  bool network = false;                 // permits TCP
+};
+
+// Returns the ABI of the rules that apply: as much as the kernel has. Errors: unavailable without Landlock.
+Result<int> confine_files(const FileRules& rules);
+
 struct SandboxPolicy {
-  std::vector<std::string> read_only;        // folders with their content, and files; missing ones are skipped
-  std::vector<std::string> read_write;       // folders; each must exist
+  FileRules files;
   bool threads = false;                      // permits threads; other processes are never permitted
   std::int64_t address_space_bytes_max = 0;  // 0: no separate limit
   std::int64_t cpu_seconds_max = 0;          // 0: none

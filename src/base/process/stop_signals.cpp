@@ -11,6 +11,7 @@ StopSignals::StopSignals() {
   sigemptyset(&held);
   sigaddset(&held, SIGTERM);
   sigaddset(&held, SIGINT);
+  sigaddset(&held, SIGQUIT);
   struct sigaction hangup {};
   ::sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaddset(&held, SIGHUP);

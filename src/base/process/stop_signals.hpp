@@ -1,5 +1,5 @@
-// Blocks SIGTERM, SIGINT and SIGHUP for a process that must stop its Postgres before it exits. Code that waits must
-// also poll the descriptor of this class.
+// Blocks SIGTERM, SIGINT, SIGQUIT and SIGHUP for a process that must stop its children before it exits. Code that waits
+// must also poll the descriptor of this class.
 #pragma once
 
 #include "base/files/file.hpp"

@@ -5,14 +5,17 @@
 #include <algorithm>
 
 #include "base/json/json.hpp"
+#include "base/text.hpp"
 #include "base/utf8.hpp"
 
 namespace muniment::cli {
 namespace {
 
 constexpr std::size_t id_bytes_max = 256;  // that of a task's id
+constexpr std::size_t shown_bytes = 80;
 
 Error not_issues(std::string_view command, std::string_view problem) {
+  if (problem.ends_with('.')) problem.remove_suffix(1);
   return Error(
       Errc::conflict,
       fmt::format("{} printed no issue that Muniment can read: {}. Check its version: bd version", command, problem));
@@ -23,10 +26,39 @@ Result<BdIssue> issue_of(const json::Value& value, std::string_view command) {
   const auto title = value["title"].as_string();
   const auto status = value["status"].as_string();
   if (!id || !title || !status) return not_issues(command, "expected an object with the texts id, title and status");
-  if (const Status good = check_issue_id(*id); !good) return not_issues(command, good.error().message);
+  if (const Status good = check_issue_id(*id); !good)
+    return not_issues(command, fmt::format("{} is no id of an issue", json::quote(preview(*id, shown_bytes))));
   BdIssue issue{*id, *title, *status, value["closed_at"].string_or(""), false};
   issue.marked = value["metadata"][bead_metadata_key].present();
   return issue;
+}
+
+// Names an element that is not valid JSON by its beginning, which has the id.
+Error unreadable(std::string_view element, std::string_view problem) {
+  element.remove_prefix(std::min(element.find_first_not_of(" \t\r\n"), element.size()));
+  return {Errc::conflict, fmt::format("an issue of bd cannot be read: {}: {}", problem, preview(element, shown_bytes))};
+}
+
+// Returns the elements of the first array of a text that is not valid JSON as a whole; none if the array is not closed.
+std::vector<std::string_view> elements_of_first_array(std::string_view text) {
+  std::vector<std::string_view> elements;
+  const std::size_t array = text.find('[');
+  std::size_t begin = array + 1, depth = 1;
+  for (std::size_t at = begin; array != std::string_view::npos && at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') {
+      for (++at; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\' ? 1U : 0U;
+    } else if (c == '[' || c == '{') {
+      ++depth;
+    } else if ((c == ']' || c == '}') && --depth == 0) {
+      elements.push_back(text.substr(begin, at - begin));
+      return elements;
+    } else if (c == ',' && depth == 1) {
+      elements.push_back(text.substr(begin, at - begin));
+      begin = at + 1;
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -40,30 +72,42 @@ Status check_issue_id(std::string_view id) {
                            id_bytes_max));
 }
 
-Result<std::vector<BdIssue>> parse_issues(std::string_view output, std::string_view command) {
+Result<BdIssues> parse_issues(std::string_view output, std::string_view command) {
+  BdIssues read;
+  const auto take = [&](Result<BdIssue> issue) {
+    if (issue) {
+      read.issues.push_back(std::move(*issue));
+    } else {
+      read.problems.push_back(issue.error().message);
+    }
+  };
   const auto document = json::parse(output);
-  if (!document) return not_issues(command, document.error().message);
+  if (!document) {
+    const std::vector<std::string_view> elements = elements_of_first_array(output);
+    if (elements.empty()) return not_issues(command, document.error().message);
+    for (const std::string_view element : elements) {
+      const auto parsed = json::parse(element);
+      take(parsed ? issue_of(parsed->root(), command) : Result<BdIssue>(unreadable(element, parsed.error().message)));
+    }
+    return read;
+  }
   json::Value root = document->root();
   if (root.is(json::Kind::object) && root["schema_version"] && root["data"]) root = root["data"];
-  std::vector<BdIssue> issues;
   if (root.is(json::Kind::object)) {
-    ASSIGN_OR_RETURN(BdIssue only, issue_of(root, command));
-    issues.push_back(std::move(only));
-    return issues;
+    take(issue_of(root, command));
+  } else if (root.is(json::Kind::array)) {
+    for (const json::Value value : root) take(issue_of(value, command));
+  } else if (!root.is(json::Kind::null)) {
+    return not_issues(command, "expected an array or an object");
   }
-  if (root.is(json::Kind::null)) return issues;
-  if (!root.is(json::Kind::array)) return not_issues(command, "expected an array or an object");
-  for (const json::Value value : root) {
-    ASSIGN_OR_RETURN(BdIssue issue, issue_of(value, command));
-    issues.push_back(std::move(issue));
-  }
-  return issues;
+  return read;
 }
 
 Result<BdIssue> parse_issue(std::string_view output, std::string_view command) {
-  ASSIGN_OR_RETURN(std::vector<BdIssue> issues, parse_issues(output, command));
-  if (issues.size() == 1) return std::move(issues.front());
-  return not_issues(command, fmt::format("expected one issue, got {}", issues.size()));
+  ASSIGN_OR_RETURN(BdIssues read, parse_issues(output, command));
+  if (!read.problems.empty()) return Error(Errc::conflict, read.problems.front());
+  if (read.issues.size() == 1) return std::move(read.issues.front());
+  return not_issues(command, fmt::format("expected one issue, got {}", read.issues.size()));
 }
 
 }  // namespace muniment::cli

@@ -26,8 +26,14 @@ inline constexpr std::string_view bead_metadata_key = "muniment";
 // Refuses ids that bd would read as an option, or that are not one printable word. Errors: invalid_argument.
 Status check_issue_id(std::string_view id);
 
-// Returns the issues in the output of `command`, such as "bd list". Errors: conflict if it is not JSON or not issues.
-Result<std::vector<BdIssue>> parse_issues(std::string_view output, std::string_view command);
+struct BdIssues {
+  std::vector<BdIssue> issues;
+  std::vector<std::string> problems;  // one text for each element that is not an issue
+};
+
+// Returns the issues in the output of `command`, such as "bd list". Each element of an array is read by itself, so that
+// one that cannot be read hides no other. Errors: conflict if the output is not JSON or not issues.
+Result<BdIssues> parse_issues(std::string_view output, std::string_view command);
 // Returns the only issue. Errors: also conflict if there are none or several.
 Result<BdIssue> parse_issue(std::string_view output, std::string_view command);
 

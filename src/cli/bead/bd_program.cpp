@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,9 +16,8 @@
 
 #include "base/files/file.hpp"
 #include "base/json/json.hpp"
+#include "base/process/sandbox.hpp"
 #include "base/text.hpp"
-
-extern char** environ;
 
 namespace muniment::cli {
 namespace {
@@ -67,20 +65,18 @@ class BdCall {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, out_.writes.get(), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, err_.writes.get(), STDERR_FILENO);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    const int failed = ::posix_spawnp(&pid_, program_.path.c_str(), &actions, &attributes, arguments.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
+    ASSIGN_OR_RETURN(Pipe failure, make_pipe());
+    const pid_t self = ::getpid();
+    pid_ = ::fork();
+    if (pid_ == 0) become_bd(arguments.data(), self, failure.writes.get());
+    if (pid_ < 0) return file_error("starting", name_, errno);
     out_.writes.reset();
     err_.writes.reset();
-    if (failed == 0) return success();
+    failure.writes.reset();
+    ::fcntl(failure.reads.get(), F_SETFL, 0);
+    int failed = 0;  // errno of exec, which closes the pipe if it succeeds
+    if (::read(failure.reads.get(), &failed, sizeof failed) != static_cast<ssize_t>(sizeof failed)) return success();
+    ::waitpid(pid_, nullptr, 0);
     return Error(failed == ENOENT ? Errc::not_found : Errc::denied,
                  fmt::format("{}: {}. Install Beads (https://github.com/steveyegge/beads), or name its program: --bd "
                              "PROGRAM or MUNIMENT_BD",
@@ -102,6 +98,20 @@ class BdCall {
   }
 
  private:
+  // Runs in the child. bd ends with this process, in whatever way this one ends.
+  [[noreturn]] void become_bd(char* const* arguments, pid_t parent, int failure) const {
+    ::setpgid(0, 0);
+    if (!end_with_parent(parent)) ::_exit(127);
+    const int null = ::open("/dev/null", O_RDONLY);
+    ::dup2(null, STDIN_FILENO);
+    ::dup2(out_.writes.get(), STDOUT_FILENO);
+    ::dup2(err_.writes.get(), STDERR_FILENO);
+    ::execvp(arguments[0], arguments);
+    const int reason = errno;
+    if (::write(failure, &reason, sizeof reason) < 0) ::_exit(126);
+    ::_exit(127);
+  }
+
   // Reads both streams until the process ends: a process that it started may keep them open.
   Status wait() {
     const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));

@@ -1,6 +1,7 @@
 #include "cli/bead/issue_task.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -64,19 +65,31 @@ Result<std::string> run_for_issues(Session& session) {
 }  // namespace
 
 Result<std::map<std::string, IssueTask>> find_issue_tasks(Session& session, const std::string& run_id,
-                                                          const std::string& task_id) {
+                                                          const std::vector<BdIssue>& issues) {
+  std::map<std::string, std::string> titles;
+  for (const BdIssue& issue : issues) titles.emplace(issue.id, issue.title);
+  const std::string own = fmt::format("uid:{}", ::geteuid());
   ASSIGN_OR_RETURN(const std::vector<SearchedRun> runs, runs_to_search(session, run_id));
   std::map<std::string, IssueTask> tasks;
   for (const SearchedRun& run : runs) {
     json::Writer params;
     params.begin_object().member("run_id", run.run_id);
-    if (!task_id.empty()) params.member("task_id", task_id);
+    if (issues.size() == 1) params.member("task_id", issues.front().id);
     params.end_object();
     RETURN_IF_ERROR(
         each_item(session, "task.list", params.text(), "tasks", [&](const json::Value& task) -> Result<bool> {
-          IssueTask found{run.run_id, task["seq"].as_int().value_or(-1), task["status"].string_or("") == "completed",
-                          run.open, task["verdict"].string_or("")};
-          const auto [known, first] = tasks.try_emplace(task["task_id"].string_or(""), found);
+          const auto title = titles.find(task["task_id"].string_or(""));
+          if (title == titles.end()) return true;
+          if (task["actor"].string_or("") != own && task["content"].string_or("") != title->second) return true;
+          IssueTask found{.run_id = run.run_id,
+                          .seq = task["seq"].as_int().value_or(-1),
+                          .completed = task["status"].string_or("") == "completed",
+                          .requires_evidence = task["requires_evidence"].as_bool().value_or(true),
+                          .run_open = run.open,
+                          .verdict = task["verdict"].string_or(""),
+                          .evidence = {}};
+          for (const json::Value id : task["evidence_ids"]) found.evidence.push_back(id.string_or(""));
+          const auto [known, first] = tasks.try_emplace(title->first, found);
           if (!first && found.seq < known->second.seq) known->second = std::move(found);
           return true;
         }));
@@ -86,7 +99,7 @@ Result<std::map<std::string, IssueTask>> find_issue_tasks(Session& session, cons
 
 Result<IssueTask> open_issue_task(Session& session, const std::string& run_id, const BdIssue& issue,
                                   const IssueDemand& demand) {
-  ASSIGN_OR_RETURN(const auto tasks, find_issue_tasks(session, run_id, issue.id));
+  ASSIGN_OR_RETURN(const auto tasks, find_issue_tasks(session, run_id, {issue}));
   if (const auto known = tasks.find(issue.id); known != tasks.end()) return known->second;
   std::string place = run_id;
   if (place.empty()) {
@@ -100,8 +113,11 @@ Result<IssueTask> open_issue_task(Session& session, const std::string& run_id, c
   const std::string digest = tree_digest(std::filesystem::current_path(failed).string());
   if (!digest.empty()) params.member("tree_digest", digest);
   params.end_object();
-  ASSIGN_OR_RETURN(const Message opened, session.call("task.open", params.text()));
-  return IssueTask{place, opened.result()["seq"].as_int().value_or(-1), false, true, ""};
+  RETURN_IF_ERROR(session.call("task.open", params.text()));
+  // Another agent may have opened a task of this issue meanwhile: both find the first one.
+  ASSIGN_OR_RETURN(const auto opened, find_issue_tasks(session, place, {issue}));
+  if (const auto first = opened.find(issue.id); first != opened.end()) return first->second;
+  return Error(Errc::conflict, fmt::format("task {} of run {} was opened and is not listed", issue.id, place));
 }
 
 Result<std::map<std::string, std::vector<std::string>>> attached_evidence(Session& session, const std::string& run_id) {

@@ -1,5 +1,6 @@
 // Finds and opens the tasks of issues, and reads the evidence that is attached to them. The task of an issue has the id
-// of the issue. If several runs have such a task, the one that was opened first counts.
+// of the issue. If several runs have such a task, the one that was opened first counts. A task of another user counts
+// only if its text is the title of the issue.
 #pragma once
 
 #include <map>
@@ -19,8 +20,10 @@ struct IssueTask {
   std::string run_id;
   std::int64_t seq = -1;  // position of task.opened
   bool completed = false;
+  bool requires_evidence = true;
   bool run_open = false;
   std::string verdict;
+  std::vector<std::string> evidence;  // with which it was completed
 };
 
 // Requirements of a new task.
@@ -34,10 +37,9 @@ struct IssueDemand {
 Result<IssueTask> open_issue_task(Session& session, const std::string& run_id, const BdIssue& issue,
                                   const IssueDemand& demand = {});
 
-// Returns the tasks of the newest runs and of `run_id`, by id. An empty `run_id` names no run; `task_id` is one issue,
-// or empty.
+// Returns the tasks of the issues in the newest runs and in `run_id`, by id. An empty `run_id` names no run.
 Result<std::map<std::string, IssueTask>> find_issue_tasks(Session& session, const std::string& run_id,
-                                                          const std::string& task_id);
+                                                          const std::vector<BdIssue>& issues);
 
 // Evidence ids by issue, each in the order of attachment, without duplicates.
 Result<std::map<std::string, std::vector<std::string>>> attached_evidence(Session& session, const std::string& run_id);

@@ -140,12 +140,23 @@ void print_result(const Output& out, const std::string& run_id, const WorkflowRe
   out.line("run          " + out.one_line(run_id));
 }
 
+// The folder must be new, in a folder that exists.
+Status check_output(const std::string& output) {
+  if (output.empty()) return success();
+  std::error_code failed;
+  if (std::filesystem::exists(output, failed))
+    return Error(Errc::conflict, fmt::format("--output {} exists. Name a new folder", output));
+  auto path = std::filesystem::absolute(output, failed).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  if (std::filesystem::is_directory(path.parent_path(), failed)) return success();
+  return Error(Errc::not_found, fmt::format("--output: there is no folder {}", path.parent_path().string()));
+}
+
 Status run_workflow(Session& session, const WorkflowRunOptions& options) {
   ASSIGN_OR_RETURN(const evidence::workflow::Spec spec, read_spec(options));
   std::error_code failed;
   const std::string folder = std::filesystem::canonical(options.spec, failed).parent_path().string();
-  if (!options.output.empty() && std::filesystem::exists(options.output, failed))
-    return Error(Errc::conflict, fmt::format("--output {} exists. Name a new folder", options.output));
+  RETURN_IF_ERROR(check_output(options.output));
   ASSIGN_OR_RETURN(std::string run_id, session.run_id_if_any(options.run));
   if (run_id.empty() && !options.task.empty()) {
     ASSIGN_OR_RETURN(run_id, run_of_task(session, options.task));

@@ -18,6 +18,8 @@
 #include <filesystem>
 #include <iterator>
 
+#include "base/process/sandbox.hpp"
+
 namespace muniment::cli {
 namespace {
 
@@ -131,6 +133,12 @@ std::string drop_privileges() {
   __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
   if (::syscall(SYS_capset, &header, none) != 0) return "capabilities";
   return {};
+}
+
+Result<int> restrict_changes(const View& view) {
+  FileRules rules{.read_only = {"/"}, .read_write = view.writes, .programs = true, .network = view.network};
+  rules.read_write.insert(rules.read_write.end(), {"/tmp", "/dev"});
+  return confine_files(rules);
 }
 
 int install_notifier() {

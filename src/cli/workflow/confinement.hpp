@@ -1,6 +1,6 @@
 // Confines a command of a blind workflow: the command sees only the folders of its view, in its own mount, process,
-// network, IPC and host name namespaces, as an unprivileged user without capabilities. A seccomp notifier reports
-// accesses outside the view; the view itself enforces them.
+// network, IPC and host name namespaces, as an unprivileged user without capabilities. Landlock limits what it may
+// change in the view. A seccomp notifier reports accesses outside the view; the view itself enforces them.
 //
 // All functions run in a forked child with one thread, before exec.
 #pragma once
@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "base/result.hpp"
 
 namespace muniment::cli {
 
@@ -36,6 +38,10 @@ std::string enter_view(const View& view, const std::string& root);
 
 // Drops the user, all capabilities and the right to gain them. Returns as above.
 std::string drop_privileges();
+
+// Limits writing to the writable folders of the view, and signals and abstract sockets to the command's own processes.
+// Call after drop_privileges. Returns the ABI of Landlock. Errors: unavailable.
+Result<int> restrict_changes(const View& view);
 
 // Installs the filter. Returns the descriptor of the notifier, or -1: errno has the reason.
 int install_notifier();

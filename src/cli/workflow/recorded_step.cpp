@@ -49,7 +49,7 @@ Status record_refusals(const StepPlace& place, const RecordedStep& step) {
 void write_isolation(json::Writer& params, const StepPlace& place, const StepOutcome& outcome) {
   params.key("isolation").begin_object().member("level", outcome.isolation.level).member("demanded", place.demanded);
   params.member("missing", outcome.isolation.missing).member("refused", outcome.refused);
-  params.member("omitted", outcome.omitted);
+  params.member("omitted", outcome.omitted).member("landlock", outcome.isolation.landlock);
   if (!outcome.isolation.source.empty()) params.member("source", outcome.isolation.source);
   params.end_object();
 }

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "base/limits.hpp"
 #include "base/process/sandbox.hpp"
@@ -34,13 +35,12 @@ enum class ReportKind : int { failed, ready, unstarted, ended };
 
 struct ChildReport {
   ReportKind kind = ReportKind::failed;
-  int value = 0;  // errno, or the status of waitpid()
+  int value = 0;     // errno, or the status of waitpid()
+  int landlock = 0;  // ABI of the rules that apply; 0: none
   char text[48] = "";
 };
 
-void send_report(int socket, ReportKind kind, int value, const std::string& text = "", int descriptor = -1) {
-  ChildReport report{kind, value, ""};
-  std::strncpy(report.text, text.c_str(), sizeof report.text - 1);
+void send_report(int socket, ChildReport report, int descriptor = -1) {
   iovec part{&report, sizeof report};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
@@ -121,7 +121,9 @@ class Child {
 
   void fail_if(const std::string& step) const {
     if (step.empty()) return;
-    send_report(kept_, ReportKind::failed, errno, step);
+    ChildReport report{.kind = ReportKind::failed, .value = errno};
+    std::strncpy(report.text, step.c_str(), sizeof report.text - 1);
+    send_report(kept_, report);
     ::_exit(1);
   }
 
@@ -139,7 +141,7 @@ class Child {
       const pid_t ended = ::waitpid(-1, &status, 0);
       if (ended < 0 && errno == EINTR) continue;
       if (ended != command && ended >= 0) continue;
-      send_report(kept_, ReportKind::ended, status);
+      send_report(kept_, {.kind = ReportKind::ended, .value = status});
       ::_exit(0);
     }
   }
@@ -148,20 +150,22 @@ class Child {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     set_limits();
     int notifier = -1;
-    int reason = 0;
+    ChildReport report{.kind = ReportKind::ready};
     if (confined_) {
       fail_if(drop_privileges());
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of the user clears it
+      const auto abi = restrict_changes(plan_.view);
+      report.landlock = abi ? *abi : 0;
       notifier = install_notifier();
-      reason = notifier < 0 ? errno : 0;
+      report.value = notifier < 0 ? errno : 0;
     }
-    send_report(kept_, ReportKind::ready, reason, "", notifier);
+    send_report(kept_, report, notifier);
     if (notifier >= 0) ::close(notifier);
     char go = 0;
     if (::recv(kept_, &go, 1, 0) != 1) ::_exit(1);  // the parent does not accept this isolation
     if (::chdir(plan_.folder.c_str()) != 0) fail_if("working folder");
     ::execve(argv_[0], argv_.data(), environment_.data());
-    send_report(kept_, ReportKind::unstarted, errno);
+    send_report(kept_, {.kind = ReportKind::unstarted, .value = errno});
     ::_exit(127);
   }
 
@@ -186,7 +190,13 @@ class Child {
 // An empty file occupies the disk too.
 constexpr std::int64_t entry_bytes = 512;
 
-// Returns the size of all files below the folders.
+constexpr std::int64_t infinite_bytes = std::numeric_limits<std::int64_t>::max();
+
+bool too_deep(const std::error_code& failed) {
+  return failed == std::errc::filename_too_long || failed == std::errc::too_many_files_open;
+}
+
+// Returns the size of all files below the folders. A folder that is nested too deep to be read counts as infinite.
 std::int64_t size_of(const std::vector<std::string>& folders) {
   std::int64_t size = 0;
   for (const std::string& folder : folders) {
@@ -198,8 +208,10 @@ std::int64_t size_of(const std::vector<std::string>& folders) {
       size += entry_bytes;
       if (!entries->is_regular_file(unknown) || entries->is_symlink(unknown)) continue;
       const auto bytes = entries->file_size(unknown);
+      if (too_deep(unknown)) return infinite_bytes;
       if (!unknown) size += static_cast<std::int64_t>(bytes);
     }
+    if (too_deep(failed)) return infinite_bytes;
   }
   return size;
 }
@@ -222,6 +234,7 @@ class StepRun {
     RETURN_IF_ERROR(start());
     pump();
     kill_all();
+    if (ended_by_.empty() && size_of(plan_.writes) > plan_.limits.disk_bytes) ended_by_ = "disk_bytes";
     drain();
     if (!failure_.empty())
       return Error(Errc::unavailable,
@@ -327,7 +340,7 @@ class StepRun {
       ended_ = true;
     } else if (report.kind == ReportKind::ready) {
       listener_ = std::move(passed);
-      judge(report.value);
+      judge(report);
     } else if (report.kind == ReportKind::unstarted) {
       unstarted_ = report.value;
     } else {
@@ -338,11 +351,13 @@ class StepRun {
   }
 
   // Decides whether the command may start.
-  void judge(int notifier_errno) {
+  void judge(const ChildReport& report) {
     if (confined_) {
+      isolation_.landlock = report.landlock;
       isolation_.level = listener_.open() ? "full" : "partial";
       if (listener_.open()) isolation_.source = "notifier";
-      if (!listener_.open()) isolation_.missing.push_back(fmt::format("seccomp: {}", std::strerror(notifier_errno)));
+      if (!listener_.open()) isolation_.missing.push_back(fmt::format("seccomp: {}", std::strerror(report.value)));
+      if (report.landlock == 0) isolation_.missing.emplace_back("Landlock");
     }
     if (confined_ && plan_.isolation == "full" && isolation_.level != "full") {
       refused_isolation_ =

@@ -31,6 +31,7 @@ struct StepPlan {
 struct Isolation {
   std::string level = "none";
   std::vector<std::string> missing;
+  int landlock = 0;    // ABI of Landlock's rules; 0: none
   std::string source;  // source of the records of refused accesses; empty: none
 };
 

@@ -37,7 +37,7 @@ Result<WorkflowResult> Workflow::run() {
   RETURN_IF_ERROR(prepare(workspace));
   RETURN_IF_ERROR(write_specification(workspace));
   if (!stopped()) RETURN_IF_ERROR(code(workspace));
-  if (!stopped()) RETURN_IF_ERROR(test(workspace));
+  if (!stopped()) RETURN_IF_ERROR(test());
   return std::move(result_);
 }
 
@@ -59,7 +59,7 @@ Status Workflow::prepare(const Workspace& workspace) {
   ASSIGN_OR_RETURN(tester_folder_, workspace.folder("output", true));
   RETURN_IF_ERROR(workspace.folder("view", false));
   if (spec_.start.empty()) return success();
-  return workspace.copy((std::filesystem::path(folder_) / spec_.start).string(), coder_folder_, true);
+  return workspace.copy((std::filesystem::path(folder_) / spec_.start).string(), coder_folder_);
 }
 
 // Each step has a new environment with only the variables that the specification lists.
@@ -142,18 +142,22 @@ Status Workflow::code(const Workspace&) {
   RETURN_IF_ERROR(run_next(coder_name, plan));
   RETURN_IF_ERROR(record_evidence("workflow", result_.steps.back(), {}));
   if (stopped()) return success();
-  ASSIGN_OR_RETURN(const Fd archive, archive_of(coder_folder_, limits::workflow_implementation_files_max));
-  RETURN_IF_ERROR(store(archive, coder_name, "implementation", "implementation.tar.zst"));
+  const auto archive = archive_of(coder_folder_, limits::workflow_implementation_files_max);
+  if (!archive && archive.error().code == Errc::unavailable) return archive.error();
+  if (!archive) {  // too many files, or folders that are nested too deep
+    result_.reason = fmt::format("the coder failed: {}", archive.error().message);
+    return success();
+  }
+  RETURN_IF_ERROR(store(*archive, coder_name, "implementation", "implementation.tar.zst"));
   return success();
 }
 
-Status Workflow::test(const Workspace& workspace) {
+Status Workflow::test() {
   ASSIGN_OR_RETURN(const Hash now, hash_of_files(tester_.files));
   if (now != tester_hash_) {
     result_.reason = "the tester's files changed while the coder ran";
     return success();
   }
-  if (!options_.output.empty()) RETURN_IF_ERROR(workspace.copy(coder_folder_, options_.output, false));
   StepPlan plan = plan_of(spec_.tester, tester_, tester_folder_);
   plan.environment.push_back("IMPLEMENTATION=" + coder_folder_);
   plan.confined = true;
@@ -177,7 +181,10 @@ Status Workflow::test(const Workspace& workspace) {
     if (!output.empty()) pairs.member("output", output);
     pairs.end_object();
   }
-  return record_evidence("validation", result_.steps.back(), std::move(pairs.end_array().end_object()).text());
+  RETURN_IF_ERROR(
+      record_evidence("validation", result_.steps.back(), std::move(pairs.end_array().end_object()).text()));
+  if (options_.output.empty()) return success();
+  return copy_out(coder_folder_, options_.output, limits::workflow_implementation_files_max);
 }
 
 Result<std::vector<Workflow::StoredFile>> Workflow::store_files(const std::string& folder, const char* what) {

@@ -55,7 +55,7 @@ class Workflow {
   Status prepare(const Workspace& workspace);
   Status write_specification(const Workspace& workspace);
   Status code(const Workspace& workspace);
-  Status test(const Workspace& workspace);
+  Status test();
   Status check_golden_files() const;
   Result<std::vector<StoredFile>> store_files(const std::string& folder, const char* what);
   Result<std::string> store(const Fd& file, const std::string& step, const char* what, const std::string& name);

@@ -41,6 +41,72 @@ Status walk(const std::string& folder, const std::function<Status(const fs::dire
   return success();
 }
 
+// Removes the folder without recursion, since its folders may be nested deeper than a path or the open files permit:
+// the folders of each level are moved to the top before their files are removed.
+void remove_tree(const fs::path& root) {
+  std::error_code ignored;
+  const auto folders_in = [&](const fs::path& folder) {
+    std::vector<fs::path> folders;
+    fs::directory_iterator entries(folder, ignored);
+    for (; !ignored && entries != fs::directory_iterator(); entries.increment(ignored)) {
+      std::error_code unknown;
+      if (!entries->is_directory(unknown) || entries->is_symlink(unknown)) continue;
+      // An ordinary user cannot move or empty a folder without write permission.
+      fs::permissions(entries->path(), fs::perms::owner_all, fs::perm_options::add, unknown);
+      folders.push_back(entries->path());
+    }
+    return folders;
+  };
+  std::size_t moved = 0;
+  for (bool nested = true; nested;) {
+    nested = false;
+    for (const fs::path& folder : folders_in(root)) {
+      for (const fs::path& inner : folders_in(folder)) {
+        fs::rename(inner, root / fmt::format("~{}", moved++), ignored);
+        nested = nested || !ignored;
+      }
+      fs::remove_all(folder, ignored);
+    }
+  }
+  fs::remove_all(root, ignored);
+}
+
+// Returns the paths of the regular files below the folder, sorted. Links and special files are skipped. Errors:
+// too_large for more than `files_max`; system_error for a folder that cannot be read.
+Result<std::vector<std::string>> regular_files(const std::string& folder, std::size_t files_max) {
+  std::vector<std::string> names;
+  RETURN_IF_ERROR(walk(folder, [&](const fs::directory_entry& entry) -> Status {
+    if (entry.is_symlink() || !entry.is_regular_file()) return success();
+    if (names.size() == files_max)
+      return Error(Errc::too_large, fmt::format("the coder wrote more than {} files", files_max));
+    names.push_back(entry.path().lexically_relative(folder).string());
+    return success();
+  }));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Hands the file to `take` piece by piece.
+Status read_pieces(const RegularFile& file, const std::string& name,
+                   const std::function<Status(std::string_view)>& take) {
+  for (std::int64_t offset = 0; offset < file.size;) {
+    const auto length = static_cast<std::size_t>(std::min<std::int64_t>(file.size - offset, piece_bytes));
+    ASSIGN_OR_RETURN(const std::string piece, read_at(file.fd, offset, length));
+    if (piece.empty()) return Error(Errc::unavailable, fmt::format("{} has become shorter", name));
+    RETURN_IF_ERROR(take(piece));
+    offset += static_cast<std::int64_t>(piece.size());
+  }
+  return success();
+}
+
+Status make_folders(const Fd& root, const std::string& name) {
+  for (std::size_t end = name.find('/'); end != std::string::npos; end = name.find('/', end + 1)) {
+    if (::mkdirat(root.get(), name.substr(0, end).c_str(), 0755) != 0 && errno != EEXIST)
+      return file_error("creating", name.substr(0, end), errno);
+  }
+  return success();
+}
+
 Result<std::string> find_program(const std::string& name, const std::string& folder) {
   if (name.find('/') != std::string::npos) {
     const std::string path = (fs::path(folder) / name).lexically_normal().string();
@@ -72,16 +138,7 @@ Result<Workspace> Workspace::create() {
 }
 
 Workspace::~Workspace() {
-  if (root_.empty()) return;
-  // An ordinary user cannot remove files from a folder without write permission.
-  std::error_code ignored;
-  fs::recursive_directory_iterator entries(root_, ignored);
-  for (; !ignored && entries != fs::recursive_directory_iterator(); entries.increment(ignored)) {
-    std::error_code unknown;
-    if (entries->is_directory(unknown) && !entries->is_symlink(unknown))
-      fs::permissions(entries->path(), fs::perms::owner_all, fs::perm_options::add, unknown);
-  }
-  fs::remove_all(root_, ignored);
+  if (!root_.empty()) remove_tree(root_);
 }
 
 Result<std::string> Workspace::folder(const char* name, bool writable) const {
@@ -110,11 +167,15 @@ Status Workspace::protect(const std::string& folder) const {
   return success();
 }
 
-Status Workspace::copy(const std::string& source, const std::string& target, bool writable) const {
+Status Workspace::copy(const std::string& source, const std::string& target) const {
+  RETURN_IF_ERROR(walk(source, [](const fs::directory_entry& entry) -> Status {
+    if (entry.is_symlink() || entry.is_directory() || entry.is_regular_file()) return success();
+    return Error(Errc::invalid_argument,
+                 fmt::format("{} is neither a file nor a folder nor a link", entry.path().string()));
+  }));
   std::error_code failed;
   fs::copy(source, target, fs::copy_options::recursive | fs::copy_options::copy_symlinks, failed);
   if (failed) return failed_at("copying", source, failed);
-  if (!writable) return success();
   return walk(target, [](const fs::directory_entry& entry) -> Status {
     if (!give_to_confined(entry.path().string()))
       return file_error("changing the owner of", entry.path().string(), errno);
@@ -149,31 +210,36 @@ Result<std::vector<FolderFile>> files_below(const std::string& folder, std::size
 }
 
 Result<Fd> archive_of(const std::string& folder, std::size_t files_max) {
-  std::vector<std::string> names;
-  RETURN_IF_ERROR(walk(folder, [&](const fs::directory_entry& entry) -> Status {
-    if (entry.is_symlink() || !entry.is_regular_file()) return success();
-    if (names.size() == files_max)
-      return Error(Errc::too_large, fmt::format("the coder wrote more than {} files", files_max));
-    names.push_back(entry.path().lexically_relative(folder).string());
-    return success();
-  }));
-  std::sort(names.begin(), names.end());
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, regular_files(folder, files_max));
   ASSIGN_OR_RETURN(Fd file, temporary_file());
   ASSIGN_OR_RETURN(TarWriter writer, TarWriter::create(file.get(), "the implementation"));
   ASSIGN_OR_RETURN(const Fd root, open_folder(folder));
   for (const std::string& name : names) {
     ASSIGN_OR_RETURN(const RegularFile source, open_regular_beneath(root, name));
     RETURN_IF_ERROR(writer.begin({name, source.size}));
-    for (std::int64_t offset = 0; offset < source.size;) {
-      const auto length = static_cast<std::size_t>(std::min<std::int64_t>(source.size - offset, piece_bytes));
-      ASSIGN_OR_RETURN(const std::string piece, read_at(source.fd, offset, length));
-      if (piece.empty()) return Error(Errc::unavailable, fmt::format("{} has become shorter", name));
-      RETURN_IF_ERROR(writer.write(piece));
-      offset += static_cast<std::int64_t>(piece.size());
-    }
+    RETURN_IF_ERROR(read_pieces(source, name, [&](std::string_view piece) { return writer.write(piece); }));
   }
   RETURN_IF_ERROR(writer.finish());
   return file;
+}
+
+Status copy_out(const std::string& folder, const std::string& target, std::size_t files_max) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, regular_files(folder, files_max));
+  if (::mkdir(target.c_str(), 0755) != 0) return file_error("creating", target, errno);
+  ASSIGN_OR_RETURN(const Fd to, open_folder(target));
+  ASSIGN_OR_RETURN(const Fd from, open_folder(folder));
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(const RegularFile source, open_regular_beneath(from, name));
+    struct stat about {};
+    const bool runs = ::fstat(source.fd.get(), &about) == 0 && (about.st_mode & S_IXUSR) != 0;
+    RETURN_IF_ERROR(make_folders(to, name));
+    const Fd file(
+        ::openat(to.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, runs ? 0755 : 0644));
+    if (!file.open()) return file_error("creating", target + "/" + name, errno);
+    RETURN_IF_ERROR(
+        read_pieces(source, name, [&](std::string_view piece) { return write_all(file.get(), piece, name); }));
+  }
+  return success();
 }
 
 Result<ResolvedCommand> resolve_command(const evidence::workflow::Step& step, const std::string& folder) {
@@ -193,6 +259,8 @@ Result<ResolvedCommand> resolve_command(const evidence::workflow::Step& step, co
     const std::string path = (fs::path(folder) / read).lexically_normal().string();
     std::error_code failed;
     if (!fs::exists(path, failed)) return Error(Errc::not_found, fmt::format("reads: {} does not exist", path));
+    if (!fs::is_regular_file(path, failed) && !fs::is_directory(path, failed))
+      return Error(Errc::invalid_argument, fmt::format("reads: {} is neither a file nor a folder", path));
     resolved.files.push_back(path);
   }
   return resolved;

@@ -27,8 +27,9 @@ class Workspace {
   Result<std::string> folder(const char* name, bool writable) const;
   // Makes every file below the folder readable by all and writable by none.
   Status protect(const std::string& folder) const;
-  // Copies a folder into another; symbolic links are copied as links.
-  Status copy(const std::string& source, const std::string& target, bool writable) const;
+  // Copies a folder into another, which a confined command then owns; symbolic links are copied as links. Errors:
+  // invalid_argument for a special file.
+  Status copy(const std::string& source, const std::string& target) const;
   // Removes the folder `name` with its files.
   Status remove(const char* name) const;
 
@@ -47,8 +48,12 @@ struct FolderFile {
 Result<std::vector<FolderFile>> files_below(const std::string& folder, std::size_t files_max);
 
 // Writes the regular files of the folder to a .tar.zst; links and special files are skipped. Errors: too_large,
-// unavailable.
+// unavailable, system_error for a folder that cannot be read.
 Result<Fd> archive_of(const std::string& folder, std::size_t files_max);
+
+// Copies the same files into the new folder `target`, without owners and special bits: a file is executable or not.
+// Errors: too_large, those of the system.
+Status copy_out(const std::string& folder, const std::string& target, std::size_t files_max);
 
 // A command whose words that name a file of `folder` are absolute paths. argv[0] is found in PATH if it has no slash.
 struct ResolvedCommand {
@@ -56,7 +61,7 @@ struct ResolvedCommand {
   std::vector<std::string> files;  // absolute paths of the files among the words, and of `reads`
 };
 
-// Errors: not_found for a program or a file of `reads` that does not exist.
+// Errors: not_found for a program or a file of `reads` that does not exist; invalid_argument for a special file.
 Result<ResolvedCommand> resolve_command(const evidence::workflow::Step& step, const std::string& folder);
 
 // Returns a hash of the paths and contents of the files and of all files below the folders among them. Errors: those of

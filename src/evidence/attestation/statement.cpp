@@ -64,6 +64,7 @@ Status read_names(const json::Value& list, std::vector<std::string>& names) {
 }
 
 Status read_subjects(const json::Value& list, TestStatement& statement) {
+  if (!list.is(json::Kind::array)) return refused("subject is not a list");
   for (const json::Value subject : list) {
     const json::Value digest = subject["digest"];
     if (!digest.is(json::Kind::object) || digest.size() == 0) return refused("a subject has no digest");
@@ -82,6 +83,10 @@ Status read_content(const json::Value& extension, TestStatement& statement) {
   const auto command_id = parse_uuid(command["command_id"].string_or(""));
   if (extension["type"].string_or("") != "test_output" || !command_id || !content["text"].is(json::Kind::string))
     return refused("the extension is not evidence of a recorded command");
+  const auto started = parse_time(command["started_at"].string_or(""));
+  const auto ended = parse_time(command["ended_at"].string_or(""));
+  if (!started || !ended || *ended < *started || !command["argv"].is(json::Kind::array))
+    return refused("the command has no argv, or its times are not valid");
   if (content["report"]["format"].string_or("") == reports::golden_format || content["workflow"])
     return refused("the comparison of a blind workflow is not a test result");
   const std::string tree = sha256_of_tree(command["tree_after"].string_or(""));

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/config/toml_depth.hpp"
 #include "base/files/file.hpp"
 #include "evidence/completion/checks.hpp"
 
@@ -169,6 +170,7 @@ Result<Policies> Policies::parse(std::string_view text) {
   if (text.size() > policy_bytes_max) {
     return Error(Errc::too_large, fmt::format("the policy is {} bytes, limit {}", text.size(), policy_bytes_max));
   }
+  if (Status shallow = check_toml_depth(text); !shallow) return std::move(shallow).error().within("policy");
   toml::table root;
   try {
     root = toml::parse(text);

@@ -8,6 +8,7 @@
 #include <array>
 #include <span>
 
+#include "base/config/toml_depth.hpp"
 #include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/text.hpp"
@@ -167,6 +168,7 @@ Status read_member(std::string_view name, const toml::node& node, Spec& spec) {
 Result<Spec> parse_spec(std::string_view text, std::string_view task) {
   if (text.size() > spec_bytes_max)
     return Error(Errc::too_large, fmt::format("the specification is {} bytes, limit {}", text.size(), spec_bytes_max));
+  RETURN_IF_ERROR(check_toml_depth(text));
   toml::table root;
   try {
     root = toml::parse(text);

@@ -82,7 +82,8 @@ Result<std::string> perform_in_sandbox(const Frame& frame) {
   ASSIGN_OR_RETURN(const auto task, from_wire<Task>(frame.payload));
   if (frame.kind == MessageKind::document) load_readers();
   SandboxPolicy policy;
-  policy.read_only = {"/usr/share/poppler"};  // tables of character names, for PDFs in Chinese, Japanese and Korean
+  policy.files.read_only = {
+      "/usr/share/poppler"};  // tables of character names, for PDFs in Chinese, Japanese and Korean
   policy.address_space_bytes_max = task.address_space_bytes_max;
   policy.cpu_seconds_max = task.cpu_seconds_max;
   policy.open_files_max = 64;

@@ -25,6 +25,7 @@ from .todowrite_integration import BlockingEnforcer
 ATTACHED_EVENT = "x.muniment.evidence_attached"
 AGENT = "beads"
 BD_TIMEOUT_S = 60
+ID_CHARACTERS_MAX = 256
 
 
 class BeadsClient:
@@ -57,6 +58,7 @@ class BeadsClient:
 
     def attach_evidence(self, issue_id: str, evidence_id: str) -> None:
         """Raises EvidenceNotFound if the ledger lacks the evidence or, without bd, the run lacks the issue."""
+        _check_id(issue_id)
         if self.bd is not None:
             self.evidence_store.retrieve_evidence(evidence_id)
             self._called("attach", "--", issue_id, evidence_id)
@@ -67,6 +69,9 @@ class BeadsClient:
 
     def attached(self, issue_id: str) -> list[str]:
         """Returns the ids of the attached evidence in order, without duplicates."""
+        _check_id(issue_id)
+        if self.bd is not None:
+            return list(self._called("status", "--", issue_id)["evidence"])
         ids: dict[str, None] = {}
         cursor: Json = {}
         while True:
@@ -79,21 +84,36 @@ class BeadsClient:
                 return list(ids)
             cursor = {"cursor": page["cursor"]}
 
-    def close_issue(self, issue_id: str) -> CompletionResult:
-        """Completes the issue with its evidence, then closes it in bd. Raises CompletionBlocked. If only bd fails, MunimentError is raised
-        and the call can be repeated."""
-        if self.bd is not None:
-            found = self._called("status", "--", issue_id)
-            issue_id = found["issue"]
-            if "run_id" not in found:
-                raise EvidenceNotFound(f"issue {issue_id!r:.100} has no task in the log. Attach evidence to it first")
+    def close_issue(self, issue_id: str, *, requires_evidence: bool = True) -> CompletionResult:
+        """Completes the issue with its evidence, then closes it in bd. `requires_evidence`: False accepts an issue that was created
+        without this need and has none. Raises CompletionBlocked. If only bd fails, MunimentError is raised and the call can be
+        repeated."""
+        _check_id(issue_id)
+        if self.bd is None:
+            return self._complete(issue_id, self.attached(issue_id), requires_evidence)
+        found = self._called("status", "--", issue_id)
+        issue_id = found["issue"]
+        if "run_id" not in found:
+            raise EvidenceNotFound(f"issue {issue_id!r:.100} has no task in the log. Attach evidence to it first")
+        before = self.evidence_store._run_id
+        self.evidence_store.use_run(found["run_id"])   # the task is in the run in which it was opened first
+        try:
+            result = self._complete(issue_id, found["evidence"], requires_evidence)
+            self._called("close", *([] if requires_evidence else ["--no-evidence-required"]), "--", issue_id)
+        finally:
+            self.evidence_store.use_run(before)
+        return result
+
+    def _complete(self, issue_id: str, attached: list[str], requires_evidence: bool) -> CompletionResult:
         task = self._task(issue_id)
+        evidence_ids = task.get("evidence_ids") or attached
+        if requires_evidence and not evidence_ids and not task["requires_evidence"]:
+            raise CompletionBlocked(f"issue {issue_id} has no evidence, and was created without this need. Attach evidence, or call "
+                                    "close_issue(issue_id, requires_evidence=False)")
         todo = Todo(task.get("content", "(erased)"), requires_evidence=task["requires_evidence"], task_id=issue_id)
-        result = self.enforcer.complete(todo, task.get("evidence_ids") or self.attached(issue_id))
+        result = self.enforcer.complete(todo, evidence_ids)
         if not result:
             raise CompletionBlocked(result.reason, result)
-        if self.bd is not None:
-            self._called("close", "--", issue_id)
         return result
 
     def _called(self, command: str, *words: str) -> Json:
@@ -123,6 +143,11 @@ class BeadsClient:
         key = {"idempotency_key": str(uuid.uuid4())}
         started = client.again(lambda: client.call("run.start", agent={"name": AGENT}, client="muniment (Python)", _meta=key))
         self.evidence_store.use_run(started["run_id"])
+
+
+def _check_id(issue_id: str) -> None:
+    if "\0" in check_text("issue_id", issue_id, ID_CHARACTERS_MAX):
+        raise InvalidEvidence("issue_id: the text has a NUL")
 
 
 def _program(bd: Union[str, bool, None]) -> Optional[str]:

@@ -31,6 +31,8 @@ def command_reply(command: Sequence[str], *, data: Optional[Path] = None, progra
         reply: Json = json.loads(done.stdout)
     except ValueError:
         raise EvidenceError(f"muniment {' '.join(command[:1])}: {done.stderr.strip() or f'exit {done.returncode}'}") from None
+    if not isinstance(reply, dict):
+        raise EvidenceError(f"muniment {' '.join(command[:1])}: expected a JSON object, got {done.stdout.strip():.100}")
     if "error" in reply:
         raise MunimentError(reply["error"].get("message", ""), reply["error"].get("code", "system_error"))
     return reply

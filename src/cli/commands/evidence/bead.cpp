@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
@@ -19,10 +20,11 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t title_columns = 60;
+constexpr std::size_t title_bytes_max = 16 * 1024;  // the text of a task
 
 struct BeadOptions {
   BdProgram bd;
-  std::string issue;
+  std::optional<std::string> issue;
   std::string title;
   std::string required_type;
   bool no_evidence = false;
@@ -42,6 +44,11 @@ void declare_common(CLI::App& command, BeadOptions& options) {
       ->type_name("SECONDS");
 }
 
+CLI::Option* declare_issue(CLI::App& command, BeadOptions& options, const char* description) {
+  return command.add_option_function<std::string>(
+      "ISSUE", [&options](const std::string& id) { options.issue = id; }, description);
+}
+
 void declare_create(CLI::App& command, BeadOptions& options) {
   command.add_option("TITLE", options.title, "Title of the issue and text of its task")->required();
   command.add_option("--required-type", options.required_type, "Type of evidence that the task needs (default: any)");
@@ -50,26 +57,29 @@ void declare_create(CLI::App& command, BeadOptions& options) {
 }
 
 void declare_attach(CLI::App& command, BeadOptions& options) {
-  command.add_option("ISSUE", options.issue, "Id of the issue")->required();
+  declare_issue(command, options, "Id of the issue")->required();
   command.add_option("EVIDENCE", options.evidence, "Evidence id; several are allowed")->required();
   declare_common(command, options);
 }
 
 void declare_close(CLI::App& command, BeadOptions& options) {
-  command.add_option("ISSUE", options.issue, "Id of the issue")->required();
+  declare_issue(command, options, "Id of the issue")->required();
   command.add_option("--evidence", options.evidence, "Use only this evidence; repeatable (default: all attached)")
       ->allow_extra_args(false);
   command.add_option("--reason", options.reason, "Reason in bd (default: names the run and the verdict)");
+  command.add_flag("--no-evidence-required", options.no_evidence, "Accept a task that was opened without this need");
   command.add_flag("--strict", options.strict, "Accept recorded commands only (muniment exec --evidence)");
   declare_common(command, options);
   command.footer("Exits with 1 if the daemon refuses the completion; the issue then remains open.");
 }
 
 void declare_status(CLI::App& command, BeadOptions& options) {
-  command.add_option("ISSUE", options.issue, "Id of the issue (default: all issues with a task)");
+  declare_issue(command, options, "Id of the issue (default: all issues with a task)");
   command.add_flag("--all", options.all, "Include closed issues without a task in the log");
   declare_common(command, options);
-  command.footer("Exits with 1 if an issue was closed in bd while its task is open, which is recorded as a violation.");
+  command.footer(
+      "Exits with 1 if an issue cannot be read, or was closed in bd while its task is open, which is recorded as a\n"
+      "violation.");
 }
 
 BdProgram program_of(const BeadOptions& options) {
@@ -87,11 +97,14 @@ Result<BdIssue> show_issue(const BdProgram& bd, const std::string& id) {
 }
 
 Status create(Session& session, const BeadOptions& options) {
+  if (options.title.empty() || options.title.size() > title_bytes_max)
+    return Error(Errc::invalid_argument,
+                 fmt::format("TITLE: expected 1 to {} bytes, got {}", title_bytes_max, options.title.size()));
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(options.run));
   RETURN_IF_ERROR(session.client());  // an issue without a task is created only if the daemon fails in between
   ASSIGN_OR_RETURN(const std::string output, run_bd(program_of(options), {"create", "--title=" + options.title}));
   ASSIGN_OR_RETURN(const BdIssue issue, parse_issue(output, "bd create"));
-  ASSIGN_OR_RETURN(const auto known, find_issue_tasks(session, run_id, issue.id));
+  ASSIGN_OR_RETURN(const auto known, find_issue_tasks(session, run_id, {issue}));
   if (!known.empty()) {
     return Error(Errc::conflict,
                  fmt::format("bd created issue {}, but run {} has a task of this id. Rename one database of bd",
@@ -125,7 +138,7 @@ Status attach(Session& session, const BeadOptions& options) {
   const BdProgram bd = program_of(options);
   RETURN_IF_ERROR(check_evidence_exists(session, options.evidence));
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(options.run));
-  ASSIGN_OR_RETURN(const BdIssue issue, show_issue(bd, options.issue));
+  ASSIGN_OR_RETURN(const BdIssue issue, show_issue(bd, *options.issue));
   ASSIGN_OR_RETURN(const IssueTask task, open_issue_task(session, run_id, issue));
   ASSIGN_OR_RETURN(auto attached, attached_evidence(session, task.run_id));
   std::vector<std::string>& ids = attached[issue.id];
@@ -160,12 +173,16 @@ Status attach(Session& session, const BeadOptions& options) {
   return success();
 }
 
-Result<Message> complete(Session& session, const BeadOptions& options, const BdIssue& issue, const IssueTask& task) {
-  std::vector<std::string> ids = options.evidence;
-  if (ids.empty()) {
-    ASSIGN_OR_RETURN(auto attached, attached_evidence(session, task.run_id));
-    ids = std::move(attached[issue.id]);
-  }
+Result<std::vector<std::string>> evidence_to_use(Session& session, const BeadOptions& options, const BdIssue& issue,
+                                                 const IssueTask& task) {
+  if (task.completed) return task.evidence;
+  if (!options.evidence.empty()) return options.evidence;
+  ASSIGN_OR_RETURN(auto attached, attached_evidence(session, task.run_id));
+  return std::move(attached[issue.id]);
+}
+
+Result<Message> complete(Session& session, const BeadOptions& options, const BdIssue& issue, const IssueTask& task,
+                         const std::vector<std::string>& ids) {
   json::Writer params;
   params.begin_object().member("run_id", task.run_id).member("task_id", issue.id).member("evidence_ids", ids);
   if (options.strict) params.member("strict", true);
@@ -177,12 +194,13 @@ Result<Message> complete(Session& session, const BeadOptions& options, const BdI
 }
 
 // Closes an issue whose task is completed. Errors: those of bd, with the state of both programs.
-Status close_in_bd(const BdProgram& bd, const BeadOptions& options, const BdIssue& issue, const IssueTask& task) {
+Status close_in_bd(const BdProgram& bd, const BeadOptions& options, const BdIssue& issue, const IssueTask& task,
+                   const std::vector<std::string>& evidence) {
   if (issue.closed()) return success();
-  const std::string reason =
-      !options.reason.empty()
-          ? options.reason
-          : fmt::format("Completed with evidence in Muniment: run {}, verdict {}", task.run_id, task.verdict);
+  const std::string reason = !options.reason.empty()
+                                 ? options.reason
+                                 : fmt::format("Completed {} evidence in Muniment: run {}, verdict {}",
+                                               evidence.empty() ? "without" : "with", task.run_id, task.verdict);
   const auto close = [&]() -> Status {
     ASSIGN_OR_RETURN(const std::string output, run_bd(bd, {"close", issue.id, "--reason=" + reason}));
     ASSIGN_OR_RETURN(const BdIssue closed, parse_issue(output, "bd close"));
@@ -202,16 +220,23 @@ Status close_in_bd(const BdProgram& bd, const BeadOptions& options, const BdIssu
 Status close_issue(Session& session, const BeadOptions& options) {
   const BdProgram bd = program_of(options);
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(options.run));
-  ASSIGN_OR_RETURN(const BdIssue issue, show_issue(bd, options.issue));
+  ASSIGN_OR_RETURN(const BdIssue issue, show_issue(bd, *options.issue));
   ASSIGN_OR_RETURN(IssueTask task, open_issue_task(session, run_id, issue));
   const bool before = task.completed;
+  ASSIGN_OR_RETURN(const std::vector<std::string> evidence, evidence_to_use(session, options, issue, task));
+  // The user who closes decides whether an issue needs evidence, not the one who opened its task.
+  if (evidence.empty() && !task.requires_evidence && (!options.no_evidence || options.strict))
+    return Error(Errc::conflict,
+                 fmt::format("issue {} has no evidence, and its task in run {} requires none. Attach evidence, or "
+                             "accept this: muniment bead close {} --no-evidence-required",
+                             issue.id, task.run_id, shell_word(issue.id)));
   if (!before) {
-    ASSIGN_OR_RETURN(const Message answer, complete(session, options, issue, task));
+    ASSIGN_OR_RETURN(const Message answer, complete(session, options, issue, task, evidence));
     task.completed = answer.result()["can_complete"].as_bool().value_or(false);
     task.verdict = answer.result()["verdict"].string_or("");
     if (!task.completed) return tell_judgement(session, answer, "completed", "refused");
   }
-  RETURN_IF_ERROR(close_in_bd(bd, options, issue, task));
+  RETURN_IF_ERROR(close_in_bd(bd, options, issue, task, evidence));
   if (session.options.json) {
     json::Writer out;
     out.begin_object().member("issue", issue.id).member("run_id", task.run_id).member("verdict", task.verdict);
@@ -219,7 +244,8 @@ Status close_issue(Session& session, const BeadOptions& options) {
     session.out().json_line(out.text());
     return success();
   }
-  session.out().line(fmt::format("{}  {}  {}{}{}", session.out().tone(Tone::green, "closed"), issue.id, task.verdict,
+  session.out().line(fmt::format("{}  {}  {}{}{}{}", session.out().tone(Tone::green, "closed"), issue.id, task.verdict,
+                                 evidence.empty() ? "  (without evidence)" : "",
                                  before ? "  (task already completed)" : "",
                                  issue.closed() ? "  (already closed in bd)" : ""));
   return success();
@@ -263,21 +289,28 @@ Status record_closed_outside(Session& session, IssueState& state) {
   return success();
 }
 
-Result<std::vector<IssueState>> read_states(Session& session, const BeadOptions& options, std::size_t& unknown) {
+struct IssueStates {
+  std::vector<IssueState> shown;
+  std::size_t unknown = 0;            // closed issues without a task that are not shown
+  std::vector<std::string> problems;  // issues that cannot be read
+};
+
+Result<IssueStates> read_states(Session& session, const BeadOptions& options) {
   const BdProgram bd = program_of(options);
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id_if_any(options.run));
-  std::vector<BdIssue> issues;
-  if (!options.issue.empty()) {
-    ASSIGN_OR_RETURN(BdIssue one, show_issue(bd, options.issue));
-    issues.push_back(std::move(one));
+  BdIssues listed;
+  if (options.issue) {
+    ASSIGN_OR_RETURN(BdIssue one, show_issue(bd, *options.issue));
+    listed.issues.push_back(std::move(one));
   } else {
     ASSIGN_OR_RETURN(const std::string output, run_bd(bd, {"list", "--all", "--limit=0"}));
-    ASSIGN_OR_RETURN(issues, parse_issues(output, "bd list"));
+    ASSIGN_OR_RETURN(listed, parse_issues(output, "bd list"));
   }
-  ASSIGN_OR_RETURN(const auto tasks, find_issue_tasks(session, run_id, options.issue.empty() ? "" : issues.front().id));
+  ASSIGN_OR_RETURN(const auto tasks, find_issue_tasks(session, run_id, listed.issues));
   std::map<std::string, std::map<std::string, std::vector<std::string>>> attached;  // by run
-  std::vector<IssueState> states;
-  for (BdIssue& issue : issues) {
+  IssueStates states;
+  states.problems = std::move(listed.problems);
+  for (BdIssue& issue : listed.issues) {
     IssueState state;
     state.issue = std::move(issue);
     if (const auto task = tasks.find(state.issue.id); task != tasks.end()) {
@@ -289,10 +322,9 @@ Result<std::vector<IssueState>> read_states(Session& session, const BeadOptions&
       state.evidence = attached[state.task.run_id][state.issue.id];
     }
     state.closed_outside = state.issue.closed() && !state.task.completed;
-    const bool shown =
-        state.known || state.issue.marked || !options.issue.empty() || (options.all && state.closed_outside);
-    if (!shown && state.closed_outside) ++unknown;
-    if (shown) states.push_back(std::move(state));
+    const bool shown = state.known || state.issue.marked || options.issue || (options.all && state.closed_outside);
+    if (!shown && state.closed_outside) ++states.unknown;
+    if (shown) states.shown.push_back(std::move(state));
   }
   return states;
 }
@@ -323,28 +355,32 @@ void print_states(const Output& out, const std::vector<IssueState>& states, bool
 }
 
 Status status(Session& session, const BeadOptions& options) {
-  std::size_t unknown = 0;
-  ASSIGN_OR_RETURN(std::vector<IssueState> states, read_states(session, options, unknown));
-  for (IssueState& state : states) {
+  ASSIGN_OR_RETURN(IssueStates states, read_states(session, options));
+  if (!states.problems.empty()) session.exit_code = exit_refused;
+  for (IssueState& state : states.shown) {
     if (!state.closed_outside) continue;
     session.exit_code = exit_refused;
     RETURN_IF_ERROR(record_closed_outside(session, state));
   }
   if (session.options.json) {
-    for (const IssueState& state : states) session.out().json_line(state_json(state));
+    for (const IssueState& state : states.shown) session.out().json_line(state_json(state));
+    for (const std::string& problem : states.problems)
+      session.out().json_line(json::Writer().begin_object().member("problem", problem).end_object().text());
     return success();
   }
   const Output& out = session.out();
-  print_states(out, states, !options.issue.empty());
-  for (const IssueState& state : states) {
+  print_states(out, states.shown, options.issue.has_value());
+  for (const std::string& problem : states.problems)
+    out.line(fmt::format("{}  {}", out.tone(Tone::red, "problem"), out.one_line(problem)));
+  for (const IssueState& state : states.shown) {
     if (!state.closed_outside) continue;
     out.line(fmt::format("{}  issue {} was closed in bd without a completed task ({}). Close it with evidence:{}",
                          out.tone(Tone::red, "violation"), state.issue.id,
                          state.recorded ? "recorded" : "not recorded: " + out.one_line(state.unrecorded),
                          out.advised(" muniment bead close " + shell_word(state.issue.id))));
   }
-  if (unknown > 0)
-    out.line(fmt::format("{} closed issues have no task in the log.{}", unknown,
+  if (states.unknown > 0)
+    out.line(fmt::format("{} closed issues have no task in the log.{}", states.unknown,
                          out.advised(" Show them: muniment bead status --all")));
   return success();
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/crypto/dsse.hpp"
 #include "base/crypto/sha256.hpp"
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
@@ -124,6 +125,20 @@ class PieceReader {
     return success();
   }
 
+  // Returns the key that vouches for imported evidence: the one of the import or, if it is no longer trusted, another
+  // one that signed the same envelope. Empty: none.
+  std::string trusted_signer(const json::Value& body) const {
+    const json::Value attestation = body["attestation"];
+    if (!attestation) return {};
+    const auto& keys = call_.services.attestation_keys;
+    std::string key = attestation["key"].string_or("");
+    if (std::ranges::find(keys, key, &VerifierKey::text) != keys.end()) return key;
+    const auto envelope = Envelope::parse(body["content"]["attestation"]["envelope"].string_or(""));
+    if (!envelope || to_hex(sha256(envelope->payload)) != attestation["payload"].string_or("")) return {};
+    const VerifierKey* const signer = signer_of(*envelope, keys);
+    return signer != nullptr ? signer->text() : std::string();
+  }
+
   // Checks that the row equals the event, and that the event's body matches the hash that the chain covers.
   Status compare_with_event(Piece& piece, const EvidenceUse& use) {
     const store::EvidenceRow& row = use.row;
@@ -147,10 +162,7 @@ class PieceReader {
         parse_uuid(body["command_id"].string_or("")) == row.command_id && event->actor == row.actor &&
         event->recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
     if (!same) piece.damage = fmt::format("the ledger differs from event {}", row.seq);
-    const std::string key = body["attestation"]["key"].string_or("");
-    if (same && std::ranges::find(call_.services.attestation_keys, key, &VerifierKey::text) !=
-                    call_.services.attestation_keys.end())
-      piece.attested_by = key;
+    if (same) piece.attested_by = trusted_signer(body);
     if (same && (body["command_id"].present() || !piece.attested_by.empty()))
       piece.command = command_of(body["content"]);
     if (const auto seconds = body["expires_in_seconds"].as_int())

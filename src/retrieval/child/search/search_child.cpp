@@ -103,9 +103,9 @@ Result<SandboxReport> lock_in(const SearchSetup& setup) {
   std::filesystem::create_directories(setup.engine.folder, failed);
   if (failed) return Error(Errc::unavailable, setup.engine.folder + ": " + failed.message());
   SandboxPolicy policy;
-  policy.read_only = system_files();
-  if (!setup.engine.models_folder.empty()) policy.read_only.push_back(setup.engine.models_folder);
-  policy.read_write = {setup.engine.folder};
+  policy.files.read_only = system_files();
+  if (!setup.engine.models_folder.empty()) policy.files.read_only.push_back(setup.engine.models_folder);
+  policy.files.read_write = {setup.engine.folder};
   policy.threads = true;
   policy.address_space_bytes_max = setup.address_space_bytes_max;
   policy.open_files_max = 4'096;
