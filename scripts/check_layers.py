@@ -29,15 +29,16 @@ FOLDERS = {
     "mcp": ["base"],
     "events": ["base"],
     "store": ["events"],
+    "webhook": ["events", "store"],
     "snapshot": ["events", "store"],
     "evidence": ["events", "store"],
     "audit": ["events", "store", "snapshot", "evidence"],
     "retrieval": ["events", "store", "evidence"],
     "capsule": ["events", "store", "snapshot", "evidence", "retrieval"],
     "bridge": ["events", "evidence", "retrieval"],
-    "gateway": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
+    "gateway": ["webhook", "snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
     "daemon": ["gateway", "mcp", "http"],
-    "cli": ["snapshot", "evidence", "audit", "retrieval", "capsule", "bridge", "http"],
+    "cli": ["webhook", "snapshot", "evidence", "audit", "retrieval", "capsule", "bridge", "http"],
     "verify": ["base"],
 }
 

@@ -53,6 +53,7 @@ Result<HttpAnswer> send_http(const HttpRequest& request) {
   Headers headers;
   if (!request.content_type.empty()) add(headers, "Content-Type: " + request.content_type);
   if (!request.bearer.empty()) add(headers, "Authorization: Bearer " + request.bearer);
+  for (const std::string& header : request.headers) add(headers, header);
   Taken taken;
   taken.bytes_max = request.answer_bytes_max;
   CURL* const c = easy.get();

@@ -1,10 +1,11 @@
-// Sends one HTTP request at a time over TCP or a Unix socket (libcurl): checkpoints to witnesses and buckets, and texts
-// to embedding servers.
+// Sends one HTTP request at a time over TCP or a Unix socket (libcurl): checkpoints to witnesses and buckets, texts to
+// embedding servers, and messages to webhooks.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -19,7 +20,8 @@ struct HttpRequest {
   std::chrono::milliseconds timeout{10'000};
   // Signs the request for S3 (AWS Signature Version 4) if a key is set.
   std::string access_key, secret_key, region;
-  std::string bearer;  // bearer token; empty: none
+  std::string bearer;                // bearer token; empty: none
+  std::vector<std::string> headers;  // further ones, "name: value"
   std::size_t answer_bytes_max = 1 << 20;
   std::function<bool()> given_up;  // called about once a second; true aborts the request
 };

@@ -88,6 +88,19 @@ inline constexpr std::int64_t postgres_log_bytes_max = 8 << 20;   // postgres/se
 inline constexpr std::size_t metric_names_max = 512;
 inline constexpr std::size_t files_examined_max = 200'000;  // number of artifact files that doctor examines
 
+// Webhooks (docs/operations.md).
+inline constexpr std::size_t webhooks_max = 8;  // each has a thread and a connection to Postgres
+inline constexpr std::size_t webhook_name_bytes_max = 32;
+inline constexpr std::size_t webhook_url_bytes_max = 2'000;
+inline constexpr std::size_t webhook_types_max = 64;
+inline constexpr std::size_t webhook_secret_bytes_min = 24;  // bounds of Standard Webhooks
+inline constexpr std::size_t webhook_secret_bytes_max = 64;
+inline constexpr std::int64_t webhook_timeout_ms = 10'000;          // time of one delivery
+inline constexpr std::size_t webhook_answer_bytes_max = 64 * 1024;  // a longer answer is a failure
+inline constexpr std::int64_t webhook_retry_ms_min = 1'000;
+inline constexpr std::int64_t webhook_retry_ms_max = 300'000;
+inline constexpr std::int64_t webhook_retry_hours_max = 72;  // a failing receiver misses older events
+
 // Ids (docs/glossary.md).
 inline constexpr std::size_t run_id_bytes_max = 128;
 inline constexpr std::size_t step_id_encoded_bytes_max = 200;

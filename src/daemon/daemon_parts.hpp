@@ -33,6 +33,7 @@
 #include "store/postgres/private_postgres.hpp"
 #include "store/tables/report_follower.hpp"
 #include "store/tables/run_follower.hpp"
+#include "webhook/sender.hpp"
 
 namespace muniment::daemon {
 
@@ -52,7 +53,8 @@ struct Daemon::Parts {
   bool conformance_fixture = false;
   evidence::completion::Policies policies;  // until they move to the services
   std::vector<VerifierKey> attestation_keys;
-  std::optional<McpHttpOptions> http;  // until it moves to the server
+  std::vector<webhook::Webhook> webhook_settings;  // until they move to the sender
+  std::optional<McpHttpOptions> http;              // until it moves to the server
   retrieval::RemoteOptions remote;
   std::unique_ptr<store::PrivatePostgres> postgres;
   store::LogPlace place;
@@ -68,6 +70,7 @@ struct Daemon::Parts {
   std::unique_ptr<store::Appender> appender;
   std::unique_ptr<audit::Publisher> publisher;
   std::unique_ptr<audit::Submitter> submitter;
+  std::unique_ptr<webhook::Sender> webhooks;
   std::unique_ptr<store::RunFollower> run_follower;
   std::unique_ptr<evidence::PointerFollower> pointer_follower;
   std::unique_ptr<store::ReportFollower> report_follower;

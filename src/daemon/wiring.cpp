@@ -54,6 +54,7 @@
 #include "store/read/reader.hpp"
 #include "store/tables/report_follower.hpp"
 #include "store/tables/run_follower.hpp"
+#include "webhook/sender.hpp"
 
 namespace muniment::daemon {
 namespace {
@@ -131,6 +132,10 @@ Status Daemon::Parts::open_followers(const Config& config) {
   publisher->on_signed = [this](const audit::Published& published) { submitter->submit(published); };
   publisher->start();
   publisher->wait_begun(publish_at_most);
+  const store::LogStatus current = appender->status();
+  ASSIGN_OR_RETURN(webhooks, webhook::Sender::open(std::move(webhook_settings), place, current.log_id, current.refused,
+                                                   clock, tail));
+  webhooks->start();
   store::Follower::Options options;
   options.place = place;
   run_follower = std::make_unique<store::RunFollower>(options, tail);
@@ -185,6 +190,7 @@ Status Daemon::Parts::open_retrieval(const Config& config) {
 }
 
 void Daemon::Parts::stop_followers() {
+  webhooks->stop();
   publisher->stop();
   submitter.reset();
   tail.close();
@@ -201,6 +207,7 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
       clock, *appender, runs, tail, *files, *snapshots, *halts, *publisher, *submitter, *redactor, *archiver,
       *retrieval, config.data, place.uri, config.socket, clock.now(), config.index_runs, connections_max});
   services->followers = {run_follower.get(), report_follower.get(), pointer_follower.get()};
+  services->webhooks = webhooks.get();
   services->policies = std::move(policies);
   services->attestation_keys = std::move(attestation_keys);
   services->earlier = std::move(earlier);
@@ -298,6 +305,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   RETURN_IF_ERROR(mcp::check_toolsets(config.mcp_toolsets));
   ASSIGN_OR_RETURN(parts->policies, evidence::completion::Policies::read(config.completion_policy));
   ASSIGN_OR_RETURN(parts->attestation_keys, read_trusted_keys(config.attestation_keys));
+  ASSIGN_OR_RETURN(parts->webhook_settings, webhook::read_webhooks(config.webhooks));
   ASSIGN_OR_RETURN(parts->http, mcp_http_options(config, choices.conformance_fixture));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));

@@ -46,6 +46,9 @@ class ClosedTree;
 namespace muniment::retrieval {
 class Service;
 }
+namespace muniment::webhook {
+class Sender;
+}
 
 namespace muniment::gateway {
 
@@ -92,6 +95,7 @@ struct Services {
   WorkerSlots validator_runs{};     // runs of custom validators of the completion policy
   // Followers of the tables run, report and pointer; no method waits for them.
   std::vector<const store::Follower*> followers{};
+  const webhook::Sender* webhooks = nullptr;                  // nullptr: none, in tests
   store::EarlierLogs earlier{};                               // logs that the current one continues
   std::map<std::int16_t, audit::ClosedTree*> closed_trees{};  // trees of the earlier logs, by log_no
   evidence::completion::Policies policies{};                  // policies of task completion

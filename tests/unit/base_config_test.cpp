@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/config/reporter_listen.hpp"
+#include "base/config/webhooks.hpp"
 #include "base/limits.hpp"
 
 namespace muniment {
@@ -77,6 +78,53 @@ TEST_F(ConfigTest, APriceThatIsNoneIsNamedWithItsModel) {
     write("muniment.toml", text);
     EXPECT_NE(first_problem().find(said), std::string::npos) << text << first_problem();
   }
+}
+
+TEST_F(ConfigTest, WebhooksAreATableForEachReceiver) {
+  write("muniment.toml",
+        "[webhooks.ci]\nurl = \"https://ci.example/hook?t=1\"\nsecret_file = \"/etc/ci\"\ntypes = [\"task.*\", "
+        "\"run.ended\"]\n[webhooks.b]\nurl = \"http://[::1]:8000\"\nsecret_file = \"/etc/b\"\n");
+  const LoadedConfig loaded = load_config(inputs_);
+  ASSERT_TRUE(loaded.problems.empty()) << loaded.problems.front().message;
+  const auto webhooks = parse_webhooks(loaded.values.webhooks);
+  ASSERT_TRUE(webhooks.ok()) << webhooks.error().message;
+  ASSERT_EQ(webhooks->size(), 2U);
+  EXPECT_EQ((*webhooks)[1].name, "ci");
+  EXPECT_EQ((*webhooks)[1].url, "https://ci.example/hook?t=1");
+  EXPECT_EQ(without_query((*webhooks)[1].url), "https://ci.example/hook");
+  EXPECT_EQ((*webhooks)[1].types, (std::vector<std::string>{"task.*", "run.ended"}));
+  EXPECT_EQ((*webhooks)[0].types.size(), 5U);
+}
+
+TEST_F(ConfigTest, AWebhookThatIsNoneIsNamed) {
+  const std::string url = "url = \"https://h/\"\n", secret = "secret_file = \"/s\"\n";
+  const std::string long_name(limits::webhook_name_bytes_max + 1, 'a');
+  for (const auto& [text, said] : std::map<std::string, std::string>{
+           {"[webhooks.a]\n" + secret, "webhooks.a: url: give http://"},
+           {"[webhooks.a]\nurl = \"ftp://h\"\n" + secret, "webhooks.a: url: give http://"},
+           {"[webhooks.a]\nurl = \"https://\"\n" + secret, "the host is missing"},
+           {"[webhooks.a]\nurl = \"https://u:p@h/\"\n" + secret, "url has a user or a password"},
+           {"[webhooks.a]\nurl = \"https://h/a b\"\n" + secret, "percent-encode"},
+           {"[webhooks.a]\nurl = \"https://h/" + std::string(limits::webhook_url_bytes_max, 'a') + "\"\n" + secret,
+            "limit 2000"},
+           {"[webhooks.a]\n" + url, "secret_file: give the absolute path"},
+           {"[webhooks.a]\n" + url + "secret_file = \"s\"\n", "secret_file: give the absolute path"},
+           {"[webhooks.a]\n" + url + secret + "types = []\n", "types: give a list"},
+           {"[webhooks.a]\n" + url + secret + "types = \"task.*\"\n", "types: give a list"},
+           {"[webhooks.a]\n" + url + secret + "types = [\"*.ended\"]\n", "neither a type nor a prefix"},
+           {"[webhooks.a]\n" + url + secret + "secret = \"x\"\n", "unknown key \"secret\""},
+           {"[webhooks.A]\n" + url + secret, "a name has 1 to 32 characters"},
+           {"[webhooks." + long_name + "]\n" + url + secret, "a name has 1 to 32 characters"},
+           {"[webhooks]\na = 1\n", "it is not a table"},
+           {"webhooks = 1\n", "give a table for each webhook"}}) {
+    write("muniment.toml", text);
+    EXPECT_NE(first_problem().find(said), std::string::npos) << text << first_problem();
+  }
+  std::string many;
+  for (std::size_t i = 0; i <= limits::webhooks_max; ++i)
+    many += "[webhooks.w" + std::to_string(i) + "]\n" + url + secret;
+  write("muniment.toml", many);
+  EXPECT_NE(first_problem().find("9 webhooks, limit 8"), std::string::npos) << first_problem();
 }
 
 TEST_F(ConfigTest, EveryDefaultIsAllowed) {

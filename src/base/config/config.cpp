@@ -11,6 +11,7 @@
 
 #include "base/config/prices.hpp"
 #include "base/config/reporter_listen.hpp"
+#include "base/config/webhooks.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
@@ -111,6 +112,8 @@ constexpr ConfigKey table[] = {
      "File with the verifier keys, one per line, whose attestations of test results count as evidence (default: none)."},
     {"prices", &Config::prices, "", "", 0, 0,
      "Prices of models, one table each, by which `muniment run show` estimates costs: [prices.\"gpt-4o\"] input = 2.5, output = 10 (USD per million tokens)."},
+    {"webhooks", &Config::webhooks, "", "", 0, 0,
+     "Receivers of signed HTTP messages about events, one table each: [webhooks.NAME] url, secret_file, types (docs/operations.md)."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
      "Time for which an interrupted upload can be resumed."},
     {"commit_deadline_ms", &Config::commit_deadline_ms, "10000", "milliseconds", 100, 600'000,
@@ -214,7 +217,8 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   if (key.key == "log_level" && value != "error" && value != "warn" && value != "info" && value != "debug") {
     return bad_value(key, value, "give error, warn, info or debug");
   }
-  if (is_table_of_prices(key.key)) RETURN_IF_ERROR(parse_prices(value));
+  if (key.key == "prices") RETURN_IF_ERROR(parse_prices(value));
+  if (key.key == "webhooks") RETURN_IF_ERROR(parse_webhooks(value));
   if (key.key == "log_format" && value != "text" && value != "json") return bad_value(key, value, "give text or json");
   // A relative path would refer to the daemon's working folder, which the author of the file does not know.
   if ((key.key == "completion_policy" || key.key == "attestation_keys") && !value.empty() && !value.starts_with('/'))
@@ -454,7 +458,7 @@ bool is_list_of_texts(std::string_view key) {
                              [key](const ConfigKey& known) { return known.key == key && type_of(known) == "texts"; });
 }
 
-bool is_table_of_prices(std::string_view key) { return key == "prices"; }
+bool is_table_of_tables(std::string_view key) { return key == "prices" || key == "webhooks"; }
 
 LoadedConfig load_config(const ConfigInputs& inputs) { return Loader(inputs).load(); }
 

@@ -67,6 +67,7 @@ struct Config {
   std::string completion_policy;  // a TOML file; empty: the default policy for all tasks
   std::string attestation_keys;   // file with one verifier key per line; empty: none
   std::string prices;             // prices of models as JSON (prices.hpp); empty: none
+  std::string webhooks;           // receivers of messages as JSON (webhooks.hpp); empty: none
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::int64_t required_standbys = 0;
@@ -136,7 +137,7 @@ std::string without_password(std::string uri);
 bool is_list_of_texts(std::string_view key);
 
 // Returns whether the key is a table of tables, written as a JSON object if values are texts.
-bool is_table_of_prices(std::string_view key);
+bool is_table_of_tables(std::string_view key);
 
 // Splits the text of a TOML file into keys and values as text, and calls `take` for each. Errors: invalid_argument,
 // with line and column; not_found if `path` cannot be opened.

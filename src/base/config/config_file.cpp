@@ -43,24 +43,35 @@ Result<std::string> json_of_list(const toml::array& items) {
   return std::move(list.end_array()).text();
 }
 
-// Values other than numbers become null, which the reader of prices refuses with the name of their model.
-Result<std::string> json_of_tables(const toml::table& tables) {
+// Texts, finite numbers and lists of texts keep their value. Any other value becomes null, which the reader of the
+// setting refuses with the name of its table.
+void write_value(json::Writer& out, const toml::node& node) {
+  if (const auto* text = node.as_string()) {
+    out.string(text->get());
+  } else if (const auto number = node.value<double>(); number && node.is_number() && std::isfinite(*number)) {
+    out.raw(fmt::format("{}", *number));
+  } else if (const toml::array* const items = node.as_array()) {
+    const auto list = json_of_list(*items);
+    out.raw(list ? *list : "null");
+  } else {
+    out.null();
+  }
+}
+
+std::string json_of_tables(const toml::table& tables) {
   json::Writer out;
   out.begin_object();
   for (const auto& [name, node] : tables) {
     out.key(name.str());
-    const toml::table* const price = node.as_table();
-    if (price == nullptr) {
-      out.raw("null");
+    const toml::table* const members = node.as_table();
+    if (members == nullptr) {
+      out.null();
       continue;
     }
     out.begin_object();
-    for (const auto& [key, value] : *price) {
-      if (const auto number = value.value<double>(); number && value.is_number() && std::isfinite(*number)) {
-        out.raw_member(key.str(), fmt::format("{}", *number));
-      } else {
-        out.raw_member(key.str(), "null");
-      }
+    for (const auto& [key, value] : *members) {
+      out.key(key.str());
+      write_value(out, value);
     }
     out.end_object();
   }
@@ -69,7 +80,7 @@ Result<std::string> json_of_tables(const toml::table& tables) {
 
 Result<std::string> text_of_entry(std::string_view key, const toml::node& node) {
   if (const toml::array* const list = is_list_of_texts(key) ? node.as_array() : nullptr) return json_of_list(*list);
-  if (const toml::table* const tables = is_table_of_prices(key) ? node.as_table() : nullptr)
+  if (const toml::table* const tables = is_table_of_tables(key) ? node.as_table() : nullptr)
     return json_of_tables(*tables);
   return text_of_node(node);
 }

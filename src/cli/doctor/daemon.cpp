@@ -87,6 +87,8 @@ void look_at_status(Findings& findings, const json::Value& status) {
     const std::string said = escape_for_terminal(preview(text.string_or(""), 400));
     if (said.starts_with("checkpoints outside")) {
       findings.warn("witness", said, "muniment status", runbook("witnesses"));
+    } else if (said.starts_with("webhook ")) {
+      findings.warn("webhook", said, "muniment status", runbook("webhooks"));
     } else if (text.string_or("").find("--continue-restored") != std::string::npos) {  // message of the daemon
       findings.broken("health", said, std::string(go_on_restored), runbook("backup"));
     } else {
@@ -104,6 +106,24 @@ void look_at_status(Findings& findings, const json::Value& status) {
   if (checkpoint["signed"].as_bool().value_or(false) && newer > unsigned_events_max) {
     findings.warn("checkpoint", fmt::format("{} events are newer than the signed checkpoint", grouped(count_of(newer))),
                   "muniment status", runbook("checkpoints"));
+  }
+}
+
+// A webhook that fails is in `degraded` too, with its problem.
+void look_at_webhooks(Findings& findings, const json::Value& webhooks) {
+  for (const json::Value webhook : webhooks) {
+    const std::string name = escape_for_terminal(webhook["name"].string_or(""));
+    const std::int64_t behind = webhook["behind"].as_int().value_or(0);
+    if (const std::int64_t skipped = webhook["skipped"].as_int().value_or(0); skipped > 0) {
+      findings.warn("webhook", fmt::format("{} has skipped {}", name, many(skipped, "event", "events")),
+                    "muniment status", runbook("webhooks"));
+    } else if (behind > lag_events_max) {
+      findings.warn("webhook", fmt::format("{} is {} behind", name, many(behind, "event", "events")), "muniment status",
+                    runbook("webhooks"));
+    } else if (!webhook["problem"]) {
+      findings.well("webhook",
+                    fmt::format("{} receives messages at {}", name, escape_for_terminal(webhook["url"].string_or(""))));
+    }
   }
 }
 
@@ -247,6 +267,7 @@ bool look_at_daemon(Findings& findings, const Config& config) {
     return true;
   }
   look_at_status(findings, status->result());
+  look_at_webhooks(findings, status->result()["webhooks"]);
   const Seen seen = seen_in(status->result());
   if (!health->result()["ok"].as_bool().value_or(false)) return true;  // the remaining checks need Postgres
   look_at_followers(findings, *client, seen);

@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "cli/connect/autostart.hpp"
 #include "evidence/completion/policy.hpp"
+#include "webhook/message.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -64,6 +65,8 @@ void look_at_named_files(Findings& findings, const Config& config) {
     report_file(findings, config, "policy", path, evidence::completion::Policies::read(path));
   if (const std::string& path = config.attestation_keys; !path.empty())
     report_file(findings, config, "keys", path, read_trusted_keys(path));
+  if (const auto webhooks = webhook::read_webhooks(config.webhooks); !webhooks || !webhooks->empty())
+    report_file(findings, config, "webhook", "types and secrets are valid", webhooks);
 }
 
 void look_at_data(Findings& findings, const Config& config) {

@@ -17,6 +17,7 @@
 #include "cli/doctor/doctor.hpp"
 #include "evidence/completion/policy.hpp"
 #include "store/logs/log_place.hpp"
+#include "webhook/message.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -105,6 +106,19 @@ void print_followers(const Output& out, const std::vector<LateFollower>& late) {
     out.line("behind     " + out.tone(Tone::yellow, out.advised(explained(follower, now))));
 }
 
+void print_webhooks(const Output& out, const json::Value& webhooks) {
+  for (const json::Value webhook : webhooks) {
+    const auto count = [&](std::string_view name) { return webhook[name].as_int().value_or(0); };
+    std::string text = out.safe(webhook["name"].string_or("")) + "  " + out.safe(webhook["url"].string_or("")) + "  " +
+                       many(count("delivered"), "message", "messages") + " delivered";
+    if (count("behind") > 0) text += ", " + many(count("behind"), "event", "events") + " behind";
+    if (count("skipped") > 0)
+      text += out.tone(Tone::red, ", " + many(count("skipped"), "event", "events") + " skipped");
+    if (const json::Value next = webhook["next_attempt_at"]) text += ", next attempt at " + next.string_or("");
+    out.line("webhook    " + text);
+  }
+}
+
 // Parts of the status that need further requests.
 struct StatusDetails {
   Result<std::size_t> halted;
@@ -132,6 +146,7 @@ void print_status(const Output& out, const json::Value& status, std::int32_t pid
                          grouped(static_cast<std::uint64_t>(*again))));
   }
   print_followers(out, details.late);
+  print_webhooks(out, status["webhooks"]);
   print_disk(out, status["disk"]);
   print_degraded(out, status["degraded"]);
   print_halted(out, details.halted);
@@ -275,6 +290,8 @@ Status check_config(Session& session, const NoOptions&) {
     loaded.problems.push_back(std::move(policies).error());
   if (auto keys = read_trusted_keys(loaded.values.attestation_keys); !keys)
     loaded.problems.push_back(std::move(keys).error());
+  if (auto webhooks = webhook::read_webhooks(loaded.values.webhooks); !webhooks)
+    loaded.problems.push_back(std::move(webhooks).error());
   if (session.options.json) {
     json::Writer writer;
     writer.begin_object().member("ok", loaded.problems.empty()).member("file", loaded.file);

@@ -12,6 +12,7 @@
 #include "retrieval/service.hpp"
 #include "snapshot/snapshotter.hpp"
 #include "store/tables/follower.hpp"
+#include "webhook/sender.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -26,6 +27,10 @@ void add_standstills(std::vector<std::string>& found, const Services& services, 
   }
   if (const std::string problem = services.snapshots.problem(); !problem.empty())
     found.push_back("snapshots: " + problem);
+}
+
+std::vector<webhook::WebhookStatus> webhooks_of(const Services& services) {
+  return services.webhooks != nullptr ? services.webhooks->status() : std::vector<webhook::WebhookStatus>();
 }
 
 }  // namespace
@@ -61,6 +66,10 @@ std::vector<std::string> degradations(Services& services, const store::LogStatus
     found.push_back("shared cache: " + shared->problem());
   for (const audit::KeeperStatus& keeper : services.submitter.status()) {
     if (!keeper.problem.empty()) found.push_back("checkpoints outside, " + keeper.name + ": " + keeper.problem);
+  }
+  for (const webhook::WebhookStatus& webhook : webhooks_of(services)) {
+    if (!webhook.problem.empty() && webhook.problem != log.refused)
+      found.push_back("webhook " + webhook.name + ": " + webhook.problem);
   }
   return found;
 }
@@ -114,16 +123,41 @@ void write_status(json::Writer& out, Services& services, const store::LogStatus&
       .end_object();
 }
 
+void write_webhooks(json::Writer& out, const Services& services, std::int64_t size) {
+  const auto webhooks = webhooks_of(services);
+  if (webhooks.empty()) return;
+  out.key("webhooks").begin_array();
+  for (const webhook::WebhookStatus& webhook : webhooks) {
+    out.begin_object()
+        .member("name", webhook.name)
+        .member("url", webhook.url)
+        .member("next_seq", webhook.next_seq)
+        .member("behind", std::max<std::int64_t>(size - webhook.next_seq, 0))
+        .member("delivered", webhook.delivered)
+        .member("failed", webhook.failed)
+        .member("skipped", webhook.skipped);
+    if (!webhook.problem.empty()) out.member("problem", webhook.problem);
+    if (webhook.next_attempt) out.member("next_attempt_at", format_time(*webhook.next_attempt));
+    out.end_object();
+  }
+  out.end_array();
+}
+
 Reply status_reply(Services& services, const store::LogStatus& log, const Positions& followers,
                    const std::vector<std::string>& degraded) {
   json::Writer out;
   out.begin_object();
   write_status(out, services, log);
   out.key("followers").begin_object();
-  for (const auto& [name, position] : followers) out.member(name, position);
+  // A webhook may have been removed from the configuration; write_webhooks reports the others.
+  for (const auto& [name, position] : followers) {
+    if (!name.starts_with(webhook::follower_prefix)) out.member(name, position);
+  }
   out.member("search", std::max<std::int64_t>(services.retrieval.indexer().next_seq(),
                                               0));  // not queried yet
-  out.end_object().key("degraded").begin_array();
+  out.end_object();
+  write_webhooks(out, services, log.size);
+  out.key("degraded").begin_array();
   for (const std::string& text : degraded) out.string(text);
   out.end_array().key("notes").begin_array();
   for (const std::string& what : services.retrieval.indexer().absent()) out.string("search: " + what);

@@ -14,6 +14,7 @@
 #include "gateway/methods/methods.hpp"
 #include "gateway/services.hpp"
 #include "retrieval/service.hpp"
+#include "webhook/sender.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -62,6 +63,18 @@ void write_followers(Text& text, Services& services, const store::LogStatus& log
   text.family("follower_lag_events", Type::gauge, "Events of the log that a follower has not read yet.");
   for (const auto& [name, next] : positions)
     text.sample(std::max<std::int64_t>(log.size - next, 0), metrics::label("follower", name));
+}
+
+void write_webhooks(Text& text, const Services& services) {
+  text.family("webhook_deliveries_total", Type::counter,
+              "Deliveries to webhooks by result; skipped events are not attempted again.");
+  if (services.webhooks == nullptr) return;
+  for (const webhook::WebhookStatus& webhook : services.webhooks->status()) {
+    const std::string name = metrics::label("webhook", webhook.name) + ",";
+    text.sample(webhook.delivered, name + metrics::label("result", "delivered"));
+    text.sample(webhook.failed, name + metrics::label("result", "failed"));
+    text.sample(webhook.skipped, name + metrics::label("result", "skipped"));
+  }
 }
 
 void write_store(Text& text, Services& services, const store::LogStatus& log) {
@@ -198,6 +211,7 @@ std::string metrics_text(Services& services, store::Reader* reader) {
   write_process(text, services);
   write_log(text, services, log);
   write_followers(text, services, log);
+  write_webhooks(text, services);
   write_store(text, services, log);
   if (!log.silent && reader != nullptr) {
     if (const auto totals = totals_of(services, *reader)) write_totals(text, *totals);
