@@ -284,6 +284,7 @@ inline constexpr std::size_t query_text_bytes_max = 64 * 1024;  // only the begi
 inline constexpr std::size_t query_words_max = 4'096;           // these words are looked up in the index …
 inline constexpr std::size_t query_terms_max = 64;              // … and the rarest of them are searched for
 inline constexpr std::size_t query_phrases_max = 16;
+inline constexpr std::size_t phrase_other_words_max = 24;  // in a longer query a phrase in quotes is not required
 inline constexpr std::size_t query_filters_max = 64;  // filters in the markup
 inline constexpr std::size_t lexical_hits_max = 10'000;
 inline constexpr std::size_t index_languages_max = 16;      // whose stems are used for a query
