@@ -62,11 +62,24 @@ store::ChunkInDocument chunk_of(std::int64_t seq, std::string document, std::int
   return item;
 }
 
+TEST(Pack, OmitsATitleThatIsTheDocumentsId) {
+  Passage turn = passage(1, "When?"), file = passage(2, "At nine."), named = passage(3, "At ten.");
+  turn.document = "chat/turn-9", turn.title = "turn-9";
+  file.document = "chat/hours.md", file.title = "hours.md";
+  named.title = "Hours";
+  const auto lines = lines_of(make_pack({turn, file, named}, plenty).text);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[1], R"([1] {"text":"When?"})");
+  EXPECT_EQ(lines[2], R"([2] {"title":"hours.md","text":"At nine."})");
+  EXPECT_EQ(lines[3], R"([3] {"title":"Hours","text":"At ten."})");
+}
+
 TEST(NextPassage, AQuestionEndsWithAQuestionMark) {
   for (const std::string_view text : {"Ann: When?", "When? \n", R"({"role":"user","content":"When?"})", "**When?**",
                                       "\u4f55\u6642\uff1f", "\u0645\u062a\u0649\u061f"})
     EXPECT_TRUE(ends_with_question(text)) << text;
-  for (const std::string_view text : {"", " \n", "When? At nine.", "?x", "\""}) EXPECT_FALSE(ends_with_question(text)) << text;
+  for (const std::string_view text : {"", " \n", "When? At nine.", "?x", "\""})
+    EXPECT_FALSE(ends_with_question(text)) << text;
 }
 
 TEST(NextPassage, IsTheNextChunkOrTheDocumentWithTheNextNumber) {

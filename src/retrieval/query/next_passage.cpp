@@ -43,7 +43,9 @@ bool continues(const store::ChunkInDocument& first, const store::ChunkInDocument
 }
 
 bool passes(const Filter& filter, const Facts& facts) {
-  const auto has = [&](const std::string& label) { return std::ranges::find(facts.labels, label) != facts.labels.end(); };
+  const auto has = [&](const std::string& label) {
+    return std::ranges::find(facts.labels, label) != facts.labels.end();
+  };
   return std::ranges::all_of(filter.all_of, [&](const auto& group) { return std::ranges::any_of(group, has); }) &&
          std::ranges::none_of(filter.none_of, has) && (!filter.after_us || facts.time_us > *filter.after_us) &&
          (!filter.before_us || facts.time_us < *filter.before_us);
