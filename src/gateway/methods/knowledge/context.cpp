@@ -170,10 +170,7 @@ std::string manifest_text(const Building& building) {
         .member("trust", passage.trust);
     out.member("rank", passage.rank).key("queries").begin_array();
     for (const std::size_t query : passage.queries) out.number(static_cast<std::int64_t>(query));
-    out.end_array()
-        .member("score", passage.score)
-        .member("bytes", passage.text.size())
-        .member("cost", packed.cost);
+    out.end_array().member("score", passage.score).member("bytes", passage.text.size()).member("cost", packed.cost);
     if (passage.after_question) out.member("after_question", 1);
     out.end_object();
   }
