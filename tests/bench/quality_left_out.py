@@ -21,7 +21,8 @@ from quality_bench import Set
 LIST = 100
 WEIGHTS = (.3, .35, .4, .45, .5, .55, .6, .65, .7)
 STANDING = (0, 5, 10, 20, 40)         # 0: fixed weights
-DEFAULTS = {"encoder": (.45, 20), "lsa": (.35, 20)}   # src/retrieval/plan/profile.cpp, muniment-1
+DEFAULTS = {"encoder": (.45, 20), "lsa": (.41, 20)}   # src/retrieval/plan/profile.cpp, muniment-1
+POWERS = {"encoder": 1, "lsa": 2}                     # the same, standing_powers
 
 Lane = list[tuple[str, float]]        # documents and raw scores, best first
 
@@ -66,10 +67,11 @@ def standing_out(lane: Lane, standing: int) -> float:
     return (lane[0][1] - lane[standing - 1][1]) / span if span > 0 else 0
 
 
-def fused(lists: tuple[Lane, Lane], weight: float, standing: int) -> list[str]:
+def fused(lists: tuple[Lane, Lane], weight: float, standing: int, power: int = 1) -> list[str]:
+    """Returns the documents by fused score; `power` is that of the vector lane."""
     weights = [1 - weight, weight]
     if standing:
-        standing_weights = [w * standing_out(lane, standing) for w, lane in zip(weights, lists)]
+        standing_weights = [w * standing_out(lane, standing) ** p for w, lane, p in zip(weights, lists, (1, power))]
         if sum(standing_weights) > 0:
             weights = [w / sum(standing_weights) for w in standing_weights]
     scores: dict[str, float] = {}
@@ -86,7 +88,8 @@ def fused(lists: tuple[Lane, Lane], weight: float, standing: int) -> list[str]:
 
 
 def judged(recorded: Recorded, weight: float, standing: int) -> float:
-    return quality_bench.mean(recorded.asked, {name: fused(lists, weight, standing)[:quality_bench.DEPTH] for name, lists in recorded.lanes.items()})
+    power = POWERS[recorded.vector]
+    return quality_bench.mean(recorded.asked, {name: fused(lists, weight, standing, power)[:quality_bench.DEPTH] for name, lists in recorded.lanes.items()})
 
 
 def left_out(sets: list[Recorded]) -> Iterator[Row]:
@@ -96,7 +99,7 @@ def left_out(sets: list[Recorded]) -> Iterator[Row]:
         weight, standing = max(itertools.product(WEIGHTS, STANDING),
                                key=lambda cell: statistics.mean(table[other.name, *cell] / other.plain for other in others))
         value = table[one.name, weight, standing]
-        repeated = table[one.name, *DEFAULTS[one.vector]]
+        repeated = judged(one, *DEFAULTS[one.vector])
         yield Row(f"{one.name}, constants chosen without it (vector weight {weight}, {standing} hits stand out; the defaults repeated here: "
                   f"{repeated:.3f}), against the daemon's defaults", f"{value:.3f}", f"{one.hybrid:.3f}", value / one.hybrid, .99)
 

@@ -136,6 +136,32 @@ class Packs(Context):
                  for asof in (before["seq"], after["seq"])]
         self.assertEqual(texts, [["The aqueduct is closed."], ["The aqueduct is open."]])
 
+    def test_a_question_is_followed_by_the_next_passage(self) -> None:
+        turns = [("ann", "Where does the aqueduct start?"), ("bob", "At the springs of the Eure."), ("ann", "Thank you.")]
+        self.ingest("talk", {"id": "chat.jsonl", "text": "".join(json.dumps({"role": who, "content": text}) + "\n" for who, text in turns)},
+                    *({"id": f"chat/{n}", "text": f"Is aqueduct {n} open?" if n % 2 else f"Closed for winter {n}."} for n in range(9, 13)),
+                    {"id": "chat/13", "text": "Is the aqueduct of Rome open?"}, {"id": "chat/14", "text": "Ask the keeper.", "trust": "quarantined"})
+        pack = self.build("in:talk aqueduct", mode="lexical", budget_bytes=100_000)
+        texts = [passage["text"] for passage in pack["pack"]["passages"]]
+        answers = {"Is aqueduct 9 open?": "Closed for winter 10.", "Is aqueduct 11 open?": "Closed for winter 12."}
+        for question, answer in answers.items():
+            self.assertEqual(texts[texts.index(question) + 1], answer)
+        asked = next(i for i, text in enumerate(texts) if "start?" in text)
+        self.assertIn("springs of the Eure", texts[asked + 1])
+        self.assertIn("Is the aqueduct of Rome open?", texts)
+        self.assertEqual(len(texts), 7, "no quarantined text, and no passage after an answer")
+        manifest = self.ask("manifest.get", {"manifest_id": pack["manifest_id"]})["manifest"]
+        self.assertEqual([item["n"] for item in manifest["passages"] if item.get("after_question")],
+                         [n for n, text in enumerate(texts, start=1) if "aqueduct" not in text])
+        only = self.build('in:talk "aqueduct 9"', mode="lexical")
+        self.assertEqual([passage["text"] for passage in only["pack"]["passages"]], ["Is aqueduct 9 open?"])
+
+    def test_a_new_revision_takes_the_place_of_the_old_one(self) -> None:
+        for state in ("closed", "open"):
+            self.ingest("revised", {"id": "a", "text": f"The aqueduct is {state}."}, {"id": "b", "text": "The aqueduct is long."})
+        pack = self.build("in:revised closed aqueduct")
+        self.assertEqual({passage["text"] for passage in pack["pack"]["passages"]}, {"The aqueduct is open.", "The aqueduct is long."})
+
     def test_quarantined_text_is_in_no_pack_unless_it_is_asked_for(self) -> None:
         self.ingest("held", {"id": "bad", "text": "The aqueduct is poisoned.", "trust": "quarantined"})
         pack = self.build("in:held aqueduct")

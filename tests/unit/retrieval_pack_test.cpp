@@ -9,6 +9,7 @@
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "retrieval/query/next_passage.hpp"
 #include "retrieval/query/pack.hpp"
 
 namespace muniment::retrieval {
@@ -49,6 +50,71 @@ std::vector<std::string> lines_of(std::string_view text) {
   while (const auto line = take_line(text)) out.emplace_back(*line);
   EXPECT_TRUE(text.empty()) << "the last line ends, too";
   return out;
+}
+
+store::ChunkInDocument chunk_of(std::int64_t seq, std::string document, std::int64_t number, std::int64_t chunks) {
+  store::ChunkInDocument item;
+  item.document.seq = seq;
+  item.document.corpus = "notes";
+  item.document.document = std::move(document);
+  item.document.chunks = chunks;
+  item.chunk.number = number;
+  return item;
+}
+
+TEST(Pack, OmitsATitleThatIsTheDocumentsId) {
+  Passage turn = passage(1, "When?"), file = passage(2, "At nine."), named = passage(3, "At ten.");
+  turn.document = "chat/turn-9", turn.title = "turn-9";
+  file.document = "chat/hours.md", file.title = "hours.md";
+  named.title = "Hours";
+  const auto lines = lines_of(make_pack({turn, file, named}, plenty).text);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[1], R"([1] {"text":"When?"})");
+  EXPECT_EQ(lines[2], R"([2] {"title":"hours.md","text":"At nine."})");
+  EXPECT_EQ(lines[3], R"([3] {"title":"Hours","text":"At ten."})");
+}
+
+TEST(NextPassage, AQuestionEndsWithAQuestionMark) {
+  for (const std::string_view text : {"Ann: When?", "When? \n", R"({"role":"user","content":"When?"})", "**When?**",
+                                      "\u4f55\u6642\uff1f", "\u0645\u062a\u0649\u061f"})
+    EXPECT_TRUE(ends_with_question(text)) << text;
+  for (const std::string_view text : {"", " \n", "When? At nine.", "?x", "\""})
+    EXPECT_FALSE(ends_with_question(text)) << text;
+}
+
+TEST(NextPassage, IsTheNextChunkOrTheDocumentWithTheNextNumber) {
+  const auto turn = chunk_of(5, "chat/turn-9", 0, 1);
+  EXPECT_TRUE(continues(chunk_of(5, "a", 1, 4), chunk_of(5, "a", 2, 4)));
+  EXPECT_FALSE(continues(chunk_of(5, "a", 1, 4), chunk_of(5, "a", 3, 4)));
+  EXPECT_TRUE(continues(turn, chunk_of(6, "chat/turn-10", 0, 2)));
+  EXPECT_TRUE(continues(chunk_of(5, "run#e09", 0, 1), chunk_of(6, "run#e10", 0, 1)));
+  EXPECT_TRUE(continues(chunk_of(5, "1", 0, 1), chunk_of(6, "2", 0, 1)));
+  for (const std::string name : {"chat/turn-11", "chat/turn-9", "talk/turn-10", "chat/turn-", "10"})
+    EXPECT_FALSE(continues(turn, chunk_of(6, name, 0, 1))) << name;
+  EXPECT_FALSE(continues(turn, chunk_of(6, "chat/turn-10", 1, 2))) << "not its first chunk";
+  EXPECT_FALSE(continues(chunk_of(5, "chat/turn-9", 0, 2), chunk_of(6, "chat/turn-10", 0, 1))) << "not the last chunk";
+  EXPECT_FALSE(continues(chunk_of(5, "a", 0, 1), chunk_of(6, "b", 0, 1)));
+  auto elsewhere = chunk_of(6, "chat/turn-10", 0, 1);
+  elsewhere.document.corpus = "mail";
+  EXPECT_FALSE(continues(turn, elsewhere));
+  EXPECT_FALSE(continues(chunk_of(5, "t18446744073709551615", 0, 1), chunk_of(6, "t0", 0, 1)));
+}
+
+TEST(NextPassage, PassesTheQuerysFilter) {
+  Facts facts;
+  facts.labels = {"corpus:notes", "tag:a", "trust:untrusted"};
+  facts.time_us = 10;
+  Filter filter;
+  EXPECT_TRUE(passes(filter, facts));
+  filter.all_of = {{"corpus:mail", "corpus:notes"}, {"tag:a"}};
+  filter.after_us = 9;
+  filter.before_us = 11;
+  EXPECT_TRUE(passes(filter, facts));
+  Filter tag = filter, trust = filter, after = filter, before = filter;
+  tag.all_of.push_back({"tag:b"});
+  trust.none_of = {"trust:untrusted"};
+  after.after_us = before.before_us = 10;
+  for (const Filter& one : {tag, trust, after, before}) EXPECT_FALSE(passes(one, facts));
 }
 
 TEST(Pack, IsAPrefaceAndOneNumberedLineAPassage) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "base/limits.hpp"
 #include "retrieval/plan/blend.hpp"
 #include "retrieval/plan/expansions.hpp"
 #include "retrieval/plan/fusion.hpp"
@@ -83,6 +84,17 @@ TEST(Markup, FiltersBeyondTheLimitAreText) {
   EXPECT_EQ(markup.text, "tag:t64");
 }
 
+TEST(Markup, QuotationMarksInALongQueryOnlyQuote) {
+  std::string words;
+  for (std::size_t i = 0; i < limits::phrase_other_words_max; i++) words += " word";
+  const Markup at_limit = parsed("in:notes \"exact words\"" + words);
+  EXPECT_EQ(at_limit.phrases, std::vector<std::string>{"exact words"});
+  const Markup over = parsed("one in:notes \"exact words\"" + words);
+  EXPECT_TRUE(over.phrases.empty());
+  EXPECT_EQ(over.text, "one exact words" + words);
+  EXPECT_EQ(over.corpora, std::vector<std::string>{"notes"});
+}
+
 TEST(Markup, ATagCanBecomeText) {
   Markup markup = parsed("docker tag:latest tag:\"two words\" tag:legal");
   take_tag_as_text(markup, "latest");
@@ -107,7 +119,7 @@ TEST(Profile, TheFirstSetWhoseLanesAreThereIsChosen) {
   };
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa", "encoder"}), "lexical=550 encoder=450 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "encoder"}), "lexical=550 encoder=450 ");
-  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa"}), "lexical=650 lsa=350 ");
+  EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical", "lsa"}), "lexical=590 lsa=410 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"hash", "lexical"}), "lexical=750 hash=250 ");
   EXPECT_EQ(chosen(LaneChoice::all, {"lexical"}), "lexical=1000 ");
   EXPECT_EQ(chosen(LaneChoice::lexical_only, {"hash", "lexical", "lsa", "encoder"}), "lexical=1000 ");
@@ -120,7 +132,7 @@ TEST(Profile, TheTypoLaneJoinsWhereWordsFoundTooLittle) {
   const auto chosen = choose_lanes(default_profile(), LaneChoice::all, available);
   EXPECT_FALSE(typo_lane_joins(chosen, 10, 10));
   ASSERT_TRUE(typo_lane_joins(chosen, 9, 10));
-  EXPECT_EQ(spelled(with_typo_lane(default_profile(), chosen)), "lexical=481 lsa=259 hash=259 ");
+  EXPECT_EQ(spelled(with_typo_lane(default_profile(), chosen)), "lexical=437 lsa=304 hash=259 ");
   EXPECT_FALSE(typo_lane_joins(choose_lanes(default_profile(), LaneChoice::lexical_only, available), 0, 10));
 }
 
@@ -214,6 +226,21 @@ TEST(Fusion, ALaneWhoseBestHitsStandOutWeighsMore) {
   std::vector<RankedList> fixed = {{"lexical", 1, true, clear}, {"lsa", 1, true, flat}};
   weigh_lanes(profile("kairos"), fixed);
   EXPECT_EQ(fixed[0].weight, 1);
+}
+
+TEST(Fusion, AFlatListOfLsaLosesMoreWeightThanOneOfAnotherLane) {
+  Hits clear, flat;
+  for (ChunkId id = 1; id <= 100; id++) {
+    clear.push_back({id, id == 1 ? 10 : 1 - .01 * id});
+    flat.push_back({id, 1 - .01 * id});
+  }
+  const double clear_part = standing_out(default_profile(), clear), flat_part = 19.0 / 99;
+  std::vector<RankedList> encoder = {{"lexical", .6, true, clear}, {"encoder", .4, true, flat}};
+  std::vector<RankedList> lsa = {{"lexical", .6, true, clear}, {"lsa", .4, true, flat}};
+  weigh_lanes(default_profile(), encoder);
+  weigh_lanes(default_profile(), lsa);
+  EXPECT_NEAR(encoder[1].weight, .4 * flat_part / (.4 * flat_part + .6 * clear_part), 1e-12);
+  EXPECT_NEAR(lsa[1].weight, .4 * flat_part * flat_part / (.4 * flat_part * flat_part + .6 * clear_part), 1e-12);
 }
 
 TEST(Fusion, AHitUpToTheNoiseOfItsLaneIsDropped) {

@@ -2,6 +2,7 @@
 #include "retrieval/plan/fusion.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <unordered_map>
@@ -94,7 +95,11 @@ void weigh_lanes(const Profile& profile, std::span<RankedList> lists) {
   if (profile.standing_hits == 0) return;
   std::map<std::string_view, double> weights;
   for (const RankedList& list : lists) {
-    if (list.original) weights[list.lane] = list.weight * standing_out(profile, list.hits);
+    if (!list.original) continue;
+    const auto power = std::ranges::find(profile.standing_powers, list.lane, &LaneWeight::lane);
+    const double stands_out = standing_out(profile, list.hits);
+    weights[list.lane] =
+        list.weight * (power == profile.standing_powers.end() ? stands_out : std::pow(stands_out, power->weight));
   }
   double sum = 0;
   for (const auto& [lane, weight] : weights) sum += weight;

@@ -32,9 +32,9 @@ void discount_short(const Profile& profile, std::string_view lane, std::vector<H
 // `profile.standing_hits`. A short list stands out completely.
 double standing_out(const Profile& profile, std::span<const Hit> hits);
 
-// Multiplies the weight of each lane by how far its list for the original query stands out, and scales the weights so
-// that they sum to 1: a lane that cannot tell its best hits from the others has little to say about this query. Does
-// nothing for a profile with fixed weights.
+// Multiplies the weight of each lane by how far its list for the original query stands out, to the profile's power for
+// the lane, and scales the weights so that they sum to 1: a lane that cannot tell its best hits from the others has
+// little to say about this query. Does nothing for a profile with fixed weights.
 void weigh_lanes(const Profile& profile, std::span<RankedList> lists);
 
 struct Fused {

@@ -30,9 +30,14 @@ void append_word(std::string& text, std::string_view word) {
   text += word;
 }
 
+// Returns the number of words in a text whose words are separated by single blanks.
+std::size_t count_words(std::string_view text) {
+  return text.empty() ? 0 : 1 + static_cast<std::size_t>(std::ranges::count(text, ' '));
+}
+
 class Parser {
  public:
-  explicit Parser(std::string_view query) : rest_(query) {}
+  Parser(std::string_view query, std::size_t phrases_max) : rest_(query), phrases_max_(phrases_max) {}
 
   Markup run() {
     while (skip_space(), !rest_.empty()) {
@@ -59,7 +64,7 @@ class Parser {
   bool take_phrase() {
     const auto phrase = take_quoted();
     if (!phrase) return false;
-    if (markup_.phrases.size() < limits::query_phrases_max) {
+    if (markup_.phrases.size() < phrases_max_) {
       if (phrase->find_first_not_of(" \t\r\n") != std::string_view::npos) markup_.phrases.emplace_back(*phrase);
     } else {
       append_word(markup_.text, *phrase);
@@ -119,6 +124,7 @@ class Parser {
   }
 
   std::string_view rest_;
+  std::size_t phrases_max_;  // further ones are text
   Markup markup_;
 };
 
@@ -130,7 +136,11 @@ void require_any(Filter& filter, std::string_view kind, const std::vector<std::s
 
 }  // namespace
 
-Markup parse_markup(std::string_view query) { return Parser(query).run(); }
+Markup parse_markup(std::string_view query) {
+  Markup markup = Parser(query, limits::query_phrases_max).run();
+  const bool quotes = !markup.phrases.empty() && count_words(markup.text) > limits::phrase_other_words_max;
+  return quotes ? Parser(query, 0).run() : markup;
+}
 
 void take_tag_as_text(Markup& markup, std::string_view tag) {
   std::erase(markup.tags, tag);

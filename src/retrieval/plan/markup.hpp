@@ -5,8 +5,10 @@
 //   asof:2026-01-10                             the state at that time
 //   "exact words"                               must occur
 //
-// A filter is its name, a colon and a valid value without a space between. Everything else is plain text: std::vector,
-// https://…, "type: string", before:each. A date is a whole day in UTC: before it begins, after it ends, as of its end.
+// In a query with more than limits::phrase_other_words_max other words, such as a paragraph, quotation marks only
+// quote. A filter is its name, a colon and a valid value without a space between. Everything else is plain text:
+// std::vector, https://…, "type: string", before:each. A date is a whole day in UTC: before it begins, after it ends,
+// as of its end.
 #pragma once
 
 #include <optional>

@@ -17,13 +17,14 @@ Profile muniment_1() {
   profile.lane_sets = {
       {{"lexical", .5}, {"http", .5}},
       {{"lexical", .55}, {"encoder", .45}},
-      {{"lexical", .65}, {"lsa", .35}},
+      {{"lexical", .59}, {"lsa", .41}},
       {{"lexical", .75}, {"hash", .25}},
       {{"lexical", 1}},
   };
   profile.typo_lane_weight = .35;
   profile.short_chunk_words = {{"hash", 20}, {"lsa", 20}};
   profile.standing_hits = 20;
+  profile.standing_powers = {{"lsa", 2}};
   profile.noise = {{"hash", .13}};  // three standard deviations of the product of unrelated vectors, 1 / √512
   profile.blend = {{all_ranks, .5}};
   return profile;

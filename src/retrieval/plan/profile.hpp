@@ -34,7 +34,8 @@ struct Profile {
   std::vector<LaneWeight> noise;              // by lane: score up to which two texts are near by chance; fusion.hpp
   // Number of hits of a list that may stand out (fusion.hpp, weigh_lanes); 0: the lanes' weights are fixed.
   std::size_t standing_hits = 0;
-  double original_weight = 2;  // weight of the original query's lists
+  std::vector<LaneWeight> standing_powers;  // by lane: power of how far its list stands out (1 for other lanes)
+  double original_weight = 2;               // weight of the original query's lists
   double rrf_k = 60;
   double rank_one_bonus = 0;  // kairos: .05 for rank 1, .02 for ranks 2–3, once per document by its best rank
   double rank_two_three_bonus = 0;

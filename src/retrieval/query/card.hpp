@@ -40,6 +40,7 @@ struct Card {
   std::string passage_id;  // the pointer to the text itself, if `id` is an event of one passage; otherwise `id`
   evidence::EvidenceSource source;  // the kind and hash of `id` as evidence
   std::string text;                 // the passage, for packs; not part of an answer
+  bool after_question = false;      // it is in the answer because it follows a question
 };
 
 // Returns the pointer to a chunk. For an event with one passage, it is the event's pointer unless `exact`.

@@ -73,10 +73,16 @@ Hash hash_of_words(std::string_view text) {
   return sha256(words);
 }
 
+// A title made from the document's id states nothing, unless it is the name of a file.
+bool has_title(const Passage& passage) {
+  return !passage.title.empty() &&
+         (passage.title.find('.') != std::string::npos || !passage.document.ends_with(passage.title));
+}
+
 // Omits what the preface or the title already states, because every byte takes room from other passages.
 std::string line_of(std::size_t number, const Passage& passage) {
   std::string line = fmt::format("[{}] {{", number);
-  if (!passage.title.empty()) line += fmt::format("\"title\":{},", quote_for_prompt(passage.title));
+  if (has_title(passage)) line += fmt::format("\"title\":{},", quote_for_prompt(passage.title));
   if (passage.anchors.size() > 1 || (passage.anchors.size() == 1 && passage.anchors[0] != passage.title)) {
     line += "\"in\":[";
     for (std::size_t i = 0; i < passage.anchors.size(); ++i)

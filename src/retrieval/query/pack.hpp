@@ -32,6 +32,7 @@ struct Passage {
   double score = 0;
   std::vector<std::size_t> queries;  // queries that found it
   std::size_t rank = 0;              // its best rank in them, from 1
+  bool after_question = false;       // it is a candidate because it follows a question
 };
 
 // Merges the lists of several queries: all first ranks in the order of the queries, then all second ones. A passage

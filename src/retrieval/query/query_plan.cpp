@@ -42,6 +42,7 @@ std::string plan_text(const QueryPlan& plan, const Scope& scope, const Hooks& ho
       .member("principal", scope.principal);
   out.member("unknown_corpus", plan.unknown_corpus ? 1 : 0);
   if (plan.unknown_run) out.member("unknown_run", 1);
+  if (question.after_questions) out.member("after_questions", 1);
   out.key("filter");
   write_filter(out, filter_of(plan));
   return std::move(out.end_object()).text();

@@ -55,6 +55,7 @@ struct Question {
   std::string cursor;
   bool explain = false;
   bool exact = false;
+  bool after_questions = false;  // adds the passage after each hit that is a question (next_passage.hpp)
 };
 
 // The caller and the corpora that it may see; in the corpus run, its own runs unless it may see all.

@@ -11,6 +11,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "retrieval/plan/fusion.hpp"
+#include "retrieval/query/next_passage.hpp"
 #include "retrieval/query/passages.hpp"
 #include "retrieval/query/sample_answer.hpp"
 
@@ -52,6 +53,7 @@ struct Retriever::Work {
   const Deadline deadline;
   Answer answer;
   Ranking ranking{};
+  std::vector<store::ChunkRows::Row> shown{};  // rows of the answer's cards
 
   Result<LaneAnswer> ask(const Filter& filter) const { return ask_lanes(plan, retriever.search_, filter, deadline); }
 
@@ -90,6 +92,7 @@ struct Retriever::Work {
           continue;
         }
         answer.cards.push_back(make_card(item, *std::move(text), ranked[place].candidate, words));
+        shown.push_back(found->second);
         if (!ranked[place].snippet.empty()) answer.cards.back().summary = ranked[place].snippet;
       }
     }
@@ -98,6 +101,41 @@ struct Retriever::Work {
       answer.degraded.push_back(fmt::format("{} hits were omitted because they could not be verified", unverified));
     }
     if (place < ranked.size()) answer.cursor = text_of({place, pages_watermark(), plan.hash, keep_ranking()});
+    return success();
+  }
+
+  // Puts the passage after a question behind it. That passage need not be a hit, but passes the query's filter. Phrases
+  // are required of every passage, so that a query with phrases gets hits only.
+  Status add_after_questions() {
+    const Passages passages(plan, reader, retriever.documents_.chunk_rows(), retriever.files_);
+    std::vector<ChunkId> next;
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      if (ends_with_question(answer.cards[i].text)) next.push_back(static_cast<ChunkId>(shown[i]->chunk.chunk_id + 1));
+    }
+    if (next.empty() || !plan.markup.phrases.empty()) return success();
+    ASSIGN_OR_RETURN(const auto rows, passages.find(next));
+    const Filter filter = filter_of(plan);
+    std::set<std::int64_t> taken;
+    std::vector<Card> cards;
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      Card& hit = answer.cards[i];
+      const bool asks = ends_with_question(hit.text);
+      const Candidate candidate{static_cast<ChunkId>(shown[i]->chunk.chunk_id + 1), hit.score, {}, 0, hit.confidence};
+      if (taken.insert(shown[i]->chunk.chunk_id).second) cards.push_back(std::move(hit));
+      const auto found = asks ? rows.find(candidate.chunk) : rows.end();
+      if (found == rows.end() || !continues(*shown[i], *found->second)) continue;
+      const store::ChunkInDocument& item = *found->second;
+      if (!passes(filter, facts_of(item.document, plan.owner)) || taken.contains(item.chunk.chunk_id)) continue;
+      ASSIGN_OR_RETURN(auto text, passages.text_of(item));
+      if (!text) {
+        answer.unverified.push_back(pointer_of(item, true));
+        continue;
+      }
+      taken.insert(item.chunk.chunk_id);
+      cards.push_back(make_card(item, *std::move(text), candidate, {}));
+      cards.back().after_question = true;
+    }
+    answer.cards = std::move(cards);
     return success();
   }
 
@@ -232,6 +270,7 @@ struct Retriever::Work {
     if (!plan.corpora.empty()) {
       RETURN_IF_ERROR(take_ranking());
       RETURN_IF_ERROR(fill_page());
+      if (plan.question.after_questions) RETURN_IF_ERROR(add_after_questions());
     }
     if (answer.cards.empty() && plan.from == 0) RETURN_IF_ERROR(explain_nothing());
     if (plan.question.explain) write_explain();

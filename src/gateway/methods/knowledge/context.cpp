@@ -64,6 +64,7 @@ Result<std::vector<retrieval::Question>> questions_of(Call& call) {
   }
   ASSIGN_OR_RETURN(retrieval::Question common, common_question(call));
   if (!params["topK"]) common.top_k = limits::pack_cards_default;
+  common.after_questions = true;
   if (params["trust"] && params["filters"]["trust"])
     return Error(Errc::invalid_argument, "trust and filters.trust are the same filter. Give one of them.");
   for (const json::Value item : params["trust"]) common.wishes.trust.push_back(item.string_or(""));
@@ -96,6 +97,7 @@ retrieval::Passage passage_of(retrieval::Card card) {
   passage.end = card.end;
   passage.source_url = std::move(card.source_url);
   passage.score = card.score;
+  passage.after_question = card.after_question;
   return passage;
 }
 
@@ -168,11 +170,9 @@ std::string manifest_text(const Building& building) {
         .member("trust", passage.trust);
     out.member("rank", passage.rank).key("queries").begin_array();
     for (const std::size_t query : passage.queries) out.number(static_cast<std::int64_t>(query));
-    out.end_array()
-        .member("score", passage.score)
-        .member("bytes", passage.text.size())
-        .member("cost", packed.cost)
-        .end_object();
+    out.end_array().member("score", passage.score).member("bytes", passage.text.size()).member("cost", packed.cost);
+    if (passage.after_question) out.member("after_question", 1);
+    out.end_object();
   }
   out.end_array().member("left_out_count", building.pack.left_out.size()).key("left_out").begin_array();
   for (const retrieval::LeftOut& item : building.pack.left_out) {
