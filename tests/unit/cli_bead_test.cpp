@@ -32,21 +32,27 @@ TEST(BdIssue, AListMayBeEmpty) {
        {"[]", "null", R"({"schema_version":1,"data":[]})", R"({"schema_version":1,"data":null})"}) {
     const auto read = parse_issues(output, "bd list");
     ASSERT_TRUE(read.ok()) << output;
-    EXPECT_TRUE(read->empty());
+    EXPECT_TRUE(read->issues.empty());
     EXPECT_FALSE(parse_issue(output, "bd show").ok());
   }
 }
 
 TEST(BdIssue, OtherOutputIsRefused) {
   for (const char* output :
-       {"", "bd: no database", "{", "1", "\"bd-1\"", "[1]", "{}", R"([{"id":"bd-1"}])",
-        R"({"id":1,"title":"t","status":"open"})", R"({"id":"bd-1","id":"bd-2","title":"t","status":"open"})",
-        R"({"id":"--force","title":"t","status":"open"})", R"({"id":"bd-1","title":"t","status":null})",
-        R"({"error":"no database","schema_version":1})"}) {
+       {"", "bd: no database", "{", "1", "\"bd-1\"", "{}", "[1, 1e999, [2]", R"({"id":1,"title":"t","status":"open"})",
+        R"({"id":"bd-1","id":"bd-2","title":"t","status":"open"})", R"({"id":"--force","title":"t","status":"open"})",
+        R"({"id":"bd-1","title":"t","status":null})", R"({"error":"no database","schema_version":1})"}) {
     const auto read = parse_issues(output, "bd list");
     ASSERT_FALSE(read.ok()) << output;
     EXPECT_EQ(read.error().code, Errc::conflict);
     EXPECT_NE(read.error().message.find("bd list"), std::string::npos);
+  }
+  for (const char* output : {"[1]", R"([{"id":"bd-1"}])", R"([{"id":"bd-1","id":"bd-2"}])", "[1e]"}) {
+    const auto read = parse_issues(output, "bd list");
+    ASSERT_TRUE(read.ok()) << output;
+    EXPECT_EQ(read->problems.size(), 1U) << output;
+    EXPECT_TRUE(read->issues.empty());
+    EXPECT_FALSE(parse_issue(output, "bd show").ok());
   }
   const std::string two = std::string("[") + issue + "," + issue + "]";
   EXPECT_FALSE(parse_issue(two, "bd show").ok());

@@ -94,7 +94,8 @@ Result<BdIssues> parse_issues(std::string_view output, std::string_view command)
   json::Value root = document->root();
   if (root.is(json::Kind::object) && root["schema_version"] && root["data"]) root = root["data"];
   if (root.is(json::Kind::object)) {
-    take(issue_of(root, command));
+    ASSIGN_OR_RETURN(BdIssue only, issue_of(root, command));
+    read.issues.push_back(std::move(only));
   } else if (root.is(json::Kind::array)) {
     for (const json::Value value : root) take(issue_of(value, command));
   } else if (!root.is(json::Kind::null)) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "base/limits.hpp"
@@ -16,7 +17,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr const char* beads_agent = "beads";  // also that of BeadsClient in Python
-constexpr int list_attempts = 40;
+constexpr int list_attempts = 600;
 constexpr auto list_pause = std::chrono::milliseconds(50);
 
 struct SearchedRun {
@@ -24,12 +25,14 @@ struct SearchedRun {
   bool open = false;
 };
 
-// Waits a moment until the list of runs includes the newest events, so that a command finds the run of the command
-// before.
+// Waits until the list of runs includes the events before this call, so that a command finds the run of the command
+// before. A follower that does not advance delays a command by half a minute.
 Status await_run_list(Session& session) {
+  std::optional<std::int64_t> size;
   for (int attempt = 0; attempt < list_attempts; ++attempt) {
-    ASSIGN_OR_RETURN(const Message page, session.call("run.list", R"({"limit":1})"));
-    if (page.result()["behind"].as_int().value_or(0) == 0) return success();
+    ASSIGN_OR_RETURN(const Message status, session.call("server.status", "{}"));
+    if (!size) size = status.result()["log"]["size"].as_int().value_or(0);
+    if (status.result()["followers"]["run"].as_int().value_or(0) >= *size) return success();
     std::this_thread::sleep_for(list_pause);
   }
   return success();
