@@ -258,11 +258,15 @@ class Sample(Context):
 
     def test_it_answers_while_the_search_child_hangs(self) -> None:
         child, = (path.parent for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if self.is_search_child(path))
+        def stopped() -> bool:
+            return (child / "stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+
         os.kill(int(child.name), signal.SIGSTOP)
         try:
+            wait_until(stopped, "the search child hangs")
             cards = self.ask("evidence.retrieve", {"queries": [{"query": "caching", "corpus": "sample"}]})["results"][0]["cards"]
             pack = self.build("in:sample caching")
-            self.assertEqual((child / "stat").read_text().rsplit(")", 1)[1].split()[0], "T", "it still hangs")
+            self.assertTrue(stopped(), "it still hangs")
         finally:
             os.kill(int(child.name), signal.SIGCONT)
         self.assertEqual([card["id"] for card in cards], self.POINTERS[:1])
