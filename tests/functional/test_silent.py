@@ -127,6 +127,7 @@ class Refusing(unittest.TestCase):
 
         before = self.go(daemon, "r0", "append.before_send=sleep:1@1+")
         self.assertGreater(before, 0)
+        wait_until(outages, "the first outage is an event")
         for later in (1, 2, 3):
             with self.subTest(later=later):
                 told = len(outages())
