@@ -78,6 +78,7 @@ Result<HttpAnswer> send_http(const HttpRequest& request) {
   curl_easy_setopt(c, CURLOPT_WRITEDATA, &taken);
   if (request.given_up) {
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);  // an abort does not wait for the name server
     curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, look_up);
     curl_easy_setopt(c, CURLOPT_XFERINFODATA, &request.given_up);
   }

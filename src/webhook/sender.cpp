@@ -31,6 +31,14 @@ constexpr int status_gone = 410;
 constexpr std::int64_t micros_per_second = 1'000'000;
 constexpr std::int64_t retry_micros_max = limits::webhook_retry_hours_max * 3'600 * micros_per_second;
 
+// A batch may wait for days, and a message has no body: an event that is erased meanwhile must not stay in memory.
+store::EventPtr without_body(const events::Event& event) {
+  auto made = std::make_shared<events::Event>(event);
+  made->body.reset();
+  made->salt.reset();
+  return made;
+}
+
 std::uint32_t random_number() {
   std::uint32_t number = 0;
   random_bytes(reinterpret_cast<std::uint8_t*>(&number), sizeof number);
@@ -54,7 +62,8 @@ struct Sender::Line {
   std::int64_t next_seq = 0;
   std::int64_t stored_seq = 0;
   Monotonic stored_at{};
-  int failures = 0;  // consecutive ones
+  int failures = 0;                   // consecutive ones
+  std::optional<Time> failing_since;  // time of the first of them
 
   WebhookStatus status;  // guarded by the sender's mutex
   std::thread thread;
@@ -76,7 +85,7 @@ Result<std::unique_ptr<Sender>> Sender::open(std::vector<Webhook> webhooks, cons
 Status Sender::open_line(Webhook webhook, const store::LogPlace& place, const std::string& refused) {
   auto line = std::make_unique<Line>(std::move(webhook), place);
   line->status.name = line->webhook.setting.name;
-  line->status.url = without_query(line->webhook.setting.url);
+  line->status.url = shown_url(line->webhook.setting.url);
   line->status.problem = refused;
   ASSIGN_OR_RETURN(const auto positions, line->reader.follower_positions());
   const auto found = std::ranges::find(positions, line->follower, &std::pair<std::string, std::int64_t>::first);
@@ -152,7 +161,7 @@ Result<Sender::Batch> Sender::read(Line& line) const {
   if (line.next_seq >= end) return batch;
   if (const auto newer = tail_.read(line.next_seq, batch_events_max)) {
     for (const store::EventPtr& event : *newer) {
-      if (matches(types, event->type)) batch.events.push_back(event);
+      if (matches(types, event->type)) batch.events.push_back(without_body(*event));
     }
     if (!newer->empty()) batch.next_seq = newer->back()->seq + 1;
     return batch;
@@ -168,7 +177,7 @@ Result<Sender::Batch> Sender::read(Line& line) const {
   for (const events::Event& event : events) bytes += event.body ? event.body->size() : 0;
   const bool cut = events.size() == batch_events_max || bytes + limits::event_body_bytes_max > batch_bytes_max;
   batch.next_seq = cut ? events.back().seq + 1 : *filter.to_seq + 1;
-  for (events::Event& event : events) batch.events.push_back(std::make_shared<const events::Event>(std::move(event)));
+  for (const events::Event& event : events) batch.events.push_back(without_body(event));
   return batch;
 }
 
@@ -181,6 +190,7 @@ Sender::Outcome Sender::deliver(Line& line, const events::Event& event) {
     if (answered && *answered / 100 == 2) {
       FAILPOINT("webhook.delivered");
       line.failures = 0;
+      line.failing_since.reset();
       {
         const std::lock_guard lock(mutex_);
         ++line.status.delivered;
@@ -192,7 +202,7 @@ Sender::Outcome Sender::deliver(Line& line, const events::Event& event) {
       return Outcome::done;
     }
     if (answered && *answered == status_gone) {
-      count_failure(line);
+      count_failure(line, std::nullopt);
       set_problem(line, "the receiver answered 410 Gone: nothing is sent until the daemon restarts");
       return Outcome::stop;
     }
@@ -211,12 +221,14 @@ Sender::Outcome Sender::deliver(Line& line, const events::Event& event) {
   return Outcome::done;
 }
 
-// An event is skipped only after a failed attempt, so that a daemon that was down for days sends what it missed.
+// An event is skipped only if deliveries have failed all the time, so that a daemon that was down for days sends what
+// it missed.
 bool Sender::skips(const Line& line, const events::Event& event) const {
-  return line.failures > 0 && clock_.now().micros - event.recorded_at.micros > retry_micros_max;
+  const auto is_old = [now = clock_.now().micros](const Time& time) { return now - time.micros > retry_micros_max; };
+  return line.failing_since && is_old(*line.failing_since) && is_old(event.recorded_at);
 }
 
-// Returns the status of the answer. Errors do not contain the URL's query.
+// Returns the status of the answer. Errors contain only the scheme and the host of the URL.
 Result<int> Sender::post(const Line& line, const events::Event& event) const {
   const WebhookSetting& setting = line.webhook.setting;
   const std::int64_t now = clock_.now().micros / micros_per_second;
@@ -234,23 +246,24 @@ Result<int> Sender::post(const Line& line, const events::Event& event) const {
   auto answer = send_http(request);
   if (answer) return answer->status;
   std::string& message = answer.error().message;
-  if (message.starts_with(setting.url)) message.replace(0, setting.url.size(), without_query(setting.url));
+  if (message.starts_with(setting.url)) message.replace(0, setting.url.size(), shown_url(setting.url));
   return std::move(answer).error();
 }
 
 // Records a failed attempt, and waits until the next one.
 void Sender::fail(Line& line, const std::string& problem) {
+  if (!line.failing_since) line.failing_since = clock_.now();
   const milliseconds pause = retry_pause(++line.failures, random_number());
-  count_failure(line);
+  count_failure(line, Time{clock_.now().micros + std::chrono::microseconds(pause).count()});
   set_problem(line, problem);
   std::unique_lock lock(mutex_);
-  line.status.next_attempt = Time{clock_.now().micros + std::chrono::microseconds(pause).count()};
   changed_.wait_for(lock, pause, [&] { return stopping_.load(); });
 }
 
-void Sender::count_failure(Line& line) {
+void Sender::count_failure(Line& line, std::optional<Time> next_attempt) {
   const std::lock_guard lock(mutex_);
   ++line.status.failed;
+  line.status.next_attempt = next_attempt;
 }
 
 void Sender::advance(Line& line, std::int64_t next_seq) {

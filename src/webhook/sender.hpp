@@ -26,7 +26,7 @@ inline constexpr std::string_view follower_prefix = "webhook:";
 
 struct WebhookStatus {
   std::string name;
-  std::string url;                   // without its query
+  std::string url;                   // scheme and host
   std::int64_t next_seq = 0;         // the events before it are delivered, skipped, or of other types
   std::int64_t delivered = 0;        // messages since the start of the daemon
   std::int64_t failed = 0;           // attempts
@@ -65,7 +65,7 @@ class Sender {
   Result<int> post(const Line& line, const events::Event& event) const;
   bool skips(const Line& line, const events::Event& event) const;
   void fail(Line& line, const std::string& problem);
-  void count_failure(Line& line);
+  void count_failure(Line& line, std::optional<Time> next_attempt);
   void advance(Line& line, std::int64_t next_seq);
   void store_position(Line& line);
   void set_problem(Line& line, std::string problem);

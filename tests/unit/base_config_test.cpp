@@ -91,7 +91,10 @@ TEST_F(ConfigTest, WebhooksAreATableForEachReceiver) {
   ASSERT_EQ(webhooks->size(), 2U);
   EXPECT_EQ((*webhooks)[1].name, "ci");
   EXPECT_EQ((*webhooks)[1].url, "https://ci.example/hook?t=1");
-  EXPECT_EQ(without_query((*webhooks)[1].url), "https://ci.example/hook");
+  EXPECT_EQ(shown_url((*webhooks)[1].url), "https://ci.example/…");
+  EXPECT_EQ(shown_url("http://h:8080"), "http://h:8080");
+  EXPECT_EQ(shown_url("http://h/"), "http://h");
+  EXPECT_EQ(shown_url("http://h?token=x"), "http://h/…");
   EXPECT_EQ((*webhooks)[1].types, (std::vector<std::string>{"task.*", "run.ended"}));
   EXPECT_EQ((*webhooks)[0].types.size(), 5U);
 }

@@ -34,6 +34,8 @@ TEST(TomlDepth, IgnoresDotsInStringsAndComments) {
         "a = \"\\\"" + dots + "\"", "a = '''" + dots + "'" + dots + "'''", "\"" + dots + "\".b = 1"})
     EXPECT_TRUE(check_toml_depth(text).ok()) << text;
   EXPECT_FALSE(check_toml_depth("a = '''x'''\n[" + dotted(17) + "]").ok());
+  for (const std::string string : {"\"\"\"x\"\"\"\"", "\"\"\"x\"\"\"\"\"", "'''x''''", "'''x'''''"})
+    EXPECT_FALSE(check_toml_depth("a = [" + string + ", {" + dotted(17) + " = 1}]").ok()) << string;
 }
 
 TEST(TomlDepth, ReadsUnclosedStrings) {

@@ -1,7 +1,8 @@
-// Formats the values of settings for display, without passwords.
+// Formats the values of settings for display, without passwords and without the paths of webhooks.
 #include <algorithm>
 
 #include "base/config/config.hpp"
+#include "base/config/webhooks.hpp"
 #include "base/json/json.hpp"
 
 namespace muniment {
@@ -23,6 +24,7 @@ std::string without_password(std::string text) {
 
 std::string shown_value(const Config& config, const ConfigKey& key) {
   if (const auto* text = std::get_if<std::string Config::*>(&key.field)) {
+    if (key.key == "webhooks") return shown_webhooks(config.*(*text));
     return key.key == "database" ? without_password(config.*(*text)) : config.*(*text);
   }
   if (const auto* number = std::get_if<std::int64_t Config::*>(&key.field)) {

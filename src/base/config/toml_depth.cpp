@@ -17,7 +17,10 @@ std::size_t behind_string(std::string_view text, std::size_t at) {
     if (text[at] == '\\' && quote == '"') {
       ++at;
     } else if (text.substr(at).starts_with(end)) {
-      return at + end.size();
+      at += end.size();
+      // A string of several lines may end with one or two quotes of its own.
+      for (int own = 0; many && own < 2 && at < text.size() && text[at] == quote; ++own) ++at;
+      return at;
     } else if (text[at] == '\n' && !many) {
       return at;
     }

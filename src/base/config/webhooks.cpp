@@ -98,6 +98,22 @@ Result<std::vector<WebhookSetting>> parse_webhooks(std::string_view text) {
   return webhooks;
 }
 
-std::string without_query(std::string_view url) { return std::string(url.substr(0, url.find('?'))); }
+std::string shown_url(std::string_view url) {
+  const std::size_t host = url.find("//") == std::string_view::npos ? 0 : url.find("//") + 2;
+  const std::size_t end = url.find_first_of("/?", host);
+  return std::string(url.substr(0, end)) + (end == std::string_view::npos || end + 1 == url.size() ? "" : "/…");
+}
+
+std::string shown_webhooks(const std::string& text) {
+  const auto webhooks = parse_webhooks(text);
+  if (!webhooks || webhooks->empty()) return {};
+  json::Writer out;
+  out.begin_object();
+  for (const WebhookSetting& one : *webhooks) {
+    out.key(one.name).begin_object().member("url", shown_url(one.url)).member("secret_file", one.secret_file);
+    out.member("types", one.types).end_object();
+  }
+  return std::move(out.end_object()).text();
+}
 
 }  // namespace muniment

@@ -20,7 +20,10 @@ struct WebhookSetting {
 // means no webhooks. Errors: invalid_argument.
 Result<std::vector<WebhookSetting>> parse_webhooks(std::string_view json);
 
-// Returns the URL without its query, which may contain a token.
-std::string without_query(std::string_view url);
+// Returns the scheme and the host: path and query may contain a token.
+std::string shown_url(std::string_view url);
+
+// Returns the setting as JSON with shown URLs; empty if there is none.
+std::string shown_webhooks(const std::string& text);
 
 }  // namespace muniment

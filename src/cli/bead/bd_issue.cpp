@@ -39,12 +39,17 @@ Error unreadable(std::string_view element, std::string_view problem) {
   return {Errc::conflict, fmt::format("an issue of bd cannot be read: {}: {}", problem, preview(element, shown_bytes))};
 }
 
-// Returns the elements of the first array of a text that is not valid JSON as a whole; none if the array is not closed.
-std::vector<std::string_view> elements_of_first_array(std::string_view text) {
+// Returns the elements of the array that the text, or the member data of its envelope, is, although the text is not
+// valid JSON as a whole; none if there is no such array or it is not closed.
+std::vector<std::string_view> elements_of_array(std::string_view text) {
   std::vector<std::string_view> elements;
-  const std::size_t array = text.find('[');
+  const auto behind = [&](std::size_t from) { return std::min(text.find_first_not_of(" \t\r\n:", from), text.size()); };
+  std::size_t array = behind(0);
+  const std::size_t data = text.find("\"data\"");
+  if (array < text.size() && text[array] == '{' && data != std::string_view::npos) array = behind(data + 6);
+  if (array == text.size() || text[array] != '[') return elements;
   std::size_t begin = array + 1, depth = 1;
-  for (std::size_t at = begin; array != std::string_view::npos && at < text.size(); ++at) {
+  for (std::size_t at = begin; at < text.size(); ++at) {
     const char c = text[at];
     if (c == '"') {
       for (++at; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\' ? 1U : 0U;
@@ -83,7 +88,7 @@ Result<BdIssues> parse_issues(std::string_view output, std::string_view command)
   };
   const auto document = json::parse(output);
   if (!document) {
-    const std::vector<std::string_view> elements = elements_of_first_array(output);
+    const std::vector<std::string_view> elements = elements_of_array(output);
     if (elements.empty()) return not_issues(command, document.error().message);
     for (const std::string_view element : elements) {
       const auto parsed = json::parse(element);

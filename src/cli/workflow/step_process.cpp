@@ -234,7 +234,7 @@ class StepRun {
     RETURN_IF_ERROR(start());
     pump();
     kill_all();
-    if (ended_by_.empty() && size_of(plan_.writes) > plan_.limits.disk_bytes) ended_by_ = "disk_bytes";
+    if (ended_by_.empty() && size_of(plan_.writes) > plan_.limits.disk_bytes) end("disk_bytes");
     drain();
     if (!failure_.empty())
       return Error(Errc::unavailable,
@@ -387,7 +387,7 @@ class StepRun {
         copy(*output);
       }
     }
-    if (written_ > plan_.limits.output_bytes && ended_by_.empty()) ended_by_ = "output_bytes";
+    if (written_ > plan_.limits.output_bytes && ended_by_.empty()) end("output_bytes");
   }
 
   StepOutcome outcome() {
