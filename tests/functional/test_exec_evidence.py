@@ -264,9 +264,11 @@ class Recorded(EvidenceCase):
         self.assertEqual(found["depends_on"], [first])
         self.assertIn("expires_at", found)
         before = len(self.events())
-        status, _, said = self.exec(*UNITTEST, options=("--expires-in", "soon"))
-        self.assertEqual(status, 125)
-        self.assertIn('"soon" is not a duration. Write 90s', said)
+        for option, value, words in (("--expires-in", "soon", '"soon" is not a duration. Write 90s'), ("--expires-in", "0s", "expected 1s to 366d"),
+                                     ("--expires-in", "367d", "expected 1s to 366d"), ("--depends-on", "x", "is no id of evidence")):
+            status, _, said = self.exec(*UNITTEST, options=(option, value))
+            self.assertEqual(status, 125)
+            self.assertIn(words, said)
         done = self.muniment("exec", "--run", self.run_id, "--expires-in", "1h", "--", "true")
         self.assertEqual(done.returncode, 125, done.stderr)
         self.assertIn("require --evidence", done.stderr)

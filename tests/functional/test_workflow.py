@@ -57,6 +57,15 @@ class Flow(WorkflowCase):
         self.assertIn("evidence: validation", shown)
         self.assertIn("1 of 1 outputs equal their golden files", shown)
 
+    def test_a_failed_workflow_completes_no_task(self) -> None:
+        self.call("task.open", run_id=self.run_id, task_id="t1", content="Write greet.sh, which greets the person in its first argument")
+        self.write(coder="#!/bin/sh\necho 'echo wrong' > greet.sh\n")
+        evidence = self.run_workflow("--task", "t1", status=1)["evidence"]
+        for ids in ([evidence["artifact"]], [evidence["workflow"]], [evidence["artifact"], evidence["workflow"]], list(evidence.values())):
+            for strict in (False, True):
+                answer = self.call("task.complete", run_id=self.run_id, task_id="t1", evidence_ids=ids, strict=strict)
+                self.assertFalse(answer["can_complete"], answer)
+
     def test_validate_code_uses_the_specification_of_the_project(self) -> None:
         self.write()
         (self.folder / ".muniment").mkdir()

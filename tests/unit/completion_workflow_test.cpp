@@ -53,6 +53,20 @@ TEST(WorkflowEvidence, ATesterThatFailsRefusesEqualOutputs) {
   EXPECT_FALSE(judged(piece).can_complete);
 }
 
+TEST(WorkflowEvidence, AStepBeforeTheComparisonCompletesNothing) {
+  Piece step = recorded_piece();
+  step.command->workflow_part = true;
+  step.evidence_id = "01234567-0000-8000-8000-0000000000aa";
+  for (const Policy& policy : {Policy(), strict()}) {
+    const Judgement judgement = judged(authentication(), {step}, policy);
+    EXPECT_FALSE(judgement.can_complete);
+    EXPECT_NE(judgement.reason.find("whose result is the evidence of type \"validation\""), std::string::npos);
+    EXPECT_FALSE(judged(authentication(), {step, comparison(1, 2)}, policy).can_complete);
+    const Judgement whole = judged(authentication(), {step, comparison(2, 2)}, policy);
+    EXPECT_TRUE(whole.can_complete) << whole.reason;
+  }
+}
+
 TEST(WorkflowEvidence, LessIsolationThanThePolicyDemandsRefuses) {
   Policy policy;
   policy.isolation = "full";

@@ -88,7 +88,8 @@ void look_at_status(Findings& findings, const json::Value& status) {
     if (said.starts_with("checkpoints outside")) {
       findings.warn("witness", said, "muniment status", runbook("witnesses"));
     } else if (said.starts_with("webhook ")) {
-      findings.warn("webhook", said, "muniment status", runbook("webhooks"));
+      const bool gone = said.find("410 Gone") != std::string::npos;
+      findings.warn("webhook", said, gone ? "muniment down && muniment up" : "muniment status", runbook("webhooks"));
     } else if (text.string_or("").find("--continue-restored") != std::string::npos) {  // message of the daemon
       findings.broken("health", said, std::string(go_on_restored), runbook("backup"));
     } else {

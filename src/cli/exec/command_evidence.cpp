@@ -56,8 +56,10 @@ Result<std::string> run_of_task(Session& session, const std::string& task_id) {
   if (runs.empty())
     return Error(
         Errc::not_found,
-        fmt::format("no open run has an open task {0}. Open one: muniment task open --run RUN --task {0} CONTENT",
-                    shell_word(task_id)));
+        fmt::format(
+            "no open run has an open task {0}. Name the run of a completed task (--run RUN), or open a task: muniment "
+            "task open --run RUN --task {0} CONTENT",
+            shell_word(task_id)));
   std::string all;
   for (const std::string& run : runs) all += (all.empty() ? "" : ", ") + run;
   return Error(Errc::conflict,

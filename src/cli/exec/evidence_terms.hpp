@@ -23,7 +23,8 @@ struct EvidenceTerms {
 // Declares --expires-in and --depends-on.
 void declare_terms(CLI::App& command, EvidenceTerms& terms);
 
-// Writes the members expires_in_seconds and depends_on. Errors: invalid_argument for a duration that cannot be read.
+// Writes the members expires_in_seconds and depends_on. Errors: invalid_argument for a duration that cannot be read or
+// is out of range, and for a text that is no id.
 Status write_terms(json::Writer& params, const EvidenceTerms& terms);
 
 }  // namespace muniment::cli

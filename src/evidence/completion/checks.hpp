@@ -93,6 +93,7 @@ enum class Code : std::uint8_t {
   tests_weakened,
   self_reported,
   isolation,
+  workflow_part,
 };
 
 struct CodeRow {

@@ -88,13 +88,14 @@ constexpr std::array rows{
     CodeRow{Code::tests_weakened, "structure", "tests_weakened", V::fail, true, ""},
     CodeRow{Code::self_reported, "structure", "self_reported", V::weak, true, ""},
     CodeRow{Code::isolation, "structure", "isolation", V::fail, true, ""},
+    CodeRow{Code::workflow_part, "structure", "workflow_part", V::fail, true, ""},
 };
 
 constexpr bool in_order = [] {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (static_cast<std::size_t>(rows[i].code) != i) return false;
   }
-  return rows.size() == static_cast<std::size_t>(Code::isolation) + 1;
+  return rows.size() == static_cast<std::size_t>(Code::workflow_part) + 1;
 }();
 static_assert(in_order);
 

@@ -47,6 +47,7 @@ struct Command {
   std::string tests_changed_reason;
   std::string isolation;                   // isolation that its sandbox reached; empty: none
   std::string coder_isolation;             // for the tester of a blind workflow: that of the coder; otherwise empty
+  bool workflow_part = false;              // a step of a blind workflow before the comparison
   std::optional<reports::Counts> earlier;  // counts of the last accepted report of the same command
 };
 

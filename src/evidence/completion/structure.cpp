@@ -93,6 +93,7 @@ class Structure {
           "The counts of the evidence do not add up to its total. Record what the tool reported.");
     }
     check_isolation();
+    check_workflow();
     if (exhibit_.outcome.no_tests) add(Code::zero_tests, no_tests_text);
     decide_strength();
   }
@@ -143,6 +144,14 @@ class Structure {
   // Attestations of other systems state the result, but not the command.
   bool attests_without_command() const {
     return !exhibit_.piece->attested_by.empty() && exhibit_.piece->command->argv.empty();
+  }
+
+  // The steps of a blind workflow before the comparison show what was done, not that it is right.
+  void check_workflow() {
+    if (!exhibit_.recorded() || !exhibit_.piece->command->workflow_part) return;
+    if (std::ranges::any_of(case_.exhibits, &Exhibit::is_comparison)) return;
+    add(Code::workflow_part,
+        "The evidence is a step of a blind workflow, whose result is the evidence of type \"validation\". Use that.");
   }
 
   // Only the comparison of a blind workflow shows how its coder was isolated.

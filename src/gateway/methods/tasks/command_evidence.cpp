@@ -218,8 +218,11 @@ completion::Command command_of(const json::Value& content) {
   command.output_lost = said["output_lost"].as_bool().value_or(false);
   command.tree_before = said["tree_before"].string_or("");
   command.tree_after = said["tree_after"].string_or("");
-  if (const json::Value workflow = content["workflow"]; workflow["pairs"]) {
+  const json::Value workflow = content["workflow"];
+  if (workflow["pairs"]) {
     command.coder_isolation = workflow["coder_isolation"]["level"].string_or("none");
+  } else {
+    command.workflow_part = workflow.present() || said["isolation"].present();
   }
   command.started_at = parse_time(said["started_at"].string_or("")).value_or(Time{});
   command.ended_at = parse_time(said["ended_at"].string_or("")).value_or(Time{});
