@@ -205,6 +205,18 @@ TEST(DocumentText, EmojiAndFlagsAreNotCutThough) {
   }
 }
 
+// Between two of these no edge is certain without the text before them.
+TEST(DocumentText, ALongRunOfFlagsOrConjunctsIsCutBetweenGraphemes) {
+  for (const std::string part : {"🇯🇵", "\u200D\u0915\u094D\u0937\u093F"}) {
+    const std::string text = repeated(part, 1000);
+    const auto edges = graphemes_by_icu(text);
+    const DocumentText document = read(text, "a.txt");
+    ASSERT_GT(document.chunks.size(), 3U);
+    for (const Chunk& chunk : document.chunks)
+      EXPECT_TRUE(std::binary_search(edges.begin(), edges.end(), static_cast<std::size_t>(chunk.end))) << chunk.end;
+  }
+}
+
 TEST(Language, IsToldForDocumentsAndForTurns) {
   const std::vector<std::pair<std::string, std::string>> known = {
       {"The committee met on Tuesday and agreed on the budget for the coming year.", "en"},

@@ -126,7 +126,8 @@ class Ranker {
 // The last edge if no better one was found: between clusters, and before a JSON escape that it would split.
 std::size_t forced_end(std::string_view text, std::size_t from, std::size_t wanted, std::size_t last,
                        std::size_t escape) {
-  std::size_t end = grapheme_edge(text, wanted);
+  std::size_t end = from;  // itself an edge, so that no search backwards is necessary
+  for (std::size_t next = end; next <= wanted; next = next_grapheme(text, next)) end = next;
   if (escape > from && escape < end && end - escape < (text[escape + 1] == 'u' ? 6U : 2U)) end = escape;
   if (end <= from) end = next_grapheme(text, from);
   if (end <= last) return end;
