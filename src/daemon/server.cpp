@@ -117,7 +117,10 @@ Status Server::listen() {
   start_accepting();
   uv_poll_start(&stop_asked_by_signal_, UV_READABLE, [](uv_poll_t* handle, int, int) {
     auto* self = static_cast<Server*>(handle->data);
-    if (self->signals_.take()) self->begin_stop();
+    if (const auto signal = self->signals_.take()) {
+      log_info("a stop is requested", {{"by", *signal}});
+      self->begin_stop();
+    }
   });
   return success();
 }

@@ -55,6 +55,16 @@ class Starting(Refusing, unittest.TestCase):
         self.assertIsNone(daemon.postgres_pid())
 
 
+    def test_each_line_of_a_json_log_is_an_object_and_one_names_the_signal(self) -> None:
+        daemon = self.daemon(config='log_format = "json"\n')
+        for _ in range(2):   # the second start finds what the first has created in the database
+            daemon.start()
+            self.assertEqual(daemon.stop(), 0)
+        lines = [json.loads(line) for line in daemon.log.read_text().splitlines()]
+        stops = [line["by"] for line in lines if line["message"] == "a stop is requested"]
+        self.assertEqual(stops, [f"SIGTERM from pid {os.getpid()}"] * 2)
+
+
 class StartedAgain(unittest.TestCase):
     """One data folder, whose daemon each test ends and may start again."""
 

@@ -69,6 +69,27 @@ class Expiry(TermsCase):
         self.assertEqual(listed[0]["expires_at"], found["expires_at"])
         self.accepted(evidence)
 
+    def test_sql_shows_the_terms_and_the_completed_task(self) -> None:
+        first = self.piece("first", expires_in_seconds=3600)
+        second = self.piece("second", depends_on=[first])
+        task = self.open()
+        self.assertTrue(self.complete(task, second)["completed"])
+        open_task = self.open("Review the pagination again")
+        query = ("SELECT expires_at = recorded_at + interval '1 hour', depends_on::text, completed_task_id, completed_run_id FROM report.evidence_report "
+                 "WHERE run_id = '{run}' ORDER BY seq")
+        self.assertEqual(self.daemon.sql(query.format(run=self.run_id)),
+                         [["t", "", "", ""], ["", f'["{first}"]', task, self.run_id]])
+        query = f"SELECT task_id, content, status, verdict, evidence, completed_at > opened_at FROM report.task_report WHERE run_id = '{self.run_id}' ORDER BY opened_seq"
+        self.assertEqual(self.daemon.sql(query), [[task, "Fix the off-by-one in pagination", "completed", "pass", "1", "t"],
+                                                  [open_task, "Review the pagination again", "open", "", "0", ""]])
+
+    def test_sql_shows_nothing_of_erased_evidence(self) -> None:
+        evidence = self.piece("first", expires_in_seconds=3600)
+        seq = self.call("evidence.get", evidence_id=evidence)["evidence"]["seq"]
+        self.call("audit.redact", seq=seq, reason="test")
+        query = f"SELECT redacted, type, content::text, hash, expires_at FROM report.evidence_report WHERE seq = {seq}"
+        self.assertEqual(self.daemon.sql(query), [["t", "", "{}", "", ""]])
+
     def test_evidence_without_terms_has_no_members_for_them(self) -> None:
         evidence = self.piece("first")
         for found in (self.call("evidence.get", evidence_id=evidence)["evidence"], self.check(evidence)):

@@ -62,6 +62,24 @@ class Report : public test::LogFixture {
                       "}")
         .seq;
   }
+  // Appends a claim, evidence and a task.
+  void append_ledger(const std::shared_ptr<store::Run>& run, const std::string& id) {
+    ClaimRow claim;
+    claim.claim_id = make_uuid_v7(clock.now());
+    claim.run_id = id;
+    claim.text = "t";
+    claim.pointers = "[]";
+    append(run, "claim.recorded", R"({"claim_id":")" + claim.claim_id.text() + R"(","text":"t","pointers":[]})",
+           {claim});
+    EvidenceRow evidence;
+    evidence.evidence_id = make_uuid_v7(clock.now());
+    evidence.run_id = id;
+    evidence.type = "review";
+    evidence.content = "{}";
+    append(run, "evidence.recorded",
+           R"({"evidence_id":")" + evidence.evidence_id.text() + R"(","type":"review","content":{}})", {evidence});
+    append(run, "task.opened", R"({"task_id":"t","content":"t"})", {TaskChangeRow{id, "t", "opened"}});
+  }
   // Erases as the redactor: announces the erasure in the log, then removes the body from every table.
   void erase(const std::shared_ptr<store::Run>& run, std::int64_t seq) {
     append(run, "event.redacted", R"({"seq":)" + std::to_string(seq) + R"(,"reason":"r","by":"uid:0"})");
@@ -383,13 +401,7 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
     append(run, "pointer.validated",
            R"({"count":2,"bad":{"VERSION_MISMATCH":1},"pointers":[{"pointer":"p"}],"branch":"b"})");
     append(run, "artifact.read", R"({"pointer":"artifact://r1/a","size_bytes":1,"offset":0,"length":1})");
-    ClaimRow claim;
-    claim.claim_id = make_uuid_v7(clock.now());
-    claim.run_id = id;
-    claim.text = "t";
-    claim.pointers = "[]";
-    append(run, "claim.recorded", R"({"claim_id":")" + claim.claim_id.text() + R"(","text":"t","pointers":[]})",
-           {claim});
+    append_ledger(run, id);
     put(run, "bytes");
     append(run, "run.halted", R"({"code":"SYSTEM_ERROR","reason":"gone","pointer":"p","attempts":2})");
   }
@@ -419,10 +431,11 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
   EXPECT_EQ(
       ask("SELECT string_agg(concat_ws(' ', type, branch, pointers, bad ->> 'VERSION_MISMATCH', artifact), ', ' ORDER BY seq) FROM report.retrieval_report WHERE run_id = 'r2'"),
       "retrieval.answered, pointer.validated b 2 1, artifact.read artifact://r1/a");
-  EXPECT_EQ(seen, (std::set<std::string>{"approval_report", "artifact_report", "audit_report", "claim_report",
-                                         "command_report", "error_report", "event_log", "feedback_report",
-                                         "file_report", "lag", "model_call", "retrieval_report", "run_report",
-                                         "run_tree", "step_report", "storage_report", "tool_call"}));
+  EXPECT_EQ(seen,
+            (std::set<std::string>{"approval_report", "artifact_report", "audit_report", "claim_report",
+                                   "command_report", "error_report", "event_log", "evidence_report", "feedback_report",
+                                   "file_report", "lag", "model_call", "retrieval_report", "run_report", "run_tree",
+                                   "step_report", "storage_report", "task_report", "tool_call"}));
   EXPECT_EQ(ask("SELECT string_agg(kind, ' ' ORDER BY kind) FROM report.error_report WHERE run_id = 'r1'"),
             "command halt");
   EXPECT_EQ(ask("SELECT root_run_id || depth || path::text FROM report.run_tree WHERE run_id = 'r2'"), "r11{r1,r2}");

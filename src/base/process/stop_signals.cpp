@@ -1,8 +1,11 @@
 #include "base/process/stop_signals.hpp"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+#include <cstring>
 
 namespace muniment {
 
@@ -19,9 +22,10 @@ StopSignals::StopSignals() {
   fd_ = Fd(::signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-bool StopSignals::take() {
-  bool came = false;
-  for (signalfd_siginfo one{}; ::read(fd_.get(), &one, sizeof one) > 0;) came = true;
+std::optional<std::string> StopSignals::take() {
+  std::optional<std::string> came;
+  for (signalfd_siginfo one{}; ::read(fd_.get(), &one, sizeof one) > 0;)
+    came = fmt::format("SIG{} from pid {}", ::sigabbrev_np(static_cast<int>(one.ssi_signo)), one.ssi_pid);
   return came;
 }
 

@@ -2,6 +2,9 @@
 // must also poll the descriptor of this class.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "base/files/file.hpp"
 
 namespace muniment {
@@ -15,7 +18,8 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
   int fd() const { return fd_.get(); }  // readable while a signal is pending
-  bool take();                          // consumes a pending signal and returns true, otherwise false
+  // Consumes the pending signals and describes the last, "SIGTERM from pid 4711"; nullopt: none is pending.
+  std::optional<std::string> take();
 
  private:
   Fd fd_;

@@ -5,10 +5,12 @@
 #include <libpq-fe.h>
 #include <sys/stat.h>
 
+#include <cstring>
 #include <memory>
 
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
+#include "base/log.hpp"
 
 namespace muniment::store {
 namespace {
@@ -24,6 +26,7 @@ struct Closer {
 constexpr const char* make_login = R"(
 DO $$
 BEGIN
+  PERFORM set_config('client_min_messages', 'warning', true);
   IF to_regrole('reporter') IS NULL THEN
     CREATE ROLE reporter LOGIN CONNECTION LIMIT {connections};
     ALTER ROLE reporter SET statement_timeout = '{seconds}s';
@@ -95,6 +98,12 @@ Status make_reporter_login(const std::string& uri, const std::optional<std::stri
   const char* const values[] = {"10", uri.c_str(), "muniment", "UTF8", nullptr};
   const std::unique_ptr<PGconn, Closer> connection(PQconnectdbParams(keys, values, 1));
   if (PQstatus(connection.get()) != CONNECTION_OK) return failed(connection.get());
+  PQsetNoticeProcessor(
+      connection.get(),
+      [](void*, const char* text) {
+        log_warning("Postgres warns", {{"message", std::string(text, std::strcspn(text, "\n"))}});
+      },
+      nullptr);
   RETURN_IF_ERROR(execute(
       connection.get(), fmt::format(fmt::runtime(make_login), fmt::arg("connections", limits::reporter_connections_max),
                                     fmt::arg("seconds", limits::report_seconds_default))));
