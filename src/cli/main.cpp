@@ -37,6 +37,7 @@ Exit codes
   3    invalid command line
   4    the daemon or database is unreachable or timed out; retry later
   125  exec: recording failed and the command was not started (otherwise its own exit code)
+  130  interrupted by a signal (workflow run, doctor --self)
 audit verify uses the codes of muniment-verify: 0 verified, 1 tampered or corrupt, 2 undamaged
 but not fully signed by a trusted key, 3 as above, 4 unreadable, 5 incomplete.
 record uses the codes of its agent: 1 not recorded, 2 the tool call is blocked.)";

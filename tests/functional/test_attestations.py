@@ -401,6 +401,11 @@ class Offline(AttestationCase):
             if pattern is not None:
                 self.assertIn(pattern, done.stdout + done.stderr)
                 self.assertIn(pattern, examined.stdout)
+        keys.write_text("")
+        keys.chmod(0o666)
+        config.write_text(f'attestation_keys = "{keys}"\n')
+        for done in (self.muniment("config", "check", "--config", config, code=1), self.muniment("doctor", "--config", config, code=1)):
+            self.assertIn(f"other users may write {keys} (mode 666). Run: chmod go-w {keys}", done.stdout + done.stderr)
         config.write_text('attestation_keys = "keys"\n')
         self.assertIn("absolute path", "".join((done := self.muniment("config", "check", "--config", config, code=1)).stdout + done.stderr))
 

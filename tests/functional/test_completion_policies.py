@@ -134,6 +134,14 @@ class Policies(GateCase):
                     self.assertNotEqual(status, 0, answer)
                     self.assertIn("completion_policy", answer)
                     self.assertIn(named, answer)
+        policy.write_text("")
+        policy.chmod(0o620)
+        for words in (("config", "check"), ("doctor",), ("up",)):
+            with self.subTest(words=words):
+                status, answer = said(*words)
+                self.assertNotEqual(status, 0, answer)
+                self.assertIn(f"other users may write {policy} (mode 620)", answer)
+        policy.chmod(0o600)
         config.write_text('completion_policy = "~/completion.toml"\n')
         for words in (("config", "check"), ("doctor",), ("up",)):
             with self.subTest(words=words):

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -136,6 +137,25 @@ class Report(MetaCase):
             self.assertEqual(caught.exception.code, "unavailable")
         with mock.patch.dict(os.environ, {"PATH": "/nowhere"}), self.assertRaisesRegex(EvidenceError, "no program muniment"):
             MetaValidator().generate_completion_report()
+
+    @unittest.skipUnless(CONFINES, "the kernel cannot isolate a workflow")
+    def test_an_interrupted_check_records_no_report(self) -> None:
+        def interrupt(method: str, params: Json, reply: Json) -> None:
+            if method == "command.start" and not started.get("run"):
+                started["run"] = params["run_id"]
+                child.send_signal(signal.SIGINT)
+
+        started: dict[str, str] = {}
+        lying = LyingDaemon(self.daemon, interrupt)
+        self.addCleanup(lying.listener.close)
+        child = subprocess.Popen([str(BUILD / "muniment"), "--socket", lying.path, "doctor", "--self"], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        out, err = child.communicate(timeout=FINISH_S)
+        self.assertEqual((child.returncode, out), (130, ""), err)
+        self.assertIn("interrupted", err)
+        run = self.call("run.get", run_id=started["run"])["run"]
+        self.assertEqual((run["status"], run["outcome"]), ("ended", "cancelled"))
+        self.assertEqual(self.call("evidence.list", run_id=started["run"])["evidence"], [])
 
     def test_without_a_daemon_nothing_is_started(self) -> None:
         done = self.doctor(place=["--data", str(self.daemon.folder / "nothing")])

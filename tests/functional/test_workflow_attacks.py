@@ -15,7 +15,7 @@ import threading
 import unittest
 
 from support import BUILD, ROOT, main, wait_until
-from workflow_case import CODER, CONFINES, FINISH_S, WorkflowCase
+from workflow_case import CODER, CONFINES, FINISH_S, SPEC, SPEC_WRITER, WorkflowCase
 
 LANDLOCK_CREATE_RULESET = 444
 
@@ -207,6 +207,17 @@ class Attacks(WorkflowCase):
         self.write(coder=CODER + f"setsid sleep {mark} </dev/null >/dev/null 2>&1 &\n")
         self.run_workflow()
         self.assertEqual(self.processes(mark), [])
+
+    def test_a_process_that_the_spec_writer_leaves_behind_is_killed(self) -> None:
+        """It left the session, and its parents have ended: only the kernel knows whose descendant it is."""
+        mark = f"9{os.getpid()}76"
+        left = f"setsid sh -c 'setsid sleep {mark} & setsid sleep {mark} &' </dev/null >/dev/null 2>&1\n"
+        spec = SPEC.replace('["./write_spec.sh"]', '["./write_spec.sh"]\nseconds = 2')
+        for last, status in (("", 0), ("exit 3\n", 1), ("exec sleep 600\n", 1)):
+            with self.subTest(last=last):
+                self.write(spec_writer=SPEC_WRITER + left + last, spec=spec)
+                self.run_workflow(status=status)
+                self.assertEqual(self.processes(mark), [])
 
     def processes(self, mark: str) -> list[int]:
         found = []

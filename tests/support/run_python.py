@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import pathlib
 import sys
 import time
@@ -59,6 +60,7 @@ def main() -> int:
     parser.add_argument("-k", dest="filter", default="")
     arguments = parser.parse_args()
 
+    os.umask(0o022)   # files of keys and policies that others may write are refused
     sys.path.insert(0, str(arguments.file.parent))
     spec = importlib.util.spec_from_file_location(arguments.file.stem, arguments.file)
     assert spec and spec.loader

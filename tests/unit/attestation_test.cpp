@@ -77,6 +77,16 @@ TEST(Envelope, ATrustedSignatureAmongOthersCounts) {
   EXPECT_EQ(signer_of(*read, {&trusted, 1}), &trusted);
 }
 
+TEST(Envelope, ASignatureInAnotherEncodingDoesNotHideATrustedOne) {
+  const std::string other = R"("signatures":[{"keyid":"x","sig":"-----BEGIN-----"},{"sig":""},)";
+  const VerifierKey trusted = signer().verifier();
+  const auto read = Envelope::parse(replaced(attested(statement()).text(), R"("signatures":[)", other));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(signer_of(*read, {&trusted, 1}), &trusted);
+  const VerifierKey stranger = signer(8).verifier();
+  EXPECT_EQ(signer_of(*read, {&stranger, 1}), nullptr);
+}
+
 TEST(Envelope, NoBitOfPayloadTypeOrSignatureMayChange) {
   const VerifierKey trusted = signer().verifier();
   const Envelope good = attested(statement());

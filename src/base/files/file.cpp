@@ -209,6 +209,16 @@ Result<std::string> read_named(const std::string& path, std::size_t bytes_max) {
   return read_whole(file, path, bytes_max);
 }
 
+Result<std::string> read_trusted(const std::string& path, std::size_t bytes_max) {
+  ASSIGN_OR_RETURN(const RegularFile file, open_named(path));
+  struct stat about {};
+  if (::fstat(file.fd.get(), &about) != 0) return file_error("examining", path, errno);
+  if ((about.st_mode & 022) != 0)
+    return Error(Errc::denied, fmt::format("other users may write {} (mode {:03o}). Run: chmod go-w {}", path,
+                                           about.st_mode & 0777, path));
+  return read_whole(file, path, bytes_max);
+}
+
 Result<std::string> read_input(const std::string& path, std::size_t bytes_max) {
   const Fd input(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!input.open()) return as_named(file_error("opening", path, errno));

@@ -76,6 +76,9 @@ Status write_all(int file, std::string_view bytes, std::string_view path);
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 // Reads a whole file at a path that a caller named. Errors: as open_named and read_file.
 Result<std::string> read_named(const std::string& path, std::size_t bytes_max);
+// Reads a whole file that decides what is trusted. Errors: as read_named, and denied if users other than its owner may
+// write it.
+Result<std::string> read_trusted(const std::string& path, std::size_t bytes_max);
 
 // Reads a user-named file, pipe or device to its end, so that <(command) and /dev/stdin work like files. It may block.
 // Errors: invalid_argument for a folder; too_large as above.

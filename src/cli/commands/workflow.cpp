@@ -17,7 +17,6 @@ namespace {
 namespace completion = evidence::completion;
 
 constexpr const char* default_spec = ".muniment/workflow.toml";
-constexpr int exit_interrupted = 130;  // as in a shell
 
 struct WorkflowRunOptions {
   std::string spec = default_spec;

@@ -36,7 +36,9 @@ Result<WorkflowResult> run_coder(MetaRun& run, const char* coder) {
   ASSIGN_OR_RETURN(const evidence::workflow::Spec spec, evidence::workflow::parse_spec(fmt::format(spec_toml, coder)));
   ASSIGN_OR_RETURN(const Workspace place, Workspace::create());
   ASSIGN_OR_RETURN(const std::string folder, place.folder("project", false));
-  return Workflow(run.session, spec, folder, {run.run_id, "", ""}, "full").run();
+  auto result = Workflow(run.session, spec, folder, {run.run_id, "", ""}, "full").run();
+  run.interrupted = result && result->interrupted;
+  return run.interrupted ? Error(Errc::conflict, "a signal interrupted the workflow") : std::move(result);
 }
 
 bool is_of_golden_file(const Refusal& refusal) { return refusal.path.ends_with(golden_file); }

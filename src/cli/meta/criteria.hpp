@@ -12,8 +12,9 @@ namespace muniment::cli {
 
 struct MetaRun {
   Session& session;
-  std::string commands;  // commands of muniment, as command_tree returns them
-  std::string run_id;    // an open run
+  std::string commands;      // commands of muniment, as command_tree returns them
+  std::string run_id;        // an open run
+  bool interrupted = false;  // a signal ended a workflow: nothing more is checked
 };
 
 // Checks a criterion. Returns what was checked. An error is the reason why the criterion is not met.

@@ -106,6 +106,15 @@ void print_report(Session& session, const std::string& run_id, const RecordedRep
   out.line("run       " + out.one_line(run_id));
 }
 
+Status end_interrupted(MetaRun& run) {
+  const std::string params = fmt::format(R"({{"run_id":{},"outcome":"cancelled"}})", json::quote(run.run_id));
+  const auto ended = run.session.call("run.end", params);
+  run.session.finish_quietly("the end of the run", ended ? success() : Status(ended.error()));
+  fmt::print(stderr, "muniment: a signal interrupted the check; no report was recorded\n");
+  run.session.exit_code = exit_interrupted;
+  return success();
+}
+
 }  // namespace
 
 RecordedReport record_report(MetaRun& run, std::vector<CriterionResult> results) {
@@ -133,7 +142,10 @@ Status validate_self(Session& session, std::string commands) {
   ASSIGN_OR_RETURN(const std::string run_id, start_validation(session));
   MetaRun run{session, std::move(commands), run_id};
   std::vector<CriterionResult> results;
-  for (const CriterionRow& row : criterion_table) results.push_back(result_of(row.number, row.name, row.check(run)));
+  for (const CriterionRow& row : criterion_table) {
+    results.push_back(result_of(row.number, row.name, row.check(run)));
+    if (run.interrupted) return end_interrupted(run);
+  }
   const RecordedReport report = record_report(run, std::move(results));
   const bool all_met = summarize(report.results).all_met;
   const auto ended = session.call("run.end", fmt::format(R"({{"run_id":{},"outcome":"{}"}})", json::quote(run_id),

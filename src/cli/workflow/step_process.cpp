@@ -22,6 +22,7 @@
 #include "base/limits.hpp"
 #include "base/process/sandbox.hpp"
 #include "cli/connect/upload.hpp"
+#include "cli/workflow/descendants.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -127,22 +128,23 @@ class Child {
     ::_exit(1);
   }
 
-  // Process 1 of a confined command. When it exits, the kernel kills every process of the namespace.
+  // Process 1 of a confined command: when it exits, the kernel kills every process of the namespace. That of an
+  // unconfined command adopts what the command leaves behind, which the parent ends.
   [[noreturn]] void be_first(pid_t parent) const {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // In a new process namespace, the parent is not visible: its id is 0.
     if (const pid_t now = ::getppid(); now != 0 && now != parent) ::_exit(1);
     if (confined_) fail_if(enter_view(plan_.view, plan_.view_folder));
+    if (!confined_) adopt_orphans();
     const pid_t command = ::fork();
     if (command < 0) fail_if("fork");
     if (command == 0) be_command();
     for (;;) {
       int status = 0;
       const pid_t ended = ::waitpid(-1, &status, 0);
-      if (ended < 0 && errno == EINTR) continue;
-      if (ended != command && ended >= 0) continue;
-      send_report(kept_, {.kind = ReportKind::ended, .value = status});
-      ::_exit(0);
+      if (ended == command) send_report(kept_, {.kind = ReportKind::ended, .value = status});
+      if (ended == command && confined_) ::_exit(0);
+      if (ended < 0 && errno == ECHILD) ::pause();  // until it is killed
     }
   }
 
@@ -228,12 +230,12 @@ class StepRun {
         stop_(stop),
         confined_(confined),
         notifier_(seen(plan.view), std::filesystem::path(plan.view_folder).parent_path().string(), plan.view.network) {}
-  ~StepRun() { kill_all(); }
+  ~StepRun() { static_cast<void>(kill_all()); }
 
   Result<StepOutcome> run() {
     RETURN_IF_ERROR(start());
     pump();
-    kill_all();
+    const Status alone = kill_all();
     if (ended_by_.empty() && size_of(plan_.writes) > plan_.limits.disk_bytes) end("disk_bytes");
     drain();
     if (!failure_.empty())
@@ -241,6 +243,7 @@ class StepRun {
                    fmt::format("the command cannot be isolated: {}: {}", failure_, std::strerror(failure_errno_)));
     if (!refused_isolation_.empty()) return Error(Errc::denied, refused_isolation_);
     if (unstarted_ != 0) return file_error("starting", plan_.argv.front(), unstarted_);
+    RETURN_IF_ERROR(alone);
     return outcome();
   }
 
@@ -369,16 +372,18 @@ class StepRun {
     if (::send(socket_.get(), &go, 1, MSG_NOSIGNAL) != 1) ended_ = true;
   }
 
-  void kill_all() {
-    if (child_ <= 0) return;
+  Status kill_all() {
+    if (child_ <= 0) return success();
+    Status alone = confined_ ? success() : kill_descendants(child_);
     ::kill(-child_, SIGKILL);
     ::kill(child_, SIGKILL);
     int status = 0;
     while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) continue;
     child_ = -1;
+    return alone;
   }
 
-  // Reads what remains in the pipes. An unconfined process that left its group may hold them open.
+  // Reads what remains in the pipes.
   void drain() {
     for (Capture* output : {&out_, &err_}) {
       while (output->source.open() && written_ <= plan_.limits.output_bytes) {

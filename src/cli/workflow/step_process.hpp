@@ -1,5 +1,5 @@
 // Runs one command of a blind workflow with limits, confined or not, and captures its output. When the command has
-// ended, no process that it started is left; if this process is killed, the kernel kills them.
+// ended, no process that it started is left; if this process is killed, the kernel kills those of a confined command.
 #pragma once
 
 #include <cstdint>

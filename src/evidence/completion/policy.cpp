@@ -157,7 +157,7 @@ int isolation_rank(std::string_view level) { return level == "full" ? 2 : level 
 
 Result<Policies> Policies::read(const std::string& path) {
   if (path.empty()) return Policies();
-  auto text = read_file(path, policy_bytes_max);
+  auto text = read_trusted(path, policy_bytes_max);
   if (!text) return std::move(text).error().within("completion_policy");
   auto policies = parse(*text);
   if (!policies) return std::move(policies).error().within("completion_policy " + path);
