@@ -80,6 +80,7 @@ class Commands(BeadCase):
         issue = self.issue()
         refused = self.bead("close", issue, code=1)
         self.assertRegex(refused.stdout, "^refused  fail  ")
+        self.assertRegex(refused.stdout, f"Attach evidence, then repeat: muniment .*bead attach {issue} EVIDENCE")
         self.bead("attach", issue, self.added("TODO").id)
         self.assertEqual(self.json("close", issue, code=1)["can_complete"], False)
         self.assertEqual(self.shown(issue)["status"], "open")

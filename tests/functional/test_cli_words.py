@@ -147,6 +147,15 @@ class Lists(DaemonCase):
         self.assertEqual(self.muniment(*put, "text/plain").stderr, "")
         self.assertIn("already stored; the existing type and metadata are kept", self.muniment(*put, "text/html").stderr)
 
+    def test_an_empty_answer_explains_itself(self) -> None:
+        for command in ("query", "context"):
+            unknown = self.muniment(command, "--corpus", "nosuch", "lighthouse", code=1)
+            self.assertEqual(unknown.stdout, "")
+            self.assertIn("muniment: not_found: no such corpus: nosuch. See: muniment", unknown.stderr)
+            self.client.call("corpus.ingest", corpus="notes", documents=[{"id": "a", "text": "The lamp is lit at dusk."}], wait=True)
+            done = self.muniment(command, "--corpus", "notes", '"zebra crossing"')
+            self.assertEqual((done.stdout + done.stderr).strip(), "no match")
+
     def test_exec_names_the_separator(self) -> None:
         self.assertIn("Write: muniment exec -- ls -la", self.muniment("exec", "ls", "-la", code=3).stderr)
 

@@ -71,7 +71,11 @@ Result<WebhookSetting> webhook_of(const std::string& name, const json::Value& va
     } else if (key == "secret_file") {
       webhook.secret_file = member.string_or("");
     } else {
-      return bad_webhook(name, fmt::format("unknown key {}. Expected url, secret_file and types", json::quote(key)));
+      return bad_webhook(
+          name,
+          fmt::format("unknown key {}. Expected url, secret_file and types; other settings stand before the first "
+                      "[table]",
+                      json::quote(key)));
     }
   }
   RETURN_IF_ERROR(check_url(name, webhook.url));

@@ -4,6 +4,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/show/empty_answer.hpp"
 #include "cli/time_option.hpp"
 
 namespace muniment::cli {
@@ -50,9 +51,8 @@ Status build_context(Session& session, const ContextOptions& options) {
   out.print(out.safe(text));
   std::string summary;
   if (text.empty()) {
-    const std::string reason = result["reason"].string_or("no match");
-    summary =
-        "no passages: " + (reason == "budget_too_small" ? "none fits into the budget. Increase --budget" : reason);
+    ASSIGN_OR_RETURN(summary, empty_answer(result, options.corpus));
+    summary = out.one_line(out.advised(summary));
   } else {
     summary = fmt::format("{} passage{}, {} of {} tokens, {} left out, manifest://{}", result["citations"].size(),
                           result["citations"].size() == 1 ? "" : "s", result["used"].source(),

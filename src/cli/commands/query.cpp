@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/show/empty_answer.hpp"
 #include "cli/show/output.hpp"
 #include "cli/time_option.hpp"
 
@@ -111,21 +112,6 @@ void print_wrapped(const Output& out, const std::string& text, const std::string
     at = end + 1;
   }
   flush();
-}
-
-// Explains why there are no cards, and names the next step.
-std::string why_empty(const json::Value& result, const QueryOptions& options) {
-  const std::string reason = result["reason"].string_or("");
-  const std::string count = grouped(static_cast<std::uint64_t>(result["count"].as_int().value_or(0)));
-  if (reason == "unknown_corpus")
-    return "no such corpus" + (options.corpus.empty() ? "" : ": " + options.corpus) + ". See: muniment corpus list";
-  if (reason == "unknown_run") return "no such run (run: in the question). See: muniment run list";
-  if (reason == "filtered_out") return "no match passes the filters";
-  if (reason == "all_quarantined")
-    return "all matches are quarantined" + (result["count"] ? " (" + count + ")" : "") +
-           "; --trust quarantined shows them";
-  if (reason == "index_behind") return "the index is behind by " + count + " events; retry";
-  return reason == "no_match" ? "no match" : reason;
 }
 
 void print_passage(const Output& out, const json::Value& found) {
@@ -275,7 +261,10 @@ Status query(Session& session, const QueryOptions& options) {
     if (rank < passages.size()) print_passage(out, passages[rank]);
     ++rank;
   }
-  if (rank == 0) out.line(out.one_line(out.advised(why_empty(result, options))));
+  if (rank == 0) {
+    ASSIGN_OR_RETURN(const std::string text, empty_answer(result, options.corpus));
+    out.line(out.one_line(out.advised(text)));
+  }
   print_foot(out, result, options);
   return success();
 }

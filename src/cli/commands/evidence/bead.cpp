@@ -234,7 +234,13 @@ Status close_issue(Session& session, const BeadOptions& options) {
     ASSIGN_OR_RETURN(const Message answer, complete(session, options, issue, task, evidence));
     task.completed = answer.result()["can_complete"].as_bool().value_or(false);
     task.verdict = answer.result()["verdict"].string_or("");
-    if (!task.completed) return tell_judgement(session, answer, "completed", "refused");
+    if (!task.completed) {
+      RETURN_IF_ERROR(tell_judgement(session, answer, "completed", "refused"));
+      if (evidence.empty() && !session.options.json)
+        session.out().line(session.out().advised(
+            fmt::format("  Attach evidence, then repeat: muniment bead attach {} EVIDENCE", shell_word(issue.id))));
+      return success();
+    }
   }
   RETURN_IF_ERROR(close_in_bd(bd, options, issue, task, evidence));
   if (session.options.json) {

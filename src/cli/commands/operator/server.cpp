@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/clock.hpp"
 #include "base/crypto/dsse.hpp"
@@ -305,7 +306,8 @@ Status check_config(Session& session, const NoOptions&) {
   if (!loaded.unread.empty() && loaded.problems.size() == 1) return loaded.problems.front();
   for (const Error& problem : loaded.problems) session.out().line(session.out().safe(problem.message));
   if (!loaded.problems.empty()) {
-    return Error(Errc::invalid_argument, fmt::format("{} problems", loaded.problems.size()));
+    return Error(Errc::invalid_argument,
+                 many(std::ssize(loaded.problems), "problem", "problems") + " in the configuration");
   }
   session.out().line(loaded.file.empty() ? "the configuration is valid; there is no file"
                                          : "the configuration is valid: " + loaded.file);

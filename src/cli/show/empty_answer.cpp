@@ -1,0 +1,24 @@
+#include "cli/show/empty_answer.hpp"
+
+#include "base/text.hpp"
+
+namespace muniment::cli {
+
+Result<std::string> empty_answer(const json::Value& result, const std::string& corpus) {
+  const std::string reason = result["reason"].string_or("");
+  const std::string count = grouped(static_cast<std::uint64_t>(result["count"].as_int().value_or(0)));
+  if (reason == "unknown_corpus")
+    return Error(Errc::not_found,
+                 "no such corpus" + (corpus.empty() ? "" : ": " + corpus) + ". See: muniment corpus list");
+  if (reason == "unknown_run")
+    return Error(Errc::not_found, "no such run (run: in the question). See: muniment run list");
+  if (reason == "filtered_out") return std::string("no match passes the filters");
+  if (reason == "all_quarantined")
+    return "all matches are quarantined" + (result["count"] ? " (" + count + ")" : "") +
+           "; --trust quarantined shows them";
+  if (reason == "index_behind") return "the index is behind by " + count + " events; retry";
+  if (reason == "budget_too_small") return std::string("no passage fits into the budget. Increase --budget");
+  return reason.empty() || reason == "no_match" ? "no match" : reason;
+}
+
+}  // namespace muniment::cli
