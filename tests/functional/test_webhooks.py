@@ -8,8 +8,10 @@ import hmac
 import http.server
 import json
 import mmap
+import os
 import pathlib
 import re
+import ssl
 import struct
 import subprocess
 import tempfile
@@ -50,7 +52,7 @@ class Message(NamedTuple):
 class Receiver:
     """An HTTP server that answers with the queued statuses and then with `status`. It waits before each answer while `hangs` is set."""
 
-    def __init__(self, *answers: int, port: int = 0):
+    def __init__(self, *answers: int, port: int = 0, certificate: str = ""):
         self.answers, self.status, self.location = list(answers), 200, ""
         self.got: list[Message] = []
         self.released = threading.Event()
@@ -78,13 +80,19 @@ class Receiver:
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server.handle_error = lambda *_: None   # a client that refuses the certificate
         self.port = self.server.server_address[1]
+        self.scheme = "https" if certificate else "http"
+        if certificate:
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(certificate)
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
         self.thread.start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hook?token=of-the-query"
+        return f"{self.scheme}://127.0.0.1:{self.port}/hook?token=of-the-query"
 
     def close(self) -> None:
         self.released.set()
@@ -147,6 +155,41 @@ class WebhookCase(unittest.TestCase):
                               text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
+
+
+class Https(WebhookCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.certificate = self.folder / "certificate.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=hook",
+                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", self.folder / "key.pem", "-out", self.certificate], check=True, capture_output=True)
+        (self.folder / "both.pem").write_text((self.folder / "key.pem").read_text() + self.certificate.read_text())
+        self.receiver_ = Receiver(certificate=str(self.folder / "both.pem"))
+        self.addCleanup(self.receiver_.close)
+
+    def test_a_certificate_that_the_system_does_not_trust_gets_no_message(self) -> None:
+        daemon = self.noting(self.receiver_)
+        self.note(daemon)
+        state = wait_until(lambda: (state := self.state(daemon))["failed"] > 0 and state, "a delivery failed")
+        self.assertIn("certificate", state["problem"])
+        self.assertEqual(self.receiver_.got, [])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can replace the system's certificates for one process")
+    def test_a_certificate_that_the_system_trusts_gets_the_message(self) -> None:
+        build = self.folder / "build"
+        build.mkdir()
+        for program in BUILD.iterdir():
+            (build / program.name).symlink_to(program)
+        (build / "munimentd").unlink()
+        (build / "munimentd").write_text(f"""#!/bin/sh
+exec unshare --mount sh -c 'mount --bind {self.certificate} /etc/ssl/certs/ca-certificates.crt && exec {BUILD}/munimentd "$@"' sh "$@"
+""")
+        (build / "munimentd").chmod(0o755)
+        daemon = Daemon(config=self.settings(types=[NOTED], a=self.receiver_.url), build=build)
+        self.addCleanup(daemon.destroy)
+        daemon.start()
+        noted = self.note(daemon)
+        wait_until(lambda: self.receiver_.numbers() == noted, "the message is delivered")
 
 
 class Messages(WebhookCase):
