@@ -33,6 +33,19 @@ open("greet.sh", "w").write("cat <<'END'\\n" + "\\n".join(found) + "\\nEND\\n")
 print("\\n".join(found))
 """
 
+# Executes its arguments after it has installed a listener that permits every system call.
+LISTENING = """
+import ctypes, fcntl, os, struct, sys
+allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7FFF0000))
+program = ctypes.create_string_buffer(struct.pack("HP", 1, ctypes.addressof(allow)))
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(38, 1, 0, 0, 0)
+listener = libc.syscall({"x86_64": 317, "aarch64": 277}[os.uname().machine], 1, 8, program)
+assert listener >= 0, os.strerror(ctypes.get_errno())
+fcntl.fcntl(listener, fcntl.F_SETFD, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
 
 class Attacks(WorkflowCase):
     def attempts(self, lines: str, **files: str) -> tuple[str, list[dict[str, object]]]:
@@ -281,6 +294,35 @@ class Attacks(WorkflowCase):
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
         self.assertIn("the command cannot be isolated", done.stderr)
         self.assertEqual(self.events("evidence.recorded")[-1]["body"]["type"], "artifact")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can mount a small file system")
+    def test_it_fills_the_file_system_before_its_limit(self) -> None:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(self.temporary)], check=True)
+        self.addCleanup(subprocess.run, ["umount", str(self.temporary)], check=True)
+        for quiet, reason in (("exec 2>/dev/null", "exit 1"), ("", "its output could not be stored: the disk is full")):
+            with self.subTest(quiet=quiet):
+                self.write(coder=f"#!/bin/sh\n{quiet}\nset -e\ncat /dev/zero > filler\necho unreached > greet.sh\n")
+                result = self.run_workflow(status=1)
+                self.assertEqual(result["reason"], f"the coder failed: {reason}")
+                self.assertEqual([step["name"] for step in result["steps"]], ["spec_writer", "coder"])
+                self.assertNotIn("validation", [event["body"]["type"] for event in self.events("evidence.recorded")])
+
+    def test_without_a_notifier_the_isolation_is_partial(self) -> None:
+        """A process has at most one listener for system calls: the one of the prefix excludes another one."""
+        self.write(coder=CODER + 'cat "$(dirname "$SPECIFICATION")/golden/greeting.txt" > seen || true\n')
+        listening = ("python3", "-c", LISTENING)
+        refused = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, prefix=listening)
+        self.assertEqual(refused.returncode, 1, refused.stdout + refused.stderr)
+        self.assertIn("isolation full is required, and only partial can be reached: seccomp: Device or resource busy", refused.stdout + refused.stderr)
+        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, "--json", "--isolation", "partial", prefix=listening)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        coder = self.step(json.loads(done.stdout), "coder")
+        self.assertEqual((coder["isolation"], coder["refused"]), ("partial", 0))
+        recorded = [event["body"]["isolation"] for event in self.events("command.ended") if "isolation" in event["body"]]
+        self.assertEqual((recorded[-1]["level"], recorded[-1]["missing"]), ("partial", ["seccomp: Device or resource busy"]))
+        ended = [event["body"] for event in self.events("command.ended") if event["body"]["call_id"] == coder["command_id"]][0]
+        said = subprocess.run(self.words("artifact", "get", ended["stderr"]["artifact_id"], "-o", "-"), capture_output=True, text=True)
+        self.assertIn("No such file", said.stdout)
 
 
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")

@@ -16,7 +16,7 @@ struct RecordedStep {
   std::string stdout_artifact;  // empty: the command wrote nothing
   StepOutcome outcome;
 
-  // "exit 0", "exit 3", "SIGSEGV", "exceeded its limit output_bytes", "interrupted"
+  // "exit 0", "exit 3", "SIGSEGV", "exceeded its limit output_bytes", "interrupted", …
   std::string ending() const;
 };
 

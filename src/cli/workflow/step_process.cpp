@@ -324,8 +324,10 @@ class StepRun {
     const std::int64_t left = std::max<std::int64_t>(0, plan_.limits.output_bytes - written_);
     const std::int64_t kept = std::min<std::int64_t>(got, left);
     written_ += got;
-    if (!write_all(output.file.get(), {piece, static_cast<std::size_t>(kept)}, "a temporary file"))
-      written_ = plan_.limits.output_bytes + 1;
+    if (!write_all(output.file.get(), {piece, static_cast<std::size_t>(kept)}, "a temporary file")) {
+      output.source.reset();
+      end("disk_full");
+    }
   }
 
   void take_report() {

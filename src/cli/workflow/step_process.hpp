@@ -38,7 +38,9 @@ struct Isolation {
 struct StepOutcome {
   int exit_code = 0;  // valid if `signal` is 0
   int signal = 0;
-  std::string ended_by;  // limit that ended it (seconds, output_bytes, disk_bytes), or interrupted; empty: its own end
+  // Limit that ended it (seconds, output_bytes, disk_bytes), disk_full if its output could not be stored, or
+  // interrupted; empty: its own end.
+  std::string ended_by;
   std::int64_t duration_us = 0;
   Fd stdout_file, stderr_file;  // unnamed files
   Isolation isolation;
