@@ -14,7 +14,7 @@ import subprocess
 import threading
 from typing import Any
 
-from support import BUILD, main, muniment, wait_until
+from support import BUILD, Daemon, main, muniment, wait_until
 
 from backup_case import BackupCase, OneSource
 
@@ -271,6 +271,20 @@ class Backups(OneSource):
         (self.backups / "letters").write_text("dear")
         self.assertIn("not a folder of backups", self.cli("backup", self.backups, code=1))
         self.assertEqual([path.name for path in self.backups.iterdir()], ["letters"])
+
+
+class Unsigned(BackupCase):
+    def make_daemon(self) -> None:
+        self.daemon = Daemon(config="checkpoint_ms = 3_600_000\n")
+        self.addCleanup(self.daemon.destroy)
+        self.daemon.start()
+
+    def test_a_restore_explains_the_unsigned_events(self) -> None:
+        self.cli("audit", "key", "init", "-o", self.key)
+        self.record("first")
+        self.backup()
+        said = self.cli("restore", self.backups, "--key", self.key, data=self.restored.data)
+        self.assertRegex(said, "verify +.*\n +normal for a log in use: the events after its last checkpoint are not signed\n")
 
 
 class OfOwnLog(BackupCase):

@@ -47,6 +47,12 @@ class Cards(Corpus):
         self.assertIn("8080", found["text"])
         self.assertEqual(found["expected_hash"], hashlib.sha256(found["text"].encode()).hexdigest())
 
+    def test_the_summary_shows_a_phrase(self) -> None:
+        scattered = "The keeper cleans the lamp. The harbour sleeps. Ships come at noon and boats at night. In winter the dusk is early. "
+        self.ingest("phrases", {"id": "a.txt", "text": scattered * 6 + "Nobody forgets that the lamp is lit at dusk, as it was then. " + scattered * 3})
+        card = self.retrieve('in:phrases "lit at dusk"', mode="lexical")["cards"][0]
+        self.assertIn("lamp is lit at dusk", card["summary"])
+
     def test_queries_and_pointers_are_counted(self) -> None:
         def counts() -> dict[str, float]:
             lines = self.call("server.metrics")["text"].splitlines()

@@ -85,6 +85,15 @@ std::vector<std::string> words_of(std::string_view query) {
   return words;
 }
 
+std::vector<std::string> words_to_show(const Markup& markup) {
+  std::vector<std::string> shown = markup.phrases;
+  for (const std::string& phrase : markup.phrases) {
+    for (std::string& word : words_of(phrase)) shown.push_back(std::move(word));
+  }
+  for (std::string& word : words_of(markup.text)) shown.push_back(std::move(word));
+  return shown;
+}
+
 void write_card(json::Writer& out, const Card& card, bool with_scores) {
   out.begin_object().member("id", card.id).member("evidence_id", evidence::evidence_id(card.source).text());
   out.member("corpus_id", card.source.corpus_id)

@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "evidence/evidence_id.hpp"
 #include "retrieval/engine/engine.hpp"
+#include "retrieval/plan/markup.hpp"
 #include "store/files/artifact_files.hpp"
 #include "store/read/corpus_rows.hpp"
 
@@ -52,8 +53,10 @@ Result<std::string> read_passage(const store::ChunkInDocument& item, store::Arti
 Card make_card(const store::ChunkInDocument& item, std::string text, const Candidate& candidate,
                const std::vector<std::string>& words);
 
-// Returns the words of a query in lower case, to choose the part of a passage for the summary.
+// Returns the words of a text in lower case.
 std::vector<std::string> words_of(std::string_view query);
+// Returns the phrases and words of a query, to choose the part of a passage for the summary.
+std::vector<std::string> words_to_show(const Markup& markup);
 
 void write_card(json::Writer& out, const Card& card, bool with_scores);
 

@@ -62,7 +62,7 @@ struct Retriever::Work {
     const auto& ranked = ranking.ranked;
     const Passages passages(plan, reader, retriever.documents_.chunk_rows(), retriever.files_);
     const std::size_t top_k = plan.question.top_k;
-    const std::vector<std::string> words = words_of(plan.markup.text);
+    const std::vector<std::string> words = words_to_show(plan.markup);
     std::set<std::pair<std::string, std::string>> documents;  // already shown, on this page or an earlier one
     std::size_t unverified = 0;
     // With grouping, earlier pages decide which documents are new, so the ranking is read from the first rank.

@@ -203,6 +203,9 @@ void print_restore(const Output& out, const RestoreReport& report, const Restore
                        grouped(count(size)), report.manifest.made_at));
   out.line(fmt::format("files      {} ({})", grouped(report.files), human_size(count(report.bytes))));
   out.line(fmt::format("verify     {}", out.one_line(verdict_words({report.verify_exit_code, report.verify_report}))));
+  if (const auto verdict = json::parse(std::string_view(report.verify_report));
+      verdict && verdict->root()["verdict"].string_or("") == "unsigned_tail")
+    out.line("           normal for a log in use: the events after its last checkpoint are not signed");
   if (!report.set_aside.empty()) {
     out.line(fmt::format("config     names another database; moved to {}", out.safe(report.set_aside)));
   }
