@@ -408,6 +408,7 @@ class Offline(AttestationCase):
             self.assertIn(f"other users may write {keys} (mode 666). Run: chmod go-w {keys}", done.stdout + done.stderr)
         config.write_text('attestation_keys = "keys"\n')
         self.assertIn("absolute path", "".join((done := self.muniment("config", "check", "--config", config, code=1)).stdout + done.stderr))
+        self.assertRegex(done.stderr, r"\b1 problem in the configuration")
 
 
 if __name__ == "__main__":

@@ -73,6 +73,9 @@ class Grep(FindCase):
                 self.assertIn("pattern", self.told)
         self.muniment("run", "grep", "no.such.run", "x", code=1)
         self.assertIn("not_found", self.told)
+        self.assertNotIn("precedes", self.told)
+        self.muniment("run", "grep", "no.such.run", self.run_id, code=1)
+        self.assertRegex(self.told, f"The run precedes the pattern: muniment .*run grep {self.run_id} no.such.run")
 
     def test_a_pattern_that_other_engines_never_finish(self) -> None:
         self.note(text="a" * 50_000 + "!")

@@ -354,7 +354,7 @@ class Faults(WebhookCase):
         self.assertIn("behind, next attempt at", self.cli(daemon, "status"))
         findings = json.loads(self.cli(daemon, "--json", "doctor"))["findings"]
         levels = {finding["level"]: finding for finding in findings if finding["subject"] == "webhook"}
-        self.assertIn("connect", levels["warning"]["text"])
+        self.assertRegex(levels["warning"]["text"], "^a: .*connect")
         self.assertEqual(levels["warning"]["doc"], "docs/runbook.md#webhooks")
         self.assertNotIn("follower", [finding["subject"] for finding in findings])
         with daemon.client() as client:

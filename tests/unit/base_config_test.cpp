@@ -72,7 +72,8 @@ TEST_F(ConfigTest, APriceThatIsNoneIsNamedWithItsModel) {
            {"[prices.a]\ninput = -1\noutput = 1\n", "prices.\"a\": input is not a number of at least 0"},
            {"[prices.a]\ninput = \"1\"\noutput = 1\n", "prices.\"a\": input is not a number of at least 0"},
            {"[prices.a]\ninput = 1\noutput = nan\n", "prices.\"a\": output is not a number of at least 0"},
-           {"[prices.a]\ninput = 1\noutput = 1\nprompt = 1\n", "prices.\"a\": unknown key \"prompt\""},
+           {"[prices.a]\ninput = 1\noutput = 1\nprompt = 1\n",
+            "prices.\"a\": unknown key \"prompt\"; other settings precede the first [table]"},
            {"[prices]\na = 1\n", "prices.\"a\": it is not a table"},
            {"prices = 1\n", "prices: give a table for each model"}}) {
     write("muniment.toml", text);
@@ -115,6 +116,7 @@ TEST_F(ConfigTest, AWebhookThatIsNoneIsNamed) {
            {"[webhooks.a]\n" + url + secret + "types = []\n", "types: give a list"},
            {"[webhooks.a]\n" + url + secret + "types = \"task.*\"\n", "types: give a list"},
            {"[webhooks.a]\n" + url + secret + "types = [\"*.ended\"]\n", "neither a type nor a prefix"},
+           {"[webhooks.a]\n" + url + secret + "workers = 3\n", "other settings precede the first [table]"},
            {"[webhooks.a]\n" + url + secret + "secret = \"x\"\n", "unknown key \"secret\""},
            {"[webhooks.A]\n" + url + secret, "a name has 1 to 32 characters"},
            {"[webhooks." + long_name + "]\n" + url + secret, "a name has 1 to 32 characters"},

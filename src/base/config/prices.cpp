@@ -27,7 +27,8 @@ Result<Price> price_of(std::string_view model, const json::Value& value) {
   for (const json::Value member : value) {
     const std::string name = member.key();
     if (name != "input" && name != "output" && name != "cached_input")
-      return bad_price(model, fmt::format("unknown key {}", json::quote(name)));
+      return bad_price(model,
+                       fmt::format("unknown key {}; other settings precede the first [table]", json::quote(name)));
     const auto number = member.as_double();
     if (!number || !std::isfinite(*number) || *number < 0)
       return bad_price(model, name + " is not a number of at least 0");

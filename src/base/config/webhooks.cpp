@@ -72,10 +72,9 @@ Result<WebhookSetting> webhook_of(const std::string& name, const json::Value& va
       webhook.secret_file = member.string_or("");
     } else {
       return bad_webhook(
-          name,
-          fmt::format("unknown key {}. Expected url, secret_file and types; other settings stand before the first "
-                      "[table]",
-                      json::quote(key)));
+          name, fmt::format("unknown key {}. Expected url, secret_file and types; other settings precede the first "
+                            "[table]",
+                            json::quote(key)));
     }
   }
   RETURN_IF_ERROR(check_url(name, webhook.url));

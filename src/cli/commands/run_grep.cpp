@@ -252,6 +252,16 @@ Status look_in_all(Session& session, Grep& grep) {
   });
 }
 
+// Returns the error for the run that was not found, with the right form if the pattern names a run instead.
+Error unknown_run(Session& session, const GrepOptions& options, Error error) {
+  if (error.code != Errc::not_found || options.words.size() != 2) return error;
+  const auto swapped = session.run_id(options.words.back());
+  if (!swapped || !session.call("run.get", "{\"run_id\":" + json::quote(*swapped) + "}")) return error;
+  error.message += fmt::format(". The run precedes the pattern: muniment run grep {} {}",
+                               shell_word(options.words.back()), shell_word(options.words.front()));
+  return error;
+}
+
 Status grep_runs(Session& session, const GrepOptions& options) {
   if (options.all && options.words.size() == 2)
     return Error(Errc::invalid_argument, "expected RUN and PATTERN, or --all and PATTERN");
@@ -261,8 +271,9 @@ Status grep_runs(Session& session, const GrepOptions& options) {
     RETURN_IF_ERROR(look_in_all(session, grep));
   } else {
     ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.words.size() == 2 ? options.words.front() : ""));
-    RETURN_IF_ERROR(session.call("run.get", "{\"run_id\":" + json::quote(run_id) +
-                                                "}"));  // reports an unknown run, which otherwise would have no match
+    // Reports an unknown run, which otherwise would have no match.
+    if (auto run = session.call("run.get", "{\"run_id\":" + json::quote(run_id) + "}"); !run)
+      return unknown_run(session, options, std::move(run).error());
     RETURN_IF_ERROR(grep.look_in_run(run_id));
   }
   if (grep.finished())

@@ -74,6 +74,7 @@ void look_at_followers(Findings& findings, Client& client, const Seen& first) {
                   fmt::format("{} keep up with {}", second.followers.size(), many(second.size, "event", "events")));
 }
 
+constexpr std::string_view webhook_subject = "webhook ";  // printed before the text of a finding already
 constexpr const char* install_encoder = "muniment model install && muniment down && muniment up";
 
 void look_at_status(Findings& findings, const json::Value& status) {
@@ -87,9 +88,10 @@ void look_at_status(Findings& findings, const json::Value& status) {
     const std::string said = escape_for_terminal(preview(text.string_or(""), 400));
     if (said.starts_with("checkpoints outside")) {
       findings.warn("witness", said, "muniment status", runbook("witnesses"));
-    } else if (said.starts_with("webhook ")) {
+    } else if (said.starts_with(webhook_subject)) {
       const bool gone = said.find("410 Gone") != std::string::npos;
-      findings.warn("webhook", said, gone ? "muniment down && muniment up" : "muniment status", runbook("webhooks"));
+      findings.warn("webhook", said.substr(webhook_subject.size()),
+                    gone ? "muniment down && muniment up" : "muniment status", runbook("webhooks"));
     } else if (text.string_or("").find("--continue-restored") != std::string::npos) {  // message of the daemon
       findings.broken("health", said, std::string(go_on_restored), runbook("backup"));
     } else {
