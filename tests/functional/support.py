@@ -26,6 +26,7 @@ sys.path[:0] = [str(ROOT / "clients" / "python"), str(ROOT / "tests" / "support"
 import muniment  # noqa: E402  (found through the path above)
 
 BUILD = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test"))
+CLUSTER = os.environ.get("MUNIMENT_TEST_CLUSTER")   # from scripts/test
 GOLDEN = ROOT / "tests" / "golden" / "errors"
 SANITIZER_REPORT = re.compile(r"(Address|Leak|Thread)Sanitizer:|: runtime error: ")
 START_S = 60.0   # two cores may be shared with three other daemons
@@ -54,11 +55,14 @@ def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 60.0)
 
 
 class Daemon:
-    """munimentd --data DIR; the argument `failpoint` of a start arms failpoints."""
+    """munimentd --data DIR; the argument `failpoint` of a start arms failpoints.
+
+    `initdb`: the daemon makes its database cluster. Otherwise its first start finds a copy of that of scripts/test, if there is one.
+    """
 
     def __init__(self, *, arguments: tuple[str, ...] = (), config: str = "",
                  env: Optional[dict[str, str]] = None, build: Optional[pathlib.Path] = None,
-                 encoder: str = "none"):
+                 encoder: str = "none", initdb: bool = False):
         """`encoder`: none by default, since loading it takes a quarter of a second."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
         self.folder.chmod(0o755)   # if the test runs as root, the private Postgres runs as another user
@@ -66,6 +70,7 @@ class Daemon:
         self.log = self.folder / "daemon.log"
         self.failpoint_log = self.folder / "failpoints"
         self.build = build or BUILD
+        self.initdb = initdb or any("database" in text for text in (config, *arguments))
         self.arguments, self.env = list(arguments), {"MUNIMENT_ENCODER": encoder, **(env or {})}
         self.process: Optional[subprocess.Popen[bytes]] = None
         if config:
@@ -79,10 +84,16 @@ class Daemon:
     def spawn(self, *more: str, failpoint: str = "") -> subprocess.Popen[bytes]:
         env = {key: value for key, value in os.environ.items() if not key.startswith("MUNIMENT_")}
         env.update(self.env, MUNIMENT_FAILPOINT=failpoint, MUNIMENT_FAILPOINT_LOG=str(self.failpoint_log))
+        self.copy_cluster()
         with open(self.log, "ab") as log:
             return subprocess.Popen(
                 [str(self.build / "munimentd"), "--data", str(self.data), *self.arguments, *more],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True)
+
+    def copy_cluster(self) -> None:
+        if CLUSTER and not self.initdb and not self.data.exists():
+            self.data.mkdir(0o700)
+            subprocess.run(["cp", "-a", CLUSTER, self.data / "postgres"], check=True)
 
     def start(self, *more: str, failpoint: str = "") -> "Daemon":
         self.process = self.spawn(*more, failpoint=failpoint)

@@ -147,7 +147,7 @@ class StoppedWhileItStarts(unittest.TestCase):
         return "a signal arrived while it started" in daemon.log.read_text()
 
     def test_nothing_is_left_running(self) -> None:
-        daemon = Daemon()
+        daemon = Daemon(initdb=True)
         self.addCleanup(daemon.destroy)
         postgres = daemon.data / "postgres"
 
