@@ -261,8 +261,9 @@ class Words(IngestCase):
         then = self.muniment("query", "proxy port", "--corpus", self.corpus, "--asof", seq, "--full")
         self.assertIn("8080", then)
         self.assertIn("verified", then)
-        self.assertRegex(self.muniment("query", "x", "--corpus", "nowhere", code=1), r"See: muniment --data \S+ corpus list")
-        self.assertRegex(self.muniment("query", "run:nobody x", code=1), r"See: muniment --data \S+ run list")
+        for question, command in ((("x", "--corpus", "nowhere"), "corpus list"), (("run:nobody x",), "run list")):
+            self.assertEqual(self.muniment("query", *question, code=1), "")
+            self.assertRegex(self.errors, rf"muniment: not_found: .* See: muniment --data \S+ {command}")
         self.assertIn("no match", self.muniment("query", "xylophone", "--corpus", self.corpus, "--mode", "lexical"))
         self.assertRegex(self.muniment("query", "proxy", "--corpus", self.corpus, "--explain"), "(?s)score .*plan .*lanes ")
         history = self.muniment("document", "history", self.corpus, "ports.md").splitlines()

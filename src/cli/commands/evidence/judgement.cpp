@@ -15,7 +15,6 @@ void print_findings(const Output& out, const json::Value& result) {
     const std::string of = finding["evidence_id"].string_or("");
     const std::string text = finding["text"].string_or("");
     const bool printed = text == result["reason"].string_or("");  // on the line of the verdict
-    if (printed && of.empty()) continue;
     out.line(fmt::format("  {}{}{}{}{}", out.tone(blocks ? Tone::red : Tone::dim, finding["code"].string_or("?")),
                          of.empty() ? "" : "  ", out.one_line(of), printed ? "" : "  ",
                          printed ? "" : out.advised(with_commands(out.one_line(text)))));
