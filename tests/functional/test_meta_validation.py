@@ -140,8 +140,14 @@ class Report(MetaCase):
 
     @unittest.skipUnless(CONFINES, "the kernel cannot isolate a workflow")
     def test_an_interrupted_check_records_no_report(self) -> None:
+        """The signal arrives during a workflow, and during a criterion that runs none."""
+        for interrupted in ("command.start", "task.open"):
+            with self.subTest(method=interrupted):
+                self.interrupt_at(interrupted)
+
+    def interrupt_at(self, interrupted: str) -> None:
         def interrupt(method: str, params: Json, reply: Json) -> None:
-            if method == "command.start" and not started.get("run"):
+            if method == interrupted and not started.get("run"):
                 started["run"] = params["run_id"]
                 child.send_signal(signal.SIGINT)
 
@@ -155,7 +161,8 @@ class Report(MetaCase):
         self.assertIn("interrupted", err)
         run = self.call("run.get", run_id=started["run"])["run"]
         self.assertEqual((run["status"], run["outcome"]), ("ended", "cancelled"))
-        self.assertEqual(self.call("evidence.list", run_id=started["run"])["evidence"], [])
+        recorded = self.call("evidence.list", run_id=started["run"])["evidence"]
+        self.assertNotIn("meta_validation", [evidence["type"] for evidence in recorded])
 
     def test_without_a_daemon_nothing_is_started(self) -> None:
         done = self.doctor(place=["--data", str(self.daemon.folder / "nothing")])

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/crypto/sha256.hpp"
+#include "base/process/stop_signals.hpp"
 #include "cli/meta/criteria.hpp"
 
 namespace muniment::cli {
@@ -141,10 +142,11 @@ Status validate_self(Session& session, std::string commands) {
   static_cast<void>(client);
   ASSIGN_OR_RETURN(const std::string run_id, start_validation(session));
   MetaRun run{session, std::move(commands), run_id};
+  StopSignals stop;
   std::vector<CriterionResult> results;
   for (const CriterionRow& row : criterion_table) {
     results.push_back(result_of(row.number, row.name, row.check(run)));
-    if (run.interrupted) return end_interrupted(run);
+    if (run.interrupted || stop.take()) return end_interrupted(run);
   }
   const RecordedReport report = record_report(run, std::move(results));
   const bool all_met = summarize(report.results).all_met;
