@@ -232,6 +232,31 @@ class Attacks(WorkflowCase):
                 self.run_workflow(status=status)
                 self.assertEqual(self.processes(mark), [])
 
+    def test_a_process_that_the_spec_writer_leaves_behind_changes_the_specification(self) -> None:
+        """It changes the specification all the time. The coder reads what was stored."""
+        mark = f"9{os.getpid()}75"
+        (self.folder / mark).write_text("import os, sys\nfile = os.open(sys.argv[1], os.O_WRONLY)\nn = 0\n"
+                                        "while True:\n    n += 1\n    os.pwrite(file, b'%020d' % n, 0)\n")
+        self.write(spec_writer=SPEC_WRITER + f'setsid python3 {mark} "$SPECIFICATION/spec.txt" </dev/null >/dev/null 2>&1 &\n'
+                   'until grep -q ^0000 "$SPECIFICATION/spec.txt"; do :; done\n')
+        result = self.run_workflow()
+        self.assertEqual(self.processes(mark), [])
+        coder = self.step(result, "coder")["command_id"]
+        ended = next(event["body"] for event in self.events("command.ended") if event["body"]["call_id"] == coder)
+        files = self.evidence(result["evidence"]["artifact"])["content"]["workflow"]["specification"]
+        read, stored = (subprocess.run(self.words("artifact", "get", artifact, "-o", "-"), capture_output=True, check=True).stdout
+                        for artifact in (ended["stdout"]["artifact_id"], files[0]["artifact_id"]))
+        self.assertRegex(stored, rb"^0{4}\d{16}")
+        self.assertEqual(read, stored)
+
+    def test_a_spec_writer_that_kills_its_watcher_stops_the_workflow(self) -> None:
+        self.write(spec_writer=SPEC_WRITER + "kill -9 $PPID\n")
+        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id)
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        self.assertIn("the process that watches the command was killed", done.stderr)
+        self.assertEqual(self.events("evidence.recorded"), [])
+        self.assertEqual(len(self.events("command.ended")), 1)
+
     def processes(self, mark: str) -> list[int]:
         found = []
         for entry in pathlib.Path("/proc").iterdir():

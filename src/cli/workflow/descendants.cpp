@@ -4,19 +4,14 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 #include <vector>
 
 namespace muniment::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::chrono::seconds patience{10};
-constexpr std::chrono::milliseconds pause{1};
 
 // Each thread has a list of the processes that it started.
 std::vector<pid_t> children_of(pid_t process) {
@@ -33,22 +28,14 @@ std::vector<pid_t> children_of(pid_t process) {
 
 void adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-Status kill_descendants(pid_t parent) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  for (;;) {
-    std::vector<pid_t> found;
-    for (const pid_t reaper : children_of(parent)) found = children_of(reaper);
-    if (found.empty()) return success();
-    if (std::chrono::steady_clock::now() > end)
-      return Error(Errc::unavailable, fmt::format("the command left {} processes that could not be ended in {} s",
-                                                  found.size(), patience.count()));
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const std::vector<pid_t> more = children_of(found[i]);
-      found.insert(found.end(), more.begin(), more.end());
-    }
-    for (const pid_t process : found) ::kill(process, SIGKILL);
-    std::this_thread::sleep_for(pause);
+void kill_descendants(pid_t parent) {
+  std::vector<pid_t> found;
+  for (const pid_t reaper : children_of(parent)) found = children_of(reaper);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::vector<pid_t> more = children_of(found[i]);
+    found.insert(found.end(), more.begin(), more.end());
   }
+  for (const pid_t process : found) ::kill(process, SIGKILL);
 }
 
 }  // namespace muniment::cli

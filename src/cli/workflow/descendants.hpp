@@ -1,18 +1,16 @@
-// Ends the processes that an unconfined command leaves behind, also those that left its session. A confined command has
-// a process namespace for this.
+// Kills the processes that an unconfined command leaves behind, also those that left its session. A confined command
+// has a process namespace for this.
 #pragma once
 
 #include <sys/types.h>
-
-#include "base/result.hpp"
 
 namespace muniment::cli {
 
 // Makes this process the parent of descendants whose own parent exits. It must wait for its children.
 void adopt_orphans();
 
-// Kills the descendants of a child of `parent` that called adopt_orphans(), but not that child, until none is left.
-// Errors: unavailable if some are left after 10 s, as of a command that starts processes without end.
-Status kill_descendants(pid_t parent);
+// Kills the descendants of a child of `parent` that called adopt_orphans(), but not that child. It may miss processes
+// that start meanwhile: call it until that child has no children.
+void kill_descendants(pid_t parent);
 
 }  // namespace muniment::cli

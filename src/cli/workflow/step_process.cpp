@@ -31,8 +31,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int poll_ms = 100;
 constexpr auto disk_interval = std::chrono::milliseconds(200);
+constexpr auto kill_patience = std::chrono::seconds(10);
+constexpr int kill_interval_ms = 1;
 
-enum class ReportKind : int { failed, ready, unstarted, ended };
+enum class ReportKind : int { failed, ready, unstarted, ended, alone };
 
 struct ChildReport {
   ReportKind kind = ReportKind::failed;
@@ -129,7 +131,7 @@ class Child {
   }
 
   // Process 1 of a confined command: when it exits, the kernel kills every process of the namespace. That of an
-  // unconfined command adopts what the command leaves behind, which the parent ends.
+  // unconfined command adopts what the command leaves behind, and reports when the parent has killed all of it.
   [[noreturn]] void be_first(pid_t parent) const {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // In a new process namespace, the parent is not visible: its id is 0.
@@ -144,8 +146,10 @@ class Child {
       const pid_t ended = ::waitpid(-1, &status, 0);
       if (ended == command) send_report(kept_, {.kind = ReportKind::ended, .value = status});
       if (ended == command && confined_) ::_exit(0);
-      if (ended < 0 && errno == ECHILD) ::pause();  // until it is killed
+      if (ended < 0 && errno == ECHILD) break;
     }
+    send_report(kept_, {.kind = ReportKind::alone});
+    for (;;) ::pause();  // until it is killed
   }
 
   [[noreturn]] void be_command() const {
@@ -376,13 +380,36 @@ class StepRun {
 
   Status kill_all() {
     if (child_ <= 0) return success();
-    Status alone = confined_ ? success() : kill_descendants(child_);
+    Status alone = confined_ ? success() : end_descendants();
     ::kill(-child_, SIGKILL);
     ::kill(child_, SIGKILL);
     int status = 0;
     while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) continue;
     child_ = -1;
     return alone;
+  }
+
+  // Kills what an unconfined command left behind. The kernel decides whether anything is left: process 1 reports that
+  // it has no children. If a process that was left behind killed process 1, the socket ends without this report.
+  Status end_descendants() {
+    const auto end = Clock::now() + kill_patience;
+    while (socket_.open() && Clock::now() < end) {
+      kill_descendants(child_);
+      pollfd wait{socket_.get(), POLLIN, 0};
+      if (::poll(&wait, 1, kill_interval_ms) <= 0) continue;
+      ChildReport report;
+      Fd passed;
+      if (!receive_report(socket_.get(), report, passed)) {
+        socket_.reset();
+      } else if (report.kind == ReportKind::alone) {
+        return success();
+      }
+    }
+    if (socket_.open())
+      return Error(Errc::unavailable,
+                   fmt::format("the command left processes that could not be ended in {} s", kill_patience.count()));
+    return Error(Errc::unavailable,
+                 "the process that watches the command was killed; the command may have left processes that still run");
   }
 
   // Reads what remains in the pipes.
