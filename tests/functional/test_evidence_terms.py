@@ -75,6 +75,7 @@ class Expiry(TermsCase):
         task = self.open()
         self.assertTrue(self.complete(task, second)["completed"])
         open_task = self.open("Review the pagination again")
+        self.followed()   # the views show a run once the follower "run" has read it
         query = ("SELECT expires_at = recorded_at + interval '1 hour', depends_on::text, completed_task_id, completed_run_id FROM report.evidence_report "
                  "WHERE run_id = '{run}' ORDER BY seq")
         self.assertEqual(self.daemon.sql(query.format(run=self.run_id)),
@@ -87,6 +88,7 @@ class Expiry(TermsCase):
         evidence = self.piece("first", expires_in_seconds=3600)
         seq = self.call("evidence.get", evidence_id=evidence)["evidence"]["seq"]
         self.call("audit.redact", seq=seq, reason="test")
+        self.followed()
         query = f"SELECT redacted, type, content::text, hash, expires_at FROM report.evidence_report WHERE seq = {seq}"
         self.assertEqual(self.daemon.sql(query), [["t", "", "{}", "", ""]])
 
