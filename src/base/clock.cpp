@@ -106,6 +106,10 @@ Time Clock::now() const {
 
 Monotonic Clock::monotonic() const { return std::chrono::steady_clock::now(); }
 
+std::int64_t Clock::micros_since(Monotonic began) const {
+  return std::chrono::duration_cast<std::chrono::microseconds>(monotonic() - began).count();
+}
+
 std::string format_time(Time time) {
   const std::chrono::sys_time<std::chrono::microseconds> point{std::chrono::microseconds{time.micros}};
   const auto day = std::chrono::floor<std::chrono::days>(point);

@@ -24,6 +24,8 @@ class Clock {
   virtual ~Clock() = default;
   virtual Time now() const;
   virtual Monotonic monotonic() const;
+  // The duration of an operation: the wall clock may be set meanwhile.
+  std::int64_t micros_since(Monotonic began) const;
 };
 
 // Formats RFC 3339 in UTC with exactly six fractional digits: "2026-11-21T14:02:11.000123Z".

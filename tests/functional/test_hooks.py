@@ -5,6 +5,7 @@ import http.server
 import json
 import math
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,24 @@ class Hooked(unittest.TestCase):
     @staticmethod
     def documents(result: dict[str, Any]) -> list[str]:
         return [card["document"] for card in result["cards"]]
+
+
+class Clock(unittest.TestCase):
+    def test_a_step_of_the_clock_during_a_query_does_not_change_its_duration(self) -> None:
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="muniment-hooks-")))
+        (folder / "clock").write_bytes(bytes(8))
+        (folder / "hook.py").write_text(f"import struct\nopen({str(folder / 'clock')!r}, 'r+b').write(struct.pack('<q', -61))\nprint('{{}}')\n")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", folder / "clock.so", ROOT / "tests" / "sim" / "clock.c", "-ldl"], check=True)
+        daemon = Daemon(config=f'expansion_hook = ["{sys.executable}", "{folder}/hook.py"]\n' + LANES)
+        self.addCleanup(daemon.destroy)
+        daemon.env.update(LD_PRELOAD=str(folder / "clock.so"), MUNIMENT_CLOCK=str(folder / "clock"))
+        daemon.start()
+        with daemon.client() as client:
+            client.call("corpus.ingest", corpus="ports", documents=[{"id": name, "text": text} for name, text in PORTS.items()], wait=True)
+            client.call("evidence.retrieve", queries=[{"query": "relay", "corpus": "ports"}], expand="hook", mode="lexical")
+            events = wait_until(lambda: client.call("event.list", run_id="_log", types=["retrieval.answered"])["events"], "the query is recorded")
+        self.assertEqual(struct.unpack("<q", (folder / "clock").read_bytes()), (-61,))
+        self.assertGreaterEqual(events[0]["body"]["duration_us"], 0)
 
 
 class Expansion(Hooked):

@@ -66,7 +66,12 @@ def result(name: str, good: bool, text: str, began: float) -> Result:
 
 def shown(findings: list[Finding]) -> str:
     more = f"\n… and {len(findings) - SHOWN_MAX} more" if len(findings) > SHOWN_MAX else ""
-    return "\n".join(str(finding)[:1500] for finding in findings[:SHOWN_MAX]) + more
+    return "\n".join(shortened(str(finding)) for finding in findings[:SHOWN_MAX]) + more
+
+
+def shortened(text: str) -> str:
+    """Keeps the end too: the last line of a daemon's log says why it ended."""
+    return text if len(text) <= 3000 else f"{text[:1000]}\n…\n{text[-2000:]}"
 
 
 def hold(profile: Profile, seed: int, seconds: float, build: Optional[pathlib.Path]) -> Result:

@@ -304,11 +304,16 @@ def evidence_get(judge: Judge, operation: Operation, attempt: Attempt, least: in
         yield "not_shown", f"the use at {operation.about['seq']} was recorded before"
 
 
+def may_be_gone(judge: Judge, seq: int) -> bool:
+    """Returns whether the evidence, or the artifact that it points to, is erased."""
+    event = judge.log.events.get(seq)
+    pointer = event.parsed.get("pointer", "") if event is not None and event.body is not None else ""
+    return seq in judge.erased_of or pointer.rpartition("/")[2] in judge.erased_artifacts
+
+
 def evidence_verified(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
     erased = operation.about["seq"] in judge.erased_of
-    event = judge.log.events.get(operation.about["seq"])
-    pointer = event.parsed.get("pointer", "") if event is not None and event.body is not None else ""
-    if not attempt.result["ok"] and not erased and pointer.rpartition("/")[2] not in judge.erased_artifacts:
+    if not attempt.result["ok"] and not may_be_gone(judge, operation.about["seq"]):
         yield "false_refusal", "it was not erased, and nobody damages what is pointed at"
     if attempt.result["ok"] and erased and judge.erased_of[operation.about["seq"]] < least:
         yield "erased_is_there", "it was erased before"
@@ -316,7 +321,7 @@ def evidence_verified(judge: Judge, operation: Operation, attempt: Attempt, leas
 
 def evidence_checked(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
     erased = operation.about["seq"] in judge.erased_of
-    if not attempt.result["exists"] and not erased:
+    if not attempt.result["exists"] and not may_be_gone(judge, operation.about["seq"]):
         yield "not_shown", "it was recorded before, and is not erased"
     if attempt.result["exists"] and erased and judge.erased_of[operation.about["seq"]] < least:
         yield "erased_is_there", "it was erased before"

@@ -147,7 +147,7 @@ std::string looked_at(const evidence::Outcome& outcome, std::optional<std::int64
   }
   out.end_array();
   if (as_of) out.member("asof", *as_of);
-  return std::move(out.member("duration_us", std::max<std::int64_t>(duration_us, 0)).end_object()).text();
+  return std::move(out.member("duration_us", duration_us).end_object()).text();
 }
 
 Answer leave_trace_of_piece(Call& call, const Use& use, const std::string& artifact_id, std::int64_t offset,

@@ -244,7 +244,7 @@ std::string built_body(const Building& building, const Uuid& manifest_id, const 
 
 Result<Answer> context_build(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
-  const Time began = call.services.clock.now();
+  const Monotonic began = call.services.clock.monotonic();
   ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, run_of(call));
   Building building;
   ASSIGN_OR_RETURN(building.budget, budget_of(call.params));
@@ -262,7 +262,7 @@ Result<Answer> context_build(Call& call) {
 
   const store::ManifestRow row =
       make_manifest(make_uuid_v7(call.services.clock.now()), run->run_id, manifest_text(building));
-  const std::int64_t duration_us = std::max<std::int64_t>(call.services.clock.now().micros - began.micros, 0);
+  const std::int64_t duration_us = call.services.clock.micros_since(began);
   const std::string step_id = call.params["step_id"].string_or("");
   PendingAppend append;
   append.request.actor = call.caller.actor;

@@ -94,7 +94,7 @@ std::size_t bad_of(const evidence::Outcome& outcome) {
 // The resolved pointers, which are counted and then recorded for their use.
 struct Looked {
   Use use;
-  Time began;
+  Monotonic began;
   std::optional<std::int64_t> as_of{};
 };
 
@@ -109,7 +109,7 @@ void count_pointers(Services& services, const evidence::Outcome& outcome, std::i
 
 Answer recorded(Call& call, const Looked& looked, std::string_view type, const evidence::Outcome& outcome,
                 std::string result) {
-  const std::int64_t duration_us = call.services.clock.now().micros - looked.began.micros;
+  const std::int64_t duration_us = call.services.clock.micros_since(looked.began);
   count_pointers(call.services, outcome, duration_us);
   // A reader that follows the log without a run must not append events, because it would never reach the end.
   if (!looked.use.run && outcome.events.empty() && !outcome.items.empty() &&
@@ -149,7 +149,7 @@ void write_bad(json::Writer& out, const evidence::Resolution& found) {
 
 Result<Answer> pointer_resolve(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
-  Looked looked{.use = {}, .began = call.services.clock.now()};
+  Looked looked{.use = {}, .began = call.services.clock.monotonic()};
   ASSIGN_OR_RETURN(const auto pointers, pointers_of(call.params));
   ASSIGN_OR_RETURN(looked.use, use_of(call));
   ASSIGN_OR_RETURN(looked.as_of, asof_seq(call, *call.reader));
@@ -171,7 +171,7 @@ Result<Answer> pointer_resolve(Call& call) {
 // Validates without a second attempt, as long as no run depends on a damaged pointer.
 Result<Answer> pointer_validate(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
-  Looked looked{.use = {}, .began = call.services.clock.now()};
+  Looked looked{.use = {}, .began = call.services.clock.monotonic()};
   ASSIGN_OR_RETURN(const auto pointers, pointers_of(call.params));
   ASSIGN_OR_RETURN(looked.use, use_of(call));
   ASSIGN_OR_RETURN(looked.as_of, asof_seq(call, *call.reader));
@@ -187,7 +187,7 @@ Result<Answer> pointer_validate(Call& call) {
 
 Result<Answer> pointer_render(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
-  Looked looked{.use = {}, .began = call.services.clock.now()};
+  Looked looked{.use = {}, .began = call.services.clock.monotonic()};
   ASSIGN_OR_RETURN(looked.use, use_of(call));
   const std::string draft = call.params["draft"].string_or("");
   const auto citations = evidence::find_citations(draft);

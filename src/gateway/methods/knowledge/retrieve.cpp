@@ -229,7 +229,7 @@ Result<retrieval::Scope> scope_of(Call& call) {
 
 Result<Answer> evidence_retrieve(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
-  const Time began = call.services.clock.now();
+  const Monotonic began = call.services.clock.monotonic();
   ASSIGN_OR_RETURN(const Use use, use_of(call));
   retrieval::Retriever& retriever = call.services.retrieval.retriever();
   RETURN_IF_ERROR(wait_for_min_seq(call));
@@ -259,7 +259,7 @@ Result<Answer> evidence_retrieve(Call& call) {
     if (!answer.passing) remember_answer(call.services, plan, question.text, answer);
   }
   const std::string body =
-      answered_body(call.services, questions, results, all_hit, call.services.clock.now().micros - began.micros);
+      answered_body(call.services, questions, results, all_hit, call.services.clock.micros_since(began));
   json::Writer out;
   out.begin_object().key("results").begin_array();
   for (const std::string& result : results) out.raw(result);
