@@ -24,7 +24,7 @@ class Clock {
   virtual ~Clock() = default;
   virtual Time now() const;
   virtual Monotonic monotonic() const;
-  // The duration of an operation: the wall clock may be set meanwhile.
+  // Returns the time since `began`. Steps of the wall clock do not affect it.
   std::int64_t micros_since(Monotonic began) const;
 };
 

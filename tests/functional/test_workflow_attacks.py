@@ -225,8 +225,8 @@ class Attacks(WorkflowCase):
         """It left the session, and its parents have ended: only the kernel knows whose descendant it is."""
         mark = f"9{os.getpid()}76"
         left = f"setsid sh -c 'setsid sleep {mark} & setsid sleep {mark} &' </dev/null >/dev/null 2>&1\n"
-        spec = SPEC.replace('["./write_spec.sh"]', '["./write_spec.sh"]\nseconds = 2')
-        for last, status in (("", 0), ("exit 3\n", 1), ("exec sleep 600\n", 1)):
+        limited = SPEC.replace('["./write_spec.sh"]', '["./write_spec.sh"]\nseconds = 2')
+        for last, spec, status in (("", SPEC, 0), ("exit 3\n", SPEC, 1), ("exec sleep 600\n", limited, 1)):
             with self.subTest(last=last):
                 self.write(spec_writer=SPEC_WRITER + left + last, spec=spec)
                 self.run_workflow(status=status)

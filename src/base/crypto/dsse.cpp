@@ -66,7 +66,7 @@ Result<Envelope> Envelope::parse(std::string_view text) {
   for (const json::Value signature : root["signatures"]) {
     const auto sig = signature["sig"].as_string();
     if (!sig) return not_an_envelope("a signature has no sig");
-    // A signature in an encoding of another signer is kept as one that no key made, since others may be valid.
+    // A signature that is not base64 becomes empty, which no key verifies. Other signatures may be valid.
     envelope.signatures.push_back({signature["keyid"].string_or(""), decoded(*sig).value_or("")});
   }
   return envelope;
