@@ -295,6 +295,27 @@ CREATE FUNCTION public.muniment_role(kind text) RETURNS text
   SELECT regexp_replace(pg_get_userbyid(relowner), 'owner$', kind) FROM pg_class WHERE oid = 'public.event'::regclass
 $_$;
 COMMENT ON FUNCTION public.muniment_role(kind text) IS 'Name of this database''s role for owner, writer, auditor, reporter or redactor';
+CREATE FUNCTION public.percent_decoded(encoded text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+BEGIN
+  IF strpos(encoded, '%') = 0 THEN
+    RETURN encoded;
+  END IF;
+  RETURN (SELECT convert_from(string_agg(CASE WHEN part[1] LIKE '\%%' THEN decode(substr(part[1], 2), 'hex') ELSE convert_to(part[1], 'UTF8') END,
+                                         ''::bytea ORDER BY place), 'UTF8')
+          FROM regexp_matches(encoded, '%[0-9A-Fa-f]{2}|[^%]+', 'g') WITH ORDINALITY AS found (part, place));
+EXCEPTION WHEN OTHERS THEN
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION public.percent_decoded(encoded text) IS 'The text without percent-encoding; NULL if it is not UTF-8';
+CREATE FUNCTION public.pointer_document(pointer text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+  SELECT public.percent_decoded(substring(pointer FROM '^ev://[^/]*/([^#?]*)'))
+         || CASE WHEN pointer LIKE 'ev://run/%' THEN coalesce(substring(pointer FROM '#e[0-9]+'), '') ELSE '' END
+$$;
+COMMENT ON FUNCTION public.pointer_document(pointer text) IS 'The document that a pointer ev:// names; NULL for any other pointer';
 CREATE FUNCTION public.refuse_but_erasure() RETURNS trigger
     LANGUAGE plpgsql
     SET bytea_output TO 'hex'
@@ -721,11 +742,13 @@ CREATE TABLE public.pointer (
     needed_id uuid NOT NULL,
     run_id text NOT NULL,
     seq bigint NOT NULL,
+    corpus text GENERATED ALWAYS AS (public.percent_decoded("substring"(pointer, '^ev://([^/]*)/'::text))) STORED,
+    document text GENERATED ALWAYS AS (public.pointer_document(pointer)) STORED,
     CONSTRAINT pointer_needed_by_check CHECK ((needed_by = ANY (ARRAY['claim'::text, 'evidence'::text, 'manifest'::text]))),
     CONSTRAINT pointer_pointer_check CHECK ((octet_length(pointer) <= 2048)),
     CONSTRAINT pointer_run_id_check CHECK ((octet_length(run_id) <= 128))
 );
-COMMENT ON TABLE public.pointer IS 'Derived from the log by the follower "pointer"; rebuilt by: muniment rebuild';
+COMMENT ON TABLE public.pointer IS 'What claims, evidence, manifests and completed tasks rest on: pointers, and pieces of evidence as evidence://<evidence_id>. Derived from the log by the follower "pointer"; rebuilt by: muniment rebuild';
 CREATE TABLE public.report_place (
     log_no smallint NOT NULL,
     type text NOT NULL,
@@ -1231,9 +1254,14 @@ CREATE VIEW report.audit_report WITH (security_barrier='true') AS
         CASE p.type
             WHEN 'run.interrupted'::text THEN (e.body ->> 'log_seq'::text)
             WHEN 'log.restored'::text THEN (e.body ->> 'log_id'::text)
+            WHEN 'child.halted'::text THEN (e.body ->> 'run_id'::text)
+            WHEN 'access.refused'::text THEN (e.body ->> 'principal'::text)
+            WHEN 'sandbox.refused'::text THEN (e.body ->> 'path'::text)
+            WHEN 'source.revoked'::text THEN (e.body ->> 'source'::text)
+            WHEN 'embedder.trained'::text THEN (e.body ->> 'embedder'::text)
             ELSE NULL::text
         END) AS about,
-    COALESCE((e.body ->> 'reason'::text), (e.body ->> 'why'::text), (e.body ->> 'detail'::text)) AS reason,
+    COALESCE((e.body ->> 'reason'::text), (e.body ->> 'why'::text), (e.body ->> 'detail'::text), (e.body ->> 'operation'::text)) AS reason,
         CASE
             WHEN (p.type <> 'log.started'::text) THEN COALESCE((e.body ->> 'verdict'::text), (e.body ->> 'code'::text), (e.body ->> 'kind'::text))
             WHEN ((e.body -> 'adopted'::text) IS NOT NULL) THEN 'adopted'::text
@@ -1270,16 +1298,16 @@ CREATE VIEW report.audit_report WITH (security_barrier='true') AS
         CASE p.run_no
             WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
             ELSE report.sees(r.run_id)
-        END AND (p.type = ANY (ARRAY['event.redacted'::text, 'artifact.redacted'::text, 'run.halted'::text, 'run.resumed'::text, 'run.interrupted'::text, 'pointer.unresolved'::text, 'violation.detected'::text, 'budget.exceeded'::text, 'log.started'::text, 'log.stopped'::text, 'log.resumed'::text, 'log.verified'::text, 'log.exported'::text, 'log.restored'::text, 'log.archived'::text, 'key.rotated'::text, 'clock.stepped'::text])));
-COMMENT ON VIEW report.audit_report IS 'Events for auditors: erasures, halts, interruptions and recoveries, pointers that did not resolve, violations, verifications, keys, starts, stops, events adopted by a start, periods without appends, steps of the clock. Events of the whole log are shown to readers who see all runs';
+        END AND (p.type = ANY (ARRAY['event.redacted'::text, 'artifact.redacted'::text, 'run.halted'::text, 'run.resumed'::text, 'run.interrupted'::text, 'pointer.unresolved'::text, 'violation.detected'::text, 'budget.exceeded'::text, 'log.started'::text, 'log.stopped'::text, 'log.resumed'::text, 'log.verified'::text, 'log.exported'::text, 'log.restored'::text, 'log.archived'::text, 'key.rotated'::text, 'clock.stepped'::text, 'access.refused'::text, 'child.halted'::text, 'embedder.trained'::text, 'pointer.retried'::text, 'sandbox.refused'::text, 'source.revoked'::text])));
+COMMENT ON VIEW report.audit_report IS 'Events for auditors: erasures, halts, interruptions and recoveries, pointers that were retried or did not resolve, refused accesses, violations, revoked sources, trained models, verifications, keys, starts, stops, events adopted by a start, periods without appends, steps of the clock. Events of the whole log are shown to readers who see all runs';
 COMMENT ON COLUMN report.audit_report.log_no IS 'Number of the log within this database';
 COMMENT ON COLUMN report.audit_report.run_id IS 'Run id; NULL for an event of the whole log';
 COMMENT ON COLUMN report.audit_report.seq IS 'Position of the event in the log';
 COMMENT ON COLUMN report.audit_report.recorded_at IS 'Time of the append, by the daemon''s clock';
 COMMENT ON COLUMN report.audit_report.type IS 'Type of the event';
 COMMENT ON COLUMN report.audit_report.actor IS 'Authenticated identity that appended it';
-COMMENT ON COLUMN report.audit_report.about IS 'Subject of the event: a pointer, an artifact, an event, a budget, a partition, a key, a log; for an interruption, the log.started that reports it';
-COMMENT ON COLUMN report.audit_report.reason IS 'Reason, as text';
+COMMENT ON COLUMN report.audit_report.about IS 'Subject of the event: a pointer, an artifact, an event, a budget, a partition, a key, a log, a child run, a principal, a path, a source, a model; for an interruption, the log.started that reports it';
+COMMENT ON COLUMN report.audit_report.reason IS 'Reason, as text; for an access that a sandbox refused, the operation';
 COMMENT ON COLUMN report.audit_report.verdict IS 'Verdict of a verification, code of a halt, kind of a violation. For a start: adopted, if it took in events that nothing outside the database shows to be the daemon''s own; unclean, if the previous daemon did not stop in order; otherwise NULL';
 COMMENT ON COLUMN report.audit_report.legal_basis IS 'Legal basis of an erasure';
 COMMENT ON COLUMN report.audit_report.upto IS 'Last event covered by a verification';
@@ -1378,6 +1406,111 @@ COMMENT ON COLUMN report.command_report.tree_before IS 'Digest of the working tr
 COMMENT ON COLUMN report.command_report.tree_after IS 'Digest of the working tree after the command';
 COMMENT ON COLUMN report.command_report.started_seq IS 'seq of its command.started event';
 COMMENT ON COLUMN report.command_report.ended_seq IS 'seq of its command.ended event';
+CREATE VIEW report.document_report WITH (security_barrier='true') AS
+ SELECT d.log_no,
+    d.corpus,
+    d.document,
+    d.title,
+    d.revision,
+    h.revisions,
+    COALESCE(d.ended_by, 'current'::text) AS status,
+    d.trust,
+    d.source,
+    d.source_url,
+    d.mime_type,
+    d.tags,
+    d.size_bytes,
+    d.chunks,
+    d.document_time,
+    h.first_recorded_at,
+    d.recorded_at,
+    COALESCE(a.answers, (0)::bigint) AS answers,
+    COALESCE(u.recalls, (0)::bigint) AS recalls,
+    COALESCE(u.citations, (0)::bigint) AS citations,
+    GREATEST(a.last_seq, u.last_seq) AS last_used_seq,
+    d.seq
+   FROM (((( SELECT DISTINCT ON (document.log_no, document.corpus, document.document) document.log_no,
+            document.seq,
+            document.corpus,
+            document.document,
+            document.revision,
+            document.hash,
+            document.artifact_id,
+            document.start_byte,
+            document.size_bytes,
+            document.text_artifact_id,
+            document.mime_type,
+            document.format,
+            document.language,
+            document.title,
+            document.tags,
+            document.source,
+            document.sources,
+            document.source_url,
+            document.trust,
+            document.document_time,
+            document.recorded_at,
+            document.chunker,
+            document.first_chunk,
+            document.chunks,
+            document.valid_to,
+            document.ended_by,
+            document.removed_at,
+            document.owner,
+            document.origin
+           FROM public.document
+          ORDER BY document.log_no, document.corpus, document.document, document.seq DESC) d
+     JOIN ( SELECT document.log_no,
+            document.corpus,
+            document.document,
+            count(*) AS revisions,
+            min(document.recorded_at) AS first_recorded_at
+           FROM public.document
+          GROUP BY document.log_no, document.corpus, document.document) h USING (log_no, corpus, document))
+     LEFT JOIN ( SELECT pointer.log_no,
+            pointer.corpus,
+            pointer.document,
+            count(DISTINCT pointer.needed_id) FILTER (WHERE (pointer.needed_by = 'manifest'::text)) AS recalls,
+            count(DISTINCT pointer.needed_id) FILTER (WHERE (pointer.needed_by <> 'manifest'::text)) AS citations,
+            max(pointer.seq) AS last_seq
+           FROM public.pointer
+          WHERE (pointer.corpus IS NOT NULL)
+          GROUP BY pointer.log_no, pointer.corpus, pointer.document) u USING (log_no, corpus, document))
+     LEFT JOIN ( SELECT p.log_no,
+            public.percent_decoded("substring"(c.card, '^ev://([^/]*)/'::text)) AS corpus,
+            public.pointer_document(c.card) AS document,
+            count(DISTINCT p.seq) AS answers,
+            max(p.seq) AS last_seq
+           FROM ((public.report_place p
+             JOIN public.event e USING (log_no, seq))
+             CROSS JOIN LATERAL ( SELECT (x.value ->> 'id'::text) AS card
+                   FROM json_array_elements((e.body -> 'cards'::text)) x(value)) c)
+          WHERE (p.type = 'retrieval.answered'::text)
+          GROUP BY p.log_no, (public.percent_decoded("substring"(c.card, '^ev://([^/]*)/'::text))), (public.pointer_document(c.card))) a USING (log_no, corpus, document))
+  WHERE (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text);
+COMMENT ON VIEW report.document_report IS 'Documents of corpora in their newest revision, memories among them, and how often they were found, recalled and cited; shown to users who see all runs';
+COMMENT ON COLUMN report.document_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.document_report.corpus IS 'Corpus: memory has what was remembered, run has the texts of runs';
+COMMENT ON COLUMN report.document_report.document IS 'Name of the document within its corpus';
+COMMENT ON COLUMN report.document_report.title IS 'Title';
+COMMENT ON COLUMN report.document_report.revision IS 'Newest revision';
+COMMENT ON COLUMN report.document_report.revisions IS 'Number of revisions';
+COMMENT ON COLUMN report.document_report.status IS 'current, or how the newest revision ended: retracted, revoked or erased';
+COMMENT ON COLUMN report.document_report.trust IS 'Level of trust';
+COMMENT ON COLUMN report.document_report.source IS 'Source of the newest revision';
+COMMENT ON COLUMN report.document_report.source_url IS 'Address of the source';
+COMMENT ON COLUMN report.document_report.mime_type IS 'MIME type';
+COMMENT ON COLUMN report.document_report.tags IS 'Tags';
+COMMENT ON COLUMN report.document_report.size_bytes IS 'Size in bytes';
+COMMENT ON COLUMN report.document_report.chunks IS 'Number of passages';
+COMMENT ON COLUMN report.document_report.document_time IS 'Time of the document, as its source states';
+COMMENT ON COLUMN report.document_report.first_recorded_at IS 'Time at which the first revision was recorded';
+COMMENT ON COLUMN report.document_report.recorded_at IS 'Time at which the newest revision was recorded';
+COMMENT ON COLUMN report.document_report.answers IS 'Number of queries that found a passage of it';
+COMMENT ON COLUMN report.document_report.recalls IS 'Number of context packs and other manifests with a passage of it';
+COMMENT ON COLUMN report.document_report.citations IS 'Number of claims and pieces of evidence that point to it';
+COMMENT ON COLUMN report.document_report.last_used_seq IS 'seq of the newest of these uses; NULL: none';
+COMMENT ON COLUMN report.document_report.seq IS 'seq of the document.revised event of the newest revision';
 CREATE VIEW report.error_report WITH (security_barrier='true') AS
  SELECT x.log_no,
     x.run_id,
@@ -1512,7 +1645,8 @@ CREATE VIEW report.evidence_report WITH (security_barrier='true') AS
     ((e.body -> 'depends_on'::text))::jsonb AS depends_on,
     (e.body IS NULL) AS redacted,
     v.created_at AS recorded_at,
-    v.seq
+    v.seq,
+    ((e.body -> 'artifacts'::text))::jsonb AS artifacts
    FROM (((public.evidence v
      JOIN public.run r USING (log_no, run_id))
      JOIN public.event e ON (((e.log_no = v.log_no) AND (e.seq = v.seq))))
@@ -1539,6 +1673,7 @@ COMMENT ON COLUMN report.evidence_report.depends_on IS 'Ids of evidence that mus
 COMMENT ON COLUMN report.evidence_report.redacted IS 'True if the event was erased';
 COMMENT ON COLUMN report.evidence_report.recorded_at IS 'Time of the event';
 COMMENT ON COLUMN report.evidence_report.seq IS 'seq of its evidence.recorded event';
+COMMENT ON COLUMN report.evidence_report.artifacts IS 'Ids of the artifacts on which it rests: the output and report of its command, and those that the recorder named';
 CREATE VIEW report.feedback_report WITH (security_barrier='true') AS
  SELECT p.log_no,
     r.run_id,
@@ -1706,6 +1841,53 @@ COMMENT ON COLUMN report.model_call.cost IS 'Cost';
 COMMENT ON COLUMN report.model_call.currency IS 'Currency of cost';
 COMMENT ON COLUMN report.model_call.called_seq IS 'seq of its model.called event';
 COMMENT ON COLUMN report.model_call.answered_seq IS 'seq of its model.answered event';
+CREATE VIEW report.recall_report WITH (security_barrier='true') AS
+ SELECT p.log_no,
+    r.run_id,
+    e.step_id,
+    p.seq,
+    e.recorded_at,
+    e.actor,
+    (e.body ->> 'branch'::text) AS branch,
+    COALESCE((e.body #>> '{queries,0,query}'::text[]), (m.manifest #>> '{queries,0,query}'::text[])) AS question,
+    (COALESCE((e.body -> 'queries'::text), (m.manifest -> 'queries'::text)))::jsonb AS questions,
+    json_array_length((m.manifest -> 'passages'::text)) AS passages,
+    jsonb_path_query_array(((m.manifest -> 'passages'::text))::jsonb, '$[*]."pointer"'::jsonpath) AS pointers,
+    ((m.manifest ->> 'left_out_count'::text))::integer AS left_out,
+    ((e.body ->> 'manifest_id'::text))::uuid AS manifest_id,
+    ((e.body ->> 'budget'::text))::bigint AS budget,
+    ((e.body ->> 'used'::text))::bigint AS used,
+    COALESCE((e.body ->> 'unit'::text), 'tokens'::text) AS unit,
+    ((e.body ->> 'duration_us'::text))::bigint AS duration_us,
+    (e.body IS NULL) AS redacted
+   FROM (((public.report_place p
+     LEFT JOIN public.run r USING (log_no, run_no))
+     JOIN public.event e USING (log_no, seq))
+     LEFT JOIN public.manifest m ON ((m.manifest_id = ((e.body ->> 'manifest_id'::text))::uuid)))
+  WHERE ((p.type = 'context.built'::text) AND
+        CASE p.run_no
+            WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
+            ELSE report.sees(r.run_id)
+        END);
+COMMENT ON VIEW report.recall_report IS 'Context packs that were built for questions: what a run recalled';
+COMMENT ON COLUMN report.recall_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.recall_report.run_id IS 'Run id; NULL outside a run';
+COMMENT ON COLUMN report.recall_report.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.recall_report.seq IS 'seq of its context.built event';
+COMMENT ON COLUMN report.recall_report.recorded_at IS 'Time of the append, by the daemon''s clock';
+COMMENT ON COLUMN report.recall_report.actor IS 'Authenticated identity that asked';
+COMMENT ON COLUMN report.recall_report.branch IS 'Parallel branch of the run that asked';
+COMMENT ON COLUMN report.recall_report.question IS 'Question, or the first of several; NULL once redacted';
+COMMENT ON COLUMN report.recall_report.questions IS 'All questions, with their corpora';
+COMMENT ON COLUMN report.recall_report.passages IS 'Number of passages in the pack; NULL once its manifest was redacted';
+COMMENT ON COLUMN report.recall_report.pointers IS 'Pointers to these passages, in the order of the pack';
+COMMENT ON COLUMN report.recall_report.left_out IS 'Number of passages that were found and left out';
+COMMENT ON COLUMN report.recall_report.manifest_id IS 'Manifest with the passages, their hashes and scores, and the reasons for leaving others out';
+COMMENT ON COLUMN report.recall_report.budget IS 'Largest size of the pack';
+COMMENT ON COLUMN report.recall_report.used IS 'Size of the pack';
+COMMENT ON COLUMN report.recall_report.unit IS 'Unit of budget and used: tokens or bytes';
+COMMENT ON COLUMN report.recall_report.duration_us IS 'Duration in microseconds';
+COMMENT ON COLUMN report.recall_report.redacted IS 'True if the event was erased';
 CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
  SELECT p.log_no,
     COALESCE(r.run_id, (e.body ->> 'run_id'::text)) AS run_id,
@@ -1713,30 +1895,42 @@ CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
     p.seq,
     e.recorded_at,
     e.actor,
-    (e.body #>> '{queries,0,query}'::text[]) AS query,
-    json_array_length((e.body -> 'queries'::text)) AS queries,
+    COALESCE((e.body #>> '{queries,0,query}'::text[]), (m.manifest #>> '{queries,0,query}'::text[])) AS query,
+    COALESCE(json_array_length((e.body -> 'queries'::text)), json_array_length((m.manifest -> 'queries'::text))) AS queries,
     ((e.body -> 'corpora'::text))::jsonb AS corpora,
-    (e.body ->> 'profile'::text) AS profile,
-    json_array_length((e.body -> 'cards'::text)) AS cards,
-    ((e.body #>> '{cards,0,score}'::text[]))::double precision AS best_score,
+    COALESCE((e.body ->> 'profile'::text), (m.manifest ->> 'profile'::text)) AS profile,
+    COALESCE(json_array_length((e.body -> 'cards'::text)), json_array_length((m.manifest -> 'passages'::text))) AS cards,
+    COALESCE(((e.body #>> '{cards,0,score}'::text[]))::double precision, ((m.manifest #>> '{passages,0,score}'::text[]))::double precision) AS best_score,
     ((e.body -> 'degraded'::text))::jsonb AS degraded,
     (e.body ->> 'cache'::text) AS cache,
-    ((e.body ->> 'watermark'::text))::bigint AS watermark,
+    COALESCE(((e.body ->> 'watermark'::text))::bigint, ((m.manifest ->> 'watermark'::text))::bigint) AS watermark,
     ((e.body ->> 'duration_us'::text))::bigint AS duration_us,
     p.type,
     (e.body ->> 'branch'::text) AS branch,
-    ((e.body ->> 'count'::text))::integer AS pointers,
+        CASE p.type
+            WHEN 'retrieval.answered'::text THEN jsonb_path_query_array(((e.body -> 'cards'::text))::jsonb, '$[*]."id"'::jsonpath)
+            WHEN 'context.built'::text THEN jsonb_path_query_array(((m.manifest -> 'passages'::text))::jsonb, '$[*]."pointer"'::jsonpath)
+            WHEN 'artifact.read'::text THEN jsonb_build_array((e.body ->> 'pointer'::text))
+            ELSE jsonb_path_query_array(((e.body -> 'pointers'::text))::jsonb, '$[*]."pointer"'::jsonpath)
+        END AS pointers,
     ((e.body -> 'bad'::text))::jsonb AS bad,
-    (e.body ->> 'pointer'::text) AS artifact
-   FROM ((public.report_place p
+    (e.body ->> 'pointer'::text) AS artifact,
+        CASE p.type
+            WHEN 'retrieval.answered'::text THEN json_array_length((e.body -> 'cards'::text))
+            WHEN 'context.built'::text THEN json_array_length((m.manifest -> 'passages'::text))
+            WHEN 'artifact.read'::text THEN 1
+            ELSE ((e.body ->> 'count'::text))::integer
+        END AS pointer_count
+   FROM (((public.report_place p
      LEFT JOIN public.run r USING (log_no, run_no))
      JOIN public.event e USING (log_no, seq))
+     LEFT JOIN public.manifest m ON (((p.type = 'context.built'::text) AND (m.manifest_id = ((e.body ->> 'manifest_id'::text))::uuid))))
   WHERE (
         CASE p.run_no
             WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
             ELSE report.sees(r.run_id)
-        END AND (p.type = ANY (ARRAY['artifact.read'::text, 'pointer.rendered'::text, 'pointer.resolved'::text, 'pointer.validated'::text, 'retrieval.answered'::text])));
-COMMENT ON VIEW report.retrieval_report IS 'Queries to corpora, pointers checked and artifacts read, with caller and run';
+        END AND (p.type = ANY (ARRAY['artifact.read'::text, 'context.built'::text, 'pointer.rendered'::text, 'pointer.resolved'::text, 'pointer.validated'::text, 'retrieval.answered'::text])));
+COMMENT ON VIEW report.retrieval_report IS 'What was read: answers to queries, context packs, pointers checked and artifacts read, with caller and run';
 COMMENT ON COLUMN report.retrieval_report.log_no IS 'Number of the log within this database';
 COMMENT ON COLUMN report.retrieval_report.run_id IS 'Run of the request, even if it has ended; NULL outside a run';
 COMMENT ON COLUMN report.retrieval_report.step_id IS 'Step within the run';
@@ -1748,16 +1942,17 @@ COMMENT ON COLUMN report.retrieval_report.queries IS 'Number of questions';
 COMMENT ON COLUMN report.retrieval_report.corpora IS 'Corpora searched';
 COMMENT ON COLUMN report.retrieval_report.profile IS 'Ranking profile';
 COMMENT ON COLUMN report.retrieval_report.cards IS 'Number of passages returned';
-COMMENT ON COLUMN report.retrieval_report.best_score IS 'Best score';
+COMMENT ON COLUMN report.retrieval_report.best_score IS 'Score of the first passage';
 COMMENT ON COLUMN report.retrieval_report.degraded IS 'Reasons for a degraded answer';
-COMMENT ON COLUMN report.retrieval_report.cache IS 'True if the answer came from the cache';
+COMMENT ON COLUMN report.retrieval_report.cache IS 'hit, miss or off';
 COMMENT ON COLUMN report.retrieval_report.watermark IS 'seq up to which documents were indexed';
 COMMENT ON COLUMN report.retrieval_report.duration_us IS 'Duration in microseconds';
-COMMENT ON COLUMN report.retrieval_report.type IS 'Type of the event: retrieval.answered, pointer.validated, pointer.rendered, pointer.resolved or artifact.read';
+COMMENT ON COLUMN report.retrieval_report.type IS 'Type of the event: retrieval.answered, context.built, pointer.validated, pointer.rendered, pointer.resolved or artifact.read';
 COMMENT ON COLUMN report.retrieval_report.branch IS 'Parallel branch of the run that asked';
-COMMENT ON COLUMN report.retrieval_report.pointers IS 'Number of pointers checked; NULL for a query and for an artifact';
+COMMENT ON COLUMN report.retrieval_report.pointers IS 'Pointers to what was read, in order, as far as the event names them; NULL once redacted';
 COMMENT ON COLUMN report.retrieval_report.bad IS 'Number of failed pointers by reason';
 COMMENT ON COLUMN report.retrieval_report.artifact IS 'Pointer to the artifact that was read';
+COMMENT ON COLUMN report.retrieval_report.pointer_count IS 'Number of pointers to what was read';
 CREATE VIEW report.run_report WITH (security_barrier='true') AS
  SELECT r.log_no,
     r.run_id,
@@ -2068,6 +2263,36 @@ COMMENT ON COLUMN report.task_report.completed_by IS 'Actor that completed it';
 COMMENT ON COLUMN report.task_report.completed_at IS 'Time at which it was completed';
 COMMENT ON COLUMN report.task_report.opened_seq IS 'seq of its task.opened event';
 COMMENT ON COLUMN report.task_report.completed_seq IS 'seq of its task.completed event';
+CREATE VIEW report.task_validation WITH (security_barrier='true') AS
+ SELECT p.log_no,
+    r.run_id,
+    (e.body ->> 'task_id'::text) AS task_id,
+    (((e.body ->> 'completing'::text))::boolean IS TRUE) AS completing,
+    ((e.body ->> 'can_complete'::text))::boolean AS can_complete,
+    (e.body ->> 'verdict'::text) AS verdict,
+    (e.body ->> 'reason'::text) AS reason,
+    ((e.body -> 'codes'::text))::jsonb AS codes,
+    ((e.body -> 'evidence_ids'::text))::jsonb AS evidence_ids,
+    e.actor,
+    e.recorded_at,
+    p.seq
+   FROM ((public.report_place p
+     JOIN public.run r USING (log_no, run_no))
+     JOIN public.event e USING (log_no, seq))
+  WHERE ((p.type = 'task.validated'::text) AND report.sees(r.run_id));
+COMMENT ON VIEW report.task_validation IS 'Judgements of evidence for tasks: refused completions, and validations; task_report has the completed tasks';
+COMMENT ON COLUMN report.task_validation.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.task_validation.run_id IS 'Run id';
+COMMENT ON COLUMN report.task_validation.task_id IS 'Id of the task, unique within its run';
+COMMENT ON COLUMN report.task_validation.completing IS 'True if a completion was refused, false if the evidence was only validated';
+COMMENT ON COLUMN report.task_validation.can_complete IS 'True if the evidence suffices';
+COMMENT ON COLUMN report.task_validation.verdict IS 'pass, weak, fail, tampered or inconclusive';
+COMMENT ON COLUMN report.task_validation.reason IS 'First reason for a refusal; NULL once redacted';
+COMMENT ON COLUMN report.task_validation.codes IS 'Codes of all findings that block the completion';
+COMMENT ON COLUMN report.task_validation.evidence_ids IS 'Ids of the evidence that was judged';
+COMMENT ON COLUMN report.task_validation.actor IS 'Authenticated identity that asked';
+COMMENT ON COLUMN report.task_validation.recorded_at IS 'Time of the append, by the daemon''s clock';
+COMMENT ON COLUMN report.task_validation.seq IS 'seq of its task.validated event';
 CREATE VIEW report.tool_call AS
  SELECT s.log_no,
     s.run_id,
@@ -2209,6 +2434,8 @@ CASE run_id
 END));
 CREATE INDEX feedback_chunk ON public.feedback USING btree (log_no, chunk_id, seq) WHERE (chunk_id IS NOT NULL);
 CREATE INDEX manifest_run ON public.manifest USING btree (run_id, seq);
+CREATE INDEX pointer_document ON public.pointer USING btree (log_no, corpus, document) WHERE (corpus IS NOT NULL);
+CREATE INDEX pointer_needed ON public.pointer USING btree (log_no, needed_id);
 CREATE INDEX pointer_run ON public.pointer USING btree (log_no, run_id, pointer);
 CREATE INDEX report_place_run ON public.report_place USING btree (log_no, run_no, type, seq);
 CREATE INDEX report_span_time ON ONLY public.report_span USING brin (began_at) WITH (pages_per_range='32');

@@ -1,5 +1,6 @@
-// The follower "pointer": maintains the catalogue of the pointers on which claims, evidence and
-// manifests depend. A pointer in the catalogue is critical.
+// The follower "pointer": maintains the table of the pointers on which claims, evidence and manifests depend, as the
+// rows of their types in events/catalogue.cpp say. A pointer in the table is critical, unless only the log's own run
+// depends on it.
 #pragma once
 
 #include <map>
@@ -18,13 +19,17 @@ std::vector<store::PointerRow> pointers_of(const events::Event& event, std::stri
 // Returns the dependencies that a batch of events adds. Reads the manifests of the batch.
 Result<std::vector<store::PointerRow>> pointers_of(const std::vector<store::EventPtr>& events, store::Reader& reader);
 
+// Returns the pointers on which the evidence of an evidence.recorded event rests: its own pointer first, then its files.
+std::vector<std::string> pointers_of_evidence(const events::Event& event);
+
 // Returns the pointers on which a manifest of the run depends, without duplicates.
 std::vector<std::string> pointers_of_manifest(const json::Value& manifest, const std::string& run_id);
 
 // Returns dependencies of acknowledged events that the follower has not yet written to the catalogue.
 Result<std::vector<store::PointerRow>> pointers_not_yet_followed(const store::Tail& tail, store::Reader& reader);
 
-// Returns all current dependencies of the run's claims, evidence and manifests, by pointer, with the dependents.
+// Returns all current dependencies of the run's claims, evidence, manifests and completed tasks, by pointer, with the
+// dependents. The dependencies of evidence in other runs on which the run rests are included.
 Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const std::string& run_id,
                                                                                  const store::Tail& tail,
                                                                                  store::Reader& reader);

@@ -84,7 +84,9 @@ Status StopRule::look_up_needed(const std::vector<Wanted>& wanted) {
   // be missed.
   ASSIGN_OR_RETURN(const auto newer, pointers_not_yet_followed(tail_, reader_));
   ASSIGN_OR_RETURN(needed_, reader_.needed(asked));
-  for (const store::PointerRow& row : newer) needed_.insert(row.pointer);
+  for (const store::PointerRow& row : newer) {
+    if (row.run_id != log_run_id) needed_.insert(row.pointer);
+  }
   ASSIGN_OR_RETURN(auto before, resolver_.needed_before(asked));
   needed_.merge(before);
   return success();

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "events/catalogue.hpp"
 #include "evidence/rebuild.hpp"
 #include "store/logs/erasure.hpp"
 #include "store/tables/report_follower.hpp"
@@ -79,6 +80,19 @@ class Report : public test::LogFixture {
     append(run, "evidence.recorded",
            R"({"evidence_id":")" + evidence.evidence_id.text() + R"(","type":"review","content":{}})", {evidence});
     append(run, "task.opened", R"({"task_id":"t","content":"t"})", {TaskChangeRow{id, "t", "opened"}});
+  }
+  // Appends a context pack of one passage with its manifest.
+  void recall(const std::shared_ptr<store::Run>& run, const std::string& id) {
+    ManifestRow row;
+    row.manifest_id = *parse_uuid(id);
+    row.run_id = run->run_id;
+    row.salt = Salt{};
+    row.manifest =
+        R"({"queries":[{"query":"where"}],"profile":"p","passages":[{"pointer":"ev://memory/home#p0?v=1"}],"left_out_count":2})";
+    row.size_bytes = static_cast<std::int64_t>(row.manifest->size());
+    append(run, "manifest.recorded",
+           R"({"manifest_id":")" + id + R"(","hash":")" + std::string(64, '0') + R"(","size_bytes":9})", {row});
+    append(run, "context.built", R"({"manifest_id":")" + id + R"(","budget":10,"used":9})");
   }
   // Erases as the redactor: announces the erasure in the log, then removes the body from every table.
   void erase(const std::shared_ptr<store::Run>& run, std::int64_t seq) {
@@ -398,6 +412,9 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
     append(run, "retrieval.answered",
            R"({"queries":[{"query":"q"}],"corpora":["c"],"profile":"p","plan_hash":")" + std::string(64, '0') +
                R"(","watermark":1,"cards":[{"id":"x","rank":1,"score":0.5}],"cache":"miss"})");
+    append(run, "task.validated",
+           R"({"task_id":"t","can_complete":false,"completing":true,"codes":["stale"],"verdict":"fail","reason":"old","evidence_ids":[]})");
+    recall(run, "0190aaaa-bbbb-7ccc-8ddd-00000000000" + std::string(id).substr(1));
     append(run, "pointer.validated",
            R"({"count":2,"bad":{"VERSION_MISMATCH":1},"pointers":[{"pointer":"p"}],"branch":"b"})");
     append(run, "artifact.read", R"({"pointer":"artifact://r1/a","size_bytes":1,"offset":0,"length":1})");
@@ -411,7 +428,7 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
   std::set<std::string> seen;
   for (std::string view; views >> view;) {
     seen.insert(view);
-    if (view == "storage_report" || view == "lag") continue;
+    if (view == "storage_report" || view == "lag" || view == "document_report") continue;
     const auto shown = [&](const std::string& only) {
       return ask("SET ROLE " + ask("SELECT muniment_role('reporter')") + "; SET muniment.runs = '" + only +
                  "'; SELECT string_agg(DISTINCT run_id, ' ' ORDER BY run_id) FROM report." + view);
@@ -426,16 +443,23 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
       "INSERT INTO report_place SELECT log_no, 'retrieval.answered', seq, 0 FROM event WHERE type = 'retrieval.answered' AND run_no = 1 "
       "ON CONFLICT (log_no, type, seq) DO UPDATE SET run_no = 0");
   const std::string queries = "SELECT count(*) || ' ' || count(run_id) FROM report.retrieval_report";
-  EXPECT_EQ(ask(queries), "6 5");
-  EXPECT_EQ(ask("SET muniment.runs = 'r2'; " + queries), "3 3");
+  EXPECT_EQ(ask(queries), "8 7");
+  EXPECT_EQ(ask("SET muniment.runs = 'r2'; " + queries), "4 4");
   EXPECT_EQ(
-      ask("SELECT string_agg(concat_ws(' ', type, branch, pointers, bad ->> 'VERSION_MISMATCH', artifact), ', ' ORDER BY seq) FROM report.retrieval_report WHERE run_id = 'r2'"),
-      "retrieval.answered, pointer.validated b 2 1, artifact.read artifact://r1/a");
+      ask("SELECT string_agg(concat_ws(' ', type, branch, query, pointers, pointer_count, bad ->> 'VERSION_MISMATCH'), ', ' ORDER BY seq) FROM report.retrieval_report WHERE run_id = 'r2'"),
+      R"(retrieval.answered q ["x"] 1, context.built where ["ev://memory/home#p0?v=1"] 1, pointer.validated b ["p"] 2 1, artifact.read ["artifact://r1/a"] 1)");
+  EXPECT_EQ(
+      ask("SELECT concat_ws(' ', question, passages, pointers, left_out, used, unit) FROM report.recall_report WHERE run_id = 'r2'"),
+      R"(where 1 ["ev://memory/home#p0?v=1"] 2 9 tokens)");
+  EXPECT_EQ(
+      ask("SELECT concat_ws(' ', task_id, completing, can_complete, verdict, reason, codes, evidence_ids) FROM report.task_validation WHERE run_id = 'r2'"),
+      R"(t t f fail old ["stale"] [])");
   EXPECT_EQ(seen,
             (std::set<std::string>{"approval_report", "artifact_report", "audit_report", "claim_report",
-                                   "command_report", "error_report", "event_log", "evidence_report", "feedback_report",
-                                   "file_report", "lag", "model_call", "retrieval_report", "run_report", "run_tree",
-                                   "step_report", "storage_report", "task_report", "tool_call"}));
+                                   "command_report", "document_report", "error_report", "event_log", "evidence_report", "feedback_report",
+                                   "file_report", "lag", "model_call", "recall_report", "retrieval_report", "run_report",
+                                   "run_tree", "step_report", "storage_report", "task_report", "task_validation",
+                                   "tool_call"}));
   EXPECT_EQ(ask("SELECT string_agg(kind, ' ' ORDER BY kind) FROM report.error_report WHERE run_id = 'r1'"),
             "command halt");
   EXPECT_EQ(ask("SELECT root_run_id || depth || path::text FROM report.run_tree WHERE run_id = 'r2'"), "r11{r1,r2}");
@@ -454,6 +478,31 @@ TEST(ReportViews, EveryViewAndColumnSaysWhatItIs) {
           "SELECT string_agg(c.relname || coalesce('.' || a.attname, ''), ' ') FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 "
           "WHERE c.relnamespace = 'report'::regnamespace AND (col_description(c.oid, a.attnum) IS NULL OR obj_description(c.oid, 'pg_class') IS NULL)"),
       "");
+}
+
+// Every view and table that the catalogue of event types names exists, and the view reads the table or lists the type.
+TEST(ReportViews, HoldTheTypesThatTheCatalogueNames) {
+  const std::string uri = test::fresh_database();
+  for (const events::TypeInfo& type : events::catalogue()) {
+    SCOPED_TRACE(type.name);
+    std::vector<std::string> signs = {"'" + std::string(type.name) + "'::text"};
+    std::istringstream tables{std::string(type.tables)};
+    for (std::string table; tables >> table;) {
+      EXPECT_EQ(ask_sql(uri, "SELECT count(*) FROM pg_tables WHERE tablename = '" + table + "'"), "1") << table;
+      if (table != "report_place") signs.push_back("public." + table);
+    }
+    std::istringstream views{std::string(type.views)};
+    for (std::string view; views >> view;) {
+      const std::string text = ask_sql(
+          uri, "SELECT string_agg(pg_get_viewdef(c.oid), ' ') FROM pg_class c WHERE c.oid = to_regclass('report." + view +
+                   "') OR (c.relname = 'report_tool_seen' AND '" + view + "' = 'tool_call')");
+      EXPECT_NE(text, "") << "no view " << view;
+      const bool held = type.tables.empty() || std::ranges::any_of(signs, [&](const std::string& sign) {
+                          return text.find(sign.substr(sign.find('.') + 1)) != std::string::npos;
+                        });
+      EXPECT_TRUE(held) << view << " reads none of " << type.tables;
+    }
+  }
 }
 
 // Columns are only ever added: MUNIMENT_ACCEPT=1 records new ones, but never removes one.

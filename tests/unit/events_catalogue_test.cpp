@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,66 @@ TEST(Catalogue, SaysWhatTheSchemasSay) {
       EXPECT_TRUE(property["description"].present() || property["$ref"].present()) << property.key();
     }
   }
+}
+
+// Collects the members of a schema that name stored content, as "path kind".
+void collect_names(const json::Value& schema, const std::string& path, std::set<std::string>& out) {
+  const std::string ref = schema["$ref"].string_or("");
+  if (ref.ends_with("/ref")) out.insert(path + "/artifact_id artifact");
+  if (ref.ends_with("/content")) out.insert(path + "/*/artifact_id artifact");
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (schema["format"].string_or("") == "pointer") out.insert(path + " pointer");
+  if (name.ends_with("artifact_id") || path == "/artifacts/*") out.insert(path + " artifact");
+  if (name == "evidence_id" || path == "/evidence_ids/*" || path == "/depends_on/*") out.insert(path + " evidence");
+  if (name == "manifest_id" || path == "/base") out.insert(path + " manifest");
+  for (const json::Value property : schema["properties"]) collect_names(property, path + "/" + property.key(), out);
+  if (schema["items"].is(json::Kind::object)) collect_names(schema["items"], path + "/*", out);
+}
+
+TEST(Catalogue, EveryCellIsFilledOrHasAReason) {
+  for (const TypeInfo& row : catalogue()) {
+    SCOPED_TRACE(row.name);
+    EXPECT_NE(row.rests_on.empty(), row.reason_for("rests").empty());
+    EXPECT_TRUE(row.rests_on.empty() || !row.critical_for.empty() || !row.reason_for("critical").empty());
+    EXPECT_TRUE(row.critical_for.empty() || row.reason_for("critical").empty());
+    EXPECT_FALSE(row.line.glyph.empty());
+    EXPECT_NE(row.views.empty(), row.reason_for("view").empty());
+    EXPECT_NE(row.replay == Replay::omitted, row.reason_for("import").empty());
+    EXPECT_NE(row.tables.empty(), row.reason_for("table").empty());
+    EXPECT_EQ(row.replay == Replay::appended, row.writer == Writer::client && row.name.substr(0, 6) != "child.");
+  }
+}
+
+TEST(Catalogue, RestsOnWhatItsSchemaNames) {
+  const auto texts = schema_texts();
+  static const std::map<Names, std::string> kinds = {{Names::artifact, "artifact"},
+                                                     {Names::pointer, "pointer"},
+                                                     {Names::evidence, "evidence"},
+                                                     {Names::manifest, "manifest"},
+                                                     {Names::entries, "manifest"}};
+  for (const TypeInfo& row : catalogue()) {
+    SCOPED_TRACE(row.name);
+    const auto schema = json::parse(texts.at(std::string(row.name)));
+    ASSERT_TRUE(schema);
+    std::set<std::string> named;
+    collect_names(schema->root(), "", named);
+    for (const Rest& rest : row.rests_on) named.erase(std::string(rest.at) + " " + kinds.at(rest.names));
+    if (!row.critical_for.empty()) named.erase("/" + std::string(row.critical_for) + "_id " + std::string(row.critical_for));
+    EXPECT_TRUE(named.empty() || !row.reason_for("rests").empty()) << *named.begin();
+  }
+}
+
+TEST(Catalogue, FindsTheTextsThatNameStoredContent) {
+  const auto body = json::parse(
+      R"({"pointer":"p","artifacts":["a","b"],"depends_on":["e"],"content":{"artifacts":["no"]},"stdout":{"artifact_id":"s"}})");
+  const auto named = [&](std::string_view type) {
+    std::string all;
+    each_named(*find_type(type), body->root(), [&](Names, const std::string& text) { all += text + " "; });
+    return all;
+  };
+  EXPECT_EQ(named("evidence.recorded"), "p a b e ");
+  EXPECT_EQ(named("command.ended"), "s ");
+  EXPECT_EQ(named("message.added"), "");
 }
 
 TEST(Catalogue, FindsEachTypeByItsName) {

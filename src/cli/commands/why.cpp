@@ -1,6 +1,7 @@
 // Implements the command why, which traces a claim, an event or a file to its causes: claim → pointer → artifact → the
-// call that stored it → the model that requested the call → the model's context window. Every link is recorded in the
-// log; if a call names no model, the newest model answer before it is shown and labelled as "called after".
+// call that stored it → the model that requested the call → the model's context window; and what the run read before the
+// claim. The catalogue of event types says what an event rests on. Every link is recorded in the log; if a call names no
+// model, the newest model answer before it is shown and labelled as "called after".
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -12,6 +13,7 @@
 #include "cli/connect/pages.hpp"
 #include "cli/connect/which_kind.hpp"
 #include "cli/show/describe.hpp"
+#include "events/catalogue.hpp"
 #include "evidence/pointer.hpp"
 
 namespace muniment::cli {
@@ -20,6 +22,7 @@ namespace {
 constexpr std::size_t why_depth_max = 16;
 constexpr std::size_t links_max = 500;
 constexpr std::size_t looked_at_max = 20'000;   // events searched per link
+constexpr std::size_t reads_max = 5;             // recalls, queries and reads before a claim
 constexpr std::size_t window_entries_max = 20;  // entries of a manifest that are shown
 
 struct WhyOptions {
@@ -82,14 +85,13 @@ class Why {
     const json::Value body = event["body"];
     for (const json::Value cause : body["cause"])
       RETURN_IF_ERROR(explain_place(event, log, cause.as_int().value_or(-1), "caused by", depth + 1));
+    if (const events::TypeInfo* const info = events::find_type(type))
+      RETURN_IF_ERROR(explain_rests(*info, event, depth + 1));
     if (type == "claim.recorded") return explain_claim(event, log, depth);
-    if (type == "evidence.recorded" && body["pointer"])
-      return explain_pointer(text_member(body, "pointer"), "is", depth + 1);
+    if (type == "evidence.recorded") return explain_command(event, log, depth);
     if (type == "tool.called") return explain_call(event, log, depth);
     if (type == "model.answered")
       return explain_earlier(event, log, {"model.called"}, "call_id", text_member(body, "call_id"), "answers", depth);
-    if (type == "model.called" && body["manifest_id"])
-      return explain_manifest(text_member(body, "manifest_id"), "its window", depth + 1);
     if (type == "command.ended")
       return explain_earlier(event, log, {"command.started"}, "call_id", text_member(body, "call_id"), "ended", depth);
     if (type == "artifact.stored") return explain_artifact(event, log, depth);
@@ -145,7 +147,8 @@ class Why {
     ASSIGN_OR_RETURN(const Message answer,
                      session_.call("manifest.get", "{\"manifest_id\":" + json::quote(manifest_id) + "}"));
     const json::Value had = answer.result();
-    const json::Value entries = had["manifest"]["entries"];
+    // The daemon's context packs have passages, the manifests of clients have entries.
+    const json::Value entries = had["manifest"]["passages"] ? had["manifest"]["passages"] : had["manifest"]["entries"];
     const bool erased = had["erased"].as_bool().value_or(false);
     print(relation, depth, text_member(had, "run_id"), {std::string(had["seq"].source()), log_of(had)}, "manifest",
           erased ? manifest_id + " was erased" : fmt::format("{} with {} entries", manifest_id, entries.size()));
@@ -169,10 +172,57 @@ class Why {
     return explain(answer->result()["event"], log, relation, depth);
   }
 
+  // Explains what the row of the type says that the event rests on. An artifact that holds a part of an event is
+  // explained only if something critical rests on it.
+  Status explain_rests(const events::TypeInfo& type, const json::Value& event, std::size_t depth) {
+    std::vector<std::pair<events::Names, std::string>> named;
+    events::each_named(type, event["body"],
+                       [&](events::Names names, const std::string& text) { named.emplace_back(names, text); });
+    for (const auto& [names, text] : named) {
+      if (links_ >= links_max) return success();
+      switch (names) {
+        case events::Names::pointer: {
+          const bool is_evidence = type.name == "evidence.recorded";
+          RETURN_IF_ERROR(explain_pointer(text, is_evidence ? "is" : "rests on", depth));
+          break;
+        }
+        case events::Names::artifact: {
+          if (type.critical_for.empty()) break;
+          RETURN_IF_ERROR(explain_pointer("artifact://" + event["run_id"].string_or("") + "/" + text, "rests on", depth));
+          break;
+        }
+        case events::Names::evidence: RETURN_IF_ERROR(explain_evidence(text, depth)); break;
+        case events::Names::manifest: RETURN_IF_ERROR(explain_manifest(text, "its window", depth)); break;
+        case events::Names::entries: RETURN_IF_ERROR(explain_manifest(text, "is", depth)); break;
+      }
+    }
+    return success();
+  }
+
+  Status explain_evidence(const std::string& id, std::size_t depth) {
+    const auto answer = session_.call("evidence.get", "{\"evidence_id\":" + json::quote(id) + "}");
+    if (!answer && answer.error().code == Errc::not_found) return success();  // not of this log, or of another user
+    if (!answer) return answer.error();
+    return explain_params(
+        Place{std::string(answer->result()["evidence"]["seq"].source()), log_of(answer->result())}.params(), "rests on",
+        depth);
+  }
+
+  // Explains the recorded command from which the daemon made evidence.
+  Status explain_command(const json::Value& evidence, LogNo log, std::size_t depth) {
+    const std::string id = text_member(evidence["body"], "command_id");
+    if (id.empty()) return success();
+    std::string found;
+    RETURN_IF_ERROR(each_event(evidence["run_id"].string_or(""), log, {"command.started"},
+                               evidence["run_seq"].as_int().value_or(0), "desc", [&](const json::Value& event) {
+                                 if (event["event_id"].string_or("") == id) found = event["seq"].source();
+                                 return found.empty();
+                               }));
+    return found.empty() ? success() : explain_params(Place{found, log}.params(), "made from", depth + 1);
+  }
+
   Status explain_claim(const json::Value& claim, LogNo log, std::size_t depth) {
     const std::string id = text_member(claim["body"], "claim_id");
-    for (const json::Value pointer : claim["body"]["pointers"])
-      RETURN_IF_ERROR(explain_pointer(pointer.string_or(""), "rests on", depth + 1));
     std::vector<std::pair<std::string, std::string>> linked;  // evidence and its relation to the claim
     RETURN_IF_ERROR(
         each_event(claim["run_id"].string_or(""), log, {"evidence.linked"}, -1, "asc", [&](const json::Value& event) {
@@ -184,6 +234,19 @@ class Why {
       RETURN_IF_ERROR(explain_found(claim["run_id"].string_or(""), log, -1, {"evidence.recorded"}, "evidence_id",
                                     evidence_id, relation, depth + 1));
     }
+    return explain_reads(claim, log, depth + 1);
+  }
+
+  // Explains what the run read last before the claim.
+  Status explain_reads(const json::Value& claim, LogNo log, std::size_t depth) {
+    static const Types reads = events::types_where([](const auto& type) { return type.has_view("retrieval_report"); });
+    std::vector<Place> found;
+    RETURN_IF_ERROR(each_event(claim["run_id"].string_or(""), log, reads,
+                               claim["run_seq"].as_int().value_or(0) - 1, "desc", [&](const json::Value& event) {
+                                 found.push_back({std::string(event["seq"].source()), log});
+                                 return found.size() < reads_max;
+                               }));
+    for (const Place& place : found) RETURN_IF_ERROR(explain_params(place.params(), "read before", depth));
     return success();
   }
 

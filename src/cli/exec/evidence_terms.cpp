@@ -14,6 +14,8 @@ void declare_terms(CLI::App& command, EvidenceTerms& terms) {
   command.add_option("--expires-in", terms.expires_in, "Time until it is stale: 90s, 15m, 1h, 2d (default: never)");
   command.add_option("--depends-on", terms.depends_on, "Evidence that it needs intact and fresh; repeat for several")
       ->allow_extra_args(false);
+  command.add_option("--artifact", terms.artifacts, "Artifact of the run on which it rests; repeat for several")
+      ->allow_extra_args(false);
 }
 
 Status write_terms(json::Writer& params, const EvidenceTerms& terms) {
@@ -22,6 +24,7 @@ Status write_terms(json::Writer& params, const EvidenceTerms& terms) {
       return Error(Errc::invalid_argument, fmt::format("--depends-on: \"{}\" is no id of evidence", preview(id, 100)));
   }
   if (!terms.depends_on.empty()) params.member("depends_on", terms.depends_on);
+  if (!terms.artifacts.empty()) params.member("artifacts", terms.artifacts);
   if (terms.expires_in.empty()) return success();
   const auto seconds = read_duration(terms.expires_in);
   if (!seconds)

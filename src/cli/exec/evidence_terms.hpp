@@ -1,4 +1,4 @@
-// Options of commands that record evidence: how long it counts, and the evidence that it needs.
+// Options of commands that record evidence: how long it counts, and the evidence and files that it needs.
 #pragma once
 
 #include <string>
@@ -16,14 +16,15 @@ namespace muniment::cli {
 struct EvidenceTerms {
   std::string expires_in;               // "15m"; empty: never stale
   std::vector<std::string> depends_on;  // evidence ids
+  std::vector<std::string> artifacts;   // ids of artifacts of the run
 
-  bool any() const { return !expires_in.empty() || !depends_on.empty(); }
+  bool any() const { return !expires_in.empty() || !depends_on.empty() || !artifacts.empty(); }
 };
 
-// Declares --expires-in and --depends-on.
+// Declares --expires-in, --depends-on and --artifact.
 void declare_terms(CLI::App& command, EvidenceTerms& terms);
 
-// Writes the members expires_in_seconds and depends_on. Errors: invalid_argument for a duration that cannot be read or
+// Writes the members expires_in_seconds, depends_on and artifacts. Errors: invalid_argument for a duration that cannot be read or
 // is out of range, and for a text that is no id.
 Status write_terms(json::Writer& params, const EvidenceTerms& terms);
 

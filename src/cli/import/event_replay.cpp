@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "events/catalogue.hpp"
+
 namespace muniment::cli {
 namespace {
 
@@ -59,6 +61,8 @@ Result<bool> EventReplay::append_patch(const std::string& item) {
 
 Result<bool> EventReplay::record(const json::Value& event, const json::Value& body) {
   const std::string type = event["type"].string_or("");
+  const events::TypeInfo* const info = events::find_type(type);
+  if (info == nullptr || info->replay != events::Replay::recorded) return false;
   if (type == "claim.recorded") return record_claim(event, body);
   if (type == "evidence.recorded") return record_evidence(event, body);
   if (type == "evidence.linked") return link_evidence(event, body);

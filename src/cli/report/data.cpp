@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/show/describe.hpp"
+#include "events/catalogue.hpp"
 #include "events/merkle_proof.hpp"
 
 namespace muniment::cli {
@@ -110,6 +111,7 @@ class Collector {
     if (type == "model.answered") note_model(event);
     note_spans(event, type);
     note_files(event, type);
+    note_reads(event, type);
     note_stops(event, type);
     note_erasures(event, type);
   }
@@ -257,10 +259,18 @@ class Collector {
     return type == "run.ended" && (event["body"]["error"] || event["body"]["outcome"].string_or("") == "failure");
   }
 
+  static bool is_erasure(const std::string& type) { return type == "event.redacted" || type == "artifact.redacted"; }
+
+  void note_reads(const json::Value& event, const std::string& type) {
+    const events::TypeInfo* const info = events::find_type(type);
+    if (info != nullptr && info->has_view("retrieval_report"))
+      data_.reads.add({place(event), recorded(event), type, preview(summary_of(event), report_text_bytes_max)});
+  }
+
   void note_stops(const json::Value& event, const std::string& type) {
-    if (type == "run.halted" || type == "child.halted" || type == "pointer.unresolved" ||
-        type == "violation.detected" || type == "budget.exceeded" || type == "run.resumed" ||
-        type == "run.interrupted" || type == "error.raised" || ended_badly(event, type)) {
+    const events::TypeInfo* const info = events::find_type(type);
+    const bool audited = info != nullptr && info->has_view("audit_report") && !is_erasure(type);
+    if (audited || type == "error.raised" || ended_badly(event, type)) {
       const bool bad = type != "run.resumed";
       data_.halts.add({place(event), recorded(event), type, preview(summary_of(event), report_text_bytes_max)},
                       bad ? Mark::bad : Mark::good);
@@ -268,7 +278,7 @@ class Collector {
   }
 
   void note_erasures(const json::Value& event, const std::string& type) {
-    if (type != "event.redacted" && type != "artifact.redacted") return;
+    if (!is_erasure(type)) return;
     const json::Value body = event["body"];
     const std::string what =
         body["seq"] ? "event, seq " + shown(body["seq"]) : "artifact " + shown(body["artifact_id"]);

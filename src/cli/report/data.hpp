@@ -82,7 +82,7 @@ struct ReportData {
   std::deque<ReportRow> timeline_last;
   std::map<std::string, ToolUse> tools;
   std::map<std::string, ModelUse> models;
-  ReportRows commands, files, approvals, claims, evidence, halts, redactions, artifacts;
+  ReportRows commands, files, approvals, claims, evidence, reads, halts, redactions, artifacts;
   ReportRows late, interrupted, pending;
   std::set<std::int64_t> erased;  // run_seq of events without a body
   std::int64_t pending_dropped = 0;

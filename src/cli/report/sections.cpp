@@ -223,6 +223,13 @@ ReportSection ledger_section(const ReportData& data) {
   return section;
 }
 
+ReportSection reads_section(const ReportData& data) {
+  ReportSection section{"reads", "What it read", {}};
+  add_table(section, {{"run_seq", Cell::number}, {"recorded (UTC)", Cell::time}, {"type", Cell::name}, "what"},
+            data.reads, "The run did not read documents, pointers or artifacts through the daemon.");
+  return section;
+}
+
 ReportSection stops_section(const ReportData& data) {
   ReportSection section{"stops", "Halts, recoveries, errors", {}};
   if (const std::string halt = value_of(data.run, "halt"); !halt.empty()) {
@@ -417,6 +424,7 @@ ReportDocument report_document(const ReportData& data) {
   add_badges(report, data);
   report.sections = {summary_section(data), custody_section(data), who_section(data),       what_section(data),
                      models_section(data),  actions_section(data), approvals_section(data), ledger_section(data),
+                     reads_section(data),
                      stops_section(data),   erasure_section(data), gaps_section(data),      time_section(data),
                      limits_section(data),  repeat_section(data)};
   return report;

@@ -2,20 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 #include <utility>
 
 #include "base/text.hpp"
+#include "events/catalogue_types.hpp"
 
 namespace muniment::cli {
 namespace {
 
-std::string field(const json::Value& body, std::string_view name) {
-  const json::Value value = body[name];
+std::string words_of(const json::Value& value) {
   if (value.is(json::Kind::string)) return value.string_or("");
   return value && !value.is(json::Kind::null) ? std::string(value.source()) : std::string();
 }
+
+std::string field(const json::Value& body, std::string_view name) { return words_of(body[name]); }
 
 std::string joined(std::initializer_list<std::string> parts) {
   std::string text;
@@ -112,16 +115,6 @@ Description step_end_line(const json::Value& body) {
           field(body["error"], "message"), bad ? Weight::error : Weight::quiet};
 }
 
-Description error_line(const json::Value& body) {
-  return {"✗", Tone::red, field(body, "error_type"), field(body, "message"), Weight::error};
-}
-
-Description claim_line(const json::Value& body) {
-  std::string pointers;
-  for (const json::Value pointer : body["pointers"]) pointers += " " + pointer.string_or("");
-  return {"§", Tone::cyan, "claim: " + field(body, "text"), pointers, Weight::normal};
-}
-
 Description evidence_line(const json::Value& body) {
   const std::string text = body["content"]["text"] ? field(body["content"], "text") : field(body, "content");
   return {"§", Tone::dim, "evidence: " + field(body, "type"), body["pointer"] ? field(body, "pointer") : text,
@@ -178,136 +171,138 @@ Description answer_line(const json::Value& body) {
   return {"◆", Tone::dim, usage, text_of_content(body["content"]), Weight::normal};
 }
 
+// Describes a recall or a query: its first question, and the number of passages.
+Description asked_line(const json::Value& body, std::string_view verb, std::int64_t passages) {
+  const std::size_t questions = body["queries"].size();
+  std::string head(verb);
+  if (questions > 0) head += ": " + field(*body["queries"].begin(), "query");
+  if (questions > 1) head += fmt::format(" (+{})", questions - 1);
+  std::string tail = passages < 0 ? "" : fmt::format("{} passage{}", passages, passages == 1 ? "" : "s");
+  if (const auto left_out = body["left_out"].as_int().value_or(0); left_out > 0)
+    tail += fmt::format(", {} left out", left_out);
+  if (body["used"])
+    tail += fmt::format("{}{} of {} {}", tail.empty() ? "" : ", ", field(body, "used"), field(body, "budget"),
+                        body["unit"].string_or("tokens"));
+  return {"", Tone::plain, std::move(head), std::move(tail), Weight::normal};
+}
+
+Description started_line(const json::Value& body) {
+  const std::string continues = field(body, "continues");
+  return {"", Tone::plain, "run started",
+          field(body["agent"], "name") + (continues.empty() ? "" : ", continues " + continues), Weight::normal};
+}
+
+Description sandbox_line(const json::Value& body) {
+  const std::string count = field(body, "count");
+  return {"", Tone::plain, joined({"refused", field(body, "operation"), field(body, "path")}),
+          joined({field(body, "program"), "(" + field(body, "source") + ")", count.empty() ? "" : count + " times"}),
+          Weight::error};
+}
+
+Description unresolved_line(const json::Value& body) {
+  return {"", Tone::plain, "unresolved " + field(body, "pointer"),
+          joined({body["expected"] ? "expected" : "", field(body, "expected"), body["actual"] ? "got" : "",
+                  field(body, "actual"), body["expected"] ? "" : field(body, "reason")}),
+          Weight::error};
+}
+
 using Describe = Description (*)(const json::Value& body);
 
-// Types without a row are shown by their name and body.
-constexpr std::pair<std::string_view, Describe> rows[] = {
-    {"run.started",
+// Types whose line depends on the values of the body. The others have texts in the catalogue. An empty glyph stands for
+// the catalogue's.
+constexpr std::pair<events::Type, Describe> rows[] = {
+    {events::Type::artifact_read, read_line},
+    {events::Type::artifact_stored, artifact_line},
+    {events::Type::command_ended, describe_result},
+    {events::Type::command_started,
      [](const json::Value& b) -> Description {
-       const std::string continues = field(b, "continues");
-       return {"●", Tone::bold, "run started",
-               field(b["agent"], "name") + (continues.empty() ? "" : ", continues " + continues), Weight::normal};
+       return {"", Tone::plain, argv_text(b["argv"]), field(b, "cwd"), Weight::normal};
      }},
-    {"run.ended", ended_line},
-    {"run.halted", halt_line},
-    {"run.resumed",
+    {events::Type::context_built,
+     [](const json::Value& b) { return asked_line(b, "recalled", b["passages"].as_int().value_or(-1)); }},
+    {events::Type::evidence_recorded, evidence_line},
+    {events::Type::message_added, message_line},
+    {events::Type::model_answered, answer_line},
+    {events::Type::pointer_rendered, [](const json::Value& b) { return looked_line("cited", b); }},
+    {events::Type::pointer_resolved, [](const json::Value& b) { return looked_line("resolved", b); }},
+    {events::Type::pointer_unresolved, unresolved_line},
+    {events::Type::pointer_validated, [](const json::Value& b) { return looked_line("validated", b); }},
+    {events::Type::retrieval_answered,
+     [](const json::Value& b) {
+       return asked_line(b, "searched", static_cast<std::int64_t>(b["cards"].size()));
+     }},
+    {events::Type::run_ended, ended_line},
+    {events::Type::run_halted, halt_line},
+    {events::Type::run_started, started_line},
+    {events::Type::sandbox_refused, sandbox_line},
+    {events::Type::snapshot_taken,
      [](const json::Value& b) -> Description {
-       return {"●", Tone::green, "run " + field(b, "kind"), field(b, "why"), Weight::normal};
+       return {"", Tone::plain, "snapshot",
+               joined({"at seq", field(b, "seq"), size_text(b["size_bytes"].as_int().value_or(0))}), Weight::quiet};
      }},
-    {"run.interrupted",
+    {events::Type::state_patched,
      [](const json::Value& b) -> Description {
-       return {"●", Tone::yellow, "interrupted",
-               fmt::format("the daemon ended without stopping, and started again (log #{})",
-                           b["log_seq"].as_int().value_or(0)),
-               Weight::normal};
+       return {"", Tone::plain, "", b["ref"] ? field(b["ref"], "preview") : field(b, "patch"), Weight::quiet};
      }},
-    {"step.started",
-     [](const json::Value& b) -> Description {
-       return {"▾", Tone::bold, field(b, "name"), "", Weight::normal};
-     }},
-    {"step.ended", step_end_line},
-    {"message.added", message_line},
-    {"thought.recorded",
-     [](const json::Value& b) -> Description {
-       return {"…", Tone::dim, "", text_of_content(b["content"]), Weight::normal};
-     }},
-    {"model.called",
-     [](const json::Value& b) -> Description {
-       return {"◇", Tone::dim, "", joined({field(b, "provider"), field(b, "model")}), Weight::quiet};
-     }},
-    {"model.answered", answer_line},
-    {"tool.called", tool_line},
-    {"tool.returned", describe_result},
-    {"command.started",
-     [](const json::Value& b) -> Description {
-       return {"$", Tone::bold, argv_text(b["argv"]), field(b, "cwd"), Weight::normal};
-     }},
-    {"command.ended", describe_result},
-    {"file.changed",
-     [](const json::Value& b) -> Description {
-       return {"✎", Tone::yellow, joined({field(b, "change"), field(b, "path")}), "", Weight::normal};
-     }},
-    {"file.read",
-     [](const json::Value& b) -> Description {
-       return {"▤", Tone::plain, "read " + field(b, "path"), "", Weight::normal};
-     }},
-    {"sandbox.refused",
-     [](const json::Value& b) -> Description {
-       const std::string count = field(b, "count");
-       return {"⊘", Tone::yellow, joined({"refused", field(b, "operation"), field(b, "path")}),
-               joined({field(b, "program"), "(" + field(b, "source") + ")", count.empty() ? "" : count + " times"}),
-               Weight::error};
-     }},
-    {"error.raised", error_line},
-    {"approval.requested",
-     [](const json::Value& b) -> Description {
-       return {"?", Tone::yellow, "approval: " + field(b, "question"), "", Weight::normal};
-     }},
-    {"approval.decided",
-     [](const json::Value& b) -> Description {
-       return {"?", Tone::yellow, joined({field(b, "decision"), "by", field(b, "by")}), field(b, "reason"),
-               Weight::normal};
-     }},
-    {"state.patched",
-     [](const json::Value& b) -> Description {
-       return {"Δ", Tone::dim, "", b["ref"] ? field(b["ref"], "preview") : field(b, "patch"), Weight::quiet};
-     }},
-    {"claim.recorded", claim_line},
-    {"evidence.recorded", evidence_line},
-    {"task.opened",
-     [](const json::Value& b) -> Description {
-       return {"☐", Tone::bold, "task: " + field(b, "content"), field(b, "required_type"), Weight::normal};
-     }},
-    {"task.validated", validated_line},
-    {"task.completed",
+    {events::Type::step_ended, step_end_line},
+    {events::Type::task_completed,
      [](const json::Value& b) -> Description {
        return {
-           "☑", Tone::green, "task completed: " + field(b, "verdict"),
+           "", Tone::plain, "task completed: " + field(b, "verdict"),
            fmt::format("{} piece{} of evidence", b["evidence_ids"].size(), b["evidence_ids"].size() == 1 ? "" : "s"),
            Weight::normal};
      }},
-    {"violation.detected",
+    {events::Type::task_validated, validated_line},
+    {events::Type::thought_recorded,
      [](const json::Value& b) -> Description {
-       return {"✗", Tone::red, "violation: " + field(b, "kind"), field(b, "detail"), Weight::error};
+       return {"", Tone::plain, "", text_of_content(b["content"]), Weight::normal};
      }},
-    {"artifact.stored", artifact_line},
-    {"manifest.recorded",
-     [](const json::Value& b) -> Description {
-       return {"·", Tone::dim, "manifest " + field(b, "manifest_id"), "", Weight::quiet};
-     }},
-    {"snapshot.taken",
-     [](const json::Value& b) -> Description {
-       return {"·", Tone::dim, "snapshot",
-               joined({"at seq", field(b, "seq"), size_text(b["size_bytes"].as_int().value_or(0))}), Weight::quiet};
-     }},
-    {"child.started",
-     [](const json::Value& b) -> Description {
-       return {"⑂", Tone::cyan, "child " + field(b, "run_id"), "", Weight::normal};
-     }},
-    {"child.ended",
-     [](const json::Value& b) -> Description {
-       return {"⑂", Tone::cyan, joined({"child", field(b, "run_id"), field(b, "outcome")}), "", Weight::normal};
-     }},
-    {"child.halted",
-     [](const json::Value& b) -> Description {
-       return {"⑂", Tone::red, joined({"child", field(b, "run_id"), "halted:", field(b, "reason")}), "", Weight::error};
-     }},
-    {"artifact.read", read_line},
-    {"pointer.validated", [](const json::Value& b) { return looked_line("validated", b); }},
-    {"pointer.rendered", [](const json::Value& b) { return looked_line("cited", b); }},
-    {"pointer.resolved", [](const json::Value& b) { return looked_line("resolved", b); }},
-    {"pointer.retried",
-     [](const json::Value& b) -> Description {
-       return {"↻", Tone::yellow, "retried " + field(b, "pointer"), "", Weight::normal};
-     }},
-    {"pointer.unresolved",
-     [](const json::Value& b) -> Description {
-       return {"✗", Tone::red, "unresolved " + field(b, "pointer"),
-               joined({b["expected"] ? "expected" : "", field(b, "expected"), b["actual"] ? "got" : "",
-                       field(b, "actual"), b["expected"] ? "" : field(b, "reason")}),
-               Weight::error};
-     }},
+    {events::Type::tool_called, tool_line},
+    {events::Type::tool_returned, describe_result},
 };
+
+// Returns the text of a member, the texts of a list, or with "#" the number of its items.
+std::string member_text(const json::Value& body, std::string_view path) {
+  const bool counted = path.starts_with('#');
+  if (counted) path.remove_prefix(1);
+  json::Value value = body;
+  while (!path.empty()) {
+    const std::string_view name = path.substr(0, path.find('.'));
+    value = value[name];
+    path.remove_prefix(std::min(name.size() + 1, path.size()));
+  }
+  if (counted) return std::to_string(value.size());
+  if (!value.is(json::Kind::array)) return words_of(value);
+  std::string texts;
+  for (const json::Value item : value) texts = joined({texts, words_of(item)});
+  return texts;
+}
+
+// Fills in the members that a text of the catalogue names in braces.
+std::string filled(std::string_view text, const json::Value& body) {
+  std::string out;
+  while (true) {
+    const std::size_t open = std::min(text.find('{'), text.size());
+    out += text.substr(0, open);
+    if (open == text.size()) return out;
+    const std::size_t close = text.find('}', open);
+    out += member_text(body, text.substr(open + 1, close - open - 1));
+    text.remove_prefix(close + 1);
+  }
+}
+
+// The tone of a glyph, for lines that show no failure.
+Tone tone_of_glyph(std::string_view glyph) {
+  constexpr std::pair<std::string_view, Tone> tones[] = {
+      {"●", Tone::bold}, {"▾", Tone::bold},   {"▸", Tone::bold},   {"$", Tone::bold},   {"☐", Tone::bold},
+      {"☑", Tone::green}, {"✎", Tone::yellow}, {"?", Tone::yellow}, {"↻", Tone::yellow}, {"⊘", Tone::yellow},
+      {"§", Tone::cyan}, {"⑂", Tone::cyan},   {"▤", Tone::plain},  {"☰", Tone::plain},  {"★", Tone::plain},
+      {"⌕", Tone::cyan}, {"◆", Tone::cyan}};
+  for (const auto& [known, tone] : tones) {
+    if (known == glyph) return tone;
+  }
+  return Tone::dim;
+}
 
 }  // namespace
 
@@ -360,14 +355,27 @@ Description describe_result(const json::Value& event) {
           good ? Weight::normal : Weight::error};
 }
 
+bool has_own_line(events::Type type) {
+  return std::ranges::any_of(rows, [&](const auto& row) { return row.first == type; });
+}
+
 Description describe(const json::Value& event) {
-  const std::string type = event["type"].string_or("");
+  const std::string name = event["type"].string_or("");
   const json::Value body = event["body"];
-  if (!body || body.is(json::Kind::null)) return {"▒", Tone::dim, type, "redacted", Weight::normal};
-  for (const auto& [name, function] : rows) {
-    if (name == type) return function(body);
+  if (!body || body.is(json::Kind::null)) return {"▒", Tone::dim, name, "redacted", Weight::normal};
+  const events::TypeInfo* const type = events::find_type(name);
+  if (type == nullptr) return {"·", Tone::dim, name, std::string(body.source()), Weight::quiet};
+  const std::string glyph(type->line.glyph);
+  for (const auto& [own, function] : rows) {
+    if (own != type->type) continue;
+    Description line = function(body);
+    if (!line.glyph.empty()) return line;
+    line.glyph = glyph;
+    line.tone = line.weight >= Weight::error ? Tone::red : tone_of_glyph(glyph);
+    return line;
   }
-  return {"·", Tone::dim, type, std::string(body.source()), Weight::quiet};
+  return {glyph, type->line.weight >= Weight::error ? Tone::red : tone_of_glyph(glyph),
+          filled(type->line.head, body), filled(type->line.tail, body), type->line.weight};
 }
 
 void InterruptedSteps::follow(const json::Value& event, Description& description) {

@@ -10,11 +10,11 @@
 
 #include "base/json/json.hpp"
 #include "cli/show/output.hpp"
+#include "events/catalogue.hpp"
 
 namespace muniment::cli {
 
-// Importance of a line.
-enum class Weight : std::uint8_t { quiet, normal, error, loud };
+using events::Weight;
 
 struct Description {
   std::string glyph;  // one column
@@ -25,6 +25,9 @@ struct Description {
 };
 
 Description describe(const json::Value& event);
+
+// True for a type whose line depends on the values of its body. The catalogue has the texts of the others.
+bool has_own_line(events::Type type);
 
 // Tracks steps that were open when the daemon was interrupted: a step of the same name started afterwards continues the
 // same work.

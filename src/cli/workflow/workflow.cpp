@@ -148,7 +148,7 @@ Status Workflow::code(const Workspace&) {
     result_.reason = fmt::format("the coder failed: {}", archive.error().message);
     return success();
   }
-  RETURN_IF_ERROR(store(*archive, coder_name, "implementation", "implementation.tar.zst"));
+  ASSIGN_OR_RETURN(implementation_, store(*archive, coder_name, "implementation", "implementation.tar.zst"));
   return success();
 }
 
@@ -233,6 +233,11 @@ Status Workflow::record_evidence(const std::string& type, const RecordedStep& st
   params.member("command_id", step.command_id);
   if (!options_.task.empty()) params.member("task_id", options_.task);
   if (!facts.empty()) params.raw_member("workflow", facts);
+  if (type == "validation") {  // the comparison rests on the program and on what the coder was told
+    params.key("artifacts").begin_array().string(implementation_);
+    for (const StoredFile& file : specification_) params.string(file.artifact_id);
+    params.end_array();
+  }
   params.key("_meta").begin_object().member("idempotency_key", type + " evidence of " + step.command_id);
   params.end_object().end_object();
   ASSIGN_OR_RETURN(const Message answer, place_.session.call("evidence.record", params.text()));

@@ -76,6 +76,7 @@ class Workflow {
   Hash tester_hash_{};
   std::string specification_folder_, golden_folder_, coder_folder_, tester_folder_;
   std::vector<StoredFile> specification_, golden_;
+  std::string implementation_;  // id of the artifact
 };
 
 }  // namespace muniment::cli

@@ -64,6 +64,7 @@ struct EvidenceFilter {
 struct EvidenceTerms {
   std::int64_t seq = -1;
   std::optional<std::int64_t> expires_in_seconds;
+  std::optional<std::string> artifacts{};  // JSON: ids of the artifacts on which it rests
   std::optional<std::string> depends_on;  // JSON array of ids, as sent
 };
 
@@ -174,10 +175,13 @@ class Reader {
   Result<std::optional<EvidenceRow>> accepted_of_suite(std::string_view suite, const std::optional<std::string>& owner);
   Result<std::vector<EvidenceLinkRow>> evidence_links(const std::vector<Uuid>& claim_ids);  // in order
   Result<std::set<std::string>> needed(
-      const std::vector<std::string>& pointers);  // returns the pointers on which something depends
+      const std::vector<std::string>& pointers);  // returns the pointers on which something in a run depends
   // Returns the dependencies of a run's claims, evidence and manifests, by pointer.
   Result<std::vector<PointerRow>> pointers_of_run(std::string_view run_id, std::optional<std::string> after,
                                                   std::size_t limit);
+
+  // Returns the dependencies of one piece of evidence in all runs.
+  Result<std::vector<PointerRow>> pointers_needed_by(const Uuid& evidence_id);
 
   // Reads of tasks. The body of the task.opened event holds their text.
   Result<std::optional<TaskPlace>> task(std::string_view run_id, std::string_view task_id);

@@ -172,14 +172,16 @@ Result<std::vector<EvidenceTerms>> Reader::evidence_terms(const std::vector<std:
     std::vector<EvidenceTerms> terms;
     for (const pqxx::row& row :
          query(impl_->connection, "evidence_terms",
-               "SELECT seq, body ->> 'expires_in_seconds', body ->> 'depends_on' FROM event"
+               "SELECT seq, body ->> 'expires_in_seconds', body ->> 'depends_on', body ->> 'artifacts' FROM event"
                " WHERE log_no = $1 AND seq = ANY ($2::bigint[]) AND seq < $3 AND type = 'evidence.recorded'"
-               " AND (body -> 'expires_in_seconds' IS NOT NULL OR body -> 'depends_on' IS NOT NULL) ORDER BY seq",
+               " AND (body -> 'expires_in_seconds' IS NOT NULL OR body -> 'depends_on' IS NOT NULL OR body -> 'artifacts' IS "
+               "NOT NULL) ORDER BY seq",
                impl_->params().integers(seqs).integer(impl_->place.size))) {
       EvidenceTerms& one = terms.emplace_back();
       one.seq = integer_of(row[0]);
       if (const auto seconds = text_if(row[1])) one.expires_in_seconds = parse_decimal(*seconds);
       one.depends_on = text_if(row[2]);
+      one.artifacts = text_if(row[3]);
     }
     return terms;
   });
@@ -238,7 +240,8 @@ Result<std::set<std::string>> Reader::needed(const std::vector<std::string>& poi
     std::set<std::string> found;
     for (const pqxx::row& row :
          query(impl_->connection, "needed",
-               "SELECT DISTINCT pointer FROM pointer WHERE log_no = $1 AND pointer = ANY($2::text[]) AND seq < $3",
+               "SELECT DISTINCT pointer FROM pointer WHERE log_no = $1 AND pointer = ANY($2::text[]) AND seq < $3 "
+               "AND run_id <> '_log'",
                impl_->params().texts(pointers).integer(impl_->place.size))) {
       found.insert(text_of(row[0]));
     }

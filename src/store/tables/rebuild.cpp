@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/process/failpoint.hpp"
+#include "events/catalogue.hpp"
 #include "events/readable_text.hpp"
 #include "store/logs/erasure.hpp"
 #include "store/read/pq.hpp"
@@ -164,10 +165,12 @@ struct Rebuild::Work {
   }
 
   void fold_pointers(std::int64_t upto, const PointersOf& pointers_of) {
-    each_event("^(claim|evidence|manifest)[.]recorded$", upto,
-               [&](const events::Event& event, const std::string& manifest) {
-                 put({{}, pointers_of(event, manifest)});
-               });
+    std::string pattern;
+    for (const std::string& type : events::types_where([](const auto& row) { return !row.critical_for.empty(); }))
+      pattern += (pattern.empty() ? "^(" : "|") + type;
+    each_event(pattern + ")$", upto, [&](const events::Event& event, const std::string& manifest) {
+      put({{}, pointers_of(event, manifest)});
+    });
   }
 
   // Applies the changes in the order of the log, because one event ends what another began.

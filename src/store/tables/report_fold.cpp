@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/json/json.hpp"
+#include "events/catalogue.hpp"
 
 namespace muniment::store {
 namespace {
@@ -38,13 +39,10 @@ constexpr std::array<SpanType, 10> span_types = {{
 }};
 
 // Types that views list individually.
-constexpr std::array<std::string_view, 27> placed_types = {
-    "artifact.read",     "artifact.redacted",  "budget.exceeded",  "clock.stepped",    "error.raised",
-    "event.redacted",    "feedback.recorded",  "file.changed",     "file.read",        "key.rotated",
-    "log.archived",      "log.exported",       "log.restored",     "log.resumed",      "log.started",
-    "log.stopped",       "log.verified",       "pointer.rendered", "pointer.resolved", "pointer.unresolved",
-    "pointer.validated", "retrieval.answered", "run.ended",        "run.halted",       "run.interrupted",
-    "run.resumed",       "violation.detected"};
+bool is_placed(std::string_view type) {
+  const events::TypeInfo* const info = events::find_type(type);
+  return info != nullptr && info->has_table("report_place");
+}
 
 const SpanType* span_type_of(std::string_view type) {
   const auto found = std::ranges::find(span_types, type, &SpanType::type);
@@ -210,7 +208,7 @@ ReportRows fold_report(const std::vector<EventPtr>& events, OpenSpans open) {
   std::map<std::int64_t, std::size_t> begun_here;  // key: seq; value: index in rows.spans
   for (const EventPtr& event : events) {
     if (event->run_no > 0) count_event(runs[event->run_no], *event);
-    if (std::ranges::binary_search(placed_types, event->type))
+    if (is_placed(event->type))
       rows.places.push_back({event->type, event->seq, event->run_no});
     if (event->type != "event.redacted" || !event->body) continue;
     const auto parsed = json::parse(*event->body);

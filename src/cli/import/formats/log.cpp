@@ -198,6 +198,8 @@ class LogImport {
     // The daemon writes the parent's events about a child at the start and end of the child.
     if ((type == "child.started" || type == "child.ended") && children_.contains(body["run_id"].string_or("")))
       return success();
+    const events::TypeInfo* const info = events::find_type(type);
+    if (info != nullptr && info->replay == events::Replay::omitted) return leave(type);
     if (events::check_client_may_write(type)) return append(target, event, body);
     if (type == "run.ended") {
       target.end = {body["outcome"].string_or(unknown_end), body["summary"].string_or(""),

@@ -145,17 +145,22 @@ void write_budget(json::Writer& out, const Building& building) {
       .member("used", building.pack.used);
 }
 
-// Lists the excluded passages as far as they fit.
-std::string manifest_text(const Building& building) {
-  json::Writer out;
-  out.begin_object().member("kind", "context_pack").key("queries").begin_array();
+void write_questions(json::Writer& out, const Building& building) {
+  out.key("queries").begin_array();
   for (const retrieval::Question& question : building.questions) {
     out.begin_object().member("query", preview(question.text, limits::pack_logged_query_bytes_max));
     if (!question.corpora.empty()) out.member("corpus", question.corpora.front());
     out.end_object();
   }
-  out.end_array()
-      .member("profile", building.profile)
+  out.end_array();
+}
+
+// Lists the excluded passages as far as they fit.
+std::string manifest_text(const Building& building) {
+  json::Writer out;
+  out.begin_object().member("kind", "context_pack");
+  write_questions(out, building);
+  out.member("profile", building.profile)
       .member("plan_hash", building.plan_hash)
       .member("watermark", building.watermark);
   if (building.as_of) out.member("asof", *building.as_of);
@@ -235,6 +240,8 @@ std::string built_body(const Building& building, const Uuid& manifest_id, const 
   json::Writer out;
   out.begin_object().member("manifest_id", manifest_id.text());
   if (!branch.empty()) out.member("branch", branch);
+  write_questions(out, building);
+  out.member("passages", building.pack.passages.size()).member("left_out", building.pack.left_out.size());
   write_budget(out, building);
   out.member("duration_us", duration_us);
   return std::move(out.end_object()).text();

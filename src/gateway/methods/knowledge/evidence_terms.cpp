@@ -53,6 +53,7 @@ void write_terms(json::Writer& out, const store::EvidenceRow& row, const std::ve
   if (found->expires_in_seconds)
     out.member("expires_at", format_time(expiry_of(row.created_at, *found->expires_in_seconds)));
   if (found->depends_on) out.raw_member("depends_on", *found->depends_on);
+  if (found->artifacts) out.raw_member("artifacts", *found->artifacts);
 }
 
 Time expiry_of(Time recorded_at, std::int64_t expires_in_seconds) {

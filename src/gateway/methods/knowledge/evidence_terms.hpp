@@ -1,4 +1,4 @@
-// Terms of evidence: its expiry and its dependencies. They are members of its event and have no column.
+// Terms of evidence: its expiry, its dependencies and its artifacts. They are members of its event and have no column.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ Result<std::string> terms_of_request(Call& call, const Uuid& own);
 // Returns whether the request has the same terms as the recorded use.
 Result<bool> has_same_terms(Call& call, const store::EvidenceRow& known);
 
-// Writes the members expires_at and depends_on of a row, from the terms of several.
+// Writes the members expires_at, depends_on and artifacts of a row, from the terms of several.
 void write_terms(json::Writer& out, const store::EvidenceRow& row, const std::vector<store::EvidenceTerms>& terms);
 
 // Returns the expiry of evidence recorded at `recorded_at`.

@@ -2,6 +2,7 @@
 // critical: they are resolved before the record is written, and one that does not resolve stops the run.
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -172,8 +173,17 @@ void name_source(store::EvidenceRow& row, const evidence::EvidenceSource& source
 
 // The source of evidence, which accompanies its row.
 struct RecordedSource {
-  evidence::Outcome outcome;  // outcome of resolving its pointer
-  std::string reply_members;  // members of the reply, for a command
+  evidence::Outcome outcome;        // outcome of resolving its pointer, and the artifacts that the client names
+  std::set<std::string> artifacts;  // ids of the artifacts on which it rests
+  std::string reply_members;        // members of the reply, for a command
+
+  // Returns the artifacts as a further member of the event's body, JSON text with a leading comma.
+  std::string artifacts_member() const {
+    if (artifacts.empty()) return {};
+    std::string ids;
+    for (const std::string& id : artifacts) ids += (ids.empty() ? "" : ",") + json::quote(id);
+    return ",\"artifacts\":[" + ids + "]";
+  }
 };
 
 }  // namespace
@@ -336,12 +346,28 @@ Result<Answer> claim_list(Call& call) {
 
 namespace {
 
+// Resolves the pointer and the artifacts that the client names, on which the evidence will rest.
+Status resolve_source(Call& call, const std::shared_ptr<store::Run>& run, const store::EvidenceRow& row,
+                      RecordedSource& source) {
+  std::vector<std::string> pointers;
+  if (row.pointer) pointers.push_back(*row.pointer);
+  for (const json::Value item : call.params["artifacts"]) {
+    if (run->run_id == log_run_id)
+      return Error(Errc::invalid_argument, "artifacts: evidence without a run has none. Send run_id.");
+    const std::string id = item.string_or("");
+    if (source.artifacts.insert(id).second) pointers.push_back("artifact://" + run->run_id + "/" + id);
+  }
+  if (pointers.empty()) return success();
+  ASSIGN_OR_RETURN(source.outcome, resolve_needed(call, pointers, run, row.pointer.has_value()));
+  return success();
+}
+
 // Fills in the row from the content, pointer or command. Errors: those of its source.
 Status fill_row(Call& call, const std::shared_ptr<store::Run>& run, store::EvidenceRow& row, RecordedSource& source) {
   const json::Value& params = call.params;
+  RETURN_IF_ERROR(resolve_source(call, run, row, source));
+  if (source.outcome.damage() != nullptr) return success();
   if (row.pointer) {
-    ASSIGN_OR_RETURN(source.outcome, resolve_needed(call, {*row.pointer}, run, true));
-    if (source.outcome.damage() != nullptr) return success();
     const evidence::Resolution& found = source.outcome.items.front().resolution;
     ASSIGN_OR_RETURN(row.hash, hash_of_evidence(call, found));
     if (found.source) name_source(row, *found.source);
@@ -354,6 +380,7 @@ Status fill_row(Call& call, const std::shared_ptr<store::Run>& run, store::Evide
   }
   ASSIGN_OR_RETURN(const CommandEvidence made, command_evidence(call, *run));
   row.content = made.content;
+  source.artifacts.insert(made.artifacts.begin(), made.artifacts.end());
   row.command_id = parse_uuid(params["command_id"].string_or(""));
   ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
   row.hash = hash_of_content(content.root());
@@ -401,7 +428,7 @@ Result<Answer> evidence_record(Call& call) {
     if (before) return Answer(*std::move(before));
   }
   ASSIGN_OR_RETURN(const std::string terms, terms_of_request(call, ids.id));
-  ASSIGN_OR_RETURN(std::string body, recorded_body(row, terms));
+  ASSIGN_OR_RETURN(std::string body, recorded_body(row, terms + source.artifacts_member()));
   const Hash hash = row.hash;
   events::NewEvent event =
       make_event(call, *run, "evidence.recorded", std::move(body), params["step_id"].string_or(""));

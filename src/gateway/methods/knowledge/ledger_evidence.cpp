@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
+#include "evidence/pointer_follower.hpp"
 #include "gateway/access.hpp"
 #include "gateway/append/first_receipts.hpp"
 #include "gateway/methods/knowledge/ledger_rows.hpp"
@@ -134,19 +135,31 @@ Result<std::vector<EvidenceUse>> evidence_uses(Call& call, const Uuid& id, const
   return rows;
 }
 
-Result<evidence::Outcome> look_at_evidence(Call& call, const EvidenceUse& use) {
-  if (!use.row.pointer) return evidence::Outcome{};
+Result<evidence::Outcome> look_at_evidence(Call& call, const EvidenceUse& use, const events::Event& event) {
+  const std::vector<std::string> pointers = evidence::pointers_of_evidence(event);
+  if (pointers.empty()) return evidence::Outcome{};
   // Evidence without a run, or in a closed log, stops no run.
   const bool stops_none = use.row.run_id == log_run_id || use.reader != call.reader;
   const Result<std::shared_ptr<store::Run>> run =
       stops_none ? call.services.runs.find(log_run_id) : find_run(call, use.row.run_id);
   if (!run) return run.error();
-  return look_at_pointers(call, {*use.row.pointer},
-                          {.run = *run, .critical = true, .with_text = true, .depth = evidence::Depth::whole});
+  return look_at_pointers(
+      call, pointers,
+      {.run = *run, .critical = true, .with_text = use.row.pointer.has_value(), .depth = evidence::Depth::whole});
 }
 
-Result<EvidenceState> compare_evidence(Call& call, const store::EvidenceRow& row, const evidence::Resolution* found) {
+const evidence::Resolution* own_pointer(const store::EvidenceRow& row, const evidence::Outcome& outcome) {
+  return row.pointer && !outcome.items.empty() ? &outcome.items.front().resolution : nullptr;
+}
+
+Result<EvidenceState> compare_evidence(Call& call, const store::EvidenceRow& row, const evidence::Outcome& outcome) {
   if (is_erased(row)) return EvidenceState{false, "NOT_FOUND", "the evidence was erased", {}};
+  const evidence::Resolution* const found = own_pointer(row, outcome);
+  for (const auto& [resolution, critical] : outcome.items) {
+    if (&resolution == found || (!resolution.damaged() && !resolution.erased)) continue;
+    return EvidenceState{false, std::string(name_of(resolution.reason)),
+                         fmt::format("{}, on which it rests: {}", resolution.pointer, resolution.detail), {}};
+  }
   if (found == nullptr) {
     ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
     const Hash now = hash_of_content(content.root());
@@ -193,9 +206,10 @@ Result<Answer> evidence_verify(Call& call) {
   ASSIGN_OR_RETURN(const auto uses, evidence_uses(call, id, call.params["run_id"].as_string()));
   const auto& [row, reader] = uses.front();
   note_log(call, *reader);
-  ASSIGN_OR_RETURN(const evidence::Outcome outcome, look_at_evidence(call, uses.front()));
-  const evidence::Resolution* found = outcome.items.empty() ? nullptr : &outcome.items.front().resolution;
-  ASSIGN_OR_RETURN(const EvidenceState verified, compare_evidence(call, row, found));
+  ASSIGN_OR_RETURN(const auto event, reader->event_at(row.seq));
+  ASSIGN_OR_RETURN(const evidence::Outcome outcome, look_at_evidence(call, uses.front(), event.value_or(events::Event{})));
+  const evidence::Resolution* const found = own_pointer(row, outcome);
+  ASSIGN_OR_RETURN(const EvidenceState verified, compare_evidence(call, row, outcome));
   json::Writer out;
   out.begin_object().member("ok", verified.ok);
   if (!verified.ok) out.member("reason", verified.reason).member("detail", verified.detail);

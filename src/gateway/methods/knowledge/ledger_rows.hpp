@@ -62,15 +62,19 @@ struct EvidenceUse {
 // erased ones. Errors: not_found if there are none.
 Result<std::vector<EvidenceUse>> evidence_uses(Call& call, const Uuid& id, const std::optional<std::string>& run_id);
 
-// Resolves the pointer of a use under the stop rule of its run; empty for evidence with content.
-Result<evidence::Outcome> look_at_evidence(Call& call, const EvidenceUse& use);
+// Resolves what a use rests on, under the stop rule of its run: its pointer first, if it has one, then its artifacts.
+// `event` is its evidence.recorded event.
+Result<evidence::Outcome> look_at_evidence(Call& call, const EvidenceUse& use, const events::Event& event);
 
-// Compares the stored evidence with the record. `found` is the resolved pointer; nullptr for evidence with content.
+// Returns the resolved pointer of evidence; nullptr for evidence with content.
+const evidence::Resolution* own_pointer(const store::EvidenceRow& row, const evidence::Outcome& outcome);
+
+// Compares the stored evidence with the record. `outcome` is that of look_at_evidence.
 struct EvidenceState {
   bool ok = false;
   std::string reason, detail;
   std::optional<std::string> actual;
 };
-Result<EvidenceState> compare_evidence(Call& call, const store::EvidenceRow& row, const evidence::Resolution* found);
+Result<EvidenceState> compare_evidence(Call& call, const store::EvidenceRow& row, const evidence::Outcome& outcome);
 
 }  // namespace muniment::gateway::methods

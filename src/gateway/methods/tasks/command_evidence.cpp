@@ -181,6 +181,10 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
   command.ended_at = ended.recorded_at;
   ASSIGN_OR_RETURN(const std::string out, read_stream(call, run, end_body.root(), "stdout"));
   ASSIGN_OR_RETURN(const std::string err, read_stream(call, run, end_body.root(), "stderr"));
+  for (const std::string_view stream : {"stdout", "stderr"}) {
+    if (const auto artifact = end_body.root()[stream]["artifact_id"].as_string()) made.artifacts.push_back(*artifact);
+  }
+  if (const auto artifact = call.params["report"]["artifact_id"].as_string()) made.artifacts.push_back(*artifact);
   if (!call.params["workflow"]) RETURN_IF_ERROR(read_report(call, run, out, err, command));
   for (const json::Value path : call.params["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
   command.tests_changed_reason = call.params["tests_changed_reason"].string_or("");
@@ -196,6 +200,7 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
   if (call.params["workflow"]) {
     ASSIGN_OR_RETURN(WorkflowFacts facts, workflow_facts(call, run, started));
     parts.workflow = std::move(facts.json);
+    made.artifacts.insert(made.artifacts.end(), facts.artifacts.begin(), facts.artifacts.end());
     tail = std::move(facts.text);
     if (facts.report) {
       command.report = std::move(facts.report);

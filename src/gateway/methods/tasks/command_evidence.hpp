@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "evidence/completion/completion.hpp"
 #include "evidence/completion/policy.hpp"
@@ -15,6 +16,7 @@ namespace muniment::gateway::methods {
 struct CommandEvidence {
   std::string content;  // JSON: text, command, report?, tests_changed?, tests_changed_reason?
   evidence::completion::Command command;
+  std::vector<std::string> artifacts;  // ids of the artifacts from which it was made
 };
 
 // Reads the parameters command_id, report, tests_changed and tests_changed_reason. Errors: not_found for a command or

@@ -195,10 +195,20 @@ void write_ids(json::Writer& body, const Judged& judged) {
   body.end_array();
 }
 
+void write_codes(json::Writer& body, const completion::Judgement& judgement) {
+  std::set<std::string_view> codes;
+  for (const completion::Finding& finding : judgement.findings) {
+    if (finding.blocks) codes.insert(finding.code);
+  }
+  body.key("codes").begin_array();
+  for (const std::string_view code : codes) body.string(code);
+  body.end_array();
+}
+
 constexpr std::size_t reason_bytes_max = 2000;
 
 // Adds task.validated, and a violation.detected for each kind of violation that was found.
-void add_refusal(Call& call, const Judged& judged, store::AppendRequest& request) {
+void add_refusal(Call& call, const Judged& judged, bool completing, store::AppendRequest& request) {
   const completion::Judgement& judgement = judged.judgement;
   const std::string step = call.params["step_id"].string_or("");
   if (judged.record) {
@@ -206,6 +216,8 @@ void add_refusal(Call& call, const Judged& judged, store::AppendRequest& request
     body.begin_object().member("task_id", judged.record->task_id).member("can_complete", judgement.can_complete);
     body.member("verdict", completion::name_of(judgement.verdict));
     body.member("reason", preview(judgement.reason, reason_bytes_max));
+    if (completing) body.member("completing", true);
+    write_codes(body, judgement);
     write_ids(body, judged);
     request.events.push_back(
         {judged.run, make_event(call, *judged.run, "task.validated", std::move(body.end_object()).text(), step)});
@@ -337,7 +349,7 @@ Result<Answer> task_validate(Call& call) {
   store::AppendRequest request;
   request.actor = call.caller.actor;
   if (run && check_open(*run).ok()) {
-    add_refusal(call, judged, request);
+    add_refusal(call, judged, false, request);
     if (!request.events.empty()) log_outcome(judged.pieces.outcome, request);
   }
   json::Writer out;
@@ -358,7 +370,7 @@ Result<Answer> task_complete(Call& call) {
   if (judged.judgement.can_complete) return complete(call, judged);
   store::AppendRequest request;
   request.actor = call.caller.actor;
-  add_refusal(call, judged, request);
+  add_refusal(call, judged, true, request);
   log_outcome(judged.pieces.outcome, request);
   return answer_with(judged, std::move(request), completed_json(judged, false, false, -1));
 }

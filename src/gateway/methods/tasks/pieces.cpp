@@ -74,9 +74,14 @@ class PieceReader {
     piece.recorded_at = row.created_at;
     piece.recorded_before_task = task_.opened_at && row.created_at < *task_.opened_at;
     if (piece.erased) return success();
-    RETURN_IF_ERROR(compare_with_event(piece, use));
+    ASSIGN_OR_RETURN(const auto event, use.reader->event_at(row.seq));
+    if (!event || event->type != "evidence.recorded") {
+      piece.damage = fmt::format("the log has no evidence.recorded event at seq {}", row.seq);
+      return success();
+    }
+    RETURN_IF_ERROR(compare_with_event(piece, use, *event));
     if (piece.erased) return success();
-    return read_content(piece, use);
+    return read_content(piece, use, *event);
   }
 
   Status check_deadline() const {
@@ -140,27 +145,22 @@ class PieceReader {
   }
 
   // Checks that the row equals the event, and that the event's body matches the hash that the chain covers.
-  Status compare_with_event(Piece& piece, const EvidenceUse& use) {
+  Status compare_with_event(Piece& piece, const EvidenceUse& use, const events::Event& event) {
     const store::EvidenceRow& row = use.row;
-    ASSIGN_OR_RETURN(const auto event, use.reader->event_at(row.seq));
-    if (!event || event->type != "evidence.recorded") {
-      piece.damage = fmt::format("the log has no evidence.recorded event at seq {}", row.seq);
-      return success();
-    }
-    piece.erased = !event->body || !event->salt;
+    piece.erased = !event.body || !event.salt;
     if (piece.erased) return success();
-    if (sha256({view(*event->salt), *event->body}) != event->body_hash) {
+    if (sha256({view(*event.salt), *event.body}) != event.body_hash) {
       piece.damage = fmt::format("the body of event {} does not match its hash", row.seq);
       return success();
     }
-    ASSIGN_OR_RETURN(const json::Document document, json::parse(*event->body));
+    ASSIGN_OR_RETURN(const json::Document document, json::parse(*event.body));
     const json::Value body = document.root();
     const bool same =
         parse_uuid(body["evidence_id"].string_or("")) == row.evidence_id && body["type"].string_or("") == row.type &&
         body["hash"].string_or("") == to_hex(row.hash) && body["pointer"].as_string() == row.pointer &&
         body["validator_id"].as_string() == row.validator_id && body["task_id"].as_string() == row.task_id &&
-        parse_uuid(body["command_id"].string_or("")) == row.command_id && event->actor == row.actor &&
-        event->recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
+        parse_uuid(body["command_id"].string_or("")) == row.command_id && event.actor == row.actor &&
+        event.recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
     if (!same) piece.damage = fmt::format("the ledger differs from event {}", row.seq);
     if (same) piece.attested_by = trusted_signer(body);
     if (same && (body["command_id"].present() || !piece.attested_by.empty()))
@@ -178,17 +178,17 @@ class PieceReader {
     return success();
   }
 
-  Status read_content(Piece& piece, const EvidenceUse& use) {
+  Status read_content(Piece& piece, const EvidenceUse& use, const events::Event& event) {
     if (use.row.content) {
       ASSIGN_OR_RETURN(const json::Document document, json::parse(*use.row.content));
       piece.content = *use.row.content;
       piece.text = document.root()["text"].as_string().value_or(json::canonical(document.root()));
     }
-    ASSIGN_OR_RETURN(evidence::Outcome outcome, look_at_evidence(call_, use));
-    const evidence::Resolution* found = outcome.items.empty() ? nullptr : &outcome.items.front().resolution;
-    ASSIGN_OR_RETURN(const EvidenceState state, compare_evidence(call_, use.row, found));
+    ASSIGN_OR_RETURN(evidence::Outcome outcome, look_at_evidence(call_, use, event));
+    const evidence::Resolution* const found = own_pointer(use.row, outcome);
+    ASSIGN_OR_RETURN(const EvidenceState state, compare_evidence(call_, use.row, outcome));
     if (!state.ok && piece.damage.empty()) piece.damage = state.detail.empty() ? state.reason : state.detail;
-    if (found != nullptr && found->erased) piece.erased = true;
+    piece.erased = std::ranges::any_of(outcome.items, [](const auto& item) { return item.resolution.erased; });
     if (found != nullptr && state.ok) RETURN_IF_ERROR(read_pointer(piece, *found));
     add(std::move(outcome));
     return success();

@@ -68,6 +68,7 @@ class FactsReader {
     out_.key(kind).begin_array();
     for (const json::Value file : files) {
       ASSIGN_OR_RETURN(const store::ArtifactRow row, artifact_of_run(call_, run_, file["artifact_id"].string_or("")));
+      facts_.artifacts.push_back(row.artifact_id.text());
       const std::string name = file["name"].string_or("");
       out_.begin_object().member("name", name).member("artifact_id", row.artifact_id.text());
       out_.member("hash", to_hex(row.hash)).member("size_bytes", row.size_bytes).end_object();
@@ -89,10 +90,12 @@ class FactsReader {
         return Error(Errc::conflict,
                      fmt::format("the golden file {} was stored after the coder's command started", pair.name));
       pair.golden = stored(golden);
+      facts_.artifacts.push_back(golden.artifact_id.text());
       if (said["output"]) {
         ASSIGN_OR_RETURN(const store::ArtifactRow output, artifact_of_run(call_, run_, said["output"].string_or("")));
         // An output that equals an earlier one of the run is the same artifact, so its place in the log shows nothing.
         pair.output = stored(output);
+        facts_.artifacts.push_back(output.artifact_id.text());
         if (!pair.equal()) RETURN_IF_ERROR(search(golden, output, pair));
       }
       pairs.push_back(std::move(pair));

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "events/event.hpp"
 #include "evidence/reports/report.hpp"
@@ -17,6 +18,7 @@ struct WorkflowFacts {
   std::string json;                                 // the member `workflow` of the evidence
   std::string text;                                 // the files or the comparison, one line each
   std::optional<evidence::reports::Report> report;  // counts of the comparison, in the format golden
+  std::vector<std::string> artifacts;               // ids of the files, the golden files and the outputs
   std::string coder_isolation;                      // isolation of the coder; empty: not confined, or no coder is named
 };
 

@@ -1,0 +1,236 @@
+"""Tests that a recorded fact reaches all who need it: the stop rule and the gate know the files on which evidence rests, and
+timelines, why and the views show what a run read."""
+from __future__ import annotations
+
+import pathlib
+import subprocess
+from typing import Any, Callable
+
+from support import BUILD, DaemonCase, main, muniment
+from workflow_case import CONFINES, WorkflowCase
+
+REVIEW = {"text": "The parser handles nested quotes in test_parser_nested_quotes; checked by hand against parser.py"}
+# Returns a run, a piece of evidence or "", and the ids of the files on which something in the run rests.
+Made = tuple[str, str, list[str]]
+
+
+class RestingCase(DaemonCase):
+    shared = True
+    made = 0
+
+    def another_run(self) -> str:
+        self.made += 1
+        return self.new_run(str(self.made))
+
+    def put(self, run_id: str, text: str) -> str:
+        return str(self.client.put(run_id, text.encode(), mime_type="text/plain")["artifact_id"])
+
+    def file_of(self, artifact_id: str) -> pathlib.Path:
+        return self.daemon.data / "artifacts" / str(self.call("artifact.stat", artifact_id=artifact_id)["artifact"]["path"])
+
+    def artifacts_of(self, evidence_id: str) -> list[str]:
+        return list(self.call("evidence.get", evidence_id=evidence_id)["evidence"]["artifacts"])
+
+    def task(self, run_id: str) -> None:
+        self.call("task.open", run_id=run_id, task_id="t", content="Fix the parser for nested quotes")
+
+    def check_every_file(self, make: Callable[[], Made], files: int) -> None:
+        """Deletes each file in a run of its own; the checks, the gate and the end of the run must all report it."""
+        for place in range(files):
+            run_id, _, artifacts = make()
+            self.assertEqual(len(artifacts), files, artifacts)
+            self.file_of(artifacts[place]).unlink()
+            with self.subTest(place, at="run.end"), self.refused("run_halted"):
+                self.call("run.end", run_id=run_id, outcome="success")
+            run_id, evidence, artifacts = make()
+            if not evidence:
+                continue
+            self.task(run_id)
+            self.assertTrue(self.call("evidence.check", evidence_id=evidence)["intact"])
+            self.file_of(artifacts[place]).unlink()
+            with self.subTest(place, at="task.complete"), self.refused("run_halted"):
+                self.call("task.complete", run_id=run_id, task_id="t", evidence_ids=[evidence], strict=True)
+            checked = self.call("evidence.check", evidence_id=evidence)
+            with self.subTest(place, at="evidence.check"):
+                self.assertFalse(checked["intact"])
+                self.assertIn(artifacts[place], checked["reason"])
+            self.assertFalse(self.call("evidence.verify", evidence_id=evidence)["ok"])
+
+
+class Files(RestingCase):
+    def command(self) -> Made:
+        run_id = self.another_run()
+        command = self.call("command.start", run_id=run_id, argv=["pytest"], cwd="/", env={})["command_id"]
+        self.call("command.end", run_id=run_id, command_id=command, exit_code=0, stdout={"artifact_id": self.put(run_id, "1 passed in 0.1s")},
+                  stderr={"artifact_id": self.put(run_id, "a warning")})
+        report = self.put(run_id, '<testsuite tests="1" failures="0"><testcase name="test_parser_nested_quotes"/></testsuite>')
+        evidence = self.call("evidence.record", run_id=run_id, type="test_output", command_id=command, report={"artifact_id": report})["evidence_id"]
+        return run_id, evidence, self.artifacts_of(evidence)
+
+    def test_a_command_rests_on_its_output_and_its_report(self) -> None:
+        self.check_every_file(self.command, 3)
+
+    def test_content_rests_on_the_artifacts_that_its_recorder_names(self) -> None:
+        def make() -> Made:
+            run_id = self.another_run()
+            artifact = self.put(run_id, "parser.py as reviewed")
+            evidence = self.call("evidence.record", run_id=run_id, type="review", content=REVIEW, artifacts=[artifact])["evidence_id"]
+            return run_id, evidence, [artifact]
+        self.check_every_file(make, 1)
+
+    def test_a_pointer_rests_on_its_file(self) -> None:
+        def make() -> Made:
+            run_id = self.another_run()
+            artifact = self.put(run_id, "The parser handles nested quotes: test_parser_nested_quotes passes")
+            evidence = self.call("evidence.record", run_id=run_id, type="review", pointer=f"artifact://{run_id}/{artifact}")["evidence_id"]
+            return run_id, evidence, [artifact]
+        self.check_every_file(make, 1)
+
+    def test_a_claim_and_a_manifest_rest_on_their_files(self) -> None:
+        def claim() -> Made:
+            run_id = self.another_run()
+            artifact = self.put(run_id, "quoted")
+            self.call("claim.record", run_id=run_id, text="it works", pointers=[f"artifact://{run_id}/{artifact}"])
+            return run_id, "", [artifact]
+
+        def manifest() -> Made:
+            run_id = self.another_run()
+            artifact = self.put(run_id, "read")
+            self.call("manifest.put", run_id=run_id, manifest={"entries": [{"artifact_id": artifact, "why": "read"}]})
+            return run_id, "", [artifact]
+        self.check_every_file(claim, 1)
+        self.check_every_file(manifest, 1)
+
+    def test_a_run_rests_on_evidence_of_other_runs(self) -> None:
+        def depending() -> Made:
+            _, evidence, artifacts = self.command()
+            run_id = self.another_run()
+            self.call("evidence.record", run_id=run_id, type="review", content=REVIEW, depends_on=[evidence])
+            return run_id, "", artifacts
+
+        def completing() -> Made:
+            other = self.another_run()
+            artifact = self.put(other, "parser.py as reviewed")
+            evidence = self.call("evidence.record", run_id=other, type="review", content={**REVIEW, "of": other}, artifacts=[artifact])["evidence_id"]
+            run_id = self.another_run()
+            self.task(run_id)
+            done = self.call("task.complete", run_id=run_id, task_id="t", evidence_ids=[evidence])
+            self.assertTrue(done["completed"], done)
+            return run_id, "", [artifact]
+        self.check_every_file(depending, 3)
+        self.check_every_file(completing, 1)
+
+    def test_a_chain_of_evidence_is_followed(self) -> None:
+        _, first, artifacts = self.command()
+        for _ in range(3):
+            first = self.call("evidence.record", run_id=self.another_run(), type="review", content={**REVIEW, "n": self.made}, depends_on=[first])["evidence_id"]
+        run_id = self.another_run()
+        self.call("evidence.record", run_id=run_id, type="review", content=REVIEW, depends_on=[first])
+        self.followed()
+        self.file_of(artifacts[0]).unlink()
+        with self.refused("run_halted"):
+            self.call("run.end", run_id=run_id, outcome="success")
+        self.assertIn(artifacts[0], str(self.call("run.get", run_id=run_id)["run"]["halt"]))
+
+    def test_a_missing_artifact_is_no_evidence(self) -> None:
+        with self.refused("run_halted"):
+            self.call("evidence.record", run_id=self.run_id, type="review", content=REVIEW, artifacts=["0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"])
+        with self.refused("invalid_argument"):
+            self.call("evidence.record", type="review", content=REVIEW, artifacts=["0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"])
+
+    def test_a_rebuild_finds_the_same(self) -> None:
+        self.command()
+        self.followed()
+        answer = self.call("server.rebuild", tables=["pointer"])
+        self.assertTrue(answer["equal"], answer)
+
+
+class Workflow(WorkflowCase):
+    def test_a_workflow_rests_on_specification_golden_file_program_and_output(self) -> None:
+        if not CONFINES:
+            return
+        self.write()
+        for place in range(6):
+            self.run_id = self.new_run(str(place))
+            result = self.run_workflow()
+            stored = {event["body"]["artifact_id"]: str(event["body"]["metadata"]) for event in self.events("artifact.stored")
+                      if event["body"].get("metadata")}
+            validation = result["evidence"]["validation"]
+            artifacts = list(self.call("evidence.get", evidence_id=validation)["evidence"]["artifacts"])
+            kinds = [next((kind for kind in ("specification", "golden", "implementation") if kind in stored.get(one, "")), "output") for one in artifacts]
+            self.assertLessEqual({"specification", "golden", "implementation"}, set(kinds))
+            if place >= len(artifacts):
+                break
+            path = self.call("artifact.stat", artifact_id=artifacts[place])["artifact"]["path"]
+            (self.daemon.data / "artifacts" / path).unlink()
+            with self.subTest(kinds[place]):
+                self.assertFalse(self.call("evidence.check", evidence_id=validation)["intact"])
+                with self.refused("run_halted"):
+                    self.call("run.end", run_id=self.run_id, outcome="success")
+
+
+class Recalls(DaemonCase):
+    def muniment(self, *words: object) -> str:
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def ask(self, query: str) -> list[list[str]]:
+        self.followed()
+        return self.daemon.sql(query)
+
+    def remember(self, subject: str, text: str) -> str:
+        return str(muniment.remember(subject, text, data=self.daemon.socket)["uri"])
+
+    def recall(self, question: str, **more: Any) -> dict[str, Any]:
+        return dict(muniment.recall(question, data=self.daemon.socket, **more))
+
+    def test_what_a_run_read_is_shown_and_asked_in_one_query(self) -> None:
+        home = self.remember("home", "Kim lives in Porto.")
+        self.remember("dürer/käse", "Never used: Kim owns an engraving by Dürer.")
+        with muniment.run(agent="shop", goal="sell", run_id="order-17", data=self.daemon.socket):
+            found = self.recall("where does Kim live in Porto", budget=500, run_id="order-17")
+        self.assertEqual([one["pointer"] for one in found["citations"]][:1], [home])
+        run = self.new_run("claims")
+        self.call("context.build", run_id=run, query="where does Kim live", corpus="memory", budget_tokens=300, topK=1)
+        claim = self.call("claim.record", run_id=run, text="Kim lives in Porto", pointers=[home])["claim_id"]
+        self.assertIn("recalled: where does Kim live", self.muniment("run", "show", run))
+        why = self.muniment("why", claim)
+        self.assertIn("read before", why)
+        self.assertIn("recalled: where does Kim live", why)
+        self.assertIn(home, why)
+        # What did it read before it claimed X?
+        read = self.ask("SELECT r.type, r.query, r.pointers ->> 0 FROM report.retrieval_report r JOIN report.claim_report c USING (log_no, run_id) "
+                        f"WHERE c.claim_id = '{claim}' AND r.seq < c.seq ORDER BY r.seq")
+        self.assertEqual(read, [["context.built", "where does Kim live", home]])
+        # Which memory was never used?
+        unused = self.ask("SELECT document FROM report.document_report WHERE corpus = 'memory' AND recalls + answers + citations = 0")
+        self.assertNotIn(["home"], unused)
+        # Which documents are cited most?
+        cited = self.ask("SELECT document, citations, recalls > 1 FROM report.document_report WHERE corpus = 'memory' ORDER BY citations DESC, document LIMIT 1")
+        self.assertEqual(cited, [["home", "1", "t"]])
+
+    def test_documents_with_encoded_names_and_recalls_without_a_run_are_counted(self) -> None:
+        self.remember("dürer/käse 100%", "Kim owns an engraving by Dürer.")
+        found = self.recall("who owns the engraving by Dürer")
+        self.assertTrue(found["citations"])
+        self.assertEqual(self.ask("SELECT recalls FROM report.document_report WHERE corpus = 'memory' AND document = 'dürer/käse 100%'"), [["1"]])
+        with self.subTest("a pack without a run halts nothing"):
+            self.assertEqual(self.ask("SELECT question FROM report.recall_report WHERE run_id IS NULL AND question LIKE 'who owns%'"),
+                             [["who owns the engraving by Dürer"]])
+
+    def test_refused_completions_are_listed_with_their_reasons(self) -> None:
+        self.call("task.open", run_id=self.run_id, task_id="t", content="Fix the parser for nested quotes")
+        evidence = self.call("evidence.record", run_id=self.run_id, type="review", content={"text": "TODO"})["evidence_id"]
+        self.call("task.validate", run_id=self.run_id, task_id="t", evidence_ids=[evidence])
+        refused = self.call("task.complete", run_id=self.run_id, task_id="t", evidence_ids=[evidence])
+        self.assertFalse(refused["completed"])
+        # Which completions were refused, and why?
+        rows = self.ask("SELECT task_id, reason, codes FROM report.task_validation WHERE completing AND NOT can_complete")
+        self.assertEqual([row[:2] for row in rows], [["t", refused["reason"]]])
+        self.assertIn("placeholder", rows[0][2])
+        self.assertEqual(self.ask("SELECT count(*) FROM report.task_validation"), [["2"]])
+
+
+if __name__ == "__main__":
+    main()
