@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the code against docs/architecture.md: includes between folders, owners of third-party headers, no include
-cycles, files of at most 500 lines, functions of at most 70, folders of at most 25 source files.
+cycles, files of at most 900 lines, functions of at most 70, folders of at most 25 source files.
 
     scripts/check_layers.py [ROOT]       prints each violation as path:line: text; exits with 1 if there is one
     scripts/check_layers.py --self-test  creates one violation of each kind and expects it to be found
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from typing import Iterator, NamedTuple
 
-FILE_LINES_MAX = 500
+FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70
 FOLDER_FILES_MAX = 25
 DAEMON_MAIN_LINES_MAX = 70

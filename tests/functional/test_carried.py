@@ -199,14 +199,14 @@ class Recalls(DaemonCase):
         self.assertIn("read before", why)
         self.assertIn("recalled: where does Kim live", why)
         self.assertIn(home, why)
-        # What did it read before it claimed X?
+        # The reads before a claim.
         read = self.ask("SELECT r.type, r.query, r.pointers ->> 0 FROM report.retrieval_report r JOIN report.claim_report c USING (log_no, run_id) "
                         f"WHERE c.claim_id = '{claim}' AND r.seq < c.seq ORDER BY r.seq")
         self.assertEqual(read, [["context.built", "where does Kim live", home]])
-        # Which memory was never used?
+        # Memories that were never used.
         unused = self.ask("SELECT document FROM report.document_report WHERE corpus = 'memory' AND recalls + answers + citations = 0")
         self.assertNotIn(["home"], unused)
-        # Which documents are cited most?
+        # Documents by citations.
         cited = self.ask("SELECT document, citations, recalls > 1 FROM report.document_report WHERE corpus = 'memory' ORDER BY citations DESC, document LIMIT 1")
         self.assertEqual(cited, [["home", "1", "t"]])
 
@@ -225,7 +225,7 @@ class Recalls(DaemonCase):
         self.call("task.validate", run_id=self.run_id, task_id="t", evidence_ids=[evidence])
         refused = self.call("task.complete", run_id=self.run_id, task_id="t", evidence_ids=[evidence])
         self.assertFalse(refused["completed"])
-        # Which completions were refused, and why?
+        # Refused completions with their reasons.
         rows = self.ask("SELECT task_id, reason, codes FROM report.task_validation WHERE completing AND NOT can_complete")
         self.assertEqual([row[:2] for row in rows], [["t", refused["reason"]]])
         self.assertIn("placeholder", rows[0][2])

@@ -94,6 +94,28 @@ class Report : public test::LogFixture {
            R"({"manifest_id":")" + id + R"(","hash":")" + std::string(64, '0') + R"(","size_bytes":9})", {row});
     append(run, "context.built", R"({"manifest_id":")" + id + R"(","budget":10,"used":9})");
   }
+  // Appends events of the types that the views show.
+  void append_some_of_each(const std::shared_ptr<store::Run>& run, const std::string& id) {
+    call_tool(run, "c1");
+    answer_model(run, "m1", R"({"input_tokens":1,"output_tokens":1})");
+    append(run, "step.started", R"({"name":"s","kind":"turn"})");
+    append(run, "command.started", R"({"call_id":"x1","argv":["false"],"cwd":"/","env":{}})");
+    append(run, "command.ended", R"({"call_id":"x1","exit_code":1})");
+    append(run, "file.changed", R"({"path":"/a","change":"created"})");
+    append(run, "approval.requested", R"({"approval_id":"a1","question":"?","options":["yes"]})");
+    append(run, "feedback.recorded", R"({"target":"t","name":"n","value":0.5,"by":"human"})");
+    append(run, "retrieval.answered",
+           R"({"queries":[{"query":"q"}],"corpora":["c"],"profile":"p","plan_hash":")" + std::string(64, '0') +
+               R"(","watermark":1,"cards":[{"id":"x","rank":1,"score":0.5}],"cache":"miss"})");
+    append(run, "task.validated",
+           R"({"task_id":"t","can_complete":false,"completing":true,"codes":["stale"],"verdict":"fail","reason":"old","evidence_ids":[]})");
+    recall(run, "0190aaaa-bbbb-7ccc-8ddd-00000000000" + id.substr(1));
+    append(run, "pointer.validated",
+           R"({"count":2,"bad":{"VERSION_MISMATCH":1},"pointers":[{"pointer":"p"}],"branch":"b"})");
+    append(run, "artifact.read", R"({"pointer":"artifact://r1/a","size_bytes":1,"offset":0,"length":1})");
+    append_ledger(run, id);
+    put(run, "bytes");
+  }
   // Erases as the redactor: announces the erasure in the log, then removes the body from every table.
   void erase(const std::shared_ptr<store::Run>& run, std::int64_t seq) {
     append(run, "event.redacted", R"({"seq":)" + std::to_string(seq) + R"(,"reason":"r","by":"uid:0"})");
@@ -401,25 +423,7 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
   follow();
   for (const char* id : {"r1", "r2"}) {
     const auto run = start_run(id, id == std::string("r2") ? "r1" : "");
-    call_tool(run, "c1");
-    answer_model(run, "m1", R"({"input_tokens":1,"output_tokens":1})");
-    append(run, "step.started", R"({"name":"s","kind":"turn"})");
-    append(run, "command.started", R"({"call_id":"x1","argv":["false"],"cwd":"/","env":{}})");
-    append(run, "command.ended", R"({"call_id":"x1","exit_code":1})");
-    append(run, "file.changed", R"({"path":"/a","change":"created"})");
-    append(run, "approval.requested", R"({"approval_id":"a1","question":"?","options":["yes"]})");
-    append(run, "feedback.recorded", R"({"target":"t","name":"n","value":0.5,"by":"human"})");
-    append(run, "retrieval.answered",
-           R"({"queries":[{"query":"q"}],"corpora":["c"],"profile":"p","plan_hash":")" + std::string(64, '0') +
-               R"(","watermark":1,"cards":[{"id":"x","rank":1,"score":0.5}],"cache":"miss"})");
-    append(run, "task.validated",
-           R"({"task_id":"t","can_complete":false,"completing":true,"codes":["stale"],"verdict":"fail","reason":"old","evidence_ids":[]})");
-    recall(run, "0190aaaa-bbbb-7ccc-8ddd-00000000000" + std::string(id).substr(1));
-    append(run, "pointer.validated",
-           R"({"count":2,"bad":{"VERSION_MISMATCH":1},"pointers":[{"pointer":"p"}],"branch":"b"})");
-    append(run, "artifact.read", R"({"pointer":"artifact://r1/a","size_bytes":1,"offset":0,"length":1})");
-    append_ledger(run, id);
-    put(run, "bytes");
+    append_some_of_each(run, id);
     append(run, "run.halted", R"({"code":"SYSTEM_ERROR","reason":"gone","pointer":"p","attempts":2})");
   }
   catch_up();
