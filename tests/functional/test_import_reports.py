@@ -127,5 +127,25 @@ class Messages(ReportCase):
         self.assertIn("U+FFFD", self.said)
 
 
+class Times(ReportCase):
+    def listed(self, *words: str) -> set[str]:
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "run", "list", "--limit", "0", *words],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {json.loads(line)["run_id"] for line in done.stdout.splitlines()}
+
+    def test_the_list_selects_by_the_time_that_it_shows(self) -> None:
+        timed = [{**HELLO[0], "time": "2020-05-01T09:00:00Z"}, {**HELLO[1], "time": "2020-05-01T10:00:00Z"}]
+        [[old], [untimed]] = [self.imported(self.write(f"{name}.jsonl", *lines)) for name, lines in (("timed", timed), ("untimed", HELLO))]
+        self.followed()
+        runs = {old["run_id"], untimed["run_id"], self.run_id}
+        self.assertEqual(self.listed("--since", "1d") & runs, {self.run_id})
+        self.assertEqual(self.listed("--since", "2020-05-01T09:00:00Z") & runs, {old["run_id"], self.run_id})
+        self.assertEqual(self.listed("--since", "2020-05-01T09:00:01Z") & runs, {self.run_id})
+        self.assertEqual(self.listed("--until", "2020-05-01T09:00:00Z") & runs, set())
+        self.assertEqual(self.listed("--until", "2020-05-01T09:00:01Z") & runs, {old["run_id"]})
+        self.assertEqual(self.listed() & runs, runs)
+
+
 if __name__ == "__main__":
     main()
