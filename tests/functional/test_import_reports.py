@@ -146,6 +146,17 @@ class Times(ReportCase):
         self.assertEqual(self.listed("--until", "2020-05-01T09:00:01Z") & runs, {old["run_id"]})
         self.assertEqual(self.listed() & runs, runs)
 
+    def test_a_duration_that_the_source_does_not_have_is_unknown(self) -> None:
+        files = sorted(path for path in (ROOT / "tests" / "golden" / "imports").iterdir() if ".events." not in path.name)
+        self.assertGreater(len(files), 9)
+        self.imported(*files)
+        self.followed()
+        for view in ("tool_call", "model_call", "step_report"):
+            wrong = self.daemon.sql(f"SELECT run_id, duration_us FROM report.{view} WHERE origin = 'imported' AND duration_us = 0")
+            self.assertEqual(wrong, [], view)
+        known = self.daemon.sql("SELECT count(duration_us) FROM report.model_call WHERE run_id LIKE 'openhands-events-%'")
+        self.assertEqual(known, [["1"]], "its source measured one of them")
+
 
 if __name__ == "__main__":
     main()
