@@ -26,6 +26,7 @@ sys.path[:0] = [str(ROOT / "clients" / "python"), str(ROOT / "tests" / "support"
 import muniment  # noqa: E402  (found through the path above)
 
 BUILD = pathlib.Path(os.environ.get("MUNIMENT_BUILD", ROOT / "build-test"))
+READABLE = pathlib.Path(os.environ.get("MUNIMENT_READABLE", ROOT))   # clients/python, where other users of the machine can read it
 CLUSTER = os.environ.get("MUNIMENT_TEST_CLUSTER")   # from scripts/test
 GOLDEN = ROOT / "tests" / "golden" / "errors"
 SANITIZER_REPORT = re.compile(r"(Address|Leak|Thread)Sanitizer:|: runtime error: ")

@@ -75,7 +75,7 @@ class Warnings(ReportCase):
             with self.subTest(name=name):
                 [run] = self.imported(self.write(f"{name}.json", record))
                 self.assertTrue(run["added"])
-                self.assertRegex(self.said, rf"^muniment: warning: .*{name}\.json: neither a question nor an answer was understood in 1 of 1 runs")
+                self.assertRegex(self.said, rf"^muniment: warning: .*{name}\.json: neither a question nor an answer was understood\. The run keeps")
                 self.assertIn("the format messages", self.said)
                 everything = json.dumps([event["body"] for event in self.events(run["run_id"], limit=1000)])
                 for text in re.findall(r'"(Hello|two|all of it|a text)"', json.dumps(record)):
@@ -125,6 +125,37 @@ class Messages(ReportCase):
         self.assertEqual(bytes(self.client.get(unreadable["original"]["artifact_id"])), b"plain text")
         self.assertEqual([body["content"][0]["content"] for body in self.bodies(run["run_id"], "message.added")], ["Hello", "a\ufffdb"])
         self.assertIn("U+FFFD", self.said)
+
+
+class Times(ReportCase):
+    def listed(self, *words: str) -> set[str]:
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "run", "list", "--limit", "0", *words],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {json.loads(line)["run_id"] for line in done.stdout.splitlines()}
+
+    def test_the_list_selects_by_the_time_that_it_shows(self) -> None:
+        timed = [{**HELLO[0], "time": "2020-05-01T09:00:00Z"}, {**HELLO[1], "time": "2020-05-01T10:00:00Z"}]
+        [[old], [untimed]] = [self.imported(self.write(f"{name}.jsonl", *lines)) for name, lines in (("timed", timed), ("untimed", HELLO))]
+        self.followed()
+        runs = {old["run_id"], untimed["run_id"], self.run_id}
+        self.assertEqual(self.listed("--since", "1d") & runs, {self.run_id})
+        self.assertEqual(self.listed("--since", "2020-05-01T09:00:00Z") & runs, {old["run_id"], self.run_id})
+        self.assertEqual(self.listed("--since", "2020-05-01T09:00:01Z") & runs, {self.run_id})
+        self.assertEqual(self.listed("--until", "2020-05-01T09:00:00Z") & runs, set())
+        self.assertEqual(self.listed("--until", "2020-05-01T09:00:01Z") & runs, {old["run_id"]})
+        self.assertEqual(self.listed() & runs, runs)
+
+    def test_a_duration_that_the_source_does_not_have_is_unknown(self) -> None:
+        files = sorted(path for path in (ROOT / "tests" / "golden" / "imports").iterdir() if ".events." not in path.name)
+        self.assertGreater(len(files), 9)
+        self.imported(*files)
+        self.followed()
+        for view in ("tool_call", "model_call", "step_report"):
+            wrong = self.daemon.sql(f"SELECT run_id, duration_us FROM report.{view} WHERE origin = 'imported' AND duration_us = 0")
+            self.assertEqual(wrong, [], view)
+        known = self.daemon.sql("SELECT count(duration_us) FROM report.model_call WHERE run_id LIKE 'openhands-events-%'")
+        self.assertEqual(known, [["1"]], "its source measured one of them")
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ class Cases(OtlpCase):
         file.write_text(json.dumps(request_of(span("9", "a", http__method="GET"))))
         (run,) = self.import_file(file)
         (end,) = self.bodies(run["run_id"], "run.ended")
-        self.assertIn("no question and no answer", end["summary"])
+        self.assertIn("neither a question nor an answer", end["summary"])
 
 
 class Received(OtlpCase):
@@ -131,6 +131,20 @@ class Received(OtlpCase):
         imported = self.import_file(GOLDEN)
         self.assertEqual({run["run_id"] for run in receiver.runs}, {run["run_id"] for run in imported if "parent" not in run})
         self.assertEqual([run["added"] for run in imported], [False] * len(imported))   # ids depend on the spans, which are the same
+
+    def test_a_receiver_warns_like_an_import(self) -> None:
+        file = self.daemon.folder / "like.json"
+        file.write_text(json.dumps(request_of(span("7", "a", http__method="GET"))))
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", "import", file], capture_output=True, text=True, timeout=300)
+        receiver = self.receiver("--quiet", "600")
+        receiver.post_json(request_of(span("6", "a", http__method="GET")))
+        receiver.stop()
+        imported, [received] = json.loads(done.stdout), receiver.runs
+        self.assertGreater(imported["not_understood"]["count"], 0)
+        self.assertEqual(received["not_understood"], imported["not_understood"])
+        warning = "neither a question nor an answer was understood. The run keeps the records as x_source"
+        self.assertIn(f"muniment: warning: {file}: {warning}", done.stderr)
+        self.assertIn(f"muniment otlp: warning: {received['run_id']}: {warning}\n", receiver.said)
 
     def test_a_retry_records_nothing_twice_and_a_later_span_is_a_further_run(self) -> None:
         receiver = self.receiver("--quiet", "0")

@@ -12,9 +12,9 @@ import unittest
 import zipfile
 from typing import Any, Optional
 
-from support import BUILD, ROOT, main, remove_in_use
+from support import BUILD, READABLE, ROOT, main, remove_in_use
 
-CLIENT = ROOT / "clients" / "python"
+CLIENT = READABLE / "clients" / "python"
 PYTHON = "/usr/bin/python3"   # Debian's Python, for which python3-setuptools and python3-wheel are installed
 NOBODY = 65534
 WAIT_S = 300

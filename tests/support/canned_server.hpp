@@ -72,6 +72,9 @@ class CannedServer {
     for (;;) {
       const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
       if (socket < 0) return;
+      const timeval wait_max{60, 0};  // for a client that sends an incomplete request, or does not read the reply
+      ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &wait_max, sizeof wait_max);
+      ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &wait_max, sizeof wait_max);
       const SeenRequest request = read(socket);
       {
         const std::lock_guard lock(mutex_);

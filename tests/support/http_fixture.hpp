@@ -9,8 +9,11 @@
 #include <uv.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -33,15 +36,27 @@ class HttpLoop {
         &tick_, [](uv_timer_t*) {}, 1, 1);
   }
   ~HttpLoop() {
-    uv_close(reinterpret_cast<uv_handle_t*>(&tick_), nullptr);
+    const auto give_up = [](uv_timer_t*) {
+      std::fputs("an HTTP server did not close its handles within the limit\n", stderr);
+      std::abort();
+    };
+    uv_timer_start(&tick_, give_up, wait_ms_max, 0);
+    uv_unref(reinterpret_cast<uv_handle_t*>(&tick_));
     uv_run(&loop_, UV_RUN_DEFAULT);  // returns when the server has closed all its handles
+    uv_close(reinterpret_cast<uv_handle_t*>(&tick_), nullptr);
+    uv_run(&loop_, UV_RUN_DEFAULT);
     if (uv_loop_close(&loop_) != 0) std::abort();
   }
   HttpLoop(const HttpLoop&) = delete;
 
   uv_loop_t* get() { return &loop_; }
+  // Fails the test if the condition is false for `wait_ms_max`.
   void until(const std::function<bool()>& holds) {
-    while (!holds()) uv_run(&loop_, UV_RUN_ONCE);
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms_max);
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > give_up) throw std::runtime_error("the awaited condition remained false");
+      uv_run(&loop_, UV_RUN_ONCE);
+    }
   }
   // Runs the loop until it has no immediate work, so that a test can assert that something did not happen.
   void settle() {
@@ -49,6 +64,8 @@ class HttpLoop {
   }
 
  private:
+  static constexpr std::uint64_t wait_ms_max = 60'000;
+
   uv_loop_t loop_{};
   uv_timer_t tick_{};
 };

@@ -13,12 +13,11 @@ OPTIONS = ["-U", "muniment", "-E", "UTF8", "--no-locale", "--data-checksums", "-
 
 
 def make_cluster(folder: pathlib.Path) -> None:
-    """Makes the cluster in `folder`, which belongs to the user postgres if this process is root's."""
+    """Makes the cluster in `folder`, which belongs to the user postgres if this process is root's. Other users can enter its parent."""
     newest = max(PROGRAMS.iterdir(), key=lambda path: int(path.name))
     folder.mkdir(0o700)
     user = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
     if user:
-        folder.parent.chmod(0o711)
         shutil.chown(folder, "postgres", "postgres")
     subprocess.run([newest / "bin" / "initdb", "-D", folder, *OPTIONS], check=True, capture_output=True, cwd="/", **user)
     with (folder / "postgresql.conf").open("a") as settings:

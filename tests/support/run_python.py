@@ -3,7 +3,8 @@
 
     run_python.py FILE --json RESULTS [-k FILTER]
 
-RESULTS is a list of {name, status (passed, failed, skipped), seconds, text}.
+RESULTS is a list of {name, status (passed, failed, skipped, running), seconds, text}, which is written after each test. The last
+one is running if the program was killed during a test.
 """
 from __future__ import annotations
 
@@ -18,18 +19,30 @@ import unittest
 
 
 class Recorder(unittest.TestResult):
-    def __init__(self, file: str):
+    def __init__(self, file: str, path: pathlib.Path):
         super().__init__()
-        self.file, self.results, self.started = file, [], time.monotonic()
+        self.file, self.path, self.results, self.started = file, path, [], time.monotonic()
 
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
         self.started = time.monotonic()
+        self.write({"name": self.name_of(test), "status": "running", "seconds": 0, "text": ""})
+
+    def stopTest(self, test: unittest.TestCase) -> None:
+        super().stopTest(test)
+        self.write()
+
+    def write(self, *running: dict) -> None:
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps([*self.results, *running]))
+        new.replace(self.path)
+
+    def name_of(self, test: object) -> str:
+        return f"{self.file}:{test.id().split('.', 1)[-1] if isinstance(test, unittest.TestCase) else test}"
 
     def record(self, test: object, status: str, text: str = "") -> None:
         text = text.split("During handling of the above exception")[-1]   # omits the expected exception
-        name = f"{self.file}:{test.id().split('.', 1)[-1] if isinstance(test, unittest.TestCase) else test}"
-        seconds = round(time.monotonic() - self.started, 3)
+        name, seconds = self.name_of(test), round(time.monotonic() - self.started, 3)
         self.results.append({"name": name, "status": status, "seconds": seconds, "text": text})
         print(f"{status:8}{seconds:7.2f} s  {name}", *([text] if text else []), sep="\n" if text else "", flush=True)
 
@@ -71,9 +84,9 @@ def main() -> int:
     loader = unittest.TestLoader()
     if arguments.filter and arguments.filter not in arguments.file.stem:
         loader.testNamePatterns = [f"*{arguments.filter}*"]
-    recorder = Recorder(arguments.file.stem)
+    recorder = Recorder(arguments.file.stem, arguments.json)
     loader.loadTestsFromModule(module).run(recorder)
-    arguments.json.write_text(json.dumps(recorder.results))
+    recorder.write()
     return 0 if recorder.wasSuccessful() else 1
 
 

@@ -390,6 +390,19 @@ TEST(OtlpCases, WhatAnotherConventionSaysMoreIsKept) {
     EXPECT_NE(all.find(kept), std::string::npos) << kept;
 }
 
+TEST(OtlpCases, ASpanThatNamesAToolAndNoOperationIsAToolCall) {
+  const Seen seen = seen_of(std::vector<Span>{
+      {"a0", "", "work", {{"gen_ai.operation.name", "invoke_agent"}, {"gen_ai.agent.name", "helper"}}},
+      {"a1",
+       "a0",
+       "running tool",
+       {{"gen_ai.tool.name", "add"}, {"gen_ai.tool.call.arguments", R"({"a":1})"}, {"gen_ai.tool.call.result", "2"}}},
+      {"a2", "a0", "chat", {{"gen_ai.tool.name", "add"}, {"gen_ai.request.model", "m-1"}}},
+      {"a3", "a0", "rank", {{"gen_ai.tool.name", "add"}, {"openinference.span.kind", "RERANKER"}}}});
+  EXPECT_EQ(seen.tools, Texts{R"(add {"a":1} → 2)"});
+  EXPECT_EQ(std::ranges::count(seen.types, "model.answered"), 1);
+}
+
 TEST(OtlpCases, ADetailsRecordWithoutItsSpanIsACall) {
   const std::string record =
       R"({"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"1780000000900000000","eventName":"gen_ai.client.inference.operation.details","traceId":"5b8efff798038103d269b633813fc60c","spanId":"00000000000000a0","attributes":[)" +

@@ -22,7 +22,7 @@
 #include "cli/import/guess.hpp"
 #include "cli/import/otlp/otlp.hpp"
 #include "cli/import/record.hpp"
-#include "cli/import/translate/tally.hpp"
+#include "cli/import/translate/import_report.hpp"
 #include "cli/import/translate/translation.hpp"
 
 namespace muniment::cli {
@@ -85,14 +85,6 @@ class Importer {
   std::size_t failed() const { return failed_; }
 
  private:
-  // The tally of the runs of a file.
-  struct FileReport {
-    ImportTally tally;
-    std::size_t runs = 0;
-    std::size_t without_dialogue = 0;
-    std::string first_without_dialogue;
-  };
-
   static std::uint64_t file_size(const std::string& path) {
     std::error_code unknown;
     const auto size = std::filesystem::file_size(path, unknown);
@@ -262,36 +254,15 @@ class Importer {
           "keeps the bytes\n",
           escape_for_terminal(path), grouped(run.repaired));
     }
-    if (run.added) note(path, run, line);
+    if (run.added) reports_[path].add(run.tally, line > 0 ? fmt::format("line {}", line) : "run " + run.run_id);
     print_run(path, run, parent, line);
   }
 
-  void note(const std::string& path, const RecordedRun& run, std::uint64_t line) {
-    FileReport& report = reports_[path];
-    ++report.runs;
-    report.tally.add(run.tally);
-    if (run.tally.has_dialogue()) return;
-    if (report.without_dialogue++ == 0)
-      report.first_without_dialogue = line > 0 ? fmt::format("line {}", line) : "run " + run.run_id;
-  }
-
-  void say_report(const std::string& path, const FileReport& report) {
-    if (const std::uint64_t lines = report.tally.unreadable(); lines > 0) {
-      fmt::print(stderr, "muniment: {}: {} not JSON; recorded in events of the type x.*.unreadable\n",
-                 escape_for_terminal(path), lines == 1 ? "1 line is" : grouped(lines) + " lines are");
-    }
-    if (report.without_dialogue > 0) {
-      fmt::print(stderr,
-                 "muniment: warning: {}: neither a question nor an answer was understood in {} of {} runs (first: {}). "
-                 "The runs keep the records as x_source; a format can be named with --format, or the file be converted "
-                 "to the format messages\n",
-                 escape_for_terminal(path), grouped(report.without_dialogue), grouped(report.runs),
-                 escape_for_terminal(report.first_without_dialogue));
-    }
-    if (const std::string sentence = report.tally.sentence(); !sentence.empty() && !session_.options.json) {
-      fmt::print(stderr, "muniment: {}: {} (kept in x_source)\n", escape_for_terminal(path),
-                 escape_for_terminal(sentence));
-    }
+  void say_report(const std::string& path, const ImportReport& report) {
+    constexpr std::string_view remedy =
+        "a format can be named with --format, or the file be converted to the format messages";
+    for (const std::string& warning : report.warnings(path, remedy, !session_.options.json))
+      fmt::print(stderr, "muniment: {}\n", escape_for_terminal(warning));
   }
 
   void print_run(const std::string& path, const RecordedRun& run, const std::string& parent, std::uint64_t line) {
@@ -302,13 +273,7 @@ class Importer {
       if (line > 0) writer.member("line", static_cast<std::int64_t>(line));
       writer.member("events", static_cast<std::int64_t>(run.events));
       writer.member("artifacts", static_cast<std::int64_t>(run.artifacts));
-      if (run.tally.members() > 0) writer.member("members", static_cast<std::int64_t>(run.tally.members()));
-      if (run.tally.not_understood() > 0) {
-        writer.key("not_understood").begin_object();
-        writer.member("count", static_cast<std::int64_t>(run.tally.not_understood())).key("names").begin_array();
-        for (const std::string& name : run.tally.names()) writer.string(name);
-        writer.end_array().end_object();
-      }
+      run.tally.write(writer);
       session_.out().json_line(std::move(writer.end_object()).text());
     } else {
       const std::string name = (parent.empty() ? "" : "└ ") + run.run_id;
@@ -327,8 +292,8 @@ class Importer {
   std::uint64_t done_ = 0;
   std::size_t failed_ = 0;
   LineIdentities identities_;
-  std::map<std::string, FileReport> reports_;  // by path
-  ImportCrew crew_;                            // last: its threads use the members above
+  std::map<std::string, ImportReport> reports_;  // by path
+  ImportCrew crew_;                              // last: its threads use the members above
 };
 
 // Prints what would be imported, run by run.

@@ -12,6 +12,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
+#include "cli/import/translate/import_report.hpp"
 #include "cli/receive/otlp_receiver.hpp"
 #include "cli/receive/trace_recorder.hpp"
 #include "cli/receive/trace_spool.hpp"
@@ -183,13 +184,17 @@ void print_problem(const std::string& problem) {
 // The output of COMMAND is its own, so its runs are named on standard error.
 void print_run(Session& session, const ImportedTrace& trace, bool is_command) {
   if (!trace.added) return;
-  if (!trace.understood) print_problem(trace.run_id + ": no question and no answer were found in its spans");
+  ImportReport report;
+  report.add(trace.tally, "run " + trace.run_id);
+  for (const std::string& warning : report.warnings(trace.run_id, {}, !session.options.json)) print_problem(warning);
   if (is_command) {
     fmt::print(stderr, "muniment otlp: recorded {}\n", trace.run_id);
   } else if (session.options.json) {
     json::Writer line;
     line.begin_object().member("run_id", trace.run_id).member("events", static_cast<std::int64_t>(trace.events));
-    line.member("artifacts", static_cast<std::int64_t>(trace.artifacts)).end_object();
+    line.member("artifacts", static_cast<std::int64_t>(trace.artifacts));
+    trace.tally.write(line);
+    line.end_object();
     session.out().json_line(line.text());
   } else {
     session.out().line(

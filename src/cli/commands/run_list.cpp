@@ -28,8 +28,8 @@ void declare_list(CLI::App& command, RunListOptions& options) {
   command.add_option("--status", options.status, "Status: open, ended (with any outcome) or halted");
   command.add_option("--agent", options.agent, "Name of the agent");
   command.add_option("--label", options.labels, "k=v")->allow_extra_args(false);
-  add_time(command, "--since", options.since, "Recorded from this time on; for an import, its own time");
-  add_time(command, "--until", options.until, "Recorded before this time");
+  add_time(command, "--since", options.since, "Started from this time on; for an import, its own time");
+  add_time(command, "--until", options.until, "Started before this time; for an import, its own time");
   command.add_option("--parent", options.parent, "Children of this run");
   command.add_option("--external-id", options.external_id, "Id of the run in another system");
   command.add_option("-n,--limit", options.limit, "Maximum number of runs; 0: all")->capture_default_str();

@@ -44,8 +44,8 @@ struct RunFilter {
   std::optional<std::string> status;
   std::optional<std::string> agent;
   std::optional<std::string> labels;  // a JSON object that the run's labels must contain
-  std::optional<Time> since;          // started_at >=
-  std::optional<Time> until;          // started_at <
+  std::optional<Time> since;          // started at or after; an imported run by the times of its source
+  std::optional<Time> until;          // started before
   std::optional<std::string> parent;
   std::optional<std::string> owner;  // only runs of this actor
   std::optional<std::string> external_id;

@@ -93,18 +93,22 @@ std::shared_ptr<Run> loaded(Reader::Impl& impl, std::string_view run_id, std::in
 }
 
 // The conditions of a run filter. An absent condition is NULL, which the statement treats as "any".
+// The start of an imported run (origin 3) is the earliest time that its source gave; without one it is unknown.
+#define MUNIMENT_RUN_START "CASE WHEN origin = 3 THEN first_occurred_at ELSE started_at END"
 constexpr const char* runs_sql = "SELECT " MUNIMENT_RUN_COLUMNS
                                  " FROM run LEFT JOIN report_run USING (log_no, run_no) WHERE log_no = $1"
                                  " AND ($2::text IS NULL OR status = $2)"
                                  " AND ($3::text IS NULL OR agent = $3)"
                                  " AND ($4::jsonb IS NULL OR labels @> $4)"
-                                 " AND ($5::timestamptz IS NULL OR started_at >= $5)"
+                                 " AND ($5::timestamptz IS NULL OR " MUNIMENT_RUN_START
+                                 " >= $5)"
                                  " AND ($6::text IS NULL OR parent = $6)"
                                  " AND ($7::text IS NULL OR owner = $7)"
                                  " AND ($8::text IS NULL OR external_id = $8)"
                                  " AND ($9::bigint IS NULL OR run_no < $9)"
                                  " AND first_seq < $11"
-                                 " AND ($12::timestamptz IS NULL OR started_at < $12)"
+                                 " AND ($12::timestamptz IS NULL OR " MUNIMENT_RUN_START
+                                 " < $12)"
                                  " ORDER BY run_no DESC LIMIT $10";
 
 template <typename T, typename Format>

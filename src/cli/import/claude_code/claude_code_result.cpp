@@ -153,12 +153,19 @@ void take_content(const json::Value& content, std::vector<std::string>& parts, s
 }
 
 void ClaudeCodeThread::begin_turn(const SessionLine& line) {
-  if (!step_.empty()) emit(line.number, "step-end", "step.ended", unknown_step_end, last_time_);
+  end_turn(line.number, "step-end");
   step_ = fmt::format("turn-{:04}", ++turns_);
   ended_turn_ = false;
   json::Writer body;
   body.begin_object().member("name", fmt::format("turn {}", turns_)).member("kind", "turn").end_object();
   emit(line.number, "step", "step.started", std::move(body).text(), line.occurred_at);
+  turn_began_at_ = line.occurred_at;
+}
+
+// A turn ends with its last line. If that is also its first one, the time of its end is unknown.
+void ClaudeCodeThread::end_turn(std::uint64_t number, std::string_view part) {
+  const std::string ended_at = last_time_ == turn_began_at_ ? std::string() : last_time_;
+  if (!step_.empty()) emit(number, part, "step.ended", unknown_step_end, ended_at);
 }
 
 void ClaudeCodeThread::add_prompt(const SessionLine& line, const std::string& parts, const std::string& rest,

@@ -270,7 +270,7 @@ void ClaudeCodeThread::settle() { close_answer(); }
 void ClaudeCodeThread::end() {
   close_answer();
   if (compaction_) add_compaction(nullptr);
-  if (!step_.empty()) emit(last_number_, "end", "step.ended", unknown_step_end, last_time_);
+  end_turn(last_number_, "end");
   step_.clear();
 }
 

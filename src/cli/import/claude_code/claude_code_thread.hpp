@@ -96,6 +96,7 @@ class ClaudeCodeThread {
   void emit(std::uint64_t number, std::string_view part, std::string type, std::string body,
             const std::string& occurred_at);
   void begin_turn(const SessionLine& line);
+  void end_turn(std::uint64_t number, std::string_view part);
   void begin_answer(const SessionLine& line, const std::string& id);
   void add_placeholder(const SessionLine& line);
   bool is_known(const std::string& id, const json::Value& content) const;
@@ -120,7 +121,7 @@ class ClaudeCodeThread {
   std::size_t turns_ = 0;
   std::size_t answers_ = 0;
   std::string step_;
-  std::string last_time_;
+  std::string last_time_, turn_began_at_;
   std::uint64_t last_number_ = 0;
   std::optional<Answer> answer_;
   std::unordered_map<std::string, Message> messages_;

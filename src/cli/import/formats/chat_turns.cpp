@@ -134,6 +134,7 @@ std::string TurnWriter::answer(const TurnAnswer& answer) {
   called.member("provider", unknown_model).member("model", model);
   called.key("parameters").begin_object().end_object().end_object();
   add("model", "model.called", std::move(called).text());
+  events_.back().occurred_at.clear();  // the item's time is that of the answer; that of the request is unknown
   json::Writer body;
   body.begin_object().member("call_id", call_id).member("status", answer.status).member("model", model);
   body.key("finish_reasons").begin_array();

@@ -18,8 +18,7 @@ Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const O
   ASSIGN_OR_RETURN(run.added, tree.start(head));
   if (!run.added) return run;
   Status done = trace.each([&](std::vector<RunAction>& actions) { return tree.carry_out(actions); });
-  run.understood = trace.understood();
-  if (!run.understood) head.end.summary += "; no question and no answer were found in its spans";
+  if (!tree.tally().has_dialogue()) head.end.summary += "; neither a question nor an answer was understood";
   if (done) done = tree.end(head.end);
   if (!done) return tree.broke_off(done.error());
   run.events = tree.events();

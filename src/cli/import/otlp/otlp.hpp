@@ -20,7 +20,6 @@ struct ImportedTrace {
   bool added = false;        // false: already imported
   std::uint64_t events = 0;  // events of the run, as counted by ImportRecorder
   std::uint64_t artifacts = 0;
-  bool understood = true;      // false: no question and no answer were found
   std::uint64_t repaired = 0;  // requests with characters that were replaced
   std::vector<ImportedChild> children;
   ImportTally tally = {};

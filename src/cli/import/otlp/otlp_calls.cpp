@@ -175,7 +175,6 @@ void OtlpTrace::end_model(std::uint32_t item) {
   Answer answer = document ? answer_of(document->root(), said) : Answer{};
   if (!answer.first.parts.empty()) (void)remember(run_of(item), answer.role, answer.first, {}, nullptr);
   std::move(call.parts.begin(), call.parts.end(), std::back_inserter(answer.first.parts));
-  understood_ = understood_ || !answer.first.parts.empty();
   note_asked(run_of(item), answer.first, call.call_id);
   if (answer.reasons.empty()) answer.reasons = std::move(call.reasons);
   Placed ignored;
@@ -251,8 +250,6 @@ void OtlpTrace::begin_tool(std::uint32_t item) {
     }
   }
   if (attributes.find("gen_ai.tool.call.result")) placed.emplace_back("gen_ai.tool.call.result");
-  understood_ =
-      understood_ || attributes.find("gen_ai.tool.call.arguments") || attributes.find("gen_ai.tool.call.result");
   std::string ignored = take_name(attributes, "error.type", "", placed);
   write_place(body, item, span, placed);
   calls_[item] = std::move(call);

@@ -125,7 +125,6 @@ bool OtlpTrace::remember(Run& run, std::string_view role, const OtlpParts& parts
 
 void OtlpTrace::add_message(std::uint32_t item, const std::string& what, std::string_view role, const OtlpParts& parts,
                             std::string_view source, const std::string& occurred_at) {
-  understood_ = understood_ || !parts.parts.empty();
   json::Writer body;
   body.begin_object().member("message_id", fmt::format("{}-{}", name_of(item), what)).member("role", role);
   body.raw_member("content", "[" + joined(parts.parts, ",") + "]");

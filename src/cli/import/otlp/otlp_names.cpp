@@ -187,6 +187,10 @@ const ForeignOperation* operation_of(const OtlpAttributes& attributes) {
   return nullptr;
 }
 
+bool has_model(const OtlpAttributes& attributes) {
+  return attributes.find("gen_ai.request.model").present() || attributes.find("llm.request.model").present();
+}
+
 // OpenInference marks the span around all agents of a run as an agent too: it has neither a name nor content.
 bool is_frame(const OtlpAttributes& attributes) {
   if (attributes.find("gen_ai.operation.name")) return false;
@@ -227,7 +231,9 @@ std::string otlp_operation(const OtlpAttributes& attributes) {
   const ForeignOperation* const row = operation_of(attributes);
   std::string said = attributes.text("gen_ai.operation.name");
   if (!said.empty() && (row == nullptr || row->attribute != "gen_ai.operation.name")) return said;
-  return row == nullptr ? std::string() : std::string(row->operation);
+  if (row != nullptr) return std::string(row->operation);
+  const bool is_tool = attributes.find("gen_ai.tool.name").present() && !has_model(attributes);
+  return is_tool ? "execute_tool" : "";
 }
 
 OtlpKind otlp_kind(const json::Value& span) {
@@ -238,9 +244,7 @@ OtlpKind otlp_kind(const json::Value& span) {
   if (operation == "chat" || operation == "text_completion" || operation == "generate_content" ||
       operation == "embeddings")
     return OtlpKind::model;
-  const bool has_model =
-      attributes.find("gen_ai.request.model").present() || attributes.find("llm.request.model").present();
-  if (operation != "create_agent" && operation != "invoke_workflow" && has_model &&
+  if (operation != "create_agent" && operation != "invoke_workflow" && has_model(attributes) &&
       (!operation.empty() || operation_of(attributes) == nullptr))
     return OtlpKind::model;
   return has_details(span) ? OtlpKind::model : OtlpKind::other;

@@ -35,7 +35,8 @@ struct OtlpSpread {
 };
 OtlpSpread otlp_spread(std::string_view name);
 
-// Returns gen_ai.operation.name, or the operation that an attribute of another convention means. Empty: none.
+// Returns gen_ai.operation.name, or the operation that an attribute of another convention means. A span without either
+// that names a tool and no model executes the tool. Empty: none.
 std::string otlp_operation(const OtlpAttributes& attributes);
 // Kind of a span, also of one whose only content is the event of an inference's details.
 OtlpKind otlp_kind(const json::Value& span);

@@ -39,8 +39,6 @@ class OtlpTrace {
   Result<ImportedRun> head();
   // Passes the actions to `take` in order; `take` empties the list. Errors: those of the file and of `take`.
   Status each(const std::function<Status(std::vector<RunAction>&)>& take);
-  // After `each`: whether a question or an answer was found.
-  bool understood() const { return understood_; }
 
  private:
   static constexpr std::uint32_t none = OtlpOrder::none;
@@ -144,7 +142,6 @@ class OtlpTrace {
   std::vector<OtlpKind> kinds_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> details_;  // details logs of each model call …
   std::map<std::uint32_t, std::set<std::string>> moved_;         // … and the attributes that the call has taken
-  bool understood_ = false;
   std::vector<bool> has_children_;
   std::vector<bool> has_twin_;  // an earlier item has the same span id
   std::vector<std::uint32_t> run_of_, step_of_;

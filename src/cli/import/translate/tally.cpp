@@ -65,6 +65,15 @@ void ImportTally::add(const ImportTally& other) {
   }
 }
 
+void ImportTally::write(json::Writer& out) const {
+  if (members_ > 0) out.member("members", static_cast<std::int64_t>(members_));
+  if (not_understood_ == 0) return;
+  out.key("not_understood").begin_object().member("count", static_cast<std::int64_t>(not_understood_));
+  out.key("names").begin_array();
+  for (const std::string& name : names_) out.string(name);
+  out.end_array().end_object();
+}
+
 std::string ImportTally::sentence() const {
   if (members_ == 0 || not_understood_ == 0) return {};
   const std::string names = fmt::format("{}{}", fmt::join(names_, ", "), more_names_ ? ", …" : "");

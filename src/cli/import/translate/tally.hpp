@@ -35,6 +35,8 @@ class ImportTally {
   // Returns "imported 40 of 42 members; not understood: a, b"; empty if all were understood, or
   // the members were not counted.
   std::string sentence() const;
+  // Writes the members "members" and "not_understood" if there are any.
+  void write(json::Writer& out) const;
 
  private:
   void keep(const json::Value& object);
