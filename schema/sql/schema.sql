@@ -767,34 +767,24 @@ CREATE VIEW public.report_erased_end AS
      JOIN public.event e ON (((e.log_no = p.log_no) AND (e.seq = ((x.body ->> 'seq'::text))::bigint))))
   WHERE ((p.type = 'event.redacted'::text) AND (e.type = ANY (ARRAY['approval.decided'::text, 'command.ended'::text, 'model.answered'::text, 'step.ended'::text, 'tool.returned'::text])));
 COMMENT ON VIEW public.report_erased_end IS 'Erased events of runs that ended a call, a step, a command or an approval';
-CREATE TABLE public.report_run (
-    log_no smallint NOT NULL,
-    run_no bigint NOT NULL,
-    events bigint NOT NULL,
-    last_seq bigint NOT NULL,
-    last_event_at timestamp with time zone NOT NULL,
-    first_occurred_at timestamp with time zone,
-    last_occurred_at timestamp with time zone,
-    messages bigint NOT NULL,
-    errors bigint NOT NULL,
-    model_calls bigint NOT NULL,
-    model_errors bigint NOT NULL,
-    tool_calls bigint NOT NULL,
-    tool_errors bigint NOT NULL,
-    steps bigint NOT NULL,
-    commands bigint NOT NULL,
-    command_errors bigint NOT NULL,
-    input_tokens numeric,
-    output_tokens numeric,
-    cached_input_tokens numeric,
-    reasoning_tokens numeric,
-    cost numeric,
-    currency text,
-    CONSTRAINT report_run_currency_check CHECK ((octet_length(currency) <= 64)),
-    CONSTRAINT report_run_run_no_check CHECK ((run_no > 0))
+CREATE TABLE public.report_price (
+    version text NOT NULL,
+    model text NOT NULL,
+    input numeric NOT NULL,
+    output numeric NOT NULL,
+    cached_input numeric NOT NULL,
+    cache_write numeric NOT NULL,
+    current boolean NOT NULL,
+    CONSTRAINT report_price_cache_write_check CHECK ((cache_write >= (0)::numeric)),
+    CONSTRAINT report_price_cached_input_check CHECK ((cached_input >= (0)::numeric)),
+    CONSTRAINT report_price_input_check CHECK ((input >= (0)::numeric)),
+    CONSTRAINT report_price_model_check CHECK ((octet_length(model) <= 1024)),
+    CONSTRAINT report_price_output_check CHECK ((output >= (0)::numeric)),
+    CONSTRAINT report_price_version_check CHECK (((octet_length(version) >= 1) AND (octet_length(version) <= 64)))
 );
-COMMENT ON TABLE public.report_run IS 'Totals of a run. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
-COMMENT ON COLUMN public.report_run.currency IS 'Currency of cost; mixed: several currencies, whose sum has no meaning';
+COMMENT ON TABLE public.report_price IS 'Prices of models in USD per million tokens, from the setting prices; not derived from the log';
+COMMENT ON COLUMN public.report_price.version IS 'First 12 digits of the SHA-256 of the price list';
+COMMENT ON COLUMN public.report_price.current IS 'True for the list that the daemon found at its last start';
 CREATE TABLE public.report_span (
     log_no smallint NOT NULL,
     kind text NOT NULL,
@@ -843,6 +833,167 @@ COMMENT ON COLUMN public.report_span.began_at IS 'Time of the beginning given by
 COMMENT ON COLUMN public.report_span.sort IS 'model: operation; tool: kind; step: kind';
 COMMENT ON COLUMN public.report_span.via IS 'model: provider; tool: server; step: the enclosing step';
 COMMENT ON COLUMN public.report_span.reason IS 'model: the first finish reason, or the type of the error; others: the type of the error, or the signal';
+CREATE TABLE public.report_span_model (
+    log_no smallint NOT NULL,
+    kind text NOT NULL,
+    seq bigint NOT NULL,
+    run_no bigint NOT NULL,
+    key text NOT NULL,
+    step_id text,
+    origin smallint NOT NULL,
+    began_seq bigint,
+    began_at timestamp with time zone,
+    ended_seq bigint,
+    ended_at timestamp with time zone,
+    name text,
+    sort text,
+    via text,
+    attempt bigint,
+    status text,
+    reason text,
+    answered_by text,
+    exit_code bigint,
+    duration_us bigint,
+    first_token_us bigint,
+    input_tokens bigint,
+    output_tokens bigint,
+    cached_input_tokens bigint,
+    cache_write_tokens bigint,
+    reasoning_tokens bigint,
+    cost numeric,
+    currency text,
+    CONSTRAINT report_span_answered_by_check CHECK ((octet_length(answered_by) <= 1024)),
+    CONSTRAINT report_span_check CHECK ((seq = COALESCE(began_seq, ended_seq))),
+    CONSTRAINT report_span_currency_check CHECK ((octet_length(currency) <= 64)),
+    CONSTRAINT report_span_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 1024))),
+    CONSTRAINT report_span_name_check CHECK ((octet_length(name) <= 1024)),
+    CONSTRAINT report_span_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
+    CONSTRAINT report_span_reason_check CHECK ((octet_length(reason) <= 1024)),
+    CONSTRAINT report_span_sort_check CHECK ((octet_length(sort) <= 1024)),
+    CONSTRAINT report_span_status_check CHECK ((octet_length(status) <= 32)),
+    CONSTRAINT report_span_step_id_check CHECK ((octet_length(step_id) <= 200)),
+    CONSTRAINT report_span_via_check CHECK ((octet_length(via) <= 1024))
+);
+CREATE VIEW public.report_model_span AS
+ SELECT s.log_no,
+    s.kind,
+    s.seq,
+    s.run_no,
+    s.key,
+    s.step_id,
+    s.origin,
+    s.began_seq,
+    s.began_at,
+    s.ended_seq,
+    s.ended_at,
+    s.name,
+    s.sort,
+    s.via,
+    s.attempt,
+    s.status,
+    s.reason,
+    s.answered_by,
+    s.exit_code,
+    s.duration_us,
+    s.first_token_us,
+    s.input_tokens,
+    s.output_tokens,
+    s.cached_input_tokens,
+    s.cache_write_tokens,
+    s.reasoning_tokens,
+    s.cost,
+    s.currency,
+    p.estimate,
+        CASE
+            WHEN (p.estimate IS NOT NULL) THEN p.version
+            ELSE NULL::text
+        END AS price_list,
+        CASE
+            WHEN (s.cost IS NOT NULL) THEN 'recorded'::text
+            WHEN (p.estimate IS NOT NULL) THEN ('prices '::text || p.version)
+            ELSE NULL::text
+        END AS cost_basis
+   FROM ((((((public.report_span_model s
+     LEFT JOIN public.report_price a ON ((a.current AND (a.model = s.answered_by))))
+     LEFT JOIN public.report_price n ON ((n.current AND (n.model = s.name))))
+     CROSS JOIN LATERAL ( SELECT COALESCE(s.input_tokens, (0)::bigint) AS read,
+            COALESCE(s.output_tokens, (0)::bigint) AS written) t)
+     CROSS JOIN LATERAL ( SELECT LEAST(COALESCE(s.cached_input_tokens, (0)::bigint), t.read) AS cached) c)
+     CROSS JOIN LATERAL ( SELECT LEAST(COALESCE(s.cache_write_tokens, (0)::bigint), (t.read - c.cached)) AS stored) w)
+     CROSS JOIN LATERAL ( SELECT COALESCE(a.version, n.version) AS version,
+                CASE
+                    WHEN ((s.cost IS NULL) AND (COALESCE(s.input_tokens, s.output_tokens) IS NOT NULL)) THEN trim_scale((0.000001 * (((((((t.read - c.cached) - w.stored))::numeric * COALESCE(a.input, n.input)) + ((c.cached)::numeric * COALESCE(a.cached_input, n.cached_input))) + ((w.stored)::numeric * COALESCE(a.cache_write, n.cache_write))) + ((t.written)::numeric * COALESCE(a.output, n.output)))))
+                    ELSE NULL::numeric
+                END AS estimate) p);
+COMMENT ON VIEW public.report_model_span IS 'Model calls, each with its recorded or estimated cost';
+CREATE TABLE public.report_run (
+    log_no smallint NOT NULL,
+    run_no bigint NOT NULL,
+    events bigint NOT NULL,
+    last_seq bigint NOT NULL,
+    last_event_at timestamp with time zone NOT NULL,
+    first_occurred_at timestamp with time zone,
+    last_occurred_at timestamp with time zone,
+    messages bigint NOT NULL,
+    errors bigint NOT NULL,
+    model_calls bigint NOT NULL,
+    model_errors bigint NOT NULL,
+    tool_calls bigint NOT NULL,
+    tool_errors bigint NOT NULL,
+    steps bigint NOT NULL,
+    commands bigint NOT NULL,
+    command_errors bigint NOT NULL,
+    input_tokens numeric,
+    output_tokens numeric,
+    cached_input_tokens numeric,
+    reasoning_tokens numeric,
+    cost numeric,
+    currency text,
+    CONSTRAINT report_run_currency_check CHECK ((octet_length(currency) <= 64)),
+    CONSTRAINT report_run_run_no_check CHECK ((run_no > 0))
+);
+COMMENT ON TABLE public.report_run IS 'Totals of a run. Derived from the log by the follower "report"; rebuilt by: muniment rebuild';
+COMMENT ON COLUMN public.report_run.currency IS 'Currency of cost; mixed: several currencies, whose sum has no meaning';
+CREATE VIEW public.report_run_usage AS
+ SELECT c.log_no,
+    c.run_no,
+    COALESCE(c.input_tokens, public.report_number((t.usage ->> 'input_tokens'::text))) AS input_tokens,
+    COALESCE(c.output_tokens, public.report_number((t.usage ->> 'output_tokens'::text))) AS output_tokens,
+    COALESCE(c.cached_input_tokens, public.report_number((t.usage ->> 'cached_input_tokens'::text))) AS cached_input_tokens,
+    COALESCE(c.reasoning_tokens, public.report_number((t.usage ->> 'reasoning_tokens'::text))) AS reasoning_tokens,
+        CASE
+            WHEN (x.currency <> 'mixed'::text) THEN COALESCE((r.cost + e.estimate), r.cost, e.estimate)
+            ELSE NULL::numeric
+        END AS cost,
+    x.currency,
+    e.estimate AS cost_estimated,
+    e.price_list
+   FROM ((((public.report_run c
+     LEFT JOIN LATERAL ( SELECT ( SELECT (e_1.body -> 'usage'::text)
+                   FROM public.event e_1
+                  WHERE ((e_1.log_no = c.log_no) AND (e_1.seq = max(p.seq)))) AS usage
+           FROM public.report_place p
+          WHERE ((p.log_no = c.log_no) AND (p.run_no = c.run_no) AND (p.type = 'run.ended'::text))) t ON (true))
+     CROSS JOIN LATERAL ( SELECT
+                CASE
+                    WHEN (c.currency IS NULL) THEN public.report_number((t.usage #>> '{cost,amount}'::text[]))
+                    WHEN (c.currency <> 'mixed'::text) THEN c.cost
+                    ELSE NULL::numeric
+                END AS cost,
+            COALESCE(c.currency, (t.usage #>> '{cost,currency}'::text[])) AS currency) r)
+     LEFT JOIN LATERAL ( SELECT sum(s.estimate) AS estimate,
+            min(s.price_list) AS price_list
+           FROM public.report_model_span s
+          WHERE ((s.log_no = c.log_no) AND (s.run_no = c.run_no) AND (c.model_calls > 0) AND ((c.currency IS NOT NULL) OR (r.cost IS NULL)) AND ( SELECT (EXISTS ( SELECT
+                           FROM public.report_price
+                          WHERE report_price.current)) AS "exists"))) e ON (true))
+     CROSS JOIN LATERAL ( SELECT
+                CASE
+                    WHEN ((e.estimate IS NULL) OR (r.currency = 'USD'::text)) THEN r.currency
+                    WHEN (c.currency IS NULL) THEN 'USD'::text
+                    ELSE 'mixed'::text
+                END AS currency) x);
+COMMENT ON VIEW public.report_run_usage IS 'Tokens and costs of runs, with estimates of costs that are not recorded';
 CREATE TABLE public.report_span_approval (
     log_no smallint NOT NULL,
     kind text NOT NULL,
@@ -885,47 +1036,6 @@ CREATE TABLE public.report_span_approval (
     CONSTRAINT report_span_via_check CHECK ((octet_length(via) <= 1024))
 );
 CREATE TABLE public.report_span_command (
-    log_no smallint NOT NULL,
-    kind text NOT NULL,
-    seq bigint NOT NULL,
-    run_no bigint NOT NULL,
-    key text NOT NULL,
-    step_id text,
-    origin smallint NOT NULL,
-    began_seq bigint,
-    began_at timestamp with time zone,
-    ended_seq bigint,
-    ended_at timestamp with time zone,
-    name text,
-    sort text,
-    via text,
-    attempt bigint,
-    status text,
-    reason text,
-    answered_by text,
-    exit_code bigint,
-    duration_us bigint,
-    first_token_us bigint,
-    input_tokens bigint,
-    output_tokens bigint,
-    cached_input_tokens bigint,
-    cache_write_tokens bigint,
-    reasoning_tokens bigint,
-    cost numeric,
-    currency text,
-    CONSTRAINT report_span_answered_by_check CHECK ((octet_length(answered_by) <= 1024)),
-    CONSTRAINT report_span_check CHECK ((seq = COALESCE(began_seq, ended_seq))),
-    CONSTRAINT report_span_currency_check CHECK ((octet_length(currency) <= 64)),
-    CONSTRAINT report_span_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 1024))),
-    CONSTRAINT report_span_name_check CHECK ((octet_length(name) <= 1024)),
-    CONSTRAINT report_span_origin_check CHECK (((origin >= 1) AND (origin <= 3))),
-    CONSTRAINT report_span_reason_check CHECK ((octet_length(reason) <= 1024)),
-    CONSTRAINT report_span_sort_check CHECK ((octet_length(sort) <= 1024)),
-    CONSTRAINT report_span_status_check CHECK ((octet_length(status) <= 32)),
-    CONSTRAINT report_span_step_id_check CHECK ((octet_length(step_id) <= 200)),
-    CONSTRAINT report_span_via_check CHECK ((octet_length(via) <= 1024))
-);
-CREATE TABLE public.report_span_model (
     log_no smallint NOT NULL,
     kind text NOT NULL,
     seq bigint NOT NULL,
@@ -1807,11 +1917,16 @@ CREATE VIEW report.model_call WITH (security_barrier='true') AS
     s.cached_input_tokens,
     s.cache_write_tokens,
     s.reasoning_tokens,
-    s.cost,
-    s.currency,
+    COALESCE(s.cost, s.estimate) AS cost,
+    COALESCE(s.currency,
+        CASE
+            WHEN (s.estimate IS NOT NULL) THEN 'USD'::text
+            ELSE NULL::text
+        END) AS currency,
     s.began_seq AS called_seq,
-    s.ended_seq AS answered_seq
-   FROM (public.report_span_model s
+    s.ended_seq AS answered_seq,
+    s.cost_basis
+   FROM (public.report_model_span s
      JOIN public.run r USING (log_no, run_no))
   WHERE report.sees(r.run_id);
 COMMENT ON VIEW report.model_call IS 'Model calls, each with its answer';
@@ -1837,7 +1952,7 @@ COMMENT ON COLUMN report.model_call.output_tokens IS 'Output tokens';
 COMMENT ON COLUMN report.model_call.cached_input_tokens IS 'Input tokens read from the provider''s cache';
 COMMENT ON COLUMN report.model_call.cache_write_tokens IS 'Tokens written to the provider''s cache';
 COMMENT ON COLUMN report.model_call.reasoning_tokens IS 'Output tokens used for reasoning';
-COMMENT ON COLUMN report.model_call.cost IS 'Cost';
+COMMENT ON COLUMN report.model_call.cost IS 'Recorded cost, otherwise the estimate by the current prices; NULL if unknown';
 COMMENT ON COLUMN report.model_call.currency IS 'Currency of cost';
 COMMENT ON COLUMN report.model_call.called_seq IS 'seq of its model.called event';
 COMMENT ON COLUMN report.model_call.answered_seq IS 'seq of its model.answered event';
@@ -1987,23 +2102,22 @@ CREATE VIEW report.run_report WITH (security_barrier='true') AS
     COALESCE(c.commands, (0)::bigint) AS commands,
     COALESCE(c.command_errors, (0)::bigint) AS command_errors,
     COALESCE(c.errors, (0)::bigint) AS errors,
-    COALESCE(c.input_tokens, public.report_number((t.usage ->> 'input_tokens'::text))) AS input_tokens,
-    COALESCE(c.output_tokens, public.report_number((t.usage ->> 'output_tokens'::text))) AS output_tokens,
-    COALESCE(c.cached_input_tokens, public.report_number((t.usage ->> 'cached_input_tokens'::text))) AS cached_input_tokens,
-    COALESCE(c.reasoning_tokens, public.report_number((t.usage ->> 'reasoning_tokens'::text))) AS reasoning_tokens,
-        CASE
-            WHEN (c.currency IS NULL) THEN public.report_number((t.usage #>> '{cost,amount}'::text[]))
-            WHEN (c.currency <> 'mixed'::text) THEN c.cost
-            ELSE NULL::numeric
-        END AS cost,
-    COALESCE(c.currency, (t.usage #>> '{cost,currency}'::text[])) AS currency,
+    u.input_tokens,
+    u.output_tokens,
+    u.cached_input_tokens,
+    u.reasoning_tokens,
+    u.cost,
+    u.currency,
     COALESCE(a.artifacts, (0)::bigint) AS artifacts,
     COALESCE(a.artifact_bytes, (0)::bigint) AS artifact_bytes,
     (r.halt ->> 'code'::text) AS halt_code,
     (r.halt ->> 'reason'::text) AS halt_reason,
-    (r.halt ->> 'pointer'::text) AS halt_pointer
+    (r.halt ->> 'pointer'::text) AS halt_pointer,
+    u.cost_estimated,
+    u.price_list
    FROM (((public.run r
      LEFT JOIN public.report_run c USING (log_no, run_no))
+     LEFT JOIN public.report_run_usage u USING (log_no, run_no))
      LEFT JOIN ( SELECT artifact.log_no,
             artifact.run_id,
             count(*) AS artifacts,
@@ -2011,13 +2125,6 @@ CREATE VIEW report.run_report WITH (security_barrier='true') AS
            FROM public.artifact
           WHERE (artifact.hash <> repeat('0'::text, 64))
           GROUP BY artifact.log_no, artifact.run_id) a USING (log_no, run_id))
-     LEFT JOIN LATERAL ( SELECT ( SELECT (e.body -> 'usage'::text)
-                   FROM public.event e
-                  WHERE ((e.log_no = p.log_no) AND (e.seq = p.seq))) AS usage
-           FROM public.report_place p
-          WHERE ((p.log_no = r.log_no) AND (p.run_no = r.run_no) AND (p.type = 'run.ended'::text))
-          ORDER BY p.seq DESC
-         LIMIT 1) t ON (true))
   WHERE report.sees(r.run_id);
 COMMENT ON VIEW report.run_report IS 'One row per run: status, counts and totals';
 COMMENT ON COLUMN report.run_report.log_no IS 'Number of the log within this database';
@@ -2054,13 +2161,15 @@ COMMENT ON COLUMN report.run_report.input_tokens IS 'Input tokens: sum over the 
 COMMENT ON COLUMN report.run_report.output_tokens IS 'Output tokens; NULL if unknown';
 COMMENT ON COLUMN report.run_report.cached_input_tokens IS 'Input tokens read from the provider''s cache; NULL if unknown';
 COMMENT ON COLUMN report.run_report.reasoning_tokens IS 'Output tokens used for reasoning; NULL if unknown';
-COMMENT ON COLUMN report.run_report.cost IS 'Cost of the models; NULL if unknown or in several currencies';
+COMMENT ON COLUMN report.run_report.cost IS 'Cost of the models: recorded costs, and estimates of those that are not recorded; NULL if unknown or in several currencies';
 COMMENT ON COLUMN report.run_report.currency IS 'Currency of cost; mixed if there are several';
 COMMENT ON COLUMN report.run_report.artifacts IS 'Number of artifacts, without erased ones';
 COMMENT ON COLUMN report.run_report.artifact_bytes IS 'Size of the artifacts in bytes';
 COMMENT ON COLUMN report.run_report.halt_code IS 'Code of the halt';
 COMMENT ON COLUMN report.run_report.halt_reason IS 'Reason of the halt, as text';
 COMMENT ON COLUMN report.run_report.halt_pointer IS 'Pointer whose failure halted the run';
+COMMENT ON COLUMN report.run_report.cost_estimated IS 'Part of cost that is estimated by the current prices, in USD; NULL if nothing is estimated';
+COMMENT ON COLUMN report.run_report.price_list IS 'Version of the price list of cost_estimated (report.price)';
 CREATE VIEW report.run_tree WITH (security_barrier='true') AS
  WITH RECURSIVE tree AS (
          SELECT r.log_no,
@@ -2381,6 +2490,8 @@ ALTER TABLE ONLY public.pointer
     ADD CONSTRAINT pointer_pkey PRIMARY KEY (log_no, pointer, needed_by, needed_id, run_id);
 ALTER TABLE ONLY public.report_place
     ADD CONSTRAINT report_place_pkey PRIMARY KEY (log_no, type, seq);
+ALTER TABLE ONLY public.report_price
+    ADD CONSTRAINT report_price_pkey PRIMARY KEY (version, model);
 ALTER TABLE ONLY public.report_run
     ADD CONSTRAINT report_run_pkey PRIMARY KEY (log_no, run_no);
 ALTER TABLE ONLY public.report_span
@@ -2438,6 +2549,7 @@ CREATE INDEX pointer_document ON public.pointer USING btree (log_no, corpus, doc
 CREATE INDEX pointer_needed ON public.pointer USING btree (log_no, needed_id);
 CREATE INDEX pointer_run ON public.pointer USING btree (log_no, run_id, pointer);
 CREATE INDEX report_place_run ON public.report_place USING btree (log_no, run_no, type, seq);
+CREATE UNIQUE INDEX report_price_current ON public.report_price USING btree (model) WHERE current;
 CREATE INDEX report_span_time ON ONLY public.report_span USING brin (began_at) WITH (pages_per_range='32');
 CREATE INDEX report_span_approval_began_at_idx ON public.report_span_approval USING brin (began_at) WITH (pages_per_range='32');
 CREATE INDEX report_span_open ON ONLY public.report_span USING btree (log_no, run_no, key, seq) WHERE (ended_seq IS NULL);
@@ -2535,6 +2647,7 @@ CREATE POLICY auditor ON public.evidence FOR SELECT TO muniment_auditor USING (t
 CREATE POLICY auditor ON public.feedback FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.manifest FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.report_place FOR SELECT TO muniment_auditor USING (true);
+CREATE POLICY auditor ON public.report_price FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.report_run FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.report_span FOR SELECT TO muniment_auditor USING (true);
 CREATE POLICY auditor ON public.report_span_approval FOR SELECT TO muniment_auditor USING (true);
@@ -2555,6 +2668,7 @@ ALTER TABLE public.evidence ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.feedback ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.manifest ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.report_place ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.report_price ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.report_run ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.report_span ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.report_span_approval ENABLE ROW LEVEL SECURITY;

@@ -18,6 +18,7 @@
 #include "audit/publisher.hpp"
 #include "audit/redaction.hpp"
 #include "audit/witness/submitter.hpp"
+#include "base/config/prices.hpp"
 #include "base/config/reporter_listen.hpp"
 #include "base/crypto/dsse.hpp"
 #include "base/files/file.hpp"
@@ -52,6 +53,7 @@
 #include "store/postgres/reporter_login.hpp"
 #include "store/read/connection.hpp"
 #include "store/read/reader.hpp"
+#include "store/tables/prices.hpp"
 #include "store/tables/report_follower.hpp"
 #include "store/tables/run_follower.hpp"
 #include "webhook/sender.hpp"
@@ -121,6 +123,9 @@ class Impatience {
 }  // namespace
 
 Status Daemon::Parts::open_followers(const Config& config) {
+  ASSIGN_OR_RETURN(const Prices prices, parse_prices(config.prices));
+  store::Connection writer(place.uri, store::DatabaseRole::writer);
+  RETURN_IF_ERROR(store::keep_prices(writer, prices));
   audit::PublisherOptions publishing;
   publishing.data = own;
   publishing.origin = config.origin;

@@ -82,6 +82,7 @@ constexpr MethodInfo table[] = {
      .runs = Runs::loop_first,
      .writes = true,
      .order = Order::in_turn},
+    {.name = "run.costs", .function = run_costs},
     {.name = "run.end", .function = run_end, .runs = Runs::loop_first, .writes = true, .order = Order::before_later},
     {.name = "run.get", .function = run_get},
     {.name = "run.judge", .function = run_judge},

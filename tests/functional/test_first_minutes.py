@@ -274,11 +274,58 @@ class Costs(Used):
             self.client.append(self.run_id, "tool.returned", {"call_id": f"c{number}", "status": "ok", "content": [], "duration_us": number * 1_500_000})
         usage = {"input_tokens": 100_000, "output_tokens": 50_000}
         self.client.append(self.run_id, "model.answered", {"call_id": "m", "status": "ok", "model": "gpt-4o", "finish_reasons": ["stop"], "content": [], "usage": usage})
-        shown = self.muniment("--config", self.daemon.folder / "muniment.toml", "run", "show", self.run_id).stdout
-        self.assertNotIn("≈", self.muniment("run", "show", self.run_id).stdout, "without prices")
+        shown = self.muniment("run", "show", self.run_id).stdout
         self.assertIn("→ read 1.py: ok 1.5 s 0 B", shown)
         self.assertIn("▸ read 2.py", shown)
-        self.assertIn("≈0.7500 USD: 1 answer of models by the configured prices", shown)
+        [version] = re.findall(r"≈0\.7500 USD: 1 answer of models by the configured prices, version ([0-9a-f]{12})\n", shown)
+        # Every figure is the daemon's, by its own price list: that of the list, of SQL and of the report.
+        [row] = [line.split("\t") for line in self.muniment("run", "list", "-n", "0").stdout.splitlines() if f"\t{self.run_id}\t" in line]
+        self.assertEqual(row[-1], "≈0.7500 USD")
+        [listed] = [row for row in self.rows("run", "list", "-n", "0") if row["run_id"] == self.run_id]
+        self.assertEqual(listed["cost"], {"amount": "0.75", "currency": "USD", "estimated": "0.75", "price_list": version})
+        self.assertEqual(self.rows("sql", "-c", f"SELECT cost, currency, cost_basis FROM report.model_call WHERE run_id = '{self.run_id}'"),
+                         [{"cost": 0.75, "currency": "USD", "cost_basis": f"prices {version}"}])
+        self.assertEqual(self.rows("sql", "-c", f"SELECT cost, cost_estimated, price_list FROM report.run_report WHERE run_id = '{self.run_id}'"),
+                         [{"cost": 0.75, "cost_estimated": 0.75, "price_list": version}])
+        self.assertEqual(self.rows("sql", "-c", "SELECT model, input, cache_write FROM report.price WHERE current"), [{"model": "gpt-4o", "input": 2.5, "cache_write": 2.5}])
+        report = self.daemon.folder / "costs.md"
+        self.muniment("audit", "report", self.run_id, "-o", report)
+        text = report.read_text()
+        self.assertIn("≈0.75 USD", text)
+        self.assertIn(f"by the prices of version {version} in the daemon's configuration", text)
+
+
+class Repriced(DaemonCase):
+    config = PRICES
+
+    def test_other_prices_apply_after_a_restart_and_recorded_costs_stay(self) -> None:
+        config = self.daemon.folder / "muniment.toml"
+        before = config.read_text()
+        run = self.new_run("repriced")
+        answer = {"status": "ok", "model": "gpt-4o", "finish_reasons": [], "content": []}
+        self.client.append(run, "model.answered", {**answer, "call_id": "a", "usage": {"input_tokens": 1_000_000, "cache_write_tokens": 1_000_000}})
+        self.client.append(run, "model.answered", {**answer, "call_id": "b", "usage": {"input_tokens": 1, "cost": {"amount": 1, "currency": "USD"}}})
+
+        def basis() -> list[tuple[str, str, str]]:
+            return [(one["amount"], one["currency"], one["basis"]) for one in self.call("run.costs", run_id=run)["answers"]]
+
+        first = basis()
+        self.assertRegex(first[0][2], "^prices [0-9a-f]{12}$")
+        self.assertEqual((first[0][:2], first[1]), (("2.5", "USD"), ("1", "USD", "recorded")))
+        self.assertEqual(self.daemon.stop(), 0)
+        config.write_text(before.replace("output = 10\n", "output = 10\ncache_write = 3.125\n"))
+        self.restart()
+        second = basis()
+        self.assertEqual((second[0][:2], second[1]), (("3.125", "USD"), first[1]))
+        self.assertNotEqual(second[0][2], first[0][2])
+        self.assertEqual(self.daemon.stop(), 0)
+        config.write_text(before.replace(PRICES, ""))
+        self.restart()
+        self.assertEqual(basis(), first[1:], "without prices nothing is estimated")
+        self.assertEqual(self.daemon.stop(), 0)
+        config.write_text(before)
+        self.restart()
+        self.assertEqual(basis(), first)
 
 
 class Late(DaemonCase):

@@ -91,6 +91,7 @@ const std::vector<std::string>& every_table() {
                                                   "report_span",
                                                   "report_span_model",
                                                   "report_place",
+                                                  "report_price",
                                                   "task_change",
                                                   "task_evidence"};
   return tables;
@@ -144,6 +145,8 @@ TEST_F(Roles, TheWriterAppendsAndKeepsWhatIsDerived) {
        "UPDATE run SET status = 'ended'",
        "DELETE FROM report_run",
        "INSERT INTO report_place VALUES (1, 'file.read', 1, 1)",
+       "INSERT INTO report_price VALUES ('v', 'm', 1, 1, 1, 1, true)",
+       "UPDATE report_price SET current = false",
        "DELETE FROM pointer",
        "DELETE FROM claim",
        "UPDATE evidence SET type = 'u'",
@@ -153,17 +156,18 @@ TEST_F(Roles, TheWriterAppendsAndKeepsWhatIsDerived) {
        "SELECT event_seq_as_of(1::smallint, now())"});
   for (const std::string& table : every_table()) allowed("writer", {"SELECT * FROM " + table});
   refused_to_all("writer");
-  refused("writer", {"UPDATE log_head SET log_no = 3", "DELETE FROM follower", "UPDATE task_change SET task_id = 'u'",
-                     "UPDATE task_evidence SET task_id = 'u'", "INSERT INTO schema_migration VALUES (99, 'x', 'y')",
-                     "SELECT * FROM report.event_log", "SELECT * FROM report.lag", "SELECT report.wait()",
-                     "INSERT INTO archived_partition VALUES (1, 0, 0, 1)"});
+  refused("writer",
+          {"UPDATE log_head SET log_no = 3", "DELETE FROM follower", "DELETE FROM report_price",
+           "UPDATE task_change SET task_id = 'u'", "UPDATE task_evidence SET task_id = 'u'",
+           "INSERT INTO schema_migration VALUES (99, 'x', 'y')", "SELECT * FROM report.event_log",
+           "SELECT * FROM report.lag", "SELECT report.wait()", "INSERT INTO archived_partition VALUES (1, 0, 0, 1)"});
 }
 
 TEST_F(Roles, TheWriterCopiesThroughRowLevelSecurity) {
   pqxx::connection connection(uri_);
   pqxx::work work(connection);
   work.exec("SELECT set_config('role', muniment_role('writer'), true)");
-  EXPECT_EQ(integer_of(work.exec("SELECT count(*) FROM pg_class WHERE relrowsecurity")[0][0]), 21);
+  EXPECT_EQ(integer_of(work.exec("SELECT count(*) FROM pg_class WHERE relrowsecurity")[0][0]), 22);
   work.exec("CREATE TEMP TABLE more AS SELECT * FROM artifact LIMIT 1");
   pqxx::stream_to stream(work, "artifact");
   stream << std::make_tuple(std::string("00000000-0000-7000-8000-000000000009"), "r1", "s", "p9", std::string(64, '0'),
@@ -187,14 +191,14 @@ TEST_F(Roles, TheAuditorReadsAllAndChangesNothing) {
 
 TEST_F(Roles, TheReporterReadsArtifactsAndTheReportViewsAlone) {
   allowed("reporter", {"SELECT * FROM artifact", "SELECT * FROM report.event_log", "SELECT * FROM report.lag",
-                       "SELECT report.wait('0 s')"});
+                       "SELECT * FROM report.price", "SELECT report.wait('0 s')"});
   for (const std::string& table : every_table()) {
     if (table != "artifact") refused("reporter", {"SELECT * FROM " + table});
     refused("reporter", {"INSERT INTO " + table + " DEFAULT VALUES", "DELETE FROM " + table});
   }
   refused_to_all("reporter");
   refused("reporter", {"SELECT make_event_partition(1::smallint, 1)", "CREATE TABLE report.own (a int)",
-                       "SELECT * FROM report_tool_seen"});
+                       "SELECT * FROM report_tool_seen", "SELECT * FROM report_model_span"});
 }
 
 std::string runs_seen(const std::string& uri, const std::string& setting, const std::string& from) {
@@ -217,8 +221,8 @@ TEST_F(Roles, AReporterSeesTheRunsItIsShownAndNeverTheLogsOwn) {
 
 TEST_F(Roles, ASlippedGrantShowsNothing) {
   const std::string reporter = ask_sql(uri_, "SELECT muniment_role('reporter')");
-  for (const char* table :
-       {"event", "run", "manifest", "snapshot", "claim", "evidence", "report_run", "report_span", "report_place"}) {
+  for (const char* table : {"event", "run", "manifest", "snapshot", "claim", "evidence", "report_run", "report_span",
+                            "report_place", "report_price"}) {
     run_sql(uri_, std::string("GRANT SELECT ON ") + table + " TO " + reporter);
     EXPECT_EQ(state_as(uri_, "reporter", std::string("SELECT 1 / count(*) FROM ") + table), "22012") << table;
   }
@@ -365,7 +369,7 @@ TEST(HostedDatabase, AUserThatMayNotIsToldWhatToRunAndThenServed) {
   run_sql(hosted.admin, statements);
   const Status status = hosted.migrated();
   ASSERT_TRUE(status) << status.error().message;
-  EXPECT_EQ(ask_sql(hosted.admin, "SELECT count(*) FROM pg_class WHERE relrowsecurity"), "21");
+  EXPECT_EQ(ask_sql(hosted.admin, "SELECT count(*) FROM pg_class WHERE relrowsecurity"), "22");
   Connection writer(hosted.uri, DatabaseRole::writer);
   EXPECT_TRUE(ensure_partitions(writer, 1, 0));
 }

@@ -45,6 +45,10 @@ def subscribe(me: Pen) -> Program:
         yield [(0, Operation("event.unsubscribe", {"subscription": attempt.result["subscription"]}, may=READ_MAY))]
 
 
+def run_costs(me: Pen) -> Program:
+    return one("run.costs", {"run_id": me.run(), "limit": 10})
+
+
 def run_get(me: Pen) -> Program:
     return one("run.get", {"run_id": me.run()})
 
@@ -234,6 +238,7 @@ METHODS: dict[str, Union[Programs, str]] = {
     "pointer.render": (resolve,),
     "pointer.resolve": (*WRITES["pointer.resolve"], resolve),
     "pointer.validate": (resolve,),
+    "run.costs": (run_costs,),
     "run.get": (run_get,),
     "run.judge": (run_judge,),
     "run.list": (run_list,),

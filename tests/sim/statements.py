@@ -145,6 +145,13 @@ def subscribed(judge: Judge, operation: Operation, attempt: Attempt, least: int,
                       f"in order: {got == sorted(got)}")
 
 
+def run_costs(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
+    for answer in attempt.result["answers"]:
+        event = judge.log.events.get(answer["seq"])
+        if event is None or answer["seq"] > most or (event.type, event.run_id) != ("model.answered", operation.params["run_id"]):
+            yield "not_its_event", f"{answer['seq']} is no answer of {operation.params['run_id']} up to {most}"
+
+
 def run_get(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
     run = attempt.result["run"]
     yield from one_run(judge, run, least, most)
@@ -359,7 +366,7 @@ STATEMENTS: dict[str, Callable[..., Wrong]] = {
     "evidence.get": evidence_get, "evidence.link": linked, "evidence.verify": evidence_verified,
     "evidence.list": rows("evidence.recorded", "evidence"), "evidence.record": written, "evidence.retrieve": retrieved, "feedback.record": written,
     "manifest.get": manifest_get, "manifest.put": written, "muniment exec": executed, "pointer.render": rendered, "pointer.resolve": resolved,
-    "pointer.validate": resolved, "run.annotate": written, "run.end": written, "run.get": run_get, "run.judge": run_judge, "run.list": run_list, "run.rehydrate": state,
+    "pointer.validate": resolved, "run.annotate": written, "run.costs": run_costs, "run.end": written, "run.get": run_get, "run.judge": run_judge, "run.list": run_list, "run.rehydrate": state,
     "run.start": written, "server.metrics": metrics, "server.rebuild": rebuilt, "server.status": checkpoint, "snapshot.latest": state,
     "snapshot.list": snapshot_list, "snapshot.take": state, "source.revoke": written,
     "task.complete": completed, "task.list": rows("task.opened", "tasks"), "task.open": written,

@@ -13,11 +13,11 @@ constexpr const char* observed_run =
 
 // Standard output of a test is not a terminal: no colours, 100 columns.
 std::string timeline_of(const std::vector<std::string>& events, TimelineOptions options = {},
-                        const char* run_text = observed_run, Prices prices = {}) {
+                        const char* run_text = observed_run, Estimates estimates = {}) {
   const auto run = json::parse(run_text);
   const Output out = Output::to_stdout(false);
   testing::internal::CaptureStdout();
-  Timeline timeline(out, run->root(), options, std::move(prices));
+  Timeline timeline(out, run->root(), options, std::move(estimates));
   for (const std::string& text : events) {
     const auto event = json::parse(text);
     EXPECT_TRUE(event.ok()) << text;
@@ -76,23 +76,25 @@ TEST(Timeline, AnImportedResultHasNoDurationThatNobodyRecorded) {
   EXPECT_EQ(text, "       #1  ▸ a  → ok 0 B\n");
 }
 
-TEST(Timeline, WhatAModelCostIsEstimatedByPricesUnlessItWasRecorded) {
-  const auto answer = [](const std::string& call, const std::string& model, const std::string& more) {
-    return R"({"call_id":")" + call + R"(","status":"ok","model":")" + model +
-           R"(","finish_reasons":[],"content":[{"type":"text","content":"hi"}],"usage":{"input_tokens":1000,"output_tokens":500)" +
+TEST(Timeline, AnEstimatedCostIsMarkedAndItsPriceListNamed) {
+  const auto answer = [](const std::string& call, const std::string& more) {
+    return R"({"call_id":")" + call +
+           R"(","status":"ok","model":"m","finish_reasons":[],"content":[{"type":"text","content":"hi"}],"usage":{"input_tokens":1000,"output_tokens":500)" +
            more + "}}";
   };
   const std::vector<std::string> events = {
-      event(1, "model.called", R"({"call_id":"m1","model":"gpt-4o"})"),
-      event(2, "model.answered", answer("m1", "gpt-4o-2026-01-01", "")),
-      event(3, "model.answered", answer("m2", "gpt-4o", "")),
-      event(4, "model.answered", answer("m3", "gpt-4o", R"(,"cost":{"amount":0.5,"currency":"USD"})")),
-      event(5, "model.answered", answer("m4", "other", "")),
+      event(1, "model.called", R"({"call_id":"m1","model":"m"})"),
+      event(2, "model.answered", answer("m1", ""), R"(,"seq":12)"),
+      event(3, "model.answered", answer("m2", ""), R"(,"seq":13)"),
+      event(4, "model.answered", answer("m3", R"(,"cost":{"amount":0.5,"currency":"USD"})"), R"(,"seq":14)"),
+      event(5, "model.answered", answer("m4", ""), R"(,"seq":15)"),
   };
-  const std::string priced = timeline_of(events, {}, observed_run, {{"gpt-4o", {2.5, 10, std::nullopt}}});
-  EXPECT_NE(priced.find("1,000 in · 500 out · ≈0.0075 USD hi"), std::string::npos) << priced;
-  EXPECT_NE(priced.find("1,000 in · 500 out · 0.50 USD hi"), std::string::npos) << priced;
-  EXPECT_NE(priced.find("≈0.0150 USD: 2 answers of models by the configured prices\n"), std::string::npos) << priced;
+  const std::string text = timeline_of(events, {}, observed_run, {{{12, 0.0075}, {13, 0.0075}}, "0123456789ab"});
+  EXPECT_NE(text.find("1,000 in · 500 out · ≈0.0075 USD hi"), std::string::npos) << text;
+  EXPECT_NE(text.find("1,000 in · 500 out · 0.50 USD hi"), std::string::npos) << text;
+  EXPECT_NE(text.find("≈0.0150 USD: 2 answers of models by the configured prices, version 0123456789ab\n"),
+            std::string::npos)
+      << text;
   EXPECT_EQ(timeline_of(events).find("≈"), std::string::npos);
 }
 

@@ -5,6 +5,7 @@
 #include "cli/connect/late_followers.hpp"
 #include "cli/connect/similar_runs.hpp"
 #include "cli/examples.hpp"
+#include "cli/show/costs.hpp"
 #include "cli/time_option.hpp"
 
 namespace muniment::cli {
@@ -50,14 +51,26 @@ TEST(Examples, AnUnknownPathHasNone) {
   EXPECT_TRUE(example_of("run list").starts_with("muniment run list "));
 }
 
-TEST(Prices, ATableOfPricesIsReadAndCostsFollow) {
-  const auto prices = parse_prices(R"({"gpt-4o":{"input":2.5,"output":10,"cached_input":1.25}})");
-  ASSERT_TRUE(prices.ok());
-  const Price& price = prices->at("gpt-4o");
-  EXPECT_DOUBLE_EQ(cost_of(price, 1'000'000, 0, 100'000), 3.5);
-  EXPECT_DOUBLE_EQ(cost_of(price, 1'000'000, 400'000, 0), 2.0);
-  EXPECT_DOUBLE_EQ(cost_of({2, 4, std::nullopt}, 1'000'000, 2'000'000, 0), 2.0);
-  EXPECT_TRUE(parse_prices("")->empty());
+TEST(Prices, TheVersionFollowsFromThePricesAndNotFromTheirSpelling) {
+  const auto version = [](const std::string& text) {
+    const auto prices = parse_prices(text);
+    EXPECT_TRUE(prices.ok()) << text;
+    return version_of(*prices);
+  };
+  const std::string first = version(R"({"b":{"input":2.5,"output":10,"cache_write":3},"a":{"output":1,"input":0}})");
+  EXPECT_EQ(first.size(), 12u);
+  EXPECT_EQ(version(R"({ "a":{"input":0.0,"output":1e0}, "b":{"cache_write":3,"output":10.0,"input":25e-1}})"), first);
+  EXPECT_NE(version(R"({"a":{"input":0,"output":1},"b":{"input":2.5,"output":10}})"), first)
+      << "no price for cache writes";
+  EXPECT_NE(version(""), first);
+}
+
+TEST(Costs, AnEstimateIsMarkedAndSeveralCurrenciesHaveNoAmount) {
+  const auto text = [](const char* cost) { return cost_text(json::parse(cost)->root()); };
+  EXPECT_EQ(text(R"({"amount":"0.0125","currency":"USD"})"), "0.0125 USD");
+  EXPECT_EQ(text(R"({"amount":"12.5","currency":"USD","estimated":"0.5","price_list":"x"})"), "≈12.50 USD");
+  EXPECT_EQ(text(R"({"amount":null,"currency":"mixed"})"), "mixed");
+  EXPECT_EQ(cost_text(json::Value()), "");
 }
 
 TEST(LateFollowers, TheSentenceNamesEventsTimeEffectAndCommand) {

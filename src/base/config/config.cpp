@@ -111,7 +111,7 @@ constexpr ConfigKey table[] = {
     {"attestation_keys", &Config::attestation_keys, "", "", 0, 0,
      "File with the verifier keys, one per line, whose attestations of test results count as evidence (default: none)."},
     {"prices", &Config::prices, "", "", 0, 0,
-     "Prices of models, one table each, by which `muniment run show` estimates costs: [prices.\"gpt-4o\"] input = 2.5, output = 10 (USD per million tokens)."},
+     "Prices of models, one table each, by which costs that were not recorded are estimated: [prices.\"gpt-4o\"] input = 2.5, output = 10 (USD per million tokens)."},
     {"webhooks", &Config::webhooks, "", "", 0, 0,
      "Receivers of signed HTTP messages about events, one table each: [webhooks.NAME] url, secret_file, types (docs/operations.md)."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,

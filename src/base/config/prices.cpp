@@ -2,47 +2,49 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
+#include "base/crypto/sha256.hpp"
 #include "base/json/json.hpp"
 
 namespace muniment {
 namespace {
 
 constexpr std::size_t models_max = 1'000;
-constexpr double tokens_a_price = 1e6;
+constexpr std::size_t model_bytes_max = 1'024;
+constexpr std::size_t version_digits = 12;
 
 Error bad_price(std::string_view model, std::string_view why) {
   return Error(Errc::invalid_argument,
                fmt::format("prices.{}: {}. Write input = 2.5 and output = 10, in USD per million "
-                           "tokens, and cached_input where it differs",
+                           "tokens, and cached_input and cache_write where they differ",
                            json::quote(model), why));
 }
 
 Result<Price> price_of(std::string_view model, const json::Value& value) {
+  if (model.empty() || model.size() > model_bytes_max)
+    return bad_price(model.substr(0, 40), fmt::format("the name of a model has 1 to {} bytes", model_bytes_max));
   if (!value.is(json::Kind::object)) return bad_price(model, "it is not a table");
+  std::optional<double> input, output;
   Price price;
-  bool has_input = false, has_output = false;
   for (const json::Value member : value) {
     const std::string name = member.key();
-    if (name != "input" && name != "output" && name != "cached_input")
+    std::optional<double>* const place = name == "input"          ? &input
+                                         : name == "output"       ? &output
+                                         : name == "cached_input" ? &price.cached_input
+                                         : name == "cache_write"  ? &price.cache_write
+                                                                  : nullptr;
+    if (place == nullptr)
       return bad_price(model,
                        fmt::format("unknown key {}; other settings precede the first [table]", json::quote(name)));
     const auto number = member.as_double();
     if (!number || !std::isfinite(*number) || *number < 0)
       return bad_price(model, name + " is not a number of at least 0");
-    if (name == "input") {
-      price.input = *number;
-      has_input = true;
-    } else if (name == "output") {
-      price.output = *number;
-      has_output = true;
-    } else {
-      price.cached_input = *number;
-    }
+    *place = *number;
   }
-  if (!has_input || !has_output) return bad_price(model, has_input ? "output is missing" : "input is missing");
+  if (!input || !output) return bad_price(model, input ? "output is missing" : "input is missing");
+  price.input = *input;
+  price.output = *output;
   return price;
 }
 
@@ -63,13 +65,17 @@ Result<Prices> parse_prices(std::string_view text) {
   return prices;
 }
 
-double cost_of(const Price& price, std::int64_t input_tokens, std::int64_t cached_tokens, std::int64_t output_tokens) {
-  const auto cached =
-      static_cast<double>(std::clamp<std::int64_t>(cached_tokens, 0, std::max<std::int64_t>(input_tokens, 0)));
-  const double fresh = static_cast<double>(std::max<std::int64_t>(input_tokens, 0)) - cached;
-  const auto out = static_cast<double>(std::max<std::int64_t>(output_tokens, 0));
-  return (fresh * price.input + cached * price.cached_input.value_or(price.input) + out * price.output) /
-         tokens_a_price;
+std::string version_of(const Prices& prices) {
+  json::Writer canonical;
+  canonical.begin_object();
+  for (const auto& [model, price] : prices) {
+    canonical.key(model).begin_object().member("input", price.input).member("output", price.output);
+    if (price.cached_input) canonical.member("cached_input", *price.cached_input);
+    if (price.cache_write) canonical.member("cache_write", *price.cache_write);
+    canonical.end_object();
+  }
+  canonical.end_object();
+  return to_hex(sha256(canonical.text())).substr(0, version_digits);
 }
 
 }  // namespace muniment

@@ -1,7 +1,7 @@
-// The setting `prices`: prices of models, by which the timeline of a run estimates costs that were not recorded.
+// The setting `prices`: prices of models, by which costs that were not recorded are estimated
+// (migrations/0026_prices.sql).
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -16,17 +16,18 @@ namespace muniment {
 struct Price {
   double input = 0;
   double output = 0;
-  std::optional<double> cached_input;  // absent: equal to the price of other input tokens
+  std::optional<double> cached_input;  // absent: equal to the price of other input tokens; the same for the next member
+  std::optional<double> cache_write;
 };
 
 // Prices by the name of the model.
 using Prices = std::map<std::string, Price, std::less<>>;
 
-// Parses {"gpt-4o": {"input": 2.5, "output": 10, "cached_input": 1.25}}. An empty text means no prices. Errors:
-// invalid_argument.
+// Parses {"gpt-4o": {"input": 2.5, "output": 10, "cached_input": 1.25, "cache_write": 3}}. An empty text means no
+// prices. Errors: invalid_argument.
 Result<Prices> parse_prices(std::string_view json);
 
-// Returns a cost in USD. `cached_tokens` are part of `input_tokens`.
-double cost_of(const Price& price, std::int64_t input_tokens, std::int64_t cached_tokens, std::int64_t output_tokens);
+// Returns the version of a list: the first 12 digits of the SHA-256 of its canonical JSON, which parse_prices accepts.
+std::string version_of(const Prices& prices);
 
 }  // namespace muniment

@@ -222,13 +222,6 @@ std::string note_on(Session& session, const std::string& run_id) {
   return count > 1 ? fmt::format("{} ({} notes: --type run.annotated)", last, count) : last;
 }
 
-// The run is shown even if the configuration cannot be read.
-Prices known_prices(const Session& session) {
-  const auto config = session.config();
-  auto prices = config ? parse_prices(config->prices) : Result<Prices>(Prices());
-  return prices ? *std::move(prices) : Prices();
-}
-
 Status show_run(Session& session, const ShowOptions& options) {
   ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
   if (options.tree) return show_tree(session, run_id, 0);
@@ -258,8 +251,9 @@ Status show_run(Session& session, const ShowOptions& options) {
     }));
     return no_such_step();
   }
-  constexpr std::string_view fields = R"(["run_seq","recorded_at","occurred_at","type","step_id","body","redacted"])";
-  Timeline timeline(session.out(), run, options.timeline, known_prices(session));
+  constexpr std::string_view fields =
+      R"(["seq","run_seq","recorded_at","occurred_at","type","step_id","body","redacted"])";
+  Timeline timeline(session.out(), run, options.timeline, estimates_of(*client, run_id));
   RETURN_IF_ERROR(each_event(*client, run_id, options, fields, [&](const json::Value& event) {
     ++shown;
     timeline.add(event);

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/show/costs.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/show/output.hpp"
 #include "cli/time_option.hpp"
@@ -84,7 +85,7 @@ Status list_runs(Session& session, const RunListOptions& options) {
     RETURN_IF_ERROR(session.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(parent))));
   }
   const Time now = Clock().now();
-  Table table({"no", "run", "outcome", "agent", "started", "goal"}, {5, 3, 1});
+  Table table({"no", "run", "outcome", "agent", "started", "goal", "cost"}, {5, 3, 1});
   std::size_t left = options.limit == 0 ? SIZE_MAX : options.limit;
   std::string cursor;
   do {
@@ -105,11 +106,13 @@ Status list_runs(Session& session, const RunListOptions& options) {
                  out.one_line(run["run_id"].string_or("")),
                  out.tone(tone_of_status(status), outcome.empty() || outcome == "unknown" ? status : outcome),
                  out.one_line(agent.is(json::Kind::object) ? agent["name"].string_or("") : agent.string_or("")),
-                 started_ago(run, now), fit(out.one_line(run["goal"].string_or("")), 60)});
+                 started_ago(run, now), fit(out.one_line(run["goal"].string_or("")), 60),
+                 out.one_line(cost_text(run["cost"]))});
     }
     left -= std::min(left, runs.size());
     cursor = page.result()["cursor"].string_or("");
   } while (left > 0 && !cursor.empty());
+  table.omit_last_if_empty();
   if (!session.options.json) table.print(out);
   if (cursor.empty()) return success();
   ASSIGN_OR_RETURN(const std::size_t behind, runs_behind(session, options, cursor));

@@ -8,6 +8,7 @@
 #include "base/crypto/signed_note.hpp"
 #include "base/text.hpp"
 #include "cli/connect/pages.hpp"
+#include "cli/show/costs.hpp"
 #include "cli/show/describe.hpp"
 #include "events/catalogue.hpp"
 #include "events/merkle_proof.hpp"
@@ -48,6 +49,8 @@ class Collector {
   Result<ReportData> run() {
     data_.written_at = format_time(Clock().now());
     RETURN_IF_ERROR(read_run());
+    estimates_ = estimates_of(client_, data_.run_id);
+    data_.price_list = estimates_.price_list;
     RETURN_IF_ERROR(read_events());
     RETURN_IF_ERROR(read_custody());
     RETURN_IF_ERROR(read_ledger());
@@ -209,6 +212,8 @@ class Collector {
       const std::string amount = shown(cost["amount"]);
       one.cost[cost["currency"].string_or("")] = std::strtod(amount.c_str(), nullptr);
     }
+    const auto estimate = estimates_.usd.find(event["seq"].as_int().value_or(-1));
+    if (estimate != estimates_.usd.end()) one.estimated_usd = estimate->second;
     data_.models[is_erased(event) ? "(erased)" : body["model"].string_or("")].add(one);
   }
 
@@ -403,6 +408,7 @@ class Collector {
   Client& client_;
   ReportData data_;
   std::string log_no_;  // ",\"log_no\":N" for a run of a closed log
+  Estimates estimates_;
   InterruptedSteps interrupted_steps_;
   std::map<std::string, std::string> open_tools_;
   std::map<std::string, std::pair<std::string, std::string>> open_steps_;  // key: step_id; value: start and name
@@ -419,6 +425,7 @@ void ModelUse::add(const ModelUse& other) {
   output += other.output;
   reasoning += other.reasoning;
   for (const auto& [currency, amount] : other.cost) cost[currency] += amount;
+  estimated_usd += other.estimated_usd;
 }
 
 Result<ReportData> collect_report(Client& client, const std::string& run_id) { return Collector(client, run_id).run(); }

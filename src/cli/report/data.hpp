@@ -47,7 +47,8 @@ struct ModelUse {
   std::int64_t cached = 0;  // part of the input tokens
   std::int64_t output = 0;
   std::int64_t reasoning = 0;          // part of the output tokens
-  std::map<std::string, double> cost;  // cost by currency
+  std::map<std::string, double> cost;  // recorded cost by currency
+  double estimated_usd = 0;            // estimates of costs that were not recorded
 
   void add(const ModelUse& other);
 };
@@ -82,6 +83,7 @@ struct ReportData {
   std::deque<ReportRow> timeline_last;
   std::map<std::string, ToolUse> tools;
   std::map<std::string, ModelUse> models;
+  std::string price_list;  // version of the prices of the estimates; empty: no estimate
   ReportRows commands, files, approvals, claims, evidence, reads, halts, redactions, artifacts;
   ReportRows late, interrupted, pending;
   std::set<std::int64_t> erased;  // run_seq of events without a body

@@ -9,15 +9,20 @@ namespace {
 
 std::string number(std::int64_t value) { return grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0))); }
 
-// "0.0312 USD, 1.2 EUR": at most six decimals, without trailing zeros.
-std::string costs(const std::map<std::string, double>& cost) {
+// At most six decimals, without trailing zeros.
+std::string decimals(double amount) {
+  std::string digits = fmt::format("{:.6f}", amount);
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return digits;
+}
+
+// "0.0312 USD, 1.2 EUR, ≈0.75 USD": the recorded costs, and then the estimate.
+std::string costs(const ModelUse& use) {
   std::string text;
-  for (const auto& [currency, amount] : cost) {
-    std::string digits = fmt::format("{:.6f}", amount);
-    digits.erase(digits.find_last_not_of('0') + 1);
-    if (digits.back() == '.') digits.pop_back();
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", digits, currency);
-  }
+  for (const auto& [currency, amount] : use.cost)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", decimals(amount), currency);
+  if (use.estimated_usd > 0) text += fmt::format("{}≈{} USD", text.empty() ? "" : ", ", decimals(use.estimated_usd));
   return text;
 }
 
@@ -85,7 +90,7 @@ ReportSection summary_section(const ReportData& data) {
   add_fact(facts, "Duration", duration_of(data));
   add_fact(facts, "Models", models);
   add_fact(facts, "Tokens", tokens(use));
-  add_fact(facts, "Cost", costs(use.cost));
+  add_fact(facts, "Cost", costs(use));
   add_fact(facts, "Tools", tool_calls(data));
   add_fact(facts, "Commands", count_of(data.commands_started, "command", "commands"));
   add_fact(facts, "Files changed", rows_of(data.files, "change", "changes"));
@@ -103,7 +108,7 @@ ReportSection models_section(const ReportData& data) {
     const bool known = use.answers > use.without_usage;
     const auto shown = [known](std::int64_t value) { return known ? number(value) : std::string("not reported"); };
     rows.add({name, number(use.answers), number(use.failed), shown(use.input), shown(use.cached), shown(use.output),
-              costs(use.cost)});
+              costs(use)});
   }
   add_table(section,
             {{"model", Cell::name},
@@ -116,7 +121,12 @@ ReportSection models_section(const ReportData& data) {
             rows, "The run did not record an answer of a model.");
   if (rows.total > 0)
     section.blocks.emplace_back(
-        ReportText{"The writers reported the numbers. A cost is shown only if it was reported.", Mark::quiet});
+        ReportText{data.price_list.empty()
+                       ? "The writers reported the numbers. A cost is shown only if it was reported."
+                       : fmt::format("The writers reported the numbers. ≈ marks an estimate of costs that were not "
+                                     "reported, by the prices of version {} in the daemon's configuration.",
+                                     data.price_list),
+                   Mark::quiet});
   return section;
 }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/clock.hpp"
-#include "base/config/prices.hpp"
 #include "base/json/json.hpp"
+#include "cli/show/costs.hpp"
 
 namespace muniment::cli {
 
@@ -22,27 +22,26 @@ std::string call_of(const json::Value& event);
 struct CallResult {
   std::string call;  // short description of the call; empty: not seen
   std::optional<std::int64_t> took_us;
-  std::optional<double> usd;  // computed from prices if no cost was recorded
+  std::optional<double> usd;  // estimate of a cost that was not recorded
 };
 
 class OpenCalls {
  public:
-  explicit OpenCalls(Prices prices) : prices_(std::move(prices)) {}
+  explicit OpenCalls(Estimates estimates) : estimates_(std::move(estimates)) {}
 
   // Follows the beginning of a call. `at` is the time of the event, if known.
   void begin(const json::Value& event, std::optional<Time> at);
   CallResult end(const json::Value& event, std::optional<Time> at);
+  const std::string& price_list() const { return estimates_.price_list; }
 
  private:
   struct Call {
     std::string label;
-    std::string model;
     std::optional<Time> at;
   };
   std::string label_of(const std::string& id, const Call& call) const;
-  std::optional<double> cost(const json::Value& body, const std::string& asked_model) const;
 
-  const Prices prices_;
+  const Estimates estimates_;
   std::map<std::string, Call> open_;  // key: call_id
 };
 

@@ -141,6 +141,11 @@ void Table::print_tabbed(const Output& out) const {
   }
 }
 
+void Table::omit_last_if_empty() {
+  if (std::any_of(rows_.begin() + 1, rows_.end(), [](const auto& row) { return !row.back().empty(); })) return;
+  for (auto& row : rows_) row.pop_back();
+}
+
 void Table::print(const Output& out) const {
   if (!out.terminal()) {
     print_tabbed(out);

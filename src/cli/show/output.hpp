@@ -58,6 +58,8 @@ class Table {
   explicit Table(std::vector<std::string> heading, std::vector<std::size_t> cut = {})
       : rows_{std::move(heading)}, cut_(std::move(cut)) {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // Omits the last column if no row has a text in it.
+  void omit_last_if_empty();
   std::size_t size() const { return rows_.size() - 1; }
   void print(const Output& out) const;
 

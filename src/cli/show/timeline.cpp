@@ -69,12 +69,9 @@ std::string tokens_text(const json::Value& usage) {
   return text;
 }
 
-// A cost computed from prices is marked, since it was not recorded.
-std::string usd_text(double usd) { return fmt::format("≈{:.{}f} USD", usd, usd < 1 ? 4 : 2); }
-
 void add_took_and_cost(std::string& tail, const CallResult& result) {
   if (result.took_us.value_or(0) > 0) tail = human_duration(*result.took_us) + (tail.empty() ? "" : " " + tail);
-  if (result.usd) tail += (tail.empty() ? "" : " · ") + usd_text(*result.usd);
+  if (result.usd) tail += (tail.empty() ? "" : " · ") + estimate_text(*result.usd);
 }
 
 }  // namespace
@@ -127,12 +124,12 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
   out.line("");
 }
 
-Timeline::Timeline(const Output& out, const json::Value& run, TimelineOptions options, Prices prices)
+Timeline::Timeline(const Output& out, const json::Value& run, TimelineOptions options, Estimates estimates)
     : out_(out),
       options_(options),
       started_(time_of(run["started_at"])),
       imported_(plain(run["origin"]) == "imported"),
-      calls_(std::move(prices)) {}
+      calls_(std::move(estimates)) {}
 
 void Timeline::add(const json::Value& event) {
   const std::string type = plain(event["type"]);
@@ -173,10 +170,10 @@ void Timeline::finish() {
                                                "--full shows all",
                                                grouped(quiet_), quiet_ == 1 ? "" : "s")));
   }
-  if (priced_ > 0) {
-    out_.line(
-        out_.tone(Tone::dim, fmt::format("{}{}: {} answer{} of models by the configured prices", quiet_ > 0 ? "" : "\n",
-                                         usd_text(usd_), grouped(priced_), priced_ == 1 ? "" : "s")));
+  if (estimated_ > 0) {
+    out_.line(out_.tone(Tone::dim, fmt::format("{}{}: {} answer{} of models by the configured prices, version {}",
+                                               quiet_ > 0 ? "" : "\n", estimate_text(usd_), grouped(estimated_),
+                                               estimated_ == 1 ? "" : "s", calls_.price_list())));
   }
 }
 
@@ -205,7 +202,7 @@ bool Timeline::joins(const json::Value& event, const CallResult& call) {
 void Timeline::name_call(Description& description, const CallResult& result, std::string_view type) {
   const bool answer = type == "model.answered" && description.weight == Weight::normal;
   if (answer) {
-    if (result.usd) description.head += (description.head.empty() ? "" : " · ") + usd_text(*result.usd);
+    if (result.usd) description.head += (description.head.empty() ? "" : " · ") + estimate_text(*result.usd);
     return;
   }
   add_took_and_cost(description.tail, result);
@@ -215,7 +212,7 @@ void Timeline::name_call(Description& description, const CallResult& result, std
 void Timeline::count_cost(const CallResult& result) {
   if (!result.usd) return;
   usd_ += *result.usd;
-  ++priced_;
+  ++estimated_;
 }
 
 void Timeline::hold(const json::Value& event, const std::string& type, Description description) {

@@ -32,10 +32,9 @@ void print_run_heading(const Output& out, const json::Value& run, const json::Va
 
 class Timeline {
  public:
-  // `prices` are the prices of models, used if no cost was recorded.
-  Timeline(const Output& out, const json::Value& run, TimelineOptions options, Prices prices = {});
+  Timeline(const Output& out, const json::Value& run, TimelineOptions options, Estimates estimates = {});
   void add(const json::Value& event);
-  // Prints the last line, the number of hidden quiet events, and the cost of model answers by the prices.
+  // Prints the last line, the number of hidden quiet events, and the estimated cost of model answers.
   void finish();
 
  private:
@@ -69,8 +68,8 @@ class Timeline {
   std::optional<Line> held_;
   std::uint64_t quiet_ = 0;
   OpenCalls calls_;
-  double usd_ = 0;  // cost of answers with a price
-  std::uint64_t priced_ = 0;
+  double usd_ = 0;  // sum of the estimates
+  std::uint64_t estimated_ = 0;
 };
 
 }  // namespace muniment::cli

@@ -109,6 +109,7 @@ Result<Answer> run_end(Call& call);
 Result<Answer> run_judge(Call& call);
 
 // run_list.cpp
+Result<Answer> run_costs(Call& call);
 Result<Answer> run_get(Call& call);
 Result<Answer> run_list(Call& call);
 

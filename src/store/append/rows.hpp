@@ -125,6 +125,16 @@ struct TaskEvidenceRow {
 using Row = std::variant<ArtifactRow, ManifestRow, SnapshotRow, ClaimRow, EvidenceRow, EvidenceLinkRow,
                          ClaimDecisionRow, TaskChangeRow, TaskEvidenceRow>;
 
+// The cost of a run: recorded costs, and estimates of those that were not recorded.
+struct RunCost {
+  std::optional<std::string> amount;      // decimal text; nullopt: in several currencies
+  std::string currency;                   // mixed: several
+  std::optional<std::string> estimated;   // the part that is estimated, in USD
+  std::optional<std::string> price_list;  // version of the prices of the estimate
+
+  bool operator==(const RunCost&) const = default;
+};
+
 struct RunRow {
   std::int64_t run_no = 0;
   std::string run_id;
@@ -144,6 +154,7 @@ struct RunRow {
   // Times that the client or the source gave. Set only in lists, and only if the follower "report" has processed such
   // an event.
   std::optional<Time> first_occurred_at, last_occurred_at;
+  std::optional<RunCost> cost;  // like the times; nullopt: unknown
 
   bool operator==(const RunRow&) const = default;
 };

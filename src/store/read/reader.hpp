@@ -68,6 +68,16 @@ struct EvidenceTerms {
   std::optional<std::string> depends_on;  // JSON array of ids, as sent
 };
 
+// The recorded or estimated cost of a model's answer.
+struct AnswerCost {
+  std::int64_t place = -1;  // the cursor
+  std::int64_t seq = -1;    // of the model.answered event
+  std::string model;
+  std::string amount;  // decimal text
+  std::string currency;
+  std::string basis;  // "recorded", or "prices " and the version of the price list
+};
+
 // The use of evidence by one run, without its content.
 struct EvidenceUse {
   std::int64_t seq = -1;
@@ -142,6 +152,9 @@ class Reader {
   // learns of its commit.
   Result<std::int64_t> next_run_seq(std::int64_t run_no);
   Result<std::vector<RunRow>> runs(const RunFilter& filter, std::size_t limit);
+  // Returns the known costs of a run's model answers that the follower "report" has processed, after the cursor; -1:
+  // from the first.
+  Result<std::vector<AnswerCost>> answer_costs(std::int64_t run_no, std::int64_t after, std::size_t limit);
   // Returns the open runs, without _log, whose last event has a seq in [from, end) and is not run.interrupted. It reads
   // the log itself, and so covers runs that the table lacks.
   Result<std::vector<std::string>> runs_last_active(std::int64_t from, std::int64_t end);

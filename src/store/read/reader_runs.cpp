@@ -13,7 +13,7 @@ namespace {
 #define MUNIMENT_RUN_COLUMNS                                                                                 \
   "run_no, run_id, first_seq, status, outcome, origin, owner, agent, goal, labels, parent, "                 \
   "external_id, " MUNIMENT_MICROS("started_at") ", " MUNIMENT_MICROS("ended_at") ", halt, " MUNIMENT_MICROS( \
-      "first_occurred_at") ", " MUNIMENT_MICROS("last_occurred_at")
+      "first_occurred_at") ", " MUNIMENT_MICROS("last_occurred_at") ", trim_scale(u.cost)::text, u.currency, trim_scale(u.cost_estimated)::text, u.price_list"
 
 RunRow run_row_of(const pqxx::row& row) {
   RunRow run;
@@ -34,6 +34,7 @@ RunRow run_row_of(const pqxx::row& row) {
   run.halt = text_if(row[14]);
   run.first_occurred_at = time_if(row[15]);
   run.last_occurred_at = time_if(row[16]);
+  if (!row[18].is_null()) run.cost = {text_if(row[17]), text_of(row[18]), text_if(row[19]), text_if(row[20])};
   return run;
 }
 
@@ -96,7 +97,8 @@ std::shared_ptr<Run> loaded(Reader::Impl& impl, std::string_view run_id, std::in
 // The start of an imported run (origin 3) is the earliest time that its source gave; without one it is unknown.
 #define MUNIMENT_RUN_START "CASE WHEN origin = 3 THEN first_occurred_at ELSE started_at END"
 constexpr const char* runs_sql = "SELECT " MUNIMENT_RUN_COLUMNS
-                                 " FROM run LEFT JOIN report_run USING (log_no, run_no) WHERE log_no = $1"
+                                 " FROM run LEFT JOIN report_run USING (log_no, run_no)"
+                                 " LEFT JOIN report_run_usage u USING (log_no, run_no) WHERE log_no = $1"
                                  " AND ($2::text IS NULL OR status = $2)"
                                  " AND ($3::text IS NULL OR agent = $3)"
                                  " AND ($4::jsonb IS NULL OR labels @> $4)"

@@ -1,5 +1,5 @@
-// run.get and run.list. run.get reads the log, so that a client sees its own writes. run.list reads the tables of the
-// followers "run" and "report": it waits briefly for them and returns how far behind they are.
+// run.get, run.list and run.costs. run.get reads the log, so that a client sees its own writes. The others read the
+// tables of the followers "run" and "report": they wait briefly for them and return how far behind they are.
 #include <thread>
 
 #include "base/limits.hpp"
@@ -29,7 +29,16 @@ std::optional<std::string> text_of(const std::optional<Time>& time) {
   return time ? std::optional(format_time(*time)) : std::nullopt;
 }
 
-// run.get adds the position of the run's next event; run.list adds the times of each run.
+void write_cost(json::Writer& out, const store::RunCost& cost) {
+  out.key("cost").begin_object();
+  member_or_null(out, "amount", cost.amount);
+  out.member("currency", cost.currency);
+  if (cost.estimated) out.member("estimated", *cost.estimated);
+  if (cost.price_list) out.member("price_list", *cost.price_list);
+  out.end_object();
+}
+
+// run.get adds the position of the run's next event; run.list adds the times and the cost of each run.
 void write_run(json::Writer& out, const store::RunRow& row, std::optional<std::int64_t> next_run_seq,
                std::int16_t earlier_log = 0) {
   out.begin_object().member("run_id", row.run_id).member("run_no", row.run_no).member("status", row.status);
@@ -47,6 +56,7 @@ void write_run(json::Writer& out, const store::RunRow& row, std::optional<std::i
   } else {
     member_or_null(out, "first_occurred_at", text_of(row.first_occurred_at));
     member_or_null(out, "last_occurred_at", text_of(row.last_occurred_at));
+    if (row.cost) write_cost(out, *row.cost);
   }
   if (earlier_log != 0) out.member("log_no", int{earlier_log});
   out.end_object();
@@ -181,6 +191,32 @@ Result<Answer> run_list(Call& call) {
   }
   out.end_array();
   if (shown < rows.size()) out.member("cursor", make_cursor(cursor_of(rows[shown - 1]), question));
+  if (behind > 0) out.member("behind", behind);
+  out.end_object();
+  return Reply{std::move(out).text(), {}};
+}
+
+Result<Answer> run_costs(Call& call) {
+  const std::string question = question_of("run.costs", call.params);
+  std::int64_t after = -1;
+  if (const json::Value cursor = call.params["cursor"]) {
+    ASSIGN_OR_RETURN(after, read_cursor(cursor.string_or(""), question));
+  }
+  ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));
+  ASSIGN_OR_RETURN(const std::int64_t behind, wait_for_followers(call));
+  const auto limit = static_cast<std::size_t>(
+      call.params["limit"].as_int().value_or(static_cast<std::int64_t>(limits::page_items_default)));
+  ASSIGN_OR_RETURN(const auto costs, found.reader->answer_costs(found.run->view().run_no, after, limit + 1));
+  json::Writer out;
+  out.begin_object().member("run_id", found.run->run_id).key("answers").begin_array();
+  const std::size_t shown = std::min(costs.size(), limit);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const store::AnswerCost& cost = costs[i];
+    out.begin_object().member("seq", cost.seq).member("model", cost.model).member("amount", cost.amount);
+    out.member("currency", cost.currency).member("basis", cost.basis).end_object();
+  }
+  out.end_array();
+  if (shown < costs.size()) out.member("cursor", make_cursor(costs[shown - 1].place, question));
   if (behind > 0) out.member("behind", behind);
   out.end_object();
   return Reply{std::move(out).text(), {}};

@@ -1,0 +1,33 @@
+#include "store/tables/prices.hpp"
+
+#include <fmt/format.h>
+
+#include "store/read/pq.hpp"
+
+namespace muniment::store {
+
+Status keep_prices(Connection& connection, const Prices& prices) {
+  const std::string version = version_of(prices);
+  std::vector<std::string> models, input, output, cached_input, cache_write;
+  for (const auto& [model, price] : prices) {
+    models.push_back(model);
+    input.push_back(fmt::format("{}", price.input));
+    output.push_back(fmt::format("{}", price.output));
+    cached_input.push_back(fmt::format("{}", price.cached_input.value_or(price.input)));
+    cache_write.push_back(fmt::format("{}", price.cache_write.value_or(price.input)));
+  }
+  return guarded(connection, "storing the prices of models", [&] {
+    pqxx::work work(*connection.impl().link);
+    query(connection, work, "prices_end", "UPDATE report_price SET current = false WHERE current AND version <> $1",
+          Params().text(version));
+    query(connection, work, "prices_put",
+          "INSERT INTO report_price (version, model, input, output, cached_input, cache_write, current) "
+          "SELECT $1, u.*, true FROM unnest($2::text[], $3::numeric[], $4::numeric[], $5::numeric[], $6::numeric[]) u "
+          "ON CONFLICT (version, model) DO UPDATE SET current = true WHERE NOT report_price.current",
+          Params().text(version).texts(models).texts(input).texts(output).texts(cached_input).texts(cache_write));
+    work.commit();
+    return Done{};
+  });
+}
+
+}  // namespace muniment::store
