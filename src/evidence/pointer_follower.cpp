@@ -88,6 +88,8 @@ std::vector<std::string> pointers_of_manifest(const json::Value& manifest, const
 std::vector<store::PointerRow> pointers_of(const events::Event& event, std::string_view manifest) {
   const events::TypeInfo* const type = events::find_type(event.type);
   if (!event.body || type == nullptr || type->critical_for.empty()) return {};
+  // Manifests outside a run are counted as recalls; no run can halt for anything else there.
+  if (event.run_id == log_run_id && type->critical_for != "manifest") return {};
   const auto parsed = json::parse(*event.body);
   if (!parsed) return {};
   const json::Value body = parsed->root();
@@ -183,6 +185,12 @@ Status follow_evidence(const std::string& run_id, const std::vector<store::Point
     pending.pop_back();
     ASSIGN_OR_RETURN(std::vector<store::PointerRow> rows, reader.pointers_needed_by(id));
     std::ranges::copy_if(newer, std::back_inserter(rows), [&](const auto& row) { return row.needed_id == id; });
+    ASSIGN_OR_RETURN(const auto outside, reader.evidence_uses(id, std::string(log_run_id), std::nullopt, 1));
+    for (const store::EvidenceRow& use : outside) {
+      std::set<std::string> pointers;
+      if (use.pointer) collect_pointer(*use.pointer, pointers);
+      for (const std::string& pointer : pointers) rows.push_back({pointer, "evidence", id, run_id, use.seq});
+    }
     for (store::PointerRow& row : rows) {
       if (row.pointer.starts_with(evidence_scheme)) {
         take(row.pointer);

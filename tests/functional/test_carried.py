@@ -120,6 +120,15 @@ class Files(RestingCase):
         self.check_every_file(depending, 3)
         self.check_every_file(completing, 1)
 
+    def test_a_run_rests_on_evidence_outside_of_runs(self) -> None:
+        other = self.another_run()
+        artifact = self.put(other, "The parser handles nested quotes: test_parser_nested_quotes passes")
+        evidence = self.call("evidence.record", type="review", pointer=f"artifact://{other}/{artifact}", run_id=None)["evidence_id"]
+        self.call("evidence.record", run_id=self.run_id, type="review", content=REVIEW, depends_on=[evidence])
+        self.file_of(artifact).unlink()
+        with self.refused("run_halted"):
+            self.call("run.end", run_id=self.run_id, outcome="success")
+
     def test_a_chain_of_evidence_is_followed(self) -> None:
         _, first, artifacts = self.command()
         for _ in range(3):

@@ -11,7 +11,7 @@ from typing import Optional
 
 from support import BUILD, DaemonCase, main, shared_data
 
-SECTIONS = ["summary", "custody", "who", "what", "models", "actions", "approvals", "ledger", "stops", "erasure", "gaps", "time", "limits", "repeat"]
+SECTIONS = ["summary", "custody", "who", "what", "models", "actions", "approvals", "ledger", "reads", "stops", "erasure", "gaps", "time", "limits", "repeat"]
 ELEMENTS = {"html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "p", "span", "nav", "a", "main", "section", "dl", "dt",
             "dd", "div", "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li", "pre", "wbr"}
 HOSTILE = "<script>alert(1)</script> \"' onload=x [a](javascript:x) ![b](http://c/d) | e |\n# f\n`g` \x1b[31mred \u202eh http://i.example www.example.com"

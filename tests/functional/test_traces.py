@@ -135,10 +135,11 @@ class Pointers(Tracing):
         self.look("pointer.resolve", stored["pointer"], run_id=self.run_id)
         self.in_log(self.run_id, "pointer.resolved")
         self.followed()
-        shown = self.daemon.sql("SELECT type, actor, step_id, branch, pointers, bad ->> 'VERSION_MISMATCH', artifact FROM report.retrieval_report "
+        shown = self.daemon.sql("SELECT type, actor, step_id, branch, pointers, pointer_count, bad ->> 'VERSION_MISMATCH' FROM report.retrieval_report "
                                 f"WHERE run_id = '{self.run_id}' ORDER BY seq")
-        self.assertEqual(shown, [["pointer.validated", "uid:0", "s1", "left", "1", "1", ""], ["artifact.read", "uid:0", "", "", "", "", stored["pointer"]],
-                                 ["pointer.resolved", "uid:0", "", "", "1", "", ""]])
+        self.assertEqual(shown, [["pointer.validated", "uid:0", "s1", "left", f'["{STALE}"]', "1", "1"],
+                                 ["artifact.read", "uid:0", "", "", f'["{stored["pointer"]}"]', "1", ""],
+                                 ["pointer.resolved", "uid:0", "", "", f'["{stored["pointer"]}"]', "1", ""]])
 
     def test_a_pack_says_its_branch_and_its_place(self) -> None:
         answer = self.call("context.build", query="mill", run_id=self.run_id, branch="left", mode="lexical")
