@@ -6,6 +6,7 @@
 
 #include "base/crypto/base64.hpp"
 #include "base/text.hpp"
+#include "cli/import/claude_code/claude_code_thread.hpp"
 #include "cli/import/events.hpp"
 
 namespace muniment::cli {
