@@ -203,7 +203,9 @@ constexpr std::pair<std::string_view, Describe> rows[] = {
      }},
     {"step.started",
      [](const json::Value& b) -> Description {
-       return {"▾", Tone::bold, field(b, "name"), "", Weight::normal};
+       const std::int64_t attempt = b["attempt"].as_int().value_or(1);
+       return {"▾", Tone::bold, field(b, "name"), attempt > 1 ? fmt::format("attempt {}", attempt) : "",
+               Weight::normal};
      }},
     {"step.ended", step_end_line},
     {"message.added", message_line},
@@ -384,7 +386,7 @@ void InterruptedSteps::follow(const json::Value& event, Description& description
     open_[step] = {name, event["seq"].as_int().value_or(0)};
     if (cut_.erase(name) == 0) return;
     description.glyph = "↻";
-    description.tail = "continues after the interruption";
+    description.tail = joined({"continues after the interruption", description.tail});
   } else if (type == "step.ended") {
     open_.erase(step);
   }
