@@ -307,7 +307,7 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
      "critical: a result is critical once evidence rests on it"},
     {"step.started", Type::step_started, 1, Writer::client, "event.append", Admits::open_only,
      {}, "",
-     {Weight::normal, "▾", "{name}"},
+     {Weight::normal, "▾", ""},
      "step_report", Replay::appended, "report_span",
      "rests: names nothing that is stored"},
     {"task.completed", Type::task_completed, 1, Writer::daemon, "task.complete", Admits::open_only,

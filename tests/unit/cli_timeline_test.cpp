@@ -109,6 +109,18 @@ TEST(Timeline, EventsOfAStepStandBelowIt) {
   EXPECT_EQ(text.substr(0, text.find("\n\n")), "   +1.50s  ▾ turn 1\n   +2.50s    … I think so\n   +4.50s  › user hi");
 }
 
+TEST(Timeline, ARepeatedStartOfAStepShowsItsAttempt) {
+  const std::string step = R"(,"step_id":"s1")";
+  const std::string text = timeline_of({
+      event(1, "step.started", R"({"name":"charge","kind":"node"})", step),
+      event(2, "step.started", R"({"name":"charge","kind":"node","attempt":2})", step),
+      event(3, "run.interrupted", R"({"log_seq":2})"),
+      event(4, "step.started", R"({"name":"charge","kind":"node","attempt":3})", step),
+  });
+  EXPECT_NE(text.find("▾ charge\n   +2.50s  ▾ charge attempt 2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("↻ charge continues after the interruption attempt 3"), std::string::npos) << text;
+}
+
 // The new daemon appends the interruption to the run only after the run has begun another step.
 TEST(Timeline, OnlyAStepThatWasBegunBeforeTheInterruptionGoesOnAfterIt) {
   const auto step = [](int seq, const std::string& type, const std::string& name, const std::string& id) {

@@ -58,19 +58,20 @@ class Store:
                 return None, -1
             raise
 
-    def put(self, thread: str, event: Json, held_of: HeldOf) -> None:
-        """`event`: the body of the checkpoint event. `held_of` packs its values, given the part of the state for the namespace."""
+    def put(self, thread: str, event: Json, held_of: HeldOf, steps: Sequence[Json] = ()) -> None:
+        """`event`: the body of the checkpoint event. `held_of` packs its values, given the part of the state for the namespace. `steps`:
+        further events of the same commit."""
 
         def write(run_id: str) -> None:
             with self.threads.writing(run_id):
                 catalogue = self._catalogue(thread)
-                if not any(self._put_difference(run_id, catalogue, event, held_of) for _ in range(DIFFERENCES_MAX)):
+                if not any(self._put_difference(run_id, catalogue, event, held_of, steps) for _ in range(DIFFERENCES_MAX)):
                     recent = self._catalogue(thread).recent(NAMESPACES_MAX + LEAVING_MAX)
-                    self._append(run_id, event, _whole(event["ns"], held_of(run_id, None), recent))
+                    self._append(run_id, event, _whole(event["ns"], held_of(run_id, None), recent), steps)
 
-        self.threads.write(thread, write)
+        self.threads.write(thread, write, ends=event.get("end", False))
 
-    def _put_difference(self, run_id: str, catalogue: Catalogue, event: Json, held_of: HeldOf) -> bool:
+    def _put_difference(self, run_id: str, catalogue: Catalogue, event: Json, held_of: HeldOf, steps: Sequence[Json]) -> bool:
         """Returns False if the state lacks the namespace or another event was appended first."""
         base, run_seq = self._state(run_id, event["ns"]) if event["ns"] in catalogue.recent(NAMESPACES_MAX) else (None, -1)
         if base is None:
@@ -81,28 +82,28 @@ class Store:
             if now != base:
                 return False
         try:
-            self._append(run_id, event, [_difference(event["ns"], base, held)], expected_run_seq=run_seq + 1)
+            self._append(run_id, event, [_difference(event["ns"], base, held)], steps, expected_run_seq=run_seq + 1)
             return True
         except MunimentError as error:
             if error.code in ("conflict", "invalid_argument"):   # the difference may no longer apply to the current state
                 return False
             raise
 
-    def _append(self, run_id: str, event: Json, patches: list[Json], **more: Any) -> None:
-        events = [*patches, {"type": CHECKPOINT, "body": event}]
-        self._client.append_all(run_id, [{**one, "step_id": step_of(event["ns"], event["id"])} for one in events], **more)
+    def _append(self, run_id: str, event: Json, patches: list[Json], steps: Sequence[Json], **more: Any) -> None:
+        events = [*patches, {"type": CHECKPOINT, "body": event}, *steps]
+        self._client.append_all(run_id, [{"step_id": step_of(event["ns"], event["id"]), **one} for one in events], **more)
 
     def _catalogue(self, thread: str) -> Catalogue:
         return self.threads.catalogue(thread) or Catalogue()
 
-    def put_writes(self, thread: str, ns: str, id: str, writes_of: Callable[[str], Sequence[Write]]) -> None:
-        """Stores the writes of one task. `writes_of` packs them for the run."""
+    def put_writes(self, thread: str, ns: str, id: str, writes_of: Callable[[str], Sequence[Write]], steps: Sequence[Json] = ()) -> None:
+        """Stores the writes of one task. `writes_of` packs them for the run; `steps`: further events of the same commit."""
 
         def write(run_id: str) -> None:
             with self.threads.writing(run_id):
                 if writes := writes_of(run_id):
                     body = {"ns": ns, "id": id, "task_id": writes[0].task_id, "task_path": writes[0].task_path, **self._listed(run_id, writes)}
-                    self._client.append(run_id, WRITES, body, step_id=step_of(ns, id))
+                    self._client.append_all(run_id, [{"type": WRITES, "body": body, "step_id": step_of(ns, id)}, *steps], spill=False)
 
         self.threads.write(thread, write)
 
@@ -157,7 +158,7 @@ class Store:
 
 
 def event_of(entry: Entry) -> Json:
-    return {"ns": entry.ns, "id": entry.id, "parent": entry.parent, "about": entry.about}
+    return {"ns": entry.ns, "id": entry.id, "parent": entry.parent, "about": entry.about, **({"end": True} if entry.end else {})}
 
 
 def _copied(held: Held, run_id: str, values: Values) -> Held:

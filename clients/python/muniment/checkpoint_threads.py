@@ -2,10 +2,11 @@
 
 All events of a thread are in its run; those of one checkpoint share a step_id:
 
-    x.langgraph.checkpoint  {ns, id, parent, about}                    the state as of this event has the checkpoint's values
+    x.langgraph.checkpoint  {ns, id, parent, about, end?}              the state as of this event has the checkpoint's values; end: the graph's last
     x.langgraph.writes      {ns, id, task_id, task_path, writes|ref}   pending writes of a checkpoint, before or after it in the log
     x.langgraph.deleted     {all: true} or {checkpoints: [[ns, id]]}   earlier events no longer count
 
+The run ends with the last checkpoint of its graph, and the next write to the thread reopens it. Nodes are steps (checkpoint_nodes.py).
 A catalogue is built from the first and the last type. Each use reads only new events, usually one page.
 """
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Entry(NamedTuple):
     parent: Optional[str]
     seq: int
     about: Json
+    end: bool = False   # the graph ended with it
 
 
 class Catalogue:
@@ -61,7 +63,8 @@ class Catalogue:
             return
         if event["type"] == CHECKPOINT:
             ns = body["ns"]
-            self._entries.setdefault(ns, {})[body["id"]] = Entry(ns, body["id"], body["parent"], event["seq"], body.get("about", {}))
+            self._entries.setdefault(ns, {})[body["id"]] = Entry(ns, body["id"], body["parent"], event["seq"], body.get("about", {}),
+                                                                      bool(body.get("end")))
             self._recent.pop(ns, None)
             self._recent[ns] = None
         elif body.get("all"):
@@ -89,6 +92,11 @@ class Catalogue:
         """Returns the namespaces with the newest checkpoints, newest last."""
         with self._lock:
             return list(self._recent)[-count:]
+
+    def is_done(self) -> bool:
+        """Returns whether the graph has ended: by the newest checkpoint of the root, or because all were deleted."""
+        newest = self.find("", None)
+        return newest.end if newest else self._all_deleted >= 0
 
     def deleted_up_to(self, ns: str, id: str) -> int:
         return max(self._all_deleted, self._deleted.get((ns, id), -1))
@@ -161,15 +169,34 @@ class Threads:
         """Returns the lock for writers of a run in this process, whose differences would otherwise conflict."""
         return self._known(run_id).writing
 
-    def write(self, thread: str, write: Callable[[str], None]) -> None:
-        """Calls `write` with the thread's run. If the run has ended in the meantime, reopens it and writes again."""
+    def write(self, thread: str, write: Callable[[str], None], *, ends: bool = False) -> None:
+        """Calls `write` with the thread's run. If the run has ended in the meantime, reopens it and writes again. A run that was
+        reopened, or whose last checkpoint is written (`ends`), ends if its graph is done: writes of tasks may follow the end."""
+        ends = ends or run_of(thread) not in self._opened
         try:
             write(self.open(thread))
         except MunimentError as error:
             if error.code not in ("conflict", "not_found"):
                 raise
             self._opened.discard(run_of(thread))
+            ends = True
             write(self.open(thread))
+        if ends:
+            self._end_if_done(thread)
+
+    def _end_if_done(self, thread: str) -> None:
+        catalogue = self.catalogue(thread)
+        if catalogue is None or not catalogue.is_done():
+            return
+        self._opened.discard(run_of(thread))
+        try:
+            self.ask("run.end", run_id=run_of(thread), outcome="success")
+        except MunimentError as error:
+            if error.code != "conflict":   # another process has ended it
+                raise
+
+    def append(self, run_id: str, events: list[Json]) -> None:
+        self._client.append_all(run_id, events)
 
 
 def run_of(thread: str) -> str:

@@ -18,6 +18,7 @@ import random
 from typing import Any, AsyncIterator, Iterator, NamedTuple, Optional, Sequence, Union
 
 from . import Client, Json, MunimentError, connect
+from .checkpoint_nodes import RUNTIME, NodeSteps, is_end, next_nodes
 from .checkpoint_store import Held, Store, Write
 from .checkpoint_threads import LABELS, Catalogue, Entry, Threads
 from .checkpoint_values import JsonSerde, Packed, Values
@@ -64,6 +65,7 @@ class MunimentSaver(_Base):  # type: ignore[misc]
             self.serde = serde or JsonSerde()
         self.client: Client = connect(data)
         self._store = Store(self.client, Threads(self.client, agent))
+        self._nodes = NodeSteps(self._store.threads)
 
     def __enter__(self) -> MunimentSaver: return self
     def __exit__(self, *_: object) -> None: self.close()
@@ -94,7 +96,10 @@ class MunimentSaver(_Base):  # type: ignore[misc]
                     "channels": values.pack_channels(run_id, fresh, kept)}
 
         about = {key: merged[key] for key in ABOUT if _is_short(merged.get(key))}
-        self._store.put(thread, {"ns": ns, "id": checkpoint["id"], "parent": parent, "about": about}, held_of)
+        ends = {"end": True} if not ns and is_end(checkpoint) else {}
+        replaced = self._nodes.cancelled(thread) if not ns and metadata.get("source") == "input" else []
+        self._store.put(thread, {"ns": ns, "id": checkpoint["id"], "parent": parent, "about": about, **ends}, held_of,
+                        [*replaced, *self._nodes.started(thread, ns, checkpoint["id"], next_nodes(checkpoint))])
         return _config(config, ns, checkpoint["id"])
 
     def _unchanged(self, checkpoint: Json, new_versions: Json, base: Optional[Held]) -> dict[str, Packed]:
@@ -116,7 +121,8 @@ class MunimentSaver(_Base):  # type: ignore[misc]
             return [Write(task_id, task_path, SPECIAL.get(channel, index), channel, values.pack(run_id, value))
                     for index, (channel, value) in enumerate(writes)]
 
-        self._store.put_writes(thread, ns, config["configurable"]["checkpoint_id"], packed)
+        checkpoint_id = config["configurable"]["checkpoint_id"]
+        self._store.put_writes(thread, ns, checkpoint_id, packed, self._nodes.ended(thread, ns, checkpoint_id, task_path, writes))
 
     def delete_thread(self, thread_id: str) -> None:
         """Deletes all checkpoints of the thread. The events remain in the log; `muniment audit redact --run` erases them."""
@@ -163,7 +169,14 @@ class MunimentSaver(_Base):  # type: ignore[misc]
         thread, ns, checkpoint_id = _place(config)
         catalogue = self._store.threads.catalogue(thread)
         entry = catalogue.find(ns, checkpoint_id) if catalogue else None
-        return self._tuple_unless_erased(config["configurable"]["thread_id"], catalogue, entry) if catalogue and entry else None
+        if catalogue is None or entry is None:
+            return None
+        found = self._tuple_unless_erased(config["configurable"]["thread_id"], catalogue, entry)
+        # A graph that runs, other than a reader of its state, passes its runtime.
+        if found and RUNTIME in config["configurable"] and not checkpoint_id and next_nodes(found.checkpoint):
+            writes = [(write.task_path, write.channel) for write in self._store.writes(thread, catalogue, entry)]
+            self._nodes.loaded(thread, entry, found.checkpoint, writes)
+        return found
 
     def get(self, config: Json) -> Optional[Json]:
         found = self.get_tuple(config)

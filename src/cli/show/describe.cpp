@@ -245,6 +245,11 @@ constexpr std::pair<events::Type, Describe> rows[] = {
        return {"", Tone::plain, "", b["ref"] ? field(b["ref"], "preview") : field(b, "patch"), Weight::quiet};
      }},
     {events::Type::step_ended, step_end_line},
+    {events::Type::step_started,
+     [](const json::Value& b) -> Description {
+       const std::int64_t attempt = b["attempt"].as_int().value_or(1);
+       return {"", Tone::plain, field(b, "name"), attempt > 1 ? fmt::format("attempt {}", attempt) : "", Weight::normal};
+     }},
     {events::Type::task_completed,
      [](const json::Value& b) -> Description {
        return {
@@ -392,7 +397,7 @@ void InterruptedSteps::follow(const json::Value& event, Description& description
     open_[step] = {name, event["seq"].as_int().value_or(0)};
     if (cut_.erase(name) == 0) return;
     description.glyph = "↻";
-    description.tail = "continues after the interruption";
+    description.tail = joined({"continues after the interruption", description.tail});
   } else if (type == "step.ended") {
     open_.erase(step);
   }
