@@ -1956,6 +1956,24 @@ COMMENT ON COLUMN report.model_call.cost IS 'Recorded cost, otherwise the estima
 COMMENT ON COLUMN report.model_call.currency IS 'Currency of cost';
 COMMENT ON COLUMN report.model_call.called_seq IS 'seq of its model.called event';
 COMMENT ON COLUMN report.model_call.answered_seq IS 'seq of its model.answered event';
+COMMENT ON COLUMN report.model_call.cost_basis IS 'recorded, or "prices" and the version of the price list (report.price); NULL without a cost';
+CREATE VIEW report.price WITH (security_barrier='true') AS
+ SELECT p.version,
+    p.model,
+    p.input,
+    p.output,
+    p.cached_input,
+    p.cache_write,
+    p.current
+   FROM public.report_price p;
+COMMENT ON VIEW report.price IS 'Prices of models by which costs are estimated: the current list, and earlier ones';
+COMMENT ON COLUMN report.price.version IS 'Version of the list: the first 12 digits of its SHA-256';
+COMMENT ON COLUMN report.price.model IS 'Name of the model';
+COMMENT ON COLUMN report.price.input IS 'USD per million input tokens that are neither read from the cache nor written to it';
+COMMENT ON COLUMN report.price.output IS 'USD per million output tokens';
+COMMENT ON COLUMN report.price.cached_input IS 'USD per million input tokens read from the provider''s cache';
+COMMENT ON COLUMN report.price.cache_write IS 'USD per million input tokens written to the provider''s cache';
+COMMENT ON COLUMN report.price.current IS 'True for the list that the daemon uses';
 CREATE VIEW report.recall_report WITH (security_barrier='true') AS
  SELECT p.log_no,
     r.run_id,
