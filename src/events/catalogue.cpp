@@ -433,8 +433,7 @@ std::string_view TypeInfo::reason_for(std::string_view cell) const {
   std::string_view rest = because;
   while (!rest.empty()) {
     const std::string_view reason = rest.substr(0, rest.find("; "));
-    if (reason.starts_with(cell) && reason.substr(cell.size()).starts_with(": "))
-      return reason.substr(cell.size() + 2);
+    if (reason.starts_with(cell) && reason.substr(cell.size()).starts_with(": ")) return reason.substr(cell.size() + 2);
     rest.remove_prefix(std::min(reason.size() + 2, rest.size()));
   }
   return {};

@@ -43,7 +43,8 @@ inline constexpr std::string_view daemon_itself = "munimentd";
 // `written_by` of types that nothing writes yet: the name is reserved.
 inline constexpr std::string_view reserved = "reserved";
 
-// Kinds of stored content that a member of a body names. `entries`: the stored manifest with this id, whose entries name passages and files.
+// Kinds of stored content that a member of a body names. `entries`: the stored manifest with this id, whose entries
+// name passages and files.
 enum class Names : std::uint8_t { artifact, pointer, evidence, manifest, entries };
 
 // A member that names stored content. `at` is a JSON pointer in which "*" stands for every item of a list.

@@ -19,7 +19,8 @@ std::vector<store::PointerRow> pointers_of(const events::Event& event, std::stri
 // Returns the dependencies that a batch of events adds. Reads the manifests of the batch.
 Result<std::vector<store::PointerRow>> pointers_of(const std::vector<store::EventPtr>& events, store::Reader& reader);
 
-// Returns the pointers on which the evidence of an evidence.recorded event rests: its own pointer first, then its files.
+// Returns the pointers on which the evidence of an evidence.recorded event rests: its own pointer first, then its
+// files.
 std::vector<std::string> pointers_of_evidence(const events::Event& event);
 
 // Returns the pointers on which a manifest of the run depends, without duplicates.

@@ -23,7 +23,7 @@ CARRIED = "carried"
 EXPECTED: dict[str, str] = {
     **{method: READ for method in (
         "artifact.get", "artifact.list", "artifact.stat", "audit.prove", "bundle.read", "claim.list", "event.get", "event.list", "evidence.attest", "evidence.check",
-        "evidence.export", "evidence.get", "evidence.list", "evidence.verify", "manifest.get", "run.get", "run.judge", "run.rehydrate", "snapshot.latest", "snapshot.list", "task.list")},
+        "evidence.export", "evidence.get", "evidence.list", "evidence.verify", "manifest.get", "run.costs", "run.get", "run.judge", "run.rehydrate", "snapshot.latest", "snapshot.list", "task.list")},
     **{method: READ_IN_PARTS for method in ("pointer.render", "pointer.resolve", "pointer.validate", "run.list")},
     **{method: CLOSED for method in (
         "artifact.put", "audit.redact", "claim.decide", "claim.record", "command.end", "command.start", "event.append", "event.subscribe", "evidence.import",

@@ -15,7 +15,6 @@ Made = tuple[str, str, list[str]]
 
 
 class RestingCase(DaemonCase):
-    shared = True
     made = 0
 
     def another_run(self) -> str:
@@ -121,11 +120,16 @@ class Files(RestingCase):
         self.check_every_file(completing, 1)
 
     def test_a_run_rests_on_evidence_outside_of_runs(self) -> None:
-        other = self.another_run()
-        artifact = self.put(other, "The parser handles nested quotes: test_parser_nested_quotes passes")
-        evidence = self.call("evidence.record", type="review", pointer=f"artifact://{other}/{artifact}", run_id=None)["evidence_id"]
+        text = "The parser of the handbook handles nested quotes."
+        document = self.call("corpus.ingest", corpus="handbook", documents=[{"id": "parser.md", "text": text}], wait=True)["documents"][0]
+        evidence = self.call("evidence.record", type="passage", pointer=f"ev://handbook/parser.md#p0?v={document['revision']}")["evidence_id"]
         self.call("evidence.record", run_id=self.run_id, type="review", content=REVIEW, depends_on=[evidence])
-        self.file_of(artifact).unlink()
+        stored = [path for path in (self.daemon.data / "artifacts").rglob("*") if path.is_file() and path.read_bytes() == text.encode()]
+        for path in stored:
+            path.unlink()
+        self.assertTrue(stored)
+        self.daemon.kill()   # discards the daemon's memory
+        self.restart()
         with self.refused("run_halted"):
             self.call("run.end", run_id=self.run_id, outcome="success")
 

@@ -144,6 +144,7 @@ METHODS: dict[str, Union[str, Requests]] = {
                                         *each_pointer(lambda pointer, _: {"run_id": own.run, "pointers": [pointer]})(t, own)],
     "run.annotate": of_run(note="x"),
     "run.end": of_run(outcome="success"),
+    "run.costs": of_run(),
     "run.get": of_run(),
     "run.judge": of_run(),
     "run.list": lambda t, own: [{"parent": t.run}, {"external_id": t.external}],
@@ -172,7 +173,7 @@ METHODS: dict[str, Union[str, Requests]] = {
 }
 # Reads by the owner, which must succeed: they prove that the objects of these rows exist.
 READS = ("artifact.get", "artifact.list", "artifact.stat", "audit.prove", "claim.list", "document.get", "event.get", "event.list", "evidence.check", "evidence.export", "evidence.get", "evidence.list", "evidence.verify", "manifest.get", "pointer.validate",
-         "run.get", "run.judge", "run.rehydrate", "snapshot.latest", "task.list")
+         "run.costs", "run.get", "run.judge", "run.rehydrate", "snapshot.latest", "task.list")
 
 
 @unittest.skipUnless(os.geteuid() == 0, "two other users connect: only root can be them")

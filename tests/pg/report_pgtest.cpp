@@ -341,12 +341,12 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
   EXPECT_EQ(
       ask("SELECT concat_ws(' ', task_id, completing, can_complete, verdict, reason, codes, evidence_ids) FROM report.task_validation WHERE run_id = 'r2'"),
       R"(t t f fail old ["stale"] [])");
-  EXPECT_EQ(seen,
-            (std::set<std::string>{"approval_report", "artifact_report", "audit_report", "claim_report",
-                                   "command_report", "document_report", "error_report", "event_log", "evidence_report", "feedback_report",
-                                   "file_report", "lag", "model_call", "price", "recall_report", "retrieval_report", "run_report",
-                                   "run_tree", "step_report", "storage_report", "task_report", "task_validation",
-                                   "tool_call"}));
+  EXPECT_EQ(seen, (std::set<std::string>{"approval_report", "artifact_report", "audit_report",  "claim_report",
+                                         "command_report",  "document_report", "error_report",  "event_log",
+                                         "evidence_report", "feedback_report", "file_report",   "lag",
+                                         "model_call",      "price",           "recall_report", "retrieval_report",
+                                         "run_report",      "run_tree",        "step_report",   "storage_report",
+                                         "task_report",     "task_validation", "tool_call"}));
   EXPECT_EQ(ask("SELECT string_agg(kind, ' ' ORDER BY kind) FROM report.error_report WHERE run_id = 'r1'"),
             "command halt");
   EXPECT_EQ(ask("SELECT root_run_id || depth || path::text FROM report.run_tree WHERE run_id = 'r2'"), "r11{r1,r2}");
@@ -382,9 +382,10 @@ TEST(ReportViews, HoldTheTypesThatTheCatalogueNames) {
     for (std::string view; views >> view;) {
       // With the definitions of the views that it reads.
       const std::string text =
-          ask_sql(uri, "SELECT string_agg(pg_get_viewdef(c.oid), ' ') FROM pg_class c WHERE c.relkind = 'v' AND (c.oid = "
-                       "to_regclass('report." +
-                           view + "') OR strpos(pg_get_viewdef(to_regclass('report." + view + "')), c.relname) > 0)");
+          ask_sql(uri,
+                  "SELECT string_agg(pg_get_viewdef(c.oid), ' ') FROM pg_class c WHERE c.relkind = 'v' AND (c.oid = "
+                  "to_regclass('report." +
+                      view + "') OR strpos(pg_get_viewdef(to_regclass('report." + view + "')), c.relname) > 0)");
       EXPECT_NE(text, "") << "no view " << view;
       const bool held = type.tables.empty() || std::ranges::any_of(signs, [&](const std::string& sign) {
                           return text.find(sign.substr(sign.find('.') + 1)) != std::string::npos;

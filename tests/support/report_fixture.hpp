@@ -98,8 +98,9 @@ class Report : public test::LogFixture {
     append(run, "retrieval.answered",
            R"({"queries":[{"query":"q"}],"corpora":["c"],"profile":"p","plan_hash":")" + std::string(64, '0') +
                R"(","watermark":1,"cards":[{"id":"x","rank":1,"score":0.5}],"cache":"miss"})");
-    append(run, "task.validated",
-           R"({"task_id":"t","can_complete":false,"completing":true,"codes":["stale"],"verdict":"fail","reason":"old","evidence_ids":[]})");
+    append(
+        run, "task.validated",
+        R"({"task_id":"t","can_complete":false,"completing":true,"codes":["stale"],"verdict":"fail","reason":"old","evidence_ids":[]})");
     recall(run, "0190aaaa-bbbb-7ccc-8ddd-00000000000" + id.substr(1));
     append(run, "pointer.validated",
            R"({"count":2,"bad":{"VERSION_MISMATCH":1},"pointers":[{"pointer":"p"}],"branch":"b"})");

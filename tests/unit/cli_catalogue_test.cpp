@@ -1,4 +1,5 @@
-// Tests the lines of all event types in a timeline, and the table in docs/events.md. MUNIMENT_ACCEPT=1 rewrites the table.
+// Tests the lines of all event types in a timeline, and the table in docs/events.md. MUNIMENT_ACCEPT=1 rewrites the
+// table.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -117,7 +118,8 @@ TEST(TimelineLines, TheDocumentShowsTheCatalogue) {
   const std::string text = text_of(events_document);
   const std::size_t first = text.find(table_begins);
   const std::size_t last = text.find(table_ends);
-  ASSERT_TRUE(first != std::string::npos && last != std::string::npos) << events_document << " has no place for the table";
+  ASSERT_TRUE(first != std::string::npos && last != std::string::npos)
+      << events_document << " has no place for the table";
   const std::string wanted = text.substr(0, first + table_begins.size()) + "\n" + matrix() + "\n" + text.substr(last);
   if (std::getenv("MUNIMENT_ACCEPT") != nullptr) {
     std::ofstream(events_document) << wanted;

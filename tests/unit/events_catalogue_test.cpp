@@ -125,7 +125,8 @@ TEST(Catalogue, RestsOnWhatItsSchemaNames) {
     std::set<std::string> named;
     collect_names(schema->root(), "", named);
     for (const Rest& rest : row.rests_on) named.erase(std::string(rest.at) + " " + kinds.at(rest.names));
-    if (!row.critical_for.empty()) named.erase("/" + std::string(row.critical_for) + "_id " + std::string(row.critical_for));
+    if (!row.critical_for.empty())
+      named.erase("/" + std::string(row.critical_for) + "_id " + std::string(row.critical_for));
     EXPECT_TRUE(named.empty() || !row.reason_for("rests").empty()) << *named.begin();
   }
 }

@@ -1,7 +1,7 @@
 // Implements the command why, which traces a claim, an event or a file to its causes: claim → pointer → artifact → the
-// call that stored it → the model that requested the call → the model's context window; and what the run read before the
-// claim. The catalogue of event types says what an event rests on. Every link is recorded in the log; if a call names no
-// model, the newest model answer before it is shown and labelled as "called after".
+// call that stored it → the model that requested the call → the model's context window; and what the run read before
+// the claim. The catalogue of event types says what an event rests on. Every link is recorded in the log; if a call
+// names no model, the newest model answer before it is shown and labelled as "called after".
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t why_depth_max = 16;
 constexpr std::size_t links_max = 500;
 constexpr std::size_t looked_at_max = 20'000;   // events searched per link
-constexpr std::size_t reads_max = 5;             // recalls, queries and reads before a claim
+constexpr std::size_t reads_max = 5;            // recalls, queries and reads before a claim
 constexpr std::size_t window_entries_max = 20;  // entries of a manifest that are shown
 
 struct WhyOptions {
@@ -188,7 +188,8 @@ class Why {
         }
         case events::Names::artifact: {
           if (type.critical_for.empty()) break;
-          RETURN_IF_ERROR(explain_pointer("artifact://" + event["run_id"].string_or("") + "/" + text, "rests on", depth));
+          RETURN_IF_ERROR(
+              explain_pointer("artifact://" + event["run_id"].string_or("") + "/" + text, "rests on", depth));
           break;
         }
         case events::Names::evidence: RETURN_IF_ERROR(explain_evidence(text, depth)); break;
@@ -241,8 +242,8 @@ class Why {
   Status explain_reads(const json::Value& claim, LogNo log, std::size_t depth) {
     static const Types reads = events::types_where([](const auto& type) { return type.has_view("retrieval_report"); });
     std::vector<Place> found;
-    RETURN_IF_ERROR(each_event(claim["run_id"].string_or(""), log, reads,
-                               claim["run_seq"].as_int().value_or(0) - 1, "desc", [&](const json::Value& event) {
+    RETURN_IF_ERROR(each_event(claim["run_id"].string_or(""), log, reads, claim["run_seq"].as_int().value_or(0) - 1,
+                               "desc", [&](const json::Value& event) {
                                  found.push_back({std::string(event["seq"].source()), log});
                                  return found.size() < reads_max;
                                }));

@@ -24,8 +24,8 @@ struct EvidenceTerms {
 // Declares --expires-in, --depends-on and --artifact.
 void declare_terms(CLI::App& command, EvidenceTerms& terms);
 
-// Writes the members expires_in_seconds, depends_on and artifacts. Errors: invalid_argument for a duration that cannot be read or
-// is out of range, and for a text that is no id.
+// Writes the members expires_in_seconds, depends_on and artifacts. Errors: invalid_argument for a duration that cannot
+// be read or is out of range, and for a text that is no id.
 Status write_terms(json::Writer& params, const EvidenceTerms& terms);
 
 }  // namespace muniment::cli

@@ -424,9 +424,8 @@ ReportDocument report_document(const ReportData& data) {
   add_badges(report, data);
   report.sections = {summary_section(data), custody_section(data), who_section(data),       what_section(data),
                      models_section(data),  actions_section(data), approvals_section(data), ledger_section(data),
-                     reads_section(data),
-                     stops_section(data),   erasure_section(data), gaps_section(data),      time_section(data),
-                     limits_section(data),  repeat_section(data)};
+                     reads_section(data),   stops_section(data),   erasure_section(data),   gaps_section(data),
+                     time_section(data),    limits_section(data),  repeat_section(data)};
   return report;
 }
 

@@ -228,9 +228,7 @@ constexpr std::pair<events::Type, Describe> rows[] = {
     {events::Type::pointer_unresolved, unresolved_line},
     {events::Type::pointer_validated, [](const json::Value& b) { return looked_line("validated", b); }},
     {events::Type::retrieval_answered,
-     [](const json::Value& b) {
-       return asked_line(b, "searched", static_cast<std::int64_t>(b["cards"].size()));
-     }},
+     [](const json::Value& b) { return asked_line(b, "searched", static_cast<std::int64_t>(b["cards"].size())); }},
     {events::Type::run_ended, ended_line},
     {events::Type::run_halted, halt_line},
     {events::Type::run_started, started_line},
@@ -248,7 +246,8 @@ constexpr std::pair<events::Type, Describe> rows[] = {
     {events::Type::step_started,
      [](const json::Value& b) -> Description {
        const std::int64_t attempt = b["attempt"].as_int().value_or(1);
-       return {"", Tone::plain, field(b, "name"), attempt > 1 ? fmt::format("attempt {}", attempt) : "", Weight::normal};
+       return {"", Tone::plain, field(b, "name"), attempt > 1 ? fmt::format("attempt {}", attempt) : "",
+               Weight::normal};
      }},
     {events::Type::task_completed,
      [](const json::Value& b) -> Description {
@@ -299,10 +298,10 @@ std::string filled(std::string_view text, const json::Value& body) {
 // The tone of a glyph, for lines that show no failure.
 Tone tone_of_glyph(std::string_view glyph) {
   constexpr std::pair<std::string_view, Tone> tones[] = {
-      {"●", Tone::bold}, {"▾", Tone::bold},   {"▸", Tone::bold},   {"$", Tone::bold},   {"☐", Tone::bold},
+      {"●", Tone::bold},  {"▾", Tone::bold},   {"▸", Tone::bold},   {"$", Tone::bold},   {"☐", Tone::bold},
       {"☑", Tone::green}, {"✎", Tone::yellow}, {"?", Tone::yellow}, {"↻", Tone::yellow}, {"⊘", Tone::yellow},
-      {"§", Tone::cyan}, {"⑂", Tone::cyan},   {"▤", Tone::plain},  {"☰", Tone::plain},  {"★", Tone::plain},
-      {"⌕", Tone::cyan}, {"◆", Tone::cyan}};
+      {"§", Tone::cyan},  {"⑂", Tone::cyan},   {"▤", Tone::plain},  {"☰", Tone::plain},  {"★", Tone::plain},
+      {"⌕", Tone::cyan},  {"◆", Tone::cyan}};
   for (const auto& [known, tone] : tones) {
     if (known == glyph) return tone;
   }
@@ -379,8 +378,8 @@ Description describe(const json::Value& event) {
     line.tone = line.weight >= Weight::error ? Tone::red : tone_of_glyph(glyph);
     return line;
   }
-  return {glyph, type->line.weight >= Weight::error ? Tone::red : tone_of_glyph(glyph),
-          filled(type->line.head, body), filled(type->line.tail, body), type->line.weight};
+  return {glyph, type->line.weight >= Weight::error ? Tone::red : tone_of_glyph(glyph), filled(type->line.head, body),
+          filled(type->line.tail, body), type->line.weight};
 }
 
 void InterruptedSteps::follow(const json::Value& event, Description& description) {

@@ -65,7 +65,7 @@ struct EvidenceTerms {
   std::int64_t seq = -1;
   std::optional<std::int64_t> expires_in_seconds;
   std::optional<std::string> artifacts{};  // JSON: ids of the artifacts on which it rests
-  std::optional<std::string> depends_on;  // JSON array of ids, as sent
+  std::optional<std::string> depends_on;   // JSON array of ids, as sent
 };
 
 // The recorded or estimated cost of a model's answer.

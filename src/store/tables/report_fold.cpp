@@ -208,8 +208,7 @@ ReportRows fold_report(const std::vector<EventPtr>& events, OpenSpans open) {
   std::map<std::int64_t, std::size_t> begun_here;  // key: seq; value: index in rows.spans
   for (const EventPtr& event : events) {
     if (event->run_no > 0) count_event(runs[event->run_no], *event);
-    if (is_placed(event->type))
-      rows.places.push_back({event->type, event->seq, event->run_no});
+    if (is_placed(event->type)) rows.places.push_back({event->type, event->seq, event->run_no});
     if (event->type != "event.redacted" || !event->body) continue;
     const auto parsed = json::parse(*event->body);
     const auto seq = parsed ? parsed->root()["seq"].as_int() : std::nullopt;

@@ -157,8 +157,10 @@ Result<EvidenceState> compare_evidence(Call& call, const store::EvidenceRow& row
   const evidence::Resolution* const found = own_pointer(row, outcome);
   for (const auto& [resolution, critical] : outcome.items) {
     if (&resolution == found || (!resolution.damaged() && !resolution.erased)) continue;
-    return EvidenceState{false, std::string(name_of(resolution.reason)),
-                         fmt::format("{}, on which it rests: {}", resolution.pointer, resolution.detail), {}};
+    return EvidenceState{false,
+                         std::string(name_of(resolution.reason)),
+                         fmt::format("{}, on which it rests: {}", resolution.pointer, resolution.detail),
+                         {}};
   }
   if (found == nullptr) {
     ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
@@ -207,7 +209,8 @@ Result<Answer> evidence_verify(Call& call) {
   const auto& [row, reader] = uses.front();
   note_log(call, *reader);
   ASSIGN_OR_RETURN(const auto event, reader->event_at(row.seq));
-  ASSIGN_OR_RETURN(const evidence::Outcome outcome, look_at_evidence(call, uses.front(), event.value_or(events::Event{})));
+  ASSIGN_OR_RETURN(const evidence::Outcome outcome,
+                   look_at_evidence(call, uses.front(), event.value_or(events::Event{})));
   const evidence::Resolution* const found = own_pointer(row, outcome);
   ASSIGN_OR_RETURN(const EvidenceState verified, compare_evidence(call, row, outcome));
   json::Writer out;
