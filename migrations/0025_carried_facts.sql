@@ -17,16 +17,20 @@ COMMENT ON FUNCTION percent_decoded IS 'The text without percent-encoding; NULL 
 
 -- The document ev://run/<run>#e<run_seq> is a part of a run, and its passages follow a point.
 CREATE FUNCTION pointer_document(pointer text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT public.percent_decoded(substring(pointer FROM '^ev://[^/]*/([^#?]*)'))
+  SELECT CASE WHEN strpos(pointer, '%') = 0 THEN substring(pointer FROM '^ev://[^/]*/([^#?]*)')
+              ELSE public.percent_decoded(substring(pointer FROM '^ev://[^/]*/([^#?]*)')) END
          || CASE WHEN pointer LIKE 'ev://run/%' THEN coalesce(substring(pointer FROM '#e[0-9]+'), '') ELSE '' END
 $$;
 COMMENT ON FUNCTION pointer_document IS 'The document that a pointer ev:// names; NULL for any other pointer';
 
-ALTER TABLE pointer ADD COLUMN corpus text GENERATED ALWAYS AS (percent_decoded(substring(pointer FROM '^ev://([^/]*)/'))) STORED,
+ALTER TABLE pointer ADD COLUMN corpus text GENERATED ALWAYS AS (substring(pointer FROM '^ev://([^/]*)/')) STORED,
                     ADD COLUMN document text GENERATED ALWAYS AS (pointer_document(pointer)) STORED;
 CREATE INDEX pointer_document ON pointer (log_no, corpus, document) WHERE corpus IS NOT NULL;
 CREATE INDEX pointer_needed ON pointer (log_no, needed_id);
 COMMENT ON TABLE pointer IS 'What claims, evidence, manifests and completed tasks rest on: pointers, and pieces of evidence as evidence://<evidence_id>. Derived from the log by the follower "pointer"; rebuilt by: muniment rebuild';
+
+-- The follower "pointer" reads the current log again, because more events make pointers critical than before; its rows replace equal ones.
+UPDATE follower SET next_seq = 0 WHERE name = 'pointer' AND log_no = (SELECT max(log_no) FROM log_head);
 
 -- The positions of events of types that views did not list before, as far as the follower "report" has read.
 INSERT INTO report_place (log_no, type, seq, run_no)
@@ -127,7 +131,7 @@ CREATE VIEW report.document_report WITH (security_barrier) AS
     LEFT JOIN (SELECT log_no, corpus, document, count(DISTINCT needed_id) FILTER (WHERE needed_by = 'manifest') AS recalls,
                       count(DISTINCT needed_id) FILTER (WHERE needed_by <> 'manifest') AS citations, max(seq) AS last_seq
                FROM pointer WHERE corpus IS NOT NULL GROUP BY log_no, corpus, document) u USING (log_no, corpus, document)
-    LEFT JOIN (SELECT p.log_no, percent_decoded(substring(c.card FROM '^ev://([^/]*)/')) AS corpus, pointer_document(c.card) AS document,
+    LEFT JOIN (SELECT p.log_no, substring(c.card FROM '^ev://([^/]*)/') AS corpus, pointer_document(c.card) AS document,
                       count(DISTINCT p.seq) AS answers, max(p.seq) AS last_seq
                FROM report_place p JOIN event e USING (log_no, seq)
                  CROSS JOIN LATERAL (SELECT x ->> 'id' AS card FROM json_array_elements(e.body -> 'cards') x) c

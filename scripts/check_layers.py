@@ -307,7 +307,7 @@ PLANTED: dict[str, tuple[str | None, str | None]] = {   # file or folder → (te
     "src/misc/a.cpp": ("\n", "is not a folder of the architecture"),
     "src/events/x.hpp": ('#include "events/y.hpp"\n', "include cycle"),
     "src/events/y.hpp": ('#include "events/x.hpp"\n', None),
-    "src/events/long.cpp": ("\n" * 501, "501 lines"),
+    "src/events/long.cpp": ("\n" * 901, "901 lines"),
     "src/events/body.cpp": ("namespace muniment {\nclass A {\n  int f(int a,\n        int b) {\n" + "    g('{', \"{\");\n" * 70 +
                             "  }\n};\n}\n", "a function of 73 lines"),
     "src/events/made.cpp": ("namespace muniment {\nA::A(int b)\n    : b_{b},\n      c_(b) {\n" + "  g();\n" * 70 + "}\n}\n",

@@ -312,7 +312,8 @@ COMMENT ON FUNCTION public.percent_decoded(encoded text) IS 'The text without pe
 CREATE FUNCTION public.pointer_document(pointer text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
-  SELECT public.percent_decoded(substring(pointer FROM '^ev://[^/]*/([^#?]*)'))
+  SELECT CASE WHEN strpos(pointer, '%') = 0 THEN substring(pointer FROM '^ev://[^/]*/([^#?]*)')
+              ELSE public.percent_decoded(substring(pointer FROM '^ev://[^/]*/([^#?]*)')) END
          || CASE WHEN pointer LIKE 'ev://run/%' THEN coalesce(substring(pointer FROM '#e[0-9]+'), '') ELSE '' END
 $$;
 COMMENT ON FUNCTION public.pointer_document(pointer text) IS 'The document that a pointer ev:// names; NULL for any other pointer';
@@ -742,7 +743,7 @@ CREATE TABLE public.pointer (
     needed_id uuid NOT NULL,
     run_id text NOT NULL,
     seq bigint NOT NULL,
-    corpus text GENERATED ALWAYS AS (public.percent_decoded("substring"(pointer, '^ev://([^/]*)/'::text))) STORED,
+    corpus text GENERATED ALWAYS AS ("substring"(pointer, '^ev://([^/]*)/'::text)) STORED,
     document text GENERATED ALWAYS AS (public.pointer_document(pointer)) STORED,
     CONSTRAINT pointer_needed_by_check CHECK ((needed_by = ANY (ARRAY['claim'::text, 'evidence'::text, 'manifest'::text]))),
     CONSTRAINT pointer_pointer_check CHECK ((octet_length(pointer) <= 2048)),
@@ -1587,7 +1588,7 @@ CREATE VIEW report.document_report WITH (security_barrier='true') AS
           WHERE (pointer.corpus IS NOT NULL)
           GROUP BY pointer.log_no, pointer.corpus, pointer.document) u USING (log_no, corpus, document))
      LEFT JOIN ( SELECT p.log_no,
-            public.percent_decoded("substring"(c.card, '^ev://([^/]*)/'::text)) AS corpus,
+            "substring"(c.card, '^ev://([^/]*)/'::text) AS corpus,
             public.pointer_document(c.card) AS document,
             count(DISTINCT p.seq) AS answers,
             max(p.seq) AS last_seq
@@ -1596,7 +1597,7 @@ CREATE VIEW report.document_report WITH (security_barrier='true') AS
              CROSS JOIN LATERAL ( SELECT (x.value ->> 'id'::text) AS card
                    FROM json_array_elements((e.body -> 'cards'::text)) x(value)) c)
           WHERE (p.type = 'retrieval.answered'::text)
-          GROUP BY p.log_no, (public.percent_decoded("substring"(c.card, '^ev://([^/]*)/'::text))), (public.pointer_document(c.card))) a USING (log_no, corpus, document))
+          GROUP BY p.log_no, ("substring"(c.card, '^ev://([^/]*)/'::text)), (public.pointer_document(c.card))) a USING (log_no, corpus, document))
   WHERE (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text);
 COMMENT ON VIEW report.document_report IS 'Documents of corpora in their newest revision, memories among them, and how often they were found, recalled and cited; shown to users who see all runs';
 COMMENT ON COLUMN report.document_report.log_no IS 'Number of the log within this database';

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/utf8.hpp"
+
 namespace muniment::evidence {
 namespace {
 
@@ -110,7 +112,9 @@ Result<Pointer> parse_evidence(Pointer pointer, std::string_view rest) {
   pointer.corpus = rest.substr(0, slash);
   const std::string_view encoded = rest.substr(slash + 1, hash_sign - slash - 1);
   const auto document = percent_decode(encoded);
-  if (!document || document->empty() || encoded.find('?') != std::string_view::npos)
+  const bool is_text =
+      document && first_invalid_utf8(*document) == std::string_view::npos && document->find('\0') == std::string::npos;
+  if (!is_text || document->empty() || encoded.find('?') != std::string_view::npos)
     return bad_pointer(pointer.text, "its document is not percent-encoded");
   pointer.document = *document;
   std::string_view fragment = rest.substr(hash_sign + 1);
@@ -151,6 +155,19 @@ std::string_view name_of(PointerKind kind) {
     case PointerKind::evidence: return "evidence";
   }
   return "";
+}
+
+Pointer Pointer::canonical() const {
+  Pointer same = *this;
+  if (kind == PointerKind::artifact) {
+    same.text = "artifact://" + run_id + "/" + id.text();
+    if (span) same.text += "#b" + std::to_string(span->start) + "-" + std::to_string(span->end);
+  } else if (kind == PointerKind::manifest) {
+    same.text = "manifest://" + id.text();
+  } else if (kind == PointerKind::evidence && !revision.empty()) {
+    same.text = evidence_pointer(corpus, document, fragment, revision);
+  }
+  return same;
 }
 
 std::string Pointer::name() const {

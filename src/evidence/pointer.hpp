@@ -44,6 +44,8 @@ struct Pointer {
   std::string fragment;                 // evidence: p3, b0-10, e17, e17.2
   std::string revision;                 // evidence; empty: absent
 
+  // Returns the pointer with the one spelling of its id or document that all equal pointers share.
+  Pointer canonical() const;
   // Returns the name of the target: "r1/0190…", "0190…", "r1/918".
   std::string name() const;
   // Returns the pointer's text without the span. Damage to a file affects every pointer into it, but a passage of a

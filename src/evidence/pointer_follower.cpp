@@ -26,8 +26,9 @@ constexpr std::size_t newer_events_max = 10'000;
 void collect_pointer(std::string_view text, std::set<std::string>& out) {
   const auto parsed = parse_pointer(text);
   if (!parsed) return;
-  out.insert(parsed->text);
-  out.insert(std::string(parsed->whole()));
+  const Pointer pointer = parsed->canonical();
+  out.insert(pointer.text);
+  out.insert(std::string(pointer.whole()));
 }
 
 std::string artifact_pointer(const std::string& run_id, const std::string& id) {
@@ -168,8 +169,22 @@ void add_needed(Needed& needed, store::PointerRow row) {
   if (std::ranges::none_of(known, same)) known.push_back(std::move(row));
 }
 
+// Returns the use of the evidence by which the run rests on it; nullopt: none is recorded.
+Result<std::optional<store::EvidenceRow>> use_of_evidence(const store::Run& run, const Uuid& id,
+                                                          store::Reader& reader) {
+  const std::optional<std::string> nobody;
+  ASSIGN_OR_RETURN(auto uses, reader.evidence_uses(id, run.run_id, nobody, 1));
+  if (uses.empty()) {
+    ASSIGN_OR_RETURN(uses, reader.evidence_uses(id, nobody, run.view().owner, 1));
+  }
+  if (uses.empty()) {
+    ASSIGN_OR_RETURN(uses, reader.evidence_uses(id, nobody, nobody, 1));
+  }
+  return uses.empty() ? std::nullopt : std::optional(std::move(uses.front()));
+}
+
 // Replaces each piece of evidence by the pointers on which it rests, directly or through other evidence.
-Status follow_evidence(const std::string& run_id, const std::vector<store::PointerRow>& newer, store::Reader& reader,
+Status follow_evidence(const store::Run& run, const std::vector<store::PointerRow>& newer, store::Reader& reader,
                        Needed& needed) {
   std::vector<Uuid> pending;
   std::set<Uuid> seen;
@@ -183,31 +198,37 @@ Status follow_evidence(const std::string& run_id, const std::vector<store::Point
   while (!pending.empty() && seen.size() <= evidence_chain_max) {
     const Uuid id = pending.back();
     pending.pop_back();
+    ASSIGN_OR_RETURN(const auto use, use_of_evidence(run, id, reader));
+    if (!use) continue;
     ASSIGN_OR_RETURN(std::vector<store::PointerRow> rows, reader.pointers_needed_by(id));
     std::ranges::copy_if(newer, std::back_inserter(rows), [&](const auto& row) { return row.needed_id == id; });
-    ASSIGN_OR_RETURN(const auto outside, reader.evidence_uses(id, std::string(log_run_id), std::nullopt, 1));
-    for (const store::EvidenceRow& use : outside) {
+    std::erase_if(rows, [&](const store::PointerRow& row) { return row.run_id != use->run_id; });
+    if (use->run_id == log_run_id && use->pointer) {
       std::set<std::string> pointers;
-      if (use.pointer) collect_pointer(*use.pointer, pointers);
-      for (const std::string& pointer : pointers) rows.push_back({pointer, "evidence", id, run_id, use.seq});
+      collect_pointer(*use->pointer, pointers);
+      for (const std::string& pointer : pointers) rows.push_back({pointer, "evidence", id, run.run_id, use->seq});
     }
     for (store::PointerRow& row : rows) {
       if (row.pointer.starts_with(evidence_scheme)) {
         take(row.pointer);
         continue;
       }
-      row.run_id = run_id;
+      row.run_id = run.run_id;
       add_needed(needed, std::move(row));
     }
   }
-  return success();
+  if (pending.empty()) return success();
+  return Error(Errc::too_large,
+               "the run rests on more than " + std::to_string(evidence_chain_max) +
+                   " pieces of evidence of other runs, which are not all checked. End it with another outcome.");
 }
 
 }  // namespace
 
-Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const std::string& run_id,
+Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const store::Run& run,
                                                                                  const store::Tail& tail,
                                                                                  store::Reader& reader) {
+  const std::string& run_id = run.run_id;
   Needed needed;
   // The tail is read before the catalogue; in the other order, a row that the follower adds between the two reads would
   // be missed.
@@ -222,7 +243,7 @@ Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by
   for (const store::PointerRow& row : newer) {
     if (row.run_id == run_id) add_needed(needed, row);
   }
-  RETURN_IF_ERROR(follow_evidence(run_id, newer, reader, needed));
+  RETURN_IF_ERROR(follow_evidence(run, newer, reader, needed));
   return needed;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/json/json.hpp"
 #include "store/tables/follower.hpp"
+#include "store/tables/runs.hpp"
 
 namespace muniment::evidence {
 
@@ -30,8 +31,9 @@ std::vector<std::string> pointers_of_manifest(const json::Value& manifest, const
 Result<std::vector<store::PointerRow>> pointers_not_yet_followed(const store::Tail& tail, store::Reader& reader);
 
 // Returns all current dependencies of the run's claims, evidence, manifests and completed tasks, by pointer, with the
-// dependents. The dependencies of evidence in other runs on which the run rests are included.
-Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const std::string& run_id,
+// dependents. The dependencies of evidence in other runs on which the run rests are included: those of one use, which
+// is the run's own, otherwise its owner's, otherwise the first. Errors: too_large for too many pieces of evidence.
+Result<std::map<std::string, std::vector<store::PointerRow>>> pointers_needed_by(const store::Run& run,
                                                                                  const store::Tail& tail,
                                                                                  store::Reader& reader);
 

@@ -64,7 +64,8 @@ const Outcome::Item* Outcome::damage() const {
 }
 
 // A span is critical if the whole is.
-bool StopRule::is_critical(const Wanted& wanted, const Pointer& pointer) const {
+bool StopRule::is_critical(const Wanted& wanted, const Pointer& given) const {
+  const Pointer pointer = given.canonical();
   return wanted.critical || needed_.contains(pointer.text) || needed_.contains(std::string(pointer.whole()));
 }
 
@@ -76,8 +77,9 @@ Status StopRule::look_up_needed(const std::vector<Wanted>& wanted) {
     const auto parsed =
         item.critical ? Result<Pointer>(Error(Errc::invalid_argument, "")) : parse_pointer(item.pointer);
     if (!parsed) continue;
-    asked.push_back(parsed->text);
-    if (parsed->whole() != parsed->text) asked.emplace_back(parsed->whole());
+    const Pointer pointer = parsed->canonical();
+    asked.push_back(pointer.text);
+    if (pointer.whole() != pointer.text) asked.emplace_back(pointer.whole());
   }
   if (asked.empty()) return success();
   // The tail is read before the catalogue; in the other order, a row that the follower adds between the two reads would

@@ -55,7 +55,7 @@ class StopRule {
   Result<Outcome> resolve(const std::vector<Wanted>& wanted, bool with_text);
 
  private:
-  bool is_critical(const Wanted& wanted, const Pointer& pointer) const;
+  bool is_critical(const Wanted& wanted, const Pointer& given) const;
   Status look_up_needed(const std::vector<Wanted>& wanted);
   Status log_failures(const std::vector<Wanted>& wanted, const std::vector<bool>& retried, Outcome& outcome);
   static Status check_run_named(const Wanted& wanted, const Outcome::Item& item);

@@ -146,10 +146,56 @@ class Files(RestingCase):
         self.assertIn(artifacts[0], str(self.call("run.get", run_id=run_id)["run"]["halt"]))
 
     def test_a_missing_artifact_is_no_evidence(self) -> None:
-        with self.refused("run_halted"):
+        with self.refused("not_found"):
             self.call("evidence.record", run_id=self.run_id, type="review", content=REVIEW, artifacts=["0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"])
         with self.refused("invalid_argument"):
             self.call("evidence.record", type="review", content=REVIEW, artifacts=["0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"])
+
+    def test_a_refusal_is_recorded_before_the_halt(self) -> None:
+        for method, more in (("task.validate", {}), ("task.complete", {"strict": True})):
+            run_id, evidence, artifacts = self.command()
+            self.task(run_id)
+            self.file_of(artifacts[0]).unlink()
+            try:
+                answer = self.call(method, run_id=run_id, task_id="t", evidence_ids=[evidence], **more)
+                self.assertEqual(answer["verdict"], "tampered")
+            except muniment.MunimentError as error:
+                self.assertEqual(error.code, "run_halted")
+            types = [event["type"] for event in self.events(run_id)]
+            with self.subTest(method):
+                self.assertEqual(self.call("run.get", run_id=run_id)["run"]["status"], "halted")
+                self.assertEqual(types[types.index("task.validated"):],
+                                 ["task.validated", "violation.detected", "pointer.retried", "pointer.unresolved", "run.halted"])
+
+    def test_a_run_that_is_halted_before_its_end_is_no_success(self) -> None:
+        artifact = self.put(self.run_id, "quoted")
+        self.file_of(artifact).unlink()
+        raw = self.raw()
+        raw.request("claim.record", 1, run_id=self.run_id, text="x", pointers=[f"artifact://{self.run_id}/{artifact}"])
+        raw.request("run.end", 2, run_id=self.run_id, outcome="success")
+        answers = {line["id"]: line for line in (raw.line(), raw.line()) if line}
+        self.assertEqual([answers[n]["error"]["data"]["code"] for n in (1, 2)], ["run_halted", "run_halted"])
+        self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["status"], "halted")
+
+    def test_one_spelling_of_an_id_is_watched(self) -> None:
+        artifact = self.put(self.run_id, "parser.py as reviewed")
+        found = self.call("evidence.record", run_id=self.run_id, type="review", content=REVIEW, artifacts=[artifact.upper(), artifact])
+        self.assertEqual(self.artifacts_of(found["evidence_id"]), [artifact])
+        other = self.another_run()
+        stored = self.put(other, "quoted")
+        self.call("claim.record", run_id=other, text="x", pointers=[f"artifact://{other}/{stored.upper()}"])
+        self.file_of(stored).unlink()
+        self.call("pointer.resolve", run_id=other, pointers=[f"artifact://{other}/{stored}"])
+        self.assertEqual(self.call("run.get", run_id=other)["run"]["status"], "halted")
+
+    def test_other_artifacts_are_another_request(self) -> None:
+        first, second = self.put(self.run_id, "one"), self.put(self.run_id, "two")
+        request = {"run_id": self.run_id, "type": "review", "content": REVIEW, "_meta": {"idempotency_key": "k"}}
+        self.call("evidence.record", **request, artifacts=[first])
+        self.assertTrue(self.call("evidence.record", **request, artifacts=[first.upper()])["duplicate"])
+        for artifacts in ({}, {"artifacts": [second]}):
+            with self.refused("conflict"):
+                self.call("evidence.record", **request, **artifacts)
 
     def test_a_rebuild_finds_the_same(self) -> None:
         self.command()

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "events/catalogue.hpp"
 
 namespace muniment::cli {
@@ -98,6 +100,15 @@ Result<bool> EventReplay::record_claim(const json::Value& event, const json::Val
   return true;
 }
 
+// Writes the new ids of those that were imported, each once.
+void EventReplay::write_mapped(json::Writer& params, std::string_view name, const json::Value& old_ids) const {
+  std::set<std::string> known;
+  for (const json::Value id : old_ids) {
+    if (const std::string now = ids_.find(id.string_or("")); !now.empty()) known.insert(now);
+  }
+  if (!known.empty()) params.member(name, std::vector<std::string>(known.begin(), known.end()));
+}
+
 Result<bool> EventReplay::record_evidence(const json::Value& event, const json::Value& body) {
   json::Writer params = params_for(event);
   copy_known(params, body, {"type", "content", "validator_id"});
@@ -106,6 +117,9 @@ Result<bool> EventReplay::record_evidence(const json::Value& event, const json::
     if (known.empty()) return false;
     params.member("pointer", known);
   }
+  // A file or a piece of evidence that was not imported cannot be watched.
+  write_mapped(params, "artifacts", body["artifacts"]);
+  write_mapped(params, "depends_on", body["depends_on"]);
   RETURN_IF_ERROR(recorded("evidence.record", params, event, body["evidence_id"].string_or(""), "evidence_id"));
   return true;
 }

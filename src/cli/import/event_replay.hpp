@@ -50,6 +50,7 @@ class EventReplay {
   Result<bool> start_command(const json::Value& event, const json::Value& body);
   Result<bool> end_command(const json::Value& event, const json::Value& body);
   Result<bool> annotate(const json::Value& event, const json::Value& body);
+  void write_mapped(json::Writer& params, std::string_view name, const json::Value& old_ids) const;
   json::Writer params_for(const json::Value& event) const;
   Status recorded(std::string_view method, json::Writer& params, const json::Value& event, const std::string& old_id,
                   std::string_view id_name);

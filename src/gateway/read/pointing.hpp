@@ -15,6 +15,9 @@ namespace muniment::gateway {
 // Returns the view of the caller; pointers outside of it look as if they did not exist. Must not outlive `call`.
 evidence::Sight sight_of(Call& call);
 
+// Returns a view of the targets of all users, for what a run rests on already.
+evidence::Sight sight_of_every_owner(Call& call);
+
 // The use for which pointers are resolved.
 struct Using {
   std::shared_ptr<store::Run> run{};  // run that uses them; nullptr: the run of each pointer
@@ -23,6 +26,7 @@ struct Using {
   bool run_needed = false;  // a critical pointer needs a run that can stop
   evidence::Depth depth = evidence::Depth::span;
   std::optional<std::int64_t> as_of{};
+  bool every_owner = false;  // targets of all users, because the run already rests on them
 };
 
 // Resolves pointers under the stop rule: a run stops only for a request of its owner. For other callers, and without a

@@ -10,9 +10,9 @@
 namespace muniment::gateway {
 
 Result<Survey> survey(Call& call, const store::Run& run) {
-  ASSIGN_OR_RETURN(auto needed, evidence::pointers_needed_by(run.run_id, call.services.tail, *call.reader));
+  ASSIGN_OR_RETURN(auto needed, evidence::pointers_needed_by(run, call.services.tail, *call.reader));
   if (const auto halt = run.view().halt; halt && !halt->pointer.empty()) needed[halt->pointer];
-  evidence::Resolver resolver(*call.reader, call.services.files, sight_of(call));
+  evidence::Resolver resolver(*call.reader, call.services.files, sight_of_every_owner(call));
   Survey survey;
   for (const auto& [pointer, needed_by] : needed) {
     ASSIGN_OR_RETURN(evidence::Resolution found, resolver.resolve(pointer, evidence::Depth::whole));

@@ -150,7 +150,9 @@ Status AppendBatch::check(const AppendRequest& request, const LogHead& log) cons
     if (found == statuses.end()) found = statuses.insert(statuses.end(), {item.run.get(), item.run->head.status});
     is_out = is_left_out(item, found->second, is_out);
     if (is_out) continue;
-    RETURN_IF_ERROR(admit(*item.run, status_in(item, found->second), admitted_as(request.events, i)));
+    const RunStatus status = status_in(item, found->second);
+    if (item.refused_halted && status == RunStatus::halted) return halted_error(*item.run);
+    RETURN_IF_ERROR(admit(*item.run, status, admitted_as(request.events, i)));
     found->second = status_after(found->second, item.event.type);
   }
   return success();

@@ -25,10 +25,11 @@ namespace muniment::store {
 struct Addressed {
   std::shared_ptr<Run> run;
   events::NewEvent event;
-  bool if_open = false;        // omitted unless the run is open (child.halted in a parent)
-  bool unless_halted = false;  // omitted if the run is halted already
-  bool with_previous = false;  // omitted if the preceding event of the request is (child.halted after its run.halted)
-  bool by_daemon = false;      // written by munimentd, even if a client sent the request
+  bool if_open = false;         // omitted unless the run is open (child.halted in a parent)
+  bool unless_halted = false;   // omitted if the run is halted already
+  bool with_previous = false;   // omitted if the preceding event of the request is (child.halted after its run.halted)
+  bool refused_halted = false;  // refused if the run is halted, although its type is admitted (run.ended as a success)
+  bool by_daemon = false;       // written by munimentd, even if a client sent the request
 };
 
 // A row to write in the same transaction. Its seq becomes that of events[event_index].

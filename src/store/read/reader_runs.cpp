@@ -96,9 +96,10 @@ std::shared_ptr<Run> loaded(Reader::Impl& impl, std::string_view run_id, std::in
 // The conditions of a run filter. An absent condition is NULL, which the statement treats as "any".
 // The start of an imported run (origin 3) is the earliest time that its source gave; without one it is unknown.
 #define MUNIMENT_RUN_START "CASE WHEN origin = 3 THEN first_occurred_at ELSE started_at END"
+// The costs are read only for the runs of the page, which no plan may change: OFFSET 0 keeps the order of the steps.
 constexpr const char* runs_sql = "SELECT " MUNIMENT_RUN_COLUMNS
-                                 " FROM run LEFT JOIN report_run USING (log_no, run_no)"
-                                 " LEFT JOIN report_run_usage u USING (log_no, run_no) WHERE log_no = $1"
+                                 " FROM (SELECT run.*, first_occurred_at, last_occurred_at"
+                                 " FROM run LEFT JOIN report_run USING (log_no, run_no) WHERE log_no = $1"
                                  " AND ($2::text IS NULL OR status = $2)"
                                  " AND ($3::text IS NULL OR agent = $3)"
                                  " AND ($4::jsonb IS NULL OR labels @> $4)"
@@ -111,7 +112,10 @@ constexpr const char* runs_sql = "SELECT " MUNIMENT_RUN_COLUMNS
                                  " AND first_seq < $11"
                                  " AND ($12::timestamptz IS NULL OR " MUNIMENT_RUN_START
                                  " < $12)"
-                                 " ORDER BY run_no DESC LIMIT $10";
+                                 " ORDER BY run_no DESC LIMIT $10) listed"
+                                 " LEFT JOIN LATERAL (SELECT x.cost, x.currency, x.cost_estimated, x.price_list"
+                                 " FROM report_run_usage x WHERE x.log_no = listed.log_no"
+                                 " AND x.run_no = listed.run_no OFFSET 0) u ON true ORDER BY run_no DESC";
 
 template <typename T, typename Format>
 std::optional<std::string> formatted(const std::optional<T>& value, Format format) {

@@ -16,6 +16,22 @@ std::optional<std::string> source_of(const json::Value& member) {
   return member.present() ? std::optional(std::string(member.source())) : std::nullopt;
 }
 
+std::set<std::string> ids_in(const json::Value& list) {
+  std::set<std::string> ids;
+  for (const json::Value item : list) {
+    if (const auto id = parse_uuid(item.string_or(""))) ids.insert(id->text());
+  }
+  return ids;
+}
+
+// Evidence of a command also has the artifacts that the daemon found.
+bool has_artifacts_of(Call& call, const store::EvidenceTerms& held) {
+  const auto list = json::parse(std::string_view(held.artifacts ? *held.artifacts : "[]"));
+  const std::set<std::string> known = list ? ids_in(list->root()) : std::set<std::string>();
+  const std::set<std::string> named = ids_in(call.params["artifacts"]);
+  return call.params["command_id"] ? std::ranges::includes(known, named) : known == named;
+}
+
 }  // namespace
 
 Result<std::string> terms_of_request(Call& call, const Uuid& own) {
@@ -44,7 +60,7 @@ Result<bool> has_same_terms(Call& call, const store::EvidenceRow& known) {
   ASSIGN_OR_RETURN(const auto terms, call.reader->evidence_terms({known.seq}));
   const store::EvidenceTerms held = terms.empty() ? store::EvidenceTerms{} : terms.front();
   return held.expires_in_seconds == call.params["expires_in_seconds"].as_int() &&
-         held.depends_on == source_of(call.params["depends_on"]);
+         held.depends_on == source_of(call.params["depends_on"]) && has_artifacts_of(call, held);
 }
 
 void write_terms(json::Writer& out, const store::EvidenceRow& row, const std::vector<store::EvidenceTerms>& terms) {

@@ -13,6 +13,7 @@
 #include "gateway/methods/knowledge/ledger_rows.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/methods/tasks/command_evidence.hpp"
+#include "gateway/methods/tasks/workflow_evidence.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
 #include "store/files/artifact_row.hpp"
@@ -354,7 +355,8 @@ Status resolve_source(Call& call, const std::shared_ptr<store::Run>& run, const 
   for (const json::Value item : call.params["artifacts"]) {
     if (run->run_id == log_run_id)
       return Error(Errc::invalid_argument, "artifacts: evidence without a run has none. Send run_id.");
-    const std::string id = item.string_or("");
+    ASSIGN_OR_RETURN(const store::ArtifactRow artifact, artifact_of_run(call, *run, item.string_or("")));
+    const std::string id = artifact.artifact_id.text();
     if (source.artifacts.insert(id).second) pointers.push_back("artifact://" + run->run_id + "/" + id);
   }
   if (pointers.empty()) return success();
@@ -407,7 +409,14 @@ Result<Answer> evidence_record(Call& call) {
   ASSIGN_OR_RETURN(auto before, recorded_before(call, *run, ids, "evidence_id",
                                                 {"type", source_name, "pointer", "validator_id", "task_id",
                                                  "expires_in_seconds", "depends_on"}));
-  if (before) return Answer(*std::move(before));
+  if (before) {
+    ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(run->view().run_no, *ids.event_id));
+    store::EvidenceRow recorded;
+    recorded.seq = known ? known->seq : -1;
+    ASSIGN_OR_RETURN(const bool same_terms, has_same_terms(call, recorded));
+    if (!same_terms && known) return used_key(*known);
+    return Answer(*std::move(before));
+  }
   store::EvidenceRow row;
   row.run_id = run->run_id;
   row.type = params["type"].string_or("");

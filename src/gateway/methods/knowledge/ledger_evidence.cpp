@@ -136,7 +136,10 @@ Result<std::vector<EvidenceUse>> evidence_uses(Call& call, const Uuid& id, const
 }
 
 Result<evidence::Outcome> look_at_evidence(Call& call, const EvidenceUse& use, const events::Event& event) {
-  const std::vector<std::string> pointers = evidence::pointers_of_evidence(event);
+  std::vector<std::string> pointers = evidence::pointers_of_evidence(event);
+  // An event that was changed cannot hide the pointer of the row.
+  if (use.row.pointer && (pointers.empty() || pointers.front() != *use.row.pointer))
+    pointers.insert(pointers.begin(), *use.row.pointer);
   if (pointers.empty()) return evidence::Outcome{};
   // Evidence without a run, or in a closed log, stops no run.
   const bool stops_none = use.row.run_id == log_run_id || use.reader != call.reader;
@@ -162,6 +165,8 @@ Result<EvidenceState> compare_evidence(Call& call, const store::EvidenceRow& row
                          fmt::format("{}, on which it rests: {}", resolution.pointer, resolution.detail),
                          {}};
   }
+  if (found == nullptr && !row.content)
+    return EvidenceState{false, "NOT_FOUND", fmt::format("the ledger has no content of the event {}", row.seq), {}};
   if (found == nullptr) {
     ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
     const Hash now = hash_of_content(content.root());
@@ -246,8 +251,10 @@ Result<Answer> evidence_link(Call& call) {
     return Error(Errc::not_found, fmt::format("evidence {} of run {} was erased. Omit it.", id.text(), run_id));
   RETURN_IF_ERROR(check_open(*found.run));
   evidence::Outcome outcome;
-  if (uses.front().pointer) {
-    ASSIGN_OR_RETURN(outcome, resolve_needed(call, {*uses.front().pointer}, found.run));
+  ASSIGN_OR_RETURN(const auto recorded, call.reader->event_at(uses.front().seq));
+  const auto pointers = evidence::pointers_of_evidence(recorded.value_or(events::Event{}));
+  if (!pointers.empty()) {
+    ASSIGN_OR_RETURN(outcome, resolve_needed(call, pointers, found.run));
     if (outcome.damage() != nullptr) return stop(outcome, found.run);
   }
   json::Writer body;

@@ -56,7 +56,11 @@ Result<Answer> append_once(Call& call, const std::shared_ptr<store::Run>& run, e
   }
   append.request.actor = call.caller.actor;
   append.request.ids_checked = call.check_ids;
-  append.request.events.insert(append.request.events.begin(), {run, std::move(event), false});
+  // A run that a request before this one halts may end, but not as a success; an import states what its source says.
+  const bool success = event.type == "run.ended" && call.params["outcome"].string_or("") == "success";
+  store::Addressed item{run, std::move(event)};
+  item.refused_halted = success && run->view().origin != events::Origin::imported;
+  append.request.events.insert(append.request.events.begin(), std::move(item));
   append.finish = [run](Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     return receipt_reply(run->run_id, receipts.front());
   };
@@ -66,11 +70,13 @@ Result<Answer> append_once(Call& call, const std::shared_ptr<store::Run>& run, e
 // Checks that everything on which the run's claims, evidence and manifests depend is intact, since only such a run may
 // end as a success. Returns nullopt if so.
 Result<std::optional<Answer>> what_success_lacks(Call& call, const std::shared_ptr<store::Run>& run) {
-  ASSIGN_OR_RETURN(const auto needed, evidence::pointers_needed_by(run->run_id, call.services.tail, *call.reader));
+  ASSIGN_OR_RETURN(const auto needed, evidence::pointers_needed_by(*run, call.services.tail, *call.reader));
   std::vector<std::string> pointers;
   for (const auto& [pointer, rows] : needed) pointers.push_back(pointer);
-  ASSIGN_OR_RETURN(const evidence::Outcome outcome,
-                   look_at_pointers(call, pointers, {.run = run, .critical = true, .depth = evidence::Depth::whole}));
+  ASSIGN_OR_RETURN(
+      const evidence::Outcome outcome,
+      look_at_pointers(call, pointers,
+                       {.run = run, .critical = true, .depth = evidence::Depth::whole, .every_owner = true}));
   if (outcome.damage() == nullptr) {
     log_unwaited(call.services, outcome);
     return std::optional<Answer>();

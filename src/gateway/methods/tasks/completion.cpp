@@ -230,15 +230,13 @@ void add_refusal(Call& call, const Judged& judged, bool completing, store::Appen
   }
 }
 
-Answer answer_with(const Judged& judged, store::AppendRequest request, std::string result) {
-  Reply reply{std::move(result), {}};
-  if (request.events.empty()) {
-    if (judged.pieces.outcome.events.empty()) return Answer(std::move(reply));
-    return Answer(append_outcome(judged.pieces.outcome, [reply] { return Result<Reply>(reply); }));
-  }
-  PendingAppend append;
-  append.request = std::move(request);
-  append.finish = [reply](Services&, const std::vector<events::Receipt>&) -> Result<Reply> { return reply; };
+// Appends the events of a refusal and then those of its pointers, because a halt is the last event that a run accepts.
+Answer answer_with(Call& call, const Judged& judged, store::AppendRequest refusal,
+                   std::function<Result<Reply>()> reply) {
+  PendingAppend append = append_outcome(judged.pieces.outcome, std::move(reply));
+  append.request.actor = call.caller.actor;
+  append.request.events.insert(append.request.events.begin(), std::make_move_iterator(refusal.events.begin()),
+                               std::make_move_iterator(refusal.events.end()));
   return Answer(std::move(append));
 }
 
@@ -346,16 +344,14 @@ Result<Answer> task_validate(Call& call) {
   }
   RETURN_IF_ERROR(begin_referring(call));
   ASSIGN_OR_RETURN(const Judged judged, judge(call, run, std::move(record)));
-  store::AppendRequest request;
-  request.actor = call.caller.actor;
-  if (run && check_open(*run).ok()) {
-    add_refusal(call, judged, false, request);
-    if (!request.events.empty()) log_outcome(judged.pieces.outcome, request);
-  }
+  store::AppendRequest refusal;
+  if (run && check_open(*run).ok()) add_refusal(call, judged, false, refusal);
   json::Writer out;
   out.begin_object();
   write_judgement(out, judged);
-  return answer_with(judged, std::move(request), std::move(out.end_object()).text());
+  Reply reply{std::move(out.end_object()).text(), {}};
+  if (refusal.events.empty() && judged.pieces.outcome.events.empty()) return Answer(std::move(reply));
+  return answer_with(call, judged, std::move(refusal), [reply] { return Result<Reply>(reply); });
 }
 
 Result<Answer> task_complete(Call& call) {
@@ -366,13 +362,16 @@ Result<Answer> task_complete(Call& call) {
   RETURN_IF_ERROR(check_open(*run));
   RETURN_IF_ERROR(begin_referring(call));
   ASSIGN_OR_RETURN(const Judged judged, judge(call, run, std::move(record)));
-  if (!judged.pieces.outcome.halts.empty()) return stop(judged.pieces.outcome, run);
-  if (judged.judgement.can_complete) return complete(call, judged);
-  store::AppendRequest request;
-  request.actor = call.caller.actor;
-  add_refusal(call, judged, true, request);
-  log_outcome(judged.pieces.outcome, request);
-  return answer_with(judged, std::move(request), completed_json(judged, false, false, -1));
+  const evidence::Outcome& outcome = judged.pieces.outcome;
+  if (outcome.halts.empty() && judged.judgement.can_complete) return complete(call, judged);
+  store::AppendRequest refusal;
+  add_refusal(call, judged, true, refusal);
+  if (!outcome.halts.empty()) {
+    const Error error = damage_error(outcome, *outcome.damage(), run);
+    return answer_with(call, judged, std::move(refusal), [error]() -> Result<Reply> { return error; });
+  }
+  const Reply reply{completed_json(judged, false, false, -1), {}};
+  return answer_with(call, judged, std::move(refusal), [reply] { return Result<Reply>(reply); });
 }
 
 }  // namespace muniment::gateway::methods
