@@ -18,6 +18,7 @@ Status keep_prices(Connection& connection, const Prices& prices) {
   }
   return guarded(connection, "storing the prices of models", [&] {
     pqxx::work work(*connection.impl().link);
+    work.exec("LOCK TABLE report_price IN SHARE ROW EXCLUSIVE MODE");  // another daemon of the database may start too
     query(connection, work, "prices_end", "UPDATE report_price SET current = false WHERE current AND version <> $1",
           Params().text(version));
     query(connection, work, "prices_put",

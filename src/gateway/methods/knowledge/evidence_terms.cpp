@@ -26,7 +26,8 @@ std::set<std::string> ids_in(const json::Value& list) {
 
 // Evidence of a command also has the artifacts that the daemon found.
 bool has_artifacts_of(Call& call, const store::EvidenceTerms& held) {
-  const auto list = json::parse(std::string_view(held.artifacts ? *held.artifacts : "[]"));
+  const std::string text = held.artifacts.value_or("[]");  // outlives the document
+  const auto list = json::parse(text);
   const std::set<std::string> known = list ? ids_in(list->root()) : std::set<std::string>();
   const std::set<std::string> named = ids_in(call.params["artifacts"]);
   return call.params["command_id"] ? std::ranges::includes(known, named) : known == named;
