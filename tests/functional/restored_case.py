@@ -71,7 +71,7 @@ WRITE: dict[str, Callable[[Things, Things], list[Json]]] = {
                                  {"agent": {"name": "a"}, "parent": {"run_id": t.run}}],
 }
 # Members that differ between two equal requests.
-PASSING = {"hash", "size", "root", "hashes", "proof", "uptime_s", "watermark", "duration_us", "cache", "plan_hash"}
+PASSING = {"hash", "size", "root", "hashes", "proof", "uptime_s", "watermark", "duration_us", "cache", "plan_hash", "behind"}
 # Members of a carried-over document that differ in each log.
 OWN_PLACE = {"score", "scores", "score_components", "confidence", "signals", "lanes", "n", "seq", "artifact_id", "start_byte", "recorded_at", "manifest_id", "first_seq", "last_seq", "path"}
 
