@@ -197,6 +197,33 @@ class Files(RestingCase):
             with self.refused("conflict"):
                 self.call("evidence.record", **request, **artifacts)
 
+    def test_a_pointer_that_is_not_text_is_refused_alone(self) -> None:
+        pointers = ["ev://hostile/%FF#p0?v=1111111111111111", "ev://hostile/%00#p0?v=1111111111111111", f"run://{self.run_id}"]
+        found = self.call("pointer.validate", pointers=pointers)["results"]
+        self.assertEqual([one.get("reason") for one in found], ["PARSE_ERROR", "PARSE_ERROR", None])
+
+    def test_an_import_keeps_files_and_dependencies(self) -> None:
+        artifact = self.put(self.run_id, "parser.py as reviewed")
+        first = self.call("evidence.record", run_id=self.run_id, type="review", content=REVIEW, artifacts=[artifact])["evidence_id"]
+        self.call("evidence.record", run_id=self.run_id, type="review", content={**REVIEW, "n": 2}, depends_on=[first])
+        self.call("run.end", run_id=self.run_id, outcome="success")
+        files, events = self.daemon.folder / "exported", self.daemon.folder / "events.jsonl"
+        for words in (("export", self.run_id, "--format", "jsonl", "--artifacts", files, "--output", events),
+                      ("import", "--format", "jsonl", "--artifacts", files, events)):
+            done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, *map(str, words)], capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        copy = next(run["run_id"] for run in self.call("run.list")["runs"] if run["run_id"].startswith(self.run_id + "-"))
+        resting, depending = self.call("evidence.list", run_id=copy)["evidence"]
+        self.assertEqual(self.call("artifact.stat", artifact_id=resting["artifacts"][0])["artifact"]["run_id"], copy)
+        self.assertEqual(depending["depends_on"], [resting["evidence_id"]])
+
+    def test_evidence_without_its_event_is_reported(self) -> None:
+        stored = self.put(self.run_id, "quoted")
+        recorded = self.call("evidence.record", run_id=self.run_id, type="review", pointer=f"artifact://{self.run_id}/{stored}")
+        self.daemon.sql(f"SET session_replication_role = replica; DELETE FROM event WHERE seq = {recorded['seq']}")
+        self.assertTrue(self.call("evidence.verify", evidence_id=recorded["evidence_id"])["ok"])   # the row and the file are intact
+        self.assertFalse(self.call("evidence.check", evidence_id=recorded["evidence_id"])["intact"])
+
     def test_a_rebuild_finds_the_same(self) -> None:
         self.command()
         self.followed()
