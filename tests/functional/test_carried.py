@@ -2,11 +2,14 @@
 timelines, why and the views show what a run read."""
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
+import unittest
 from typing import Any, Callable
 
 from support import BUILD, DaemonCase, main, muniment
+from test_stop_everywhere import UsesCase
 from workflow_case import CONFINES, WorkflowCase
 
 REVIEW = {"text": "The parser handles nested quotes in test_parser_nested_quotes; checked by hand against parser.py"}
@@ -229,6 +232,47 @@ class Files(RestingCase):
         self.followed()
         answer = self.call("server.rebuild", tables=["pointer"])
         self.assertTrue(answer["equal"], answer)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "another user connects: only root can be that user")
+class OtherUsers(RestingCase, UsesCase):
+    """A run rests on content of several users."""
+
+    def test_intact_files_of_another_user_halt_no_run(self) -> None:
+        artifact = self.put(self.run_id, "parser.py as reviewed")
+        mine = self.call("evidence.record", run_id=self.run_id, type="review", content=REVIEW, artifacts=[artifact])["evidence_id"]
+        with self.stranger() as client:
+            theirs = client.call("run.start", agent={"name": "other"})["run_id"]
+            self.call("evidence.record", run_id=theirs, type="review", content={**REVIEW, "n": 2}, depends_on=[mine])
+            self.call("claim.record", run_id=theirs, text="x", pointers=[f"artifact://{self.run_id}/{artifact}"])
+            self.assertEqual(self.call("run.recover", run_id=theirs)["damage"], [])
+            client.call("run.end", run_id=theirs, outcome="success")
+
+    def test_the_files_of_another_use_are_not_charged(self) -> None:
+        document = self.call("corpus.ingest", corpus="handbook", documents=[{"id": "a.md", "text": "Nested quotes are handled."}], wait=True)["documents"][0]
+        pointer = f"ev://handbook/a.md#p0?v={document['revision']}"
+        artifact = self.put(self.run_id, "a note")
+        self.call("evidence.record", run_id=self.run_id, type="passage", pointer=pointer, artifacts=[artifact])
+        other = self.another_run()
+        evidence = self.call("evidence.record", run_id=other, type="passage", pointer=pointer)["evidence_id"]
+        claim = self.call("claim.record", run_id=other, text="x", pointers=[])["claim_id"]
+        self.call("evidence.link", claim_id=claim, evidence_id=evidence, relation="supports")
+        self.file_of(artifact).unlink()
+        self.call("run.end", run_id=other, outcome="success")
+        with self.refused("run_halted"):
+            self.call("run.end", run_id=self.run_id, outcome="success")
+
+    def test_a_link_looks_at_the_files(self) -> None:
+        run_id, evidence, artifacts = self.reviewed()
+        claim = self.call("claim.record", run_id=run_id, text="x", pointers=[])["claim_id"]
+        self.file_of(artifacts[0]).unlink()
+        with self.refused("run_halted"):
+            self.call("evidence.link", claim_id=claim, evidence_id=evidence, relation="supports")
+
+    def reviewed(self) -> Made:
+        run_id = self.another_run()
+        artifact = self.put(run_id, "parser.py as reviewed")
+        return run_id, self.call("evidence.record", run_id=run_id, type="review", content=REVIEW, artifacts=[artifact])["evidence_id"], [artifact]
 
 
 class Workflow(WorkflowCase):
