@@ -9,6 +9,8 @@ import unittest
 from typing import Any, Callable
 
 from support import BUILD, DaemonCase, main, muniment
+
+from muniment.evidence import EvidenceStore
 from test_stop_everywhere import UsesCase
 from workflow_case import CONFINES, WorkflowCase
 
@@ -190,6 +192,19 @@ class Files(RestingCase):
         self.file_of(stored).unlink()
         self.call("pointer.resolve", run_id=other, pointers=[f"artifact://{other}/{stored}"])
         self.assertEqual(self.call("run.get", run_id=other)["run"]["status"], "halted")
+
+    def test_the_largest_number_of_artifacts(self) -> None:
+        ids = [self.put(self.run_id, str(n)) for n in range(251)]
+        found = self.call("evidence.record", run_id=self.run_id, type="review", content=REVIEW, artifacts=ids[:250])
+        self.assertEqual(sorted(self.artifacts_of(found["evidence_id"])), sorted(ids[:250]))
+        with self.refused("too_large"):
+            self.call("evidence.record", run_id=self.run_id, type="review", content={**REVIEW, "n": 2}, artifacts=ids)
+
+    def test_the_python_client_names_artifacts(self) -> None:
+        artifact = self.put(self.run_id, "parser.py as reviewed")
+        with EvidenceStore(self.daemon.folder, data=self.daemon.socket, run_id=self.run_id) as store:
+            recorded = store.add_evidence("review", REVIEW["text"], artifacts=[artifact])
+        self.assertEqual(self.artifacts_of(recorded.id), [artifact])
 
     def test_other_artifacts_are_another_request(self) -> None:
         first, second = self.put(self.run_id, "one"), self.put(self.run_id, "two")

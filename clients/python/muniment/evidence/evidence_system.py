@@ -125,10 +125,11 @@ class EvidenceStore:
 
     def add_evidence(self, type: str, content: Union[str, Json], validator_id: Optional[str] = None, *,
                      task_id: Optional[str] = None, depends_on: Sequence[str] = (),
-                     expires_in: Union[int, datetime.timedelta, None] = None) -> Evidence:
+                     artifacts: Sequence[str] = (), expires_in: Union[int, datetime.timedelta, None] = None) -> Evidence:
         """Records evidence and writes its file. `content`: a text or a dict of JSON values. `task_id`: the task that it
-        supports. `depends_on`: ids of evidence that must be intact and fresh for this evidence to count. `expires_in`: seconds, or
-        a timedelta, after which it is stale. Raises InvalidEvidence, FileNotWritten, MunimentError."""
+        supports. `depends_on`: ids of evidence that must be intact and fresh for this evidence to count. `artifacts`: ids of
+        artifacts of the run on which it rests. `expires_in`: seconds, or a timedelta, after which it is stale.
+        Raises InvalidEvidence, FileNotWritten, MunimentError."""
         check_text("type", type, TYPE_CHARACTERS_MAX)
         params: Json = {"type": type, "content": _content_of(content), **self.in_run()}
         if validator_id is not None:
@@ -137,6 +138,8 @@ class EvidenceStore:
             params["task_id"] = task_id
         if depends_on:
             params["depends_on"] = ids_of(depends_on)
+        if artifacts:
+            params["artifacts"] = ids_of(artifacts)
         if expires_in is not None:
             params["expires_in_seconds"] = _seconds_of(expires_in)
         params["_meta"] = {"idempotency_key": str(uuid.uuid4())}   # a retry is recorded once
