@@ -374,6 +374,7 @@ class Documented(LangGraphCase):
         self.assertEqual((done.returncode, done.stdout), (0, shown), done.stderr)
         types = {event["type"] for event in self.events("langgraph-order-7")}
         types -= {"run.started", "snapshot.taken"}
+        types.discard("run.resumed")   # the last writes may be stored after the last checkpoint, which ends the run
         self.assertEqual(types, {"run.ended", "state.patched", "step.started", "step.ended", "x.langgraph.checkpoint", "x.langgraph.writes"})
         for name in types:
             self.assertIn(f"| `{name}` |", self.section())

@@ -9,10 +9,11 @@ again as the next attempt. It ends with the node's writes. A node that asks a qu
 from __future__ import annotations
 
 import collections
+import contextlib
 import hashlib
 import re
 import threading
-from typing import Any, Iterable, Optional, Sequence
+from typing import Any, Iterable, Iterator, Optional, Sequence
 
 from . import Json, MunimentError, content
 from .checkpoint_threads import Entry, Threads, run_of, step_of
@@ -50,16 +51,30 @@ class NodeSteps:
 
     def __init__(self, threads: Threads):
         self._threads, self._lock = threads, threading.Lock()
+        self._stored = threading.Condition(self._lock)
+        self._starting: set[tuple[str, str]] = set()   # steps whose start is being stored
         self._open: collections.OrderedDict[tuple[str, str], str] = collections.OrderedDict()   # (run, step_id) → name
         # An end waits here for the checkpoint that names its node, if the writes came first.
         self._ended: collections.OrderedDict[tuple[str, str], Optional[Json]] = collections.OrderedDict()
 
-    def started(self, thread: str, ns: str, id: str, nodes: Nodes) -> list[Json]:
-        """Returns the events for the next nodes of a new checkpoint, without those that are recorded."""
+    @contextlib.contextmanager
+    def starting(self, thread: str, ns: str, id: str, nodes: Nodes) -> Iterator[list[Json]]:
+        """Yields the events for the next nodes of a new checkpoint, without those that are recorded, to be stored in the block. The
+        writes of these nodes wait for its end, so that no end of a step precedes its start in the log."""
+        places = {(run_of(thread), _step_id(ns, id, key)): name for key, name in nodes.items()}
+        with self._lock:
+            self._starting |= places.keys()
+        try:
+            yield self._started(places)
+        finally:
+            with self._stored:
+                self._starting -= places.keys()
+                self._stored.notify_all()
+
+    def _started(self, places: dict[tuple[str, str], str]) -> list[Json]:
         events = []
         with self._lock:
-            for key, name in nodes.items():
-                place = (run_of(thread), _step_id(ns, id, key))
+            for place, name in places.items():
                 end = self._ended.get(place)
                 if end is not None:
                     self._ended[place] = None
@@ -98,7 +113,8 @@ class NodeSteps:
         place = (run_of(thread), _step_id(ns, id, key))
         failed = {"status": "error", "error": _error(channels[ERROR])} if ERROR in channels else {"status": "ok"}
         end: Json = {"type": ENDED, "body": failed, "step_id": place[1]}
-        with self._lock:
+        with self._stored:
+            self._stored.wait_for(lambda: place not in self._starting)
             started = self._open.pop(place, None) is not None
             if not started and place in self._ended:   # another part of the same writes
                 return []

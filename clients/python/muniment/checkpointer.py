@@ -98,8 +98,8 @@ class MunimentSaver(_Base):  # type: ignore[misc]
         about = {key: merged[key] for key in ABOUT if _is_short(merged.get(key))}
         ends = {"end": True} if not ns and is_end(checkpoint) else {}
         replaced = self._nodes.cancelled(thread) if not ns and metadata.get("source") == "input" else []
-        self._store.put(thread, {"ns": ns, "id": checkpoint["id"], "parent": parent, "about": about, **ends}, held_of,
-                        [*replaced, *self._nodes.started(thread, ns, checkpoint["id"], next_nodes(checkpoint))])
+        with self._nodes.starting(thread, ns, checkpoint["id"], next_nodes(checkpoint)) as events:
+            self._store.put(thread, {"ns": ns, "id": checkpoint["id"], "parent": parent, "about": about, **ends}, held_of, [*replaced, *events])
         return _config(config, ns, checkpoint["id"])
 
     def _unchanged(self, checkpoint: Json, new_versions: Json, base: Optional[Held]) -> dict[str, Packed]:
