@@ -37,7 +37,7 @@ Status State::check_patch(std::string_view body, std::string_view spilled_patch)
 
 std::int64_t State::seq() const { return fold_->seq; }
 std::int64_t State::run_seq() const { return fold_->run_seq; }
-std::size_t State::working_bytes() const { return fold_->working.bytes(); }
+const json::Tree& State::working() const { return fold_->working; }
 
 std::string State::document() const { return write_document(*fold_); }
 Hash State::state_hash() const { return sha256(document()); }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/json/json_tree.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
 
@@ -32,7 +33,7 @@ class State {
 
   std::int64_t seq() const;  // seq of the last applied event; -1 before the first
   std::int64_t run_seq() const;
-  std::size_t working_bytes() const;  // size of the canonical text of `working`, most of a state's size
+  const json::Tree& working() const;  // the part that state.patched changes, most of a state's size
 
   // The canonical document (docs/format.md, State): the bytes that are hashed.
   std::string document() const;

@@ -146,8 +146,8 @@ Result<Taking> Snapshotter::Impl::take(store::Reader& reader, const std::shared_
   }
 }
 
-Status Snapshotter::Impl::check_patches(store::Reader& reader, const store::Run& target,
-                                        const std::vector<std::string_view>& bodies) {
+Result<store::CheckedPatches> Snapshotter::Impl::check_patches(store::Reader& reader, const store::Run& target,
+                                                               const std::vector<std::string_view>& bodies) {
   const std::int64_t run_no = target.view().run_no;
   std::shared_ptr<LiveRun> run;
   {
@@ -160,6 +160,8 @@ Status Snapshotter::Impl::check_patches(store::Reader& reader, const store::Run&
     RETURN_IF_ERROR(bring_up_to_date(*run, reader));
     trial = *run->state;
   }
+  store::CheckedPatches checked;
+  checked.run_seq = trial.run_seq();
   events::Event event;  // with the expected body, so that the next patch is checked against its result
   event.type = "state.patched";
   event.run_id = target.run_id;
@@ -178,8 +180,10 @@ Status Snapshotter::Impl::check_patches(store::Reader& reader, const store::Run&
     }
     RETURN_IF_ERROR(trial.check_patch(body, patch));
     trial.apply(event, patch);
+    checked.patches.push_back({*std::move(event.body), std::move(patch)});
   }
-  return success();
+  checked.after = trial.working();
+  return checked;
 }
 
 namespace {
@@ -306,8 +310,8 @@ Result<std::optional<Taking>> Snapshotter::store(const Rehydrated& had, const st
   return impl_->store(had, run, reason, actor, deadline);
 }
 
-Status Snapshotter::check_patches(store::Reader& reader, const store::Run& run,
-                                  const std::vector<std::string_view>& bodies) {
+Result<store::CheckedPatches> Snapshotter::check_patches(store::Reader& reader, const store::Run& run,
+                                                         const std::vector<std::string_view>& bodies) {
   return impl_->check_patches(reader, run, bodies);
 }
 

@@ -88,9 +88,10 @@ class Snapshotter {
                                       std::string_view reason, std::string_view actor, Deadline deadline);
 
   // Checks whether these state.patched bodies apply, one after the other, to the run's current state. For admission, on
-  // a worker. The result is valid only if nothing else is appended in the meantime; the fold records patches that do
-  // not apply. Errors: invalid_argument, too_large, conflict, and not_found for a missing spilled patch.
-  Status check_patches(store::Reader& reader, const store::Run& run, const std::vector<std::string_view>& bodies);
+  // a worker. Pass the result to the appender, which checks them again if the run is patched meanwhile. Errors:
+  // invalid_argument, too_large, conflict, and not_found for a missing spilled patch.
+  Result<store::CheckedPatches> check_patches(store::Reader& reader, const store::Run& run,
+                                              const std::vector<std::string_view>& bodies);
 
   // Blocks snapshots of the run for an erasure. Errors: unavailable if a snapshot of the run is still being appended at
   // `deadline`.

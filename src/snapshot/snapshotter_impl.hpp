@@ -11,7 +11,7 @@
 namespace muniment::snapshot {
 
 // Estimates a state's size in memory: trees need several times the size of their text.
-inline std::size_t estimate(const events::State& state) { return 4'096 + 6 * state.working_bytes(); }
+inline std::size_t estimate(const events::State& state) { return 4'096 + 6 * state.working().bytes(); }
 
 // Delay before a snapshot that was refused or unanswered is retried.
 inline constexpr std::chrono::seconds retry_after{5};
@@ -36,7 +36,8 @@ class Snapshotter::Impl {
   std::string problem() const;
   Result<Taking> take(store::Reader& reader, const std::shared_ptr<store::Run>& run, std::string_view reason,
                       std::string_view actor, Deadline deadline);
-  Status check_patches(store::Reader& reader, const store::Run& run, const std::vector<std::string_view>& bodies);
+  Result<store::CheckedPatches> check_patches(store::Reader& reader, const store::Run& run,
+                                              const std::vector<std::string_view>& bodies);
   Result<std::unique_ptr<Hold>> hold(std::int64_t run_no, std::string_view run_id, Deadline deadline);
   Result<Rehydrated> rehydrated(store::Reader& reader, std::int64_t run_no, std::optional<std::int64_t> asof_seq);
   Result<std::optional<Taking>> store(const Rehydrated& had, const std::shared_ptr<store::Run>& run,

@@ -2,10 +2,12 @@
 reported, and never served."""
 from __future__ import annotations
 
+import concurrent.futures
 import hashlib
 import json
+from typing import Callable
 
-from support import DaemonCase, main, wait_until
+from support import DaemonCase, main, muniment, wait_until
 
 from checker import Checker   # folds each run again, with code of its own
 
@@ -40,6 +42,49 @@ class State(DaemonCase):
         with self.refused("invalid_argument", "patch_does_not_apply"):
             self.patch([{"op": "remove", "path": "/nowhere"}], "json_patch")
         self.assertEqual(len(self.events()), 1)
+
+    def at_once(self, count: int, act: Callable[[muniment.Client, int], int]) -> int:
+        """Runs `act` in `count` threads, each with its own connection, and returns the sum of their results."""
+        def one(number: int) -> int:
+            with self.daemon.client() as client:
+                return act(client, number)
+        with concurrent.futures.ThreadPoolExecutor(count) as threads:
+            return sum(threads.map(one, range(count)))
+
+    def test_every_acknowledged_patch_of_100_clients_applies(self) -> None:
+        self.patch({"n": 0})
+
+        def count_up(client: muniment.Client, _: int) -> int:
+            acknowledged = 0
+            for _ in range(5):
+                n = client.rehydrate(self.run_id)["state"]["working"]["n"]
+                patch = [{"op": "test", "path": "/n", "value": n}, {"op": "replace", "path": "/n", "value": n + 1}]
+                try:
+                    client.append(self.run_id, "state.patched", {"format": "json_patch", "patch": patch})
+                    acknowledged += 1
+                except muniment.MunimentError as error:
+                    self.assertEqual(error.code, "invalid_argument", error)
+            return acknowledged
+
+        acknowledged = self.at_once(100, count_up)
+        self.assertGreater(acknowledged, 0)
+        state = self.state()["state"]
+        self.assertEqual((state["working"]["n"], state["refused"]["working"]), (acknowledged, 0))
+
+    def test_patches_of_several_clients_together_keep_the_limit(self) -> None:
+        for i in range(2):
+            self.patch({f"first{i}": "a" * 1_000_000})
+
+        def put(client: muniment.Client, number: int) -> int:
+            try:
+                client.append(self.run_id, "state.patched", {"format": "merge", "patch": {f"k{number}": "a" * 900_000}}, spill=True)
+                return 1
+            except muniment.MunimentError as error:
+                self.assertEqual(error.code, "too_large", error)
+                return 0
+        self.assertEqual(self.at_once(6, put), 2)
+        state = self.state()["state"]
+        self.assertEqual((len(state["working"]), state["refused"]["working"]), (4, 0))
 
     def test_a_conditional_patch(self) -> None:
         state_hash = self.state()["state_hash"]

@@ -316,7 +316,7 @@ TEST(State, WorkingStateHasAnEdge) {
   Story story;
   story.add("state.patched", body, {}, filled(limits::working_state_bytes_max));
   EXPECT_EQ(story.at("/refused/working"), "0");
-  EXPECT_EQ(story.state.working_bytes(), limits::working_state_bytes_max);
+  EXPECT_EQ(story.state.working().bytes(), limits::working_state_bytes_max);
   story.add("state.patched", R"({"format":"merge","patch":{"b":1}})");
   EXPECT_EQ(story.at("/refused/working"), "1");
   const Status checked = story.state.check_patch(R"({"format":"merge","patch":{"b":1}})");

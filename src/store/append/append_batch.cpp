@@ -6,6 +6,7 @@
 #include "base/metrics.hpp"
 #include "events/catalogue.hpp"
 #include "events/entry.hpp"
+#include "events/run_state.hpp"
 
 namespace muniment::store {
 namespace {
@@ -106,6 +107,10 @@ Status AppendBatch::requeue(const AppendRequest& request, const LogHead& log) {
   if (std::ranges::any_of(request.names, is_stale) || std::ranges::any_of(request.names_relied_on, is_stale))
     return give(moved_on);
   if (request.erasures_seen && *request.erasures_seen != log.erasures) return give(moved_on);
+  if (request.patches) {
+    const Run::Head& head = request.events.front().run->head;
+    if (head.patched_run_seq > request.patches->run_seq && head.working == nullptr) return give(moved_on);
+  }
   return success();
 }
 
@@ -158,6 +163,19 @@ Status AppendBatch::check(const AppendRequest& request, const LogHead& log) cons
   return success();
 }
 
+// Returns the working state after the request's patches. Errors: those of patch_working.
+Result<json::Tree> AppendBatch::patched(const AppendRequest& request) {
+  const CheckedPatches& checked = *request.patches;
+  const Run::Head& head = request.events.front().run->head;
+  if (head.patched_run_seq <= checked.run_seq) return checked.after;
+  json::Tree working = *head.working;
+  for (const CheckedPatches::Patch& patch : checked.patches) {
+    ASSIGN_OR_RETURN(const json::Document body, json::parse(patch.body));
+    RETURN_IF_ERROR(events::patch_working(working, body.root(), patch.spilled));
+  }
+  return working;
+}
+
 void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
   if (!started_) {
     before_ = log;
@@ -167,9 +185,15 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
       queued != Monotonic()) {  // a returned request was counted before
     metrics::process().append_wait_seconds.record(std::chrono::steady_clock::now() - queued);
   }
-  if (Status checked = check(request, log); !checked) {
-    refused_.push_back({std::move(request), std::move(checked).error(), requests_.size() + refused_.size()});
-    return;
+  const auto refuse = [&](Error why) {
+    refused_.push_back({std::move(request), std::move(why), requests_.size() + refused_.size()});
+  };
+  if (Status checked = check(request, log); !checked) return refuse(std::move(checked).error());
+  std::shared_ptr<const json::Tree> working;
+  if (request.patches) {
+    Result<json::Tree> after = patched(request);
+    if (!after) return refuse(std::move(after).error());
+    working = std::make_shared<json::Tree>(*std::move(after));
   }
   bytes_ += bytes_of(request);
   Accepted accepted;
@@ -185,6 +209,7 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
     accepted.event_of.push_back(events_.size());
     accepted.receipts.push_back(number(request, item, log, now));
   }
+  if (working) request.events.front().run->head.working = std::move(working);
   for (const Attachment& attachment : request.rows) {
     const events::Receipt& receipt = accepted.receipts[attachment.event_index];
     Row row = attachment.row;
@@ -244,6 +269,10 @@ events::Receipt AppendBatch::number(const AppendRequest& request, Addressed& ite
   const RunStatus after = status_after(run.head.status, event->type);
   if (after != run.head.status || event->type == "run.started") changes_.emplace_back(item.run, events_.size());
   run.head.status = after;
+  if (event->type == "state.patched") {
+    run.head.patched_run_seq = event->run_seq;
+    run.head.working = nullptr;
+  }
 
   events::Receipt receipt{event->event_id, event->seq,      event->run_seq,   now,  event->body_hash,
                           fresh.salt,      hashes.run_hash, hashes.leaf_hash, false};
@@ -272,7 +301,10 @@ std::vector<AppendRequest> AppendBatch::undo(LogHead& log) {
 }
 
 void AppendBatch::committed(Tail& tail) {
-  for (const Touched& touched : touched_) touched.run->committed(touched.next_run_seq);
+  for (const Touched& touched : touched_) {
+    touched.run->committed(touched.next_run_seq);
+    if (touched.run->head.patched_run_seq < touched.next_run_seq) touched.run->head.working = nullptr;
+  }
   for (const auto& [run, index] : changes_) {
     RunView view = run->view();
     apply_to_view(view, *events_[index]);

@@ -60,6 +60,7 @@ class AppendBatch {
     std::vector<std::size_t> event_of;  // index in events_ of each event, or npos
   };
   Status check(const AppendRequest& request, const LogHead& log) const;
+  static Result<json::Tree> patched(const AppendRequest& request);
   static Status requeue(const AppendRequest& request, const LogHead& log);
   events::Receipt number(const AppendRequest& request, Addressed& item, LogHead& log, Time now);
   void answer_refused();

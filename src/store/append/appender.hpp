@@ -44,6 +44,18 @@ struct Requeued {
   std::atomic<bool> any = false;
 };
 
+// Patches of a request, and the state that they were checked against. Other patches may be numbered in the meantime, so
+// the append thread decides whether they apply.
+struct CheckedPatches {
+  struct Patch {
+    std::string body;     // as received, before a long patch was spilled
+    std::string spilled;  // the text of a patch that the body only refers to
+  };
+  std::int64_t run_seq = -1;  // the state's last event
+  json::Tree after;           // the working state after the patches
+  std::vector<Patch> patches;
+};
+
 // Events and rows that are committed together or not at all.
 struct AppendRequest {
   std::string actor;
@@ -65,6 +77,9 @@ struct AppendRequest {
   // Result of ErasureGate::pass before the referenced data was read. If something was erased since then, the request is
   // returned for retry.
   std::optional<std::int64_t> erasures_seen;
+  // The patches among the events; all are of the run of events[0]. If one does not apply to the state that the events
+  // numbered before lead to, the request is refused.
+  std::optional<CheckedPatches> patches{};
   std::shared_ptr<Requeued> order;  // nullptr: the order does not matter
   Monotonic queued{};               // set by the appender: time of submission, until the request is taken
   bool patient = false;  // the sender does not wait, so the request may be delayed by a few milliseconds to join others
@@ -80,8 +95,9 @@ struct AppendRequest {
 // maybe_duplicate: an id may be in the log. The caller queries Postgres (read_event_by_id) and answers with the first
 // receipt, or submits the request again with ids_checked.
 // maybe_stored: the same bytes were added to the step after the query (contents_asked_at). The caller queries again.
-// moved_on: an event concerning one of its names was appended after names_known_upto, or something was erased after
-// erasures_seen. The caller prepares the request again.
+// moved_on: an event concerning one of its names was appended after names_known_upto, something was erased after
+// erasures_seen, or a patch that its patches were not checked against was committed. The caller prepares the request
+// again.
 // out_of_turn: it follows a returned request. The caller submits it again after that one.
 // AppendConflict::other_run_seq is different: expected_run_seq does not match the run, and the request is refused.
 Error requeue(AppendConflict why);

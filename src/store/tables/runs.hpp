@@ -17,6 +17,7 @@
 #include "base/clock.hpp"
 #include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
+#include "base/json/json_tree.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
 
@@ -104,6 +105,8 @@ class Run {
     std::int64_t run_seq = 0;  // run_seq of the next event
     Hash run_hash{};           // hash of the last event; zeros before the first
     RunStatus status = RunStatus::absent;
+    std::int64_t patched_run_seq = -1;  // of the newest state.patched that was numbered since the run was loaded
+    std::shared_ptr<const json::Tree> working{};  // the working state after it, until it is committed
   };
   Head head;
   Fingerprints seen;                      // event ids

@@ -46,7 +46,7 @@ bool wants_spill(Call& call, const AdmittedAppend& admitted) {
 
 // Checks that the patches among the events apply to the run's current working state. Uses the bodies as received,
 // before spilling.
-Status check_patches(Call& call, const store::Run& run, const AdmittedAppend& admitted) {
+Result<store::CheckedPatches> check_patches(Call& call, const store::Run& run, const AdmittedAppend& admitted) {
   std::vector<std::string_view> patches;
   for (const AdmittedEvent& item : admitted.events) {
     if (item.event.type == patched_type) patches.push_back(item.body.source());
@@ -184,11 +184,17 @@ Result<Answer> event_append(Call& call) {
   const bool several = admitted.several;
   std::optional<std::int64_t> expected_run_seq = call.params["expected_run_seq"].as_int();
   std::optional<Error> refused_patch;
+  std::optional<store::CheckedPatches> patches;
   bool by_state = false;
   if (has_patches(admitted)) {
     by_state = !expected_run_seq && names_its_state(admitted);
     if (by_state) expected_run_seq = run->next_run_seq();
-    if (Status checked = check_patches(call, *run, admitted); !checked) refused_patch = std::move(checked).error();
+    RETURN_IF_ERROR(begin_referring(call));
+    Result<store::CheckedPatches> checked = check_patches(call, *run, admitted);
+    if (checked)
+      patches = *std::move(checked);
+    else
+      refused_patch = std::move(checked).error();
   }
   const std::vector<std::string> manifests = manifests_of(*run, admitted);
   Spilled spilled;
@@ -222,6 +228,7 @@ Result<Answer> event_append(Call& call) {
   append.request.actor = call.caller.actor;
   append.request.ids_checked = check_ids;
   append.request.expected_run_seq = expected_run_seq;
+  append.request.patches = std::move(patches);
   if (spills) append.request.contents_asked_at = contents_asked_at;
   append.leading_events = spilled.artifacts.size();
   append.request.events.reserve(spilled.artifacts.size() + events.size());
