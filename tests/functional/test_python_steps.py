@@ -2,10 +2,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from typing import Any, Iterator, Optional
 
-from support import DaemonCase, main, muniment
+from support import BUILD, ROOT, DaemonCase, main, muniment
+
+from muniment.lease import Lease
 
 
 class StepCase(DaemonCase):
@@ -73,7 +78,9 @@ class OncePerKey(StepCase):
                 return calls(to)
 
             self.assertEqual((mail("kim"), mail("kim"), calls.count, mail.__doc__), ("sent", "sent", 1, "Sends."))
-        self.assertEqual([event["body"] for event in self.steps()], [{"name": "mail", "kind": "node"}, {"status": "ok", "result": "sent"}])
+        started, ended = (event["body"] for event in self.steps())
+        self.assertEqual(started.pop("lease")["pid"], os.getpid())
+        self.assertEqual((started, ended), ({"name": "mail", "kind": "node"}, {"status": "ok", "result": "sent"}))
 
     def test_a_step_without_a_result_is_complete_too(self) -> None:
         with self.open() as run:
@@ -93,7 +100,7 @@ class OncePerKey(StepCase):
         self.assertEqual([event["body"]["status"] for event in self.steps("step.ended")], ["error", "timeout", "ok"])
         self.assertEqual(len({event["step_id"] for event in self.steps()}), 1)
 
-    def test_the_first_of_two_that_run_at_once_is_recorded(self) -> None:
+    def test_a_key_inside_itself_runs_and_the_first_end_is_recorded(self) -> None:
         with self.open() as run:
             with run.step("race") as slow:
                 slow.result = "slow"
@@ -292,6 +299,113 @@ class Asyncio(StepCase):
 
         self.assertEqual(asyncio.run(agent()), "second")
         self.assertEqual([event["body"]["status"] for event in self.steps("step.ended")], ["cancelled", "ok"])
+
+
+# A worker of the run: prints the step's result, or how it was refused. `hold` makes it wait inside the step.
+WORKER = """
+import sys, muniment
+socket, run_id, mode, wait = sys.argv[1:]
+def charge():
+    print("charging", flush=True)
+    if mode == "hold":
+        sys.stdin.readline()
+    return {"by": mode}
+with muniment.run(agent="coder", data=socket, run_id=run_id, step_wait_s=float(wait), step_lease_s=0.5) as run:
+    print(run.step("charge", charge)["by"], flush=True)
+    sys.stdin.readline()
+"""
+
+
+class Processes(StepCase):
+    def worker(self, mode: str, wait: float = 60) -> subprocess.Popen[str]:
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "clients/python")}
+        process = subprocess.Popen([sys.executable, "-c", WORKER, self.daemon.socket, self.run_id, mode, str(wait)], env=env, text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def line(self, process: subprocess.Popen[str]) -> str:
+        assert process.stdout
+        return process.stdout.readline().strip()
+
+    def go(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+    def timeline(self) -> str:
+        return subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "run", "show", self.run_id], capture_output=True, text=True,
+                              timeout=60, check=True).stdout
+
+    def test_a_second_process_waits_for_the_result_of_the_first(self) -> None:
+        first = self.worker("hold")
+        self.assertEqual(self.line(first), "charging")
+        second = self.worker("second")
+        self.go(first)
+        self.assertEqual((self.line(first), self.line(second)), ("hold", "hold"))
+        self.assertEqual([event["body"]["lease"]["pid"] for event in self.steps("step.started")], [first.pid])
+
+    def test_a_second_process_is_refused_with_one_traceback_and_the_run_goes_on(self) -> None:
+        first = self.worker("hold")
+        self.assertEqual(self.line(first), "charging")
+        out, err = self.worker("second", wait=0).communicate(timeout=60)
+        self.assertEqual((out, err.count("Traceback")), ("", 1), err)
+        self.assertIn(f"step 'charge' is being run by process {first.pid} on ", err)
+        self.go(first)
+        self.assertEqual(self.line(first), "hold")
+        self.go(first)
+        first.communicate(timeout=60)
+        self.assertEqual([event["type"] for event in self.steps()], ["step.started", "step.ended"])
+        self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["outcome"], "success")
+
+    def test_a_process_that_died_is_followed_by_the_next_attempt(self) -> None:
+        first = self.worker("hold")
+        self.assertEqual(self.line(first), "charging")
+        second = self.worker("second")
+        first.kill()
+        self.assertEqual((self.line(second), self.line(second)), ("charging", "second"))
+        shown = self.timeline()
+        self.assertIn(f"process {first.pid}", shown)
+        self.assertIn(f"attempt 2, process {second.pid}", shown)
+
+    def test_of_many_processes_one_runs_the_step(self) -> None:
+        workers = [self.worker("same") for _ in range(8)]
+        said = [self.line(worker) for worker in workers]
+        said += [self.line(worker) for worker, line in zip(workers, said) if line == "charging"]
+        self.assertEqual(sorted(said), ["charging"] + ["same"] * 8)
+        self.assertEqual(len(self.steps("step.started")), 1)
+
+    def test_a_process_that_cannot_be_seen_is_presumed_dead_later(self) -> None:
+        elsewhere = Lease(0.5)
+        elsewhere.body.update(place="another machine")
+        other = muniment.Run(self.client, self.run_id)
+        self.client.append(self.run_id, "step.started", {"name": "charge", "kind": "task", "lease": elsewhere.body},
+                           step_id=other._steps._id("charge", "step"), event_id=other._steps._id("charge", "started"))
+        self.assertEqual(other.step("charge", Calls("again")), "again")
+        self.assertEqual([event["body"].get("attempt") for event in self.steps("step.started")], [None, 2])
+
+    def test_a_second_thread_waits_too(self) -> None:
+        calls, found = Calls("once"), []
+        with self.open() as run:
+            with run.step("thread") as step:
+                waiting = threading.Thread(target=lambda: found.append(run.step("thread", calls)))
+                waiting.start()
+                step.result = "first"
+            waiting.join()
+        self.assertEqual((found, calls.count), (["first"], 0))
+
+    def test_tasks_that_wait_do_not_prevent_the_end(self) -> None:
+        async def slow() -> str:
+            await asyncio.sleep(0.2)
+            return "once"
+
+        async def agent() -> list[str]:
+            async with self.open() as run:
+                return await asyncio.gather(*(run.step("task", slow) for _ in range(60)))
+
+        self.assertEqual(set(asyncio.run(agent())), {"once"})
+        self.assertEqual(len(self.steps("step.started")), 1)
 
 
 class Crashes(StepCase):

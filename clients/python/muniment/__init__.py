@@ -21,7 +21,7 @@
 """
 from .asyncio_runs import AsyncRun
 from .client import Client, Json, Subscription, connect
-from .errors import ConnectionLost, MunimentError, NoDaemon
+from .errors import ConnectionLost, MunimentError, NoDaemon, StepTaken
 from .memory import recall, remember
 from .place import socket_path
 from .recording import current_run, run, tool
@@ -30,5 +30,5 @@ from .steps import Step
 
 __version__ = "0.1.0"
 
-__all__ = ["AsyncRun", "Call", "Client", "ConnectionLost", "Json", "MunimentError", "NoDaemon", "Run", "Step", "Subscription", "connect",
-           "current_run", "recall", "remember", "run", "socket_path", "tool"]
+__all__ = ["AsyncRun", "Call", "Client", "ConnectionLost", "Json", "MunimentError", "NoDaemon", "Run", "Step", "StepTaken", "Subscription",
+           "connect", "current_run", "recall", "remember", "run", "socket_path", "tool"]

@@ -9,11 +9,12 @@ import asyncio
 import contextlib
 import functools
 import inspect
+import time
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Mapping, Optional, ParamSpec, TypeVar, overload
 
 from .client import Client, Json
-from .runs import Call, Run
+from .runs import STEP_POLL_S, Call, Run
 from .steps import Step, within
 
 P = ParamSpec("P")
@@ -97,7 +98,11 @@ class AsyncStepBlock:
     async def __aenter__(self) -> Step:
         if self._step is not None:
             raise ValueError("this step is already open; call run.step(…) again for another one")
-        self._step = await asyncio.to_thread(self._run.begin_step, *self._opening)
+        until = time.monotonic() + self._run.step_wait_s
+        while self._step is None:
+            self._step = await asyncio.to_thread(self._run.try_step, *self._opening, last=time.monotonic() >= until)
+            if self._step is None:   # sleeps here, because waiting threads could prevent the end of the step
+                await asyncio.sleep(STEP_POLL_S)
         self._inside = contextlib.ExitStack()
         self._inside.enter_context(within(self._step))
         return self._step

@@ -17,6 +17,10 @@ class MunimentError(Exception):
         return bool(self.data.get("retryable")) or self.data.get("outcome") == "unknown"
 
 
+class StepTaken(MunimentError):
+    """Another process runs the step. `data`: its lease. The run continues there and is not ended by the one that gets this."""
+
+
 class ConnectionLost(MunimentError):
     """No reply: the connection was lost or the deadline passed. The request may have been executed."""
 

@@ -21,9 +21,9 @@ from typing import Any, Callable, Optional, ParamSpec, TypeVar, Union, cast, ove
 from . import content
 from .asyncio_runs import AsyncRun
 from .client import connect
-from .errors import MunimentError
+from .errors import MunimentError, StepTaken
 from .place import Path
-from .runs import Run, noting
+from .runs import STEP_LEASE_S, STEP_WAIT_S, Run, noting
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,15 +56,19 @@ class run:
     """A run as a context manager, also for asyncio, and as a decorator. Entering starts the run or resumes an open one."""
 
     def __init__(self, agent: str, goal: Optional[str] = None, *, run_id: Optional[str] = None, data: Optional[Path] = None,
-                 deadline_s: float = 30.0, retry_for_s: float = 30.0, **more: Any):
+                 deadline_s: float = 30.0, retry_for_s: float = 30.0, step_wait_s: float = STEP_WAIT_S,
+                 step_lease_s: float = STEP_LEASE_S, **more: Any):
         """`data`: the socket or the data folder, as in `connect` (default: as for the command line). `more`, as in
-        run.start: labels, external_id, cwd, reopen, parent. Inside another run, that run is the parent."""
+        run.start: labels, external_id, cwd, reopen, parent. Inside another run, that run is the parent. `step_wait_s`: how long a
+        step waits for another process that runs it (0: StepTaken at once). `step_lease_s`: time after which other processes presume
+        that this one is dead, if they cannot see it."""
         self._connect = functools.partial(connect, data, deadline_s=deadline_s, retry_for_s=retry_for_s)
         self._start = {"agent": {"name": content.word(agent)}, "client": "muniment (Python)", **more}
         if goal is not None:
             self._start["goal"] = content.clean(goal)
         if run_id is not None:
             self._start["run_id"] = run_id
+        self._steps = {"step_wait_s": step_wait_s, "step_lease_s": step_lease_s}
         self._run: Optional[Run] = None
         self._token: Optional[contextvars.Token[Union[Run, AsyncRun, None]]] = None
 
@@ -118,7 +122,7 @@ class run:
         except BaseException:
             client.close()
             raise
-        self._run = Run(client, answer["run_id"], answer["resumed"])
+        self._run = Run(client, answer["run_id"], answer["resumed"], **self._steps)
         return self._run
 
     def _leave(self) -> None:
@@ -130,6 +134,8 @@ class run:
         ending, self._run = self._run, None
         assert ending is not None, "exited without being entered"
         try:
+            if isinstance(raised, StepTaken) and raised.data["run_id"] == ending.run_id:   # another process goes on with the run
+                return
             if raised is None or isinstance(raised, SystemExit) and not raised.code:
                 self._end(ending, "success")
             else:

@@ -21,7 +21,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional, ParamSpec, Sequen
 
 from . import content
 from .client import Client, Json
-from .errors import MunimentError
+from .errors import MunimentError, StepTaken
 from .steps import Step, StepBlock, Steps, current_step, refuse_coroutine
 
 P = ParamSpec("P")
@@ -31,6 +31,10 @@ R = TypeVar("R")
 STATUS_OF: tuple[tuple[type[BaseException], str], ...] = (
     (asyncio.CancelledError, "cancelled"), (KeyboardInterrupt, "interrupted"), (TimeoutError, "timeout"), (PermissionError, "denied"))
 
+STEP_WAIT_S = 60.0     # time for which a step waits for the process that runs it
+STEP_LEASE_S = 900.0   # time after which a process is presumed dead that others cannot see (another machine or container)
+STEP_POLL_S = 0.1
+
 
 def status_of(raised: BaseException) -> str:
     return next((status for kind, status in STATUS_OF if isinstance(raised, kind)), "error")
@@ -39,9 +43,10 @@ def status_of(raised: BaseException) -> str:
 class Run:
     """An open run; thread-safe. `resumed`: the run already existed, for example after a crash."""
 
-    def __init__(self, client: Client, run_id: str, resumed: bool = False):
-        self.client, self.run_id, self.resumed = client, run_id, resumed
-        self._steps = Steps(self)
+    def __init__(self, client: Client, run_id: str, resumed: bool = False, step_wait_s: float = STEP_WAIT_S,
+                 step_lease_s: float = STEP_LEASE_S):
+        self.client, self.run_id, self.resumed, self.step_wait_s = client, run_id, resumed, step_wait_s
+        self._steps = Steps(self, step_lease_s)
 
     def append(self, type: str, body: Mapping[str, Any], **more: Any) -> Json:
         """Appends an event in the current step. The body is sent unchanged. `more`: step_id, event_id, occurred_at."""
@@ -118,8 +123,21 @@ class Run:
         return StepBlock(self, key)(function)(*args, **kwargs)
 
     def begin_step(self, name: str, kind: str = "task", step_id: Optional[str] = None) -> Step:
-        """Starts a step without a block; `end_step` ends it. Events belong to it only if they name it as `step_id`."""
-        return self._steps.begin(name, kind, step_id)
+        """Starts a step without a block; `end_step` ends it. Events belong to it only if they name it as `step_id`. Raises StepTaken if
+        another process runs the step and has not ended it after `step_wait_s`."""
+        until = time.monotonic() + self.step_wait_s
+        while (step := self.try_step(name, kind, step_id, last=time.monotonic() >= until)) is None:
+            time.sleep(STEP_POLL_S)
+        return step
+
+    def try_step(self, name: str, kind: str, step_id: Optional[str], last: bool) -> Optional[Step]:
+        """Returns None if another process runs the step. Raises StepTaken instead for the `last` try."""
+        try:
+            return self._steps.begin(name, kind, step_id)
+        except StepTaken:
+            if last:
+                raise
+        return None
 
     def end_step(self, step: Step, raised: Optional[BaseException] = None) -> None:
         if raised is None:

@@ -10,16 +10,18 @@
     @run.step("charge")
     def charge() -> dict: ...
 
-The result is stored in step.ended as JSON. The ids of both events are derived from the run id and the key, so that the daemon
-records one start and one result per key, from any process. If the process dies after the function returns and before the result
-is recorded, the function runs again: its side effects must tolerate repetition or use the step id, which is the same for every
-attempt, as an idempotency key.
+The result is stored in step.ended as JSON. The ids of the events are derived from the run id, the key and the attempt, so that the
+daemon records one start per attempt and one result per key, from any process. The start names the process (a lease): while that
+process lives, another one that comes to the key waits for the result, and after the run's `step_wait_s` it gets StepTaken. If the
+process dies after the function returns and before the result is recorded, the function runs again: its side effects must tolerate
+repetition or use the step id, which is the same for every attempt, as an idempotency key.
 """
 from __future__ import annotations
 
 import contextlib
 import contextvars
 import copy
+import dataclasses
 import functools
 import inspect
 import json
@@ -30,7 +32,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, ParamSpec, 
 
 from . import content
 from .client import Json
-from .errors import MunimentError
+from .errors import MunimentError, StepTaken
+from .lease import Lease, is_held
 
 if TYPE_CHECKING:
     from .runs import Run
@@ -55,7 +58,8 @@ class Step(str):
     _opening: Json
     _outer: Optional[Step]
     _begun: bool
-    _keyed: bool   # the first open step with its key in this process
+    _keyed: bool   # not inside another step with its key
+    _lease: Optional[Lease] = None
     _result: Optional[tuple[Any]] = None
 
     @property
@@ -79,34 +83,54 @@ class Step(str):
             self._run.append(STARTED, self._opening, step_id=str(self))
 
 
-class Steps:
-    """The steps of one run: the open keys of this process and the complete keys in the log. Thread-safe."""
+@dataclasses.dataclass
+class Attempt:
+    """The newest start of a step in the log. `lease`: as recorded; None in events of earlier clients."""
 
-    def __init__(self, run: Run):
-        self._run, self._lock = run, threading.Lock()
-        self._open: set[str] = set()
-        self._results: dict[str, Json] = {}    # event_id of each step.ended with status ok → body
-        self._attempts: dict[str, int] = {}    # step_id → number of starts
+    number: int
+    recorded_at: str
+    lease: Optional[Json]
+    ended: bool = False
+
+    def is_free(self) -> bool:
+        """Returns whether the next attempt may begin: this one has ended, or its process has."""
+        return self.ended or not self.lease or not is_held(self.lease, self.recorded_at)
+
+    def taken(self, key: str, run_id: str) -> StepTaken:
+        lease = self.lease or {}
+        return StepTaken(f"step {key!r} is being run by process {lease['pid']} on {lease['host']} since {self.recorded_at}. Wait longer "
+                         "(step_wait_s), or stop that process; a process that this one cannot see is presumed dead "
+                         f"{lease['seconds']:g} s after the start", "conflict", {"run_id": run_id, "lease": lease})
+
+
+def enclosing(step: Optional[Step]) -> Iterator[Step]:
+    """Yields the step and the steps around it."""
+    while step is not None:
+        yield step
+        step = step._outer
+
+
+class Steps:
+    """The steps of one run: their starts and the complete keys in the log. Thread-safe."""
+
+    def __init__(self, run: Run, lease_s: float):
+        self._run, self._lease_s, self._lock = run, lease_s, threading.Lock()
+        self._results: dict[str, Json] = {}       # event_id of each step.ended with status ok → body
+        self._attempts: dict[str, Attempt] = {}   # step_id → its newest start
         self._next_run_seq = 0
 
     def begin(self, key: str, kind: str, step_id: Optional[str]) -> Step:
-        """Raises MunimentError."""
-        with self._lock:
-            first = key not in self._open
-            self._open.add(key)
-        try:
-            step = Step(step_id or (self._id(key, "step") if first else str(uuid.uuid4())))
-            step.key, step._run, step._outer = key, self._run, _current.get()
-            step._opening = {"name": content.word(key), "kind": kind}
-            if step._outer is not None:
-                step._opening["parent_step_id"] = str(step._outer)
-            step._begun, step._keyed = False, first
-            if self._is_complete(step):
-                step = self._done(step, step_id or str(uuid.uuid4()))
-        except BaseException:
-            if first:
-                self._leave(key)
-            raise
+        """Raises StepTaken if another process or thread runs the step, MunimentError."""
+        outer = _current.get()
+        keyed = not any(step.key == key and step._run.run_id == self._run.run_id for step in enclosing(outer))
+        step = Step(step_id or (self._id(key, "step") if keyed else str(uuid.uuid4())))
+        step.key, step._run, step._outer = key, self._run, outer
+        step._opening = {"name": content.word(key), "kind": kind}
+        if outer is not None:
+            step._opening["parent_step_id"] = str(outer)
+        step._begun, step._keyed = False, keyed
+        if self._is_complete(step):
+            return self._done(step, step_id or str(uuid.uuid4()))
         return step
 
     def end(self, step: Step, failure: Optional[Json] = None) -> None:
@@ -117,12 +141,8 @@ class Steps:
             elif step._begun:
                 self._run.append(ENDED, failure, step_id=str(step))
         finally:
-            if step._keyed:
-                self._leave(step.key)
-
-    def _leave(self, key: str) -> None:
-        with self._lock:
-            self._open.discard(key)
+            if step._lease is not None:
+                step._lease.give_back()
 
     def _complete(self, step: Step) -> None:
         """Records the end. If another process has ended the step first, its result is kept."""
@@ -156,26 +176,37 @@ class Steps:
             return False
         if outer is not None:
             outer.begin()
-        step._begun, sent = True, 0
-
-        def once() -> Json:
-            nonlocal sent
-            sent += 1
-            return self._run.client.call("event.append", run_id=self._run.run_id, type=STARTED, body=step._opening, step_id=str(step),
-                                         event_id=self._id(step.key, "started"))
-
-        try:
-            if not self._run.client.again(once)["duplicate"]:
-                return False
-        except MunimentError as error:
-            if error.code != "conflict":   # begun before within another step or with another kind
-                raise
-        if self._read_until(ended):
+        with self._lock:
+            known = self._attempts.get(str(step))
+        if known is not None and self._read_until(ended):
             return True
-        begun = self._attempts.get(str(step), 0)
-        if begun != 1 or sent == 1:   # a retried request may be its own duplicate
-            self._run.append(STARTED, {**step._opening, "attempt": begun + 1}, step_id=str(step))
-        return False
+        return self._take_lease(step, ended)
+
+    def _take_lease(self, step: Step, ended: str) -> bool:
+        """Records the next attempt at the step; returns whether the key is complete instead."""
+        while True:
+            last = self._attempts.get(str(step))
+            if last is not None and not last.is_free():
+                raise last.taken(step.key, self._run.run_id)
+            number = last.number + 1 if last is not None else 1
+            lease = Lease(self._lease_s)
+            body: Json = {**step._opening, "lease": lease.body}
+            if number > 1:
+                body["attempt"] = number
+            event_id = self._id(step.key, "started" if number == 1 else f"started {number}")
+            try:
+                self._run.append(STARTED, body, step_id=str(step), event_id=event_id)
+                step._begun, step._lease = True, lease
+                return False
+            except BaseException as error:
+                lease.give_back()
+                if getattr(error, "code", "") != "conflict":
+                    raise
+                refused = error
+            if self._read_until(ended):   # another process has recorded this attempt
+                return True
+            if (now := self._attempts.get(str(step))) is None or now.number < number:
+                raise refused
 
     def _done(self, step: Step, own: str) -> Step:
         """Returns a step with the recorded result and the id `own` for events inside it."""
@@ -190,7 +221,7 @@ class Steps:
             while more and event_id not in self._results:
                 page = self._run.client.again(lambda: self._run.client.call(
                     "event.list", run_id=self._run.run_id, types=[STARTED, ENDED], from_run_seq=self._next_run_seq, limit=PAGE_EVENTS,
-                    fields=["run_seq", "event_id", "step_id", "type", "body"]))
+                    fields=["run_seq", "event_id", "step_id", "type", "recorded_at", "body"]))
                 for event in page["events"]:
                     self._take(event)
                 more = "cursor" in page
@@ -198,11 +229,14 @@ class Steps:
 
     def _take(self, event: Json) -> None:
         self._next_run_seq = event["run_seq"] + 1
-        body = event.get("body") or {}
+        body, own = event.get("body") or {}, event.get("step_id", "main")
         if event["type"] == STARTED:
-            own = event.get("step_id", "main")
-            self._attempts[own] = self._attempts.get(own, 0) + 1
-        elif not body or body.get("status") == "ok":   # an erased event has no body
+            before = self._attempts.get(own)
+            self._attempts[own] = Attempt(before.number + 1 if before else 1, event["recorded_at"], body.get("lease"))
+            return
+        if own in self._attempts:
+            self._attempts[own].ended = True
+        if not body or body.get("status") == "ok":   # an erased event has no body
             self._results[event["event_id"]] = body
 
     def _recordable(self, step: Step) -> Json:

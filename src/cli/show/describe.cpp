@@ -246,8 +246,10 @@ constexpr std::pair<events::Type, Describe> rows[] = {
     {events::Type::step_started,
      [](const json::Value& b) -> Description {
        const std::int64_t attempt = b["attempt"].as_int().value_or(1);
-       return {"", Tone::plain, field(b, "name"), attempt > 1 ? fmt::format("attempt {}", attempt) : "",
-               Weight::normal};
+       const std::string process = b["lease"] ? "process " + field(b["lease"], "pid") : "";
+       if (attempt <= 1) return {"", Tone::plain, field(b, "name"), process, Weight::normal};
+       return {"", Tone::plain, field(b, "name"),
+               fmt::format("attempt {}{}{}", attempt, process.empty() ? "" : ", ", process), Weight::normal};
      }},
     {events::Type::task_completed,
      [](const json::Value& b) -> Description {
