@@ -119,7 +119,7 @@ class Running(DoctorCase, DaemonCase):
         self.assertLessEqual({"config", "data", "disk", "munimentd", "postgres", "cluster", "socket", "followers", "runs", "database", "clock", "artifacts"}, looked)
 
     def test_space(self) -> None:
-        self.finds("broken", "disk", "artifacts are refused", "du -x", "disk", config='disk_reserve_bytes = "1000 TiB"\n')
+        self.finds("broken", "disk", "artifacts over 64 KiB are refused", "du -x", "disk", config='disk_reserve_bytes = "1000 TiB"\n')
         free = os.statvfs(self.daemon.data).f_bavail * os.statvfs(self.daemon.data).f_frsize
         self.finds("warning", "disk", "reserved", "du -x", "disk", config=f"disk_reserve_bytes = {free * 3 // 4}\ndisk_reserve_percent = 0\n")
 

@@ -469,6 +469,15 @@ class Restarted(ExecCase):
         self.let_go(process)
         self.ended()
 
+    def test_an_end_that_is_not_recorded_is_no_success(self) -> None:
+        process = self.spawn("sh", "-c", "echo ready; while [ ! -e go ]; do sleep 0.02; done; exit $(cat go)")
+        self.said(process, b"ready\n")
+        self.call("run.end", run_id=self.run_id, outcome="cancelled")
+        (self.folder / "go").write_text("0\n")
+        _, said = process.communicate(timeout=FINISH_S)
+        self.assertEqual(process.returncode, 125, said)
+        self.assertIn(b"the end of the command is not recorded: ", said)
+
     def test_postgres_was_killed_while_the_command_ran(self) -> None:
         process = self.waiting()
         self.daemon.kill_postgres()

@@ -6,7 +6,7 @@ import os
 import pathlib
 import subprocess
 import unittest
-from typing import Optional
+from typing import Any, Optional
 
 from support import BUILD, Daemon, DaemonCase, main, muniment, wait_until
 
@@ -119,6 +119,56 @@ class Artifacts(SmallDisk):
         self.call("snapshot.take", run_id=self.run_id)
         self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["status"], "open")
         self.assert_verifies()
+
+
+class Reserve(SmallDisk):
+    """Free space below the reserve."""
+
+    mounted = "data/artifacts"
+    size_mib = 32
+    config = f"disk_reserve_bytes = {16 * MIB}\n"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.fill(leave=8 * MIB)
+
+    def exec(self, *command: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+        run_id = self.new_run("exec." + self._testMethodName)
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "exec", "--run", run_id, "--", *command],
+                              capture_output=True, text=True, timeout=60)
+        [ended] = self.call("event.list", run_id=run_id, types=["command.ended"])["events"]
+        return done, ended["body"]
+
+    def test_small_artifacts_are_stored_and_large_ones_refused(self) -> None:
+        self.client.put(self.run_id, b"a" * 65_536)
+        with self.refused("over_budget"):
+            self.client.put(self.run_id, b"a" * 65_537)
+        self.client.append(self.run_id, "x.test.a", {"text": "a" * 40_000}, spill=True)
+        self.free()
+        self.assert_verifies()
+
+    def test_a_large_upload_in_small_parts_is_refused(self) -> None:
+        raw = self.raw()
+        begun = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "artifact.put", "params": {
+            "run_id": self.run_id, "upload_id": "01900000-0000-7000-8000-000000000001", "offset": 0, "body_bytes": 65_536}})
+        raw.send(begun.encode() + b"\n" + b"a" * 65_536)
+        self.assertIn("result", raw.line())
+        raw.send(begun.replace('"offset": 0', '"offset": 65536').encode() + b"\n" + b"a" * 65_536)
+        self.assertEqual(raw.line()["error"]["data"]["code"], "over_budget")
+
+    def test_a_memory_is_remembered(self) -> None:
+        self.client.remember("home", "Kim lives in Porto.")
+        self.assertIn("Porto", self.client.recall("where does Kim live")["text"])
+
+    def test_the_end_of_a_command_is_recorded(self) -> None:
+        done, ended = self.exec("echo", "hello")
+        self.assertEqual((done.returncode, done.stderr, ended["exit_code"], "x_output_lost" in ended), (0, "", 0, False))
+        self.assertEqual(self.client.get(ended["stdout"]["artifact_id"]), b"hello\n")
+
+    def test_the_end_of_a_command_is_recorded_without_a_large_output(self) -> None:
+        done, ended = self.exec("head", "-c", "100000", "/dev/zero")
+        self.assertEqual((done.returncode, ended["exit_code"], ended["x_output_lost"], "stdout" in ended), (0, 0, True, False))
+        self.assertIn("stdout of the command is not recorded: over_budget", done.stderr)
 
 
 class Everything(SmallDisk):

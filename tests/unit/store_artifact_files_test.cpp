@@ -14,6 +14,7 @@
 #include <set>
 #include <thread>
 
+#include "base/limits.hpp"
 #include "base/process/failpoint.hpp"
 #include "unit/store_artifact_files_fixture.hpp"
 
@@ -101,7 +102,9 @@ TEST_F(ArtifactFilesTest, BelowTheReserveOfTheDiskAPutIsRefusedWithTheNumbers) {
   auto reserved = ArtifactFiles::open(options);
   ASSERT_TRUE(reserved);
   EXPECT_TRUE((*reserved)->below_reserve());
-  const auto refused = (*reserved)->store("x", "r1", "main", make_uuid_v7({}), text_type);
+  const std::string small(limits::artifact_in_reserve_bytes_max, 'x');
+  EXPECT_TRUE((*reserved)->store(small, "r1", "main", make_uuid_v7({}), text_type));
+  const auto refused = (*reserved)->store(small + "x", "r1", "main", make_uuid_v7({}), text_type);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::over_budget);
   EXPECT_NE(refused.error().message.find(std::to_string(INT64_MAX / 2)), std::string::npos);

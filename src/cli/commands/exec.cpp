@@ -1,6 +1,6 @@
 // Implements the command exec, which runs a command and records it. The start is committed before the command runs, so
-// that no command runs unrecorded. After that, a failure to record does not change what the command does or how it
-// ends.
+// that no command runs unrecorded. After that, a failure to record does not change what the command does or its code,
+// except that it does not exit with 0.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -44,8 +44,9 @@ void declare_exec(CLI::App& command, ExecOptions& options) {
   command.add_option("--tests-changed", options.evidence.reason, "Reason for test changes within the task");
   declare_terms(command, options.evidence.terms);
   command.footer(
-      "Exits with the command's code, or with 128 + the number of the signal that ended it; with 1 if the\n"
-      "command exits with 0 and its evidence is refused; with 125 if it could not be recorded and was not started.");
+      "Exits with the command's code, or with 128 + the number of the signal that ended it. If that code is 0, exits\n"
+      "with 1 if the evidence is refused, and with 125 if the end could not be recorded. Exits with 125 if the start\n"
+      "could not be recorded; the command was then not started.");
 }
 
 class Recording {
@@ -176,12 +177,21 @@ class Recording {
     if (!outcome.not_found) params.member("duration_us", outcome.duration_us);
     scrubbed_ = 0;
     const CommandPlace place{session_, run_id_, options_.step};
-    RETURN_IF_ERROR(write_output(place, params, command_id_, "stdout", outcome.stdout_file, options_.scrub, scrubbed_));
-    RETURN_IF_ERROR(write_output(place, params, command_id_, "stderr", outcome.stderr_file, options_.scrub, scrubbed_));
+    bool lost = outcome.output_lost;
+    const auto keep = [&](const char* stream, const Fd& output) -> Status {
+      Status kept = write_output(place, params, command_id_, stream, output, options_.scrub, scrubbed_);
+      const bool refused = !kept && (kept.error().code == Errc::over_budget || kept.error().code == Errc::too_large);
+      if (!refused) return kept;
+      lost = true;  // the end is recorded without it
+      session_.finish_quietly(std::string(stream) + " of the command", kept);
+      return success();
+    };
+    RETURN_IF_ERROR(keep("stdout", outcome.stdout_file));
+    RETURN_IF_ERROR(keep("stderr", outcome.stderr_file));
     const std::string digest = tree_digest(folder_);
     if (!digest.empty()) params.member("tree_digest", digest);
     if (options_.scrub) params.member("scrubbed", scrubbed_);
-    if (outcome.output_lost) params.member("x_output_lost", true);
+    if (lost) params.member("x_output_lost", true);
     params.end_object();
     RETURN_IF_ERROR(session_.call("command.end", params.text()));
     return success();
@@ -222,7 +232,9 @@ Status exec_command(Session& session, const ExecOptions& options) {
   const Status ended = recording.end(*outcome, passed);
   session.finish_quietly(recording.recording(), ended);
   session.exit_code = outcome->signal != 0 ? 128 + outcome->signal : outcome->exit_code;
-  if (session.exit_code == 0 && !passed) session.exit_code = exit_refused;
+  if (session.exit_code != 0) return success();
+  if (!passed) session.exit_code = exit_refused;
+  if (!ended && recording.recording() != evidence_of_command) session.exit_code = exit_not_recorded;
   return success();
 }
 

@@ -23,7 +23,7 @@ enum ExitCode : int {
   exit_halted = 2,          // SYSTEM_ERROR: the run is halted, or data it needs is damaged
   exit_usage = 3,           // invalid command line
   exit_unavailable = 4,     // no daemon or no reply: a retry may succeed
-  exit_not_recorded = 125,  // exec: recording failed and the command was not started
+  exit_not_recorded = 125,  // exec: the start or the end of the command is not recorded
   exit_interrupted = 130,   // ended by SIGINT, SIGQUIT, SIGTERM or SIGHUP, as in a shell
 };
 int exit_code_of(Errc code);

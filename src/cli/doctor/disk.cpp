@@ -53,7 +53,7 @@ void look_at_disk(Findings& findings, const Config& config) {
       fmt::format("{} of {} free, {} reserved", human_size(free), human_size(total), human_size(reserve));
   const std::string fix = fmt::format("du -x -d 2 -h {}", place.string());
   if (free < reserve) {
-    findings.broken("disk", text + ": artifacts are refused", fix, runbook("disk"));
+    findings.broken("disk", text + ": artifacts over 64 KiB are refused", fix, runbook("disk"));
   } else if (free < 2 * reserve) {
     findings.warn("disk", text, fix, runbook("disk"));
   } else {

@@ -88,10 +88,11 @@ Status LocalArtifactFiles::check_size(std::int64_t bytes) const {
   return error;
 }
 
-Status LocalArtifactFiles::check_room(std::int64_t more_bytes) const {
-  RETURN_IF_ERROR(check_size(more_bytes));
+Status LocalArtifactFiles::check_room(std::int64_t more_bytes, std::int64_t size) const {
+  RETURN_IF_ERROR(check_size(size));
   const DiskSpace space = disk();
-  if (space.free_bytes - more_bytes < space.reserve_bytes) {
+  const std::int64_t reserve = size <= limits::artifact_in_reserve_bytes_max ? 0 : space.reserve_bytes;
+  if (space.free_bytes - more_bytes < reserve) {
     Error error(Errc::over_budget,
                 fmt::format("the disk of the artifacts has {} bytes free, {} more would go below the reserve of {}. "
                             "Free space, or lower disk_reserve_bytes and disk_reserve_percent.",
@@ -104,7 +105,7 @@ Status LocalArtifactFiles::check_room(std::int64_t more_bytes) const {
 
 Result<StoredFile> LocalArtifactFiles::store(std::string_view bytes, std::string_view run_id, std::string_view step_id,
                                              const Uuid& artifact_id, std::string_view mime_type) {
-  RETURN_IF_ERROR(check_room(static_cast<std::int64_t>(bytes.size())));
+  RETURN_IF_ERROR(check_room(std::ssize(bytes), std::ssize(bytes)));
   ASSIGN_OR_RETURN(const Place place, place_of(run_id, step_id, artifact_id, mime_type));
   PieceHasher hasher;
   hasher.update(bytes);

@@ -80,7 +80,8 @@ class LocalArtifactFiles final : public ArtifactFiles {
   // Used by ArtifactWrite implementations.
   const ArtifactFilesOptions& options() const { return options_; }
   Status check_size(std::int64_t bytes) const override;
-  Status check_room(std::int64_t more_bytes) const;
+  // Checks whether `more_bytes` of an artifact of `size` bytes may be written. A small artifact may use the reserve.
+  Status check_room(std::int64_t more_bytes, std::int64_t size) const;
   Result<UnnamedFile> new_file() const { return UnnamedFile::open(staging_.get()); }
   // Links a synced file under staging/ and in its place, with its pieces beside it, and makes the entries durable. On
   // an error no name remains.

@@ -208,7 +208,7 @@ Result<bool> LocalArtifactFiles::repair(const StoredFile& recorded, std::string_
   const bool damaged = !check(recorded, nullptr).ok();
   std::optional<UnnamedFile> copy;
   if (damaged) {
-    RETURN_IF_ERROR(check_room(about.st_size));
+    RETURN_IF_ERROR(check_room(about.st_size, about.st_size));
     ASSIGN_OR_RETURN(copy, new_file());
   }
   Sha256 hash;

@@ -62,7 +62,7 @@ Result<std::int64_t> LocalArtifactFiles::upload_size(const Uuid& upload_id) {
 
 Status LocalArtifactFiles::upload_append(const Uuid& upload_id, std::int64_t offset, std::string_view bytes) {
   ASSIGN_OR_RETURN(const auto lease, UploadLease::take(*this, upload_id));
-  RETURN_IF_ERROR(check_room(static_cast<std::int64_t>(bytes.size())));
+  RETURN_IF_ERROR(check_room(std::ssize(bytes), offset + std::ssize(bytes)));
   auto file = open_upload(uploads_, upload_id, O_WRONLY | O_APPEND);
   if (!file && file.error().code == Errc::not_found && offset == 0) {
     const int made =
@@ -78,7 +78,6 @@ Status LocalArtifactFiles::upload_append(const Uuid& upload_id, std::int64_t off
     error.limit = file->size;
     return error;
   }
-  RETURN_IF_ERROR(check_size(offset + static_cast<std::int64_t>(bytes.size())));
   if (Status written = write_artifact(file->fd.get(), bytes); !written) {
     // A partial piece would make the size differ from the acknowledged bytes.
     if (::ftruncate(file->fd.get(), offset) != 0) ::unlinkat(uploads_.get(), upload_id.text().c_str(), 0);

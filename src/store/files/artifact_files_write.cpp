@@ -21,7 +21,7 @@ class LocalWrite final : public ArtifactWrite {
 
   Status append(std::string_view bytes) override {
     const auto more = static_cast<std::int64_t>(bytes.size());
-    if (size_ + more > files_.options().bytes_max) return files_.check_room(size_ + more);
+    if (size_ + more > files_.options().bytes_max) return files_.check_size(size_ + more);
     if (!file_ && kept_.size() + bytes.size() <= kept_bytes_max) {
       kept_.append(bytes);
       size_ += more;
@@ -63,7 +63,7 @@ class LocalWrite final : public ArtifactWrite {
     RETURN_IF_ERROR(write_artifact(file_->fd(), bytes));
     written_ += static_cast<std::int64_t>(bytes.size());
     if (written_ - started_ >= writeback_bytes) {
-      RETURN_IF_ERROR(files_.check_room(0));
+      RETURN_IF_ERROR(files_.check_room(0, written_));
       // The call is a hint; the later fsync reports errors.
       ::sync_file_range(file_->fd(), started_, written_ - started_, SYNC_FILE_RANGE_WRITE);
       started_ = written_;
@@ -84,7 +84,7 @@ class LocalWrite final : public ArtifactWrite {
 }  // namespace
 
 Result<std::unique_ptr<ArtifactWrite>> LocalArtifactFiles::begin(std::int64_t expected_bytes) {
-  RETURN_IF_ERROR(check_room(expected_bytes));
+  RETURN_IF_ERROR(check_room(expected_bytes, expected_bytes));
   return std::unique_ptr<ArtifactWrite>(std::make_unique<LocalWrite>(*this));
 }
 

@@ -43,8 +43,9 @@ std::vector<std::string> degradations(Services& services, const store::LogStatus
   }
   if (services.files.below_reserve()) {
     const store::DiskSpace disk = services.files.disk();
-    found.push_back(fmt::format("disk below its reserve: {} bytes free, {} must stay free; artifacts are refused",
-                                disk.free_bytes, disk.reserve_bytes));
+    found.push_back(
+        fmt::format("disk below its reserve: {} bytes free, {} must stay free; artifacts over 64 KiB are refused",
+                    disk.free_bytes, disk.reserve_bytes));
   }
   if (!log.refused.empty()) found.push_back(log.refused);
   if (const std::string problem = services.publisher.problem(); !problem.empty() && problem != log.refused)
