@@ -39,6 +39,7 @@ ENTRY = (("version", "B"), ("log_id", "16s"), ("seq", "Q"), ("run_no", "Q"), ("r
          ("recorded_at", "q"), ("occurred_at", "?q"), ("origin", "B"), ("type", "text"), ("schema_version", "H"),
          ("step_id", "?text"), ("actor", "text"), ("event_id", "16s"), ("previous", "32s"), ("body_hash", "32s"))
 FOR_PEOPLE = ["README.md", "report.html"]   # absent in a bundle of version 1
+LIFE = {"run.started": "open", "run.resumed": "open", "run.halted": "halted", "run.ended": "ended"}
 NO_HASH = "0" * 64
 ERASED = {   # columns that remain in the row of an erased event, besides names, sizes and the event's own columns
     "artifact.stored": {"hash": NO_HASH, "metadata": {}}, "manifest.recorded": {"salt": None, "manifest": None}, "snapshot.taken": {},
@@ -274,6 +275,8 @@ class Verifier:
         return files
 
     def bundle(self, path, _):
+        self.report["not_checked"] = ["later events of this run (it may have been reopened)", "the life of the run", "states against the fold of the events",
+                                      "exported_at, README.md and report.html (no signature covers them)"]
         members = self.unpack(path)
         names, files, head = [name for name, _ in members], dict(members), json_value(members[0][1])
         need("format, version", [head["format"], head["version"] in (1, 2)], ["muniment-bundle", True])
@@ -297,8 +300,10 @@ class Verifier:
         need("nodes that hold an event of the run", [(n, seq) for seq in leaves for n in range(64) if (n, seq >> n) in nodes], [])
         need("root, nodes left over", [root_of(leaves, nodes, 0, head["size"]).hex(), nodes], [point["root"].hex(), {}])
         self.rows(events, head, files, names[len(texts):])
-        self.report.update(upto=events[-1]["seq"], counts={"events": len(events), "files": len(names) - len(texts)},
-                           not_checked=["later events of this run", "the life of the run", "states against the fold of the events"])
+        last = next((event for event in reversed(events) if event["type"] in LIFE), {"type": "run.started"})
+        end = {"status": LIFE[last["type"]], "outcome": last["value"].get("outcome") if last["type"] == "run.ended" else None,
+               "seq": None if LIFE[last["type"]] == "open" else last["seq"]}
+        self.report.update(upto=events[-1]["seq"], run_end=end, counts={"events": len(events), "files": len(names) - len(texts)})
 
     def chain(self, events, head, log_id):   # returns seq → leaf hash
         previous, leaves, last = bytes(32), {}, -1
@@ -380,7 +385,11 @@ def main(arguments=None):
         expected, actual = error.args if isinstance(error, Tampered) else ("the form in docs/format.md", repr(error))
         verdict = "unreadable" if verifier.at["check"] in ("key", "proof", "checkpoint", "archive") else "tampered"
         verifier.report.update(verdict=verdict, first_bad={**verifier.at, "expected": expected, "actual": actual})
-    print(json.dumps(verifier.report) if given.json else "\n".join(f"{name}: {value}" for name, value in verifier.report.items() if value))
+    shown = dict(verifier.report)
+    if end := shown.pop("run_end", None):
+        shown["verdict"] += f" to {shown.pop('upto')}, run " + ("OPEN at the end of this bundle" if end["status"] == "open" else f"HALTED at seq {end['seq']}"
+            if end["status"] == "halted" else f"ended with {end['outcome'] or 'an erased outcome'} at seq {end['seq']}")
+    print(json.dumps(verifier.report) if given.json else "\n".join(f"{name}: {value}" for name, value in shown.items() if value))
     return EXIT[verifier.report["verdict"]]
 
 if __name__ == "__main__":

@@ -20,20 +20,34 @@ bool checkpoints_missed(const UnsignedTail& tail) {
   return tail.until.micros - tail.since.micros > unsigned_span_micros_max;
 }
 
+std::string end_of_run(const Report& report) {
+  if (!report.run_end) return "";
+  const RunEnd& end = *report.run_end;
+  switch (end.stand) {
+    case Stand::ended:
+      return fmt::format(", run ended with {} at seq {}", end.outcome ? *end.outcome : "an erased outcome",
+                         number(end.seq));
+    case Stand::halted: return fmt::format(", run HALTED at seq {}", number(end.seq));
+    case Stand::not_started:
+    case Stand::open: break;
+  }
+  return ", run OPEN at the end of this bundle";
+}
+
 std::string headline(const Report& report) {
   switch (report.verdict) {
     case Verdict::verified:
       if (!report.run_id.empty()) {
-        return fmt::format("VERIFIED run {} to {}: in a log of {} events {}", report.run_id, number(report.upto),
-                           number(report.signatures.upto + 1), vouchers(report.signatures));
+        return fmt::format("VERIFIED run {} to {}{}: in a log of {} events {}", report.run_id, number(report.upto),
+                           end_of_run(report), number(report.signatures.upto + 1), vouchers(report.signatures));
       }
       return fmt::format("VERIFIED to {}: {}", number(report.signatures.upto), vouchers(report.signatures));
     case Verdict::is_unsigned:
       if (report.upto < 0) return "CONSISTENT, UNSIGNED: the log is empty";
-      return fmt::format("CONSISTENT, UNSIGNED to {}: {}", number(report.upto),
+      return fmt::format("CONSISTENT, UNSIGNED to {}{}: {}", number(report.upto), end_of_run(report),
                          report.signatures.without_key ? "no key was given to check the signatures (--key FILE)"
                                                        : "no signature covers this log");
-    case Verdict::wrong_key: return "WRONG KEY: " + report.signatures.wrong_key;
+    case Verdict::wrong_key: return "WRONG KEY" + end_of_run(report) + ": " + report.signatures.wrong_key;
     case Verdict::unsigned_tail:
       return fmt::format("CONSISTENT, UNSIGNED TAIL from {}: the events before it are {}", number(report.tail->from),
                          vouchers(report.signatures));
@@ -153,6 +167,25 @@ void write_counts(json::Writer& out, const Report& report) {
   out.member("imported", history.origins[3]).end_object();
 }
 
+void write_run_end(json::Writer& out, const Report& report) {
+  out.key("run_end");
+  if (!report.run_end) {
+    out.null();
+    return;
+  }
+  const RunEnd& end = *report.run_end;
+  const bool ended = end.stand == Stand::ended;
+  out.begin_object().member("status", ended ? "ended" : end.stand == Stand::halted ? "halted" : "open");
+  out.key("outcome");
+  if (end.outcome) {
+    out.string(*end.outcome);
+  } else {
+    out.null();
+  }
+  write_upto(out, "seq", end.seq);
+  out.end_object();
+}
+
 // Breaks the text at blanks into lines of at most `columns_max` characters; all but the first are indented.
 std::string wrapped(std::string_view text) {
   constexpr std::size_t columns_max = 120;
@@ -196,7 +229,10 @@ std::string json_of(const Report& report) {
   } else {
     out.member("log_id", report.log_id);
   }
-  if (!report.run_id.empty()) out.member("what", "bundle").member("run_id", report.run_id);
+  if (!report.run_id.empty()) {
+    out.member("what", "bundle").member("run_id", report.run_id);
+    write_run_end(out, report);
+  }
   out.member("upto", report.upto);
   if (report.resumed_from >= 0) out.member("resumed_from", report.resumed_from);
   write_signatures(out, report.signatures);

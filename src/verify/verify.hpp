@@ -44,12 +44,20 @@ struct UnsignedTail {
   bool live = false;  // a daemon held the log but did not sign them while the verifier waited
 };
 
+// The state in which the events of a bundle leave the run. A bundle of which the end was cut off leaves it open.
+struct RunEnd {
+  Stand stand = Stand::open;
+  std::int64_t seq = -1;               // seq of the run.ended or run.halted; -1: open
+  std::optional<std::string> outcome;  // of the run.ended; nullopt: none, or it is erased
+};
+
 struct Report {
   Verdict verdict = Verdict::unreadable;
   std::string problem;         // reason why it is unreadable or incomplete
   std::string unknown_schema;  // reason why the definitions cannot be compared
   std::string log_id;
   std::string run_id;              // for a bundle: the run that the report covers
+  std::optional<RunEnd> run_end;   // for a bundle without findings
   std::optional<LogPlace> place;   // for a log
   std::int64_t upto = -1;          // the last seq that the verdict covers
   std::int64_t newer = 0;          // events appended after `upto` while this verify began: chained, not yet signed

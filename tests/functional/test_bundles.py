@@ -84,6 +84,21 @@ class Export(Bundling):
                                "--key", self.daemon.folder / "log.pub"], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_the_readme_and_the_verdict_say_whether_the_run_ended(self) -> None:
+        run = self.new_run("not-ended")
+        self.note(run, n=1)
+        for words, verdict in (("open after the last of these events", "run OPEN at the end of this bundle"), ("ended with failure at seq", "run ended with failure at seq")):
+            path = self.export(run, name=words[:4])
+            readme = unpacked(path)["README.md"].decode()
+            self.assertIn("- The run: " + words, readme)
+            self.assertNotIn("complete", readme)
+            for verifier in ([BUILD / "muniment-verify"], [sys.executable, ROOT / "clients" / "python" / "muniment_verify.py"]):
+                done = subprocess.run([*verifier, "--bundle", path, "--key", self.daemon.folder / "log.pub"], capture_output=True, text=True, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertIn(verdict, done.stdout)
+            if words.startswith("open"):
+                self.call("run.end", run_id=run, outcome="failure")
+
     def test_a_run_whose_tasks_were_completed_verifies(self) -> None:
         run = self.new_run("tasks")
         self.call("task.open", run_id=run, task_id="parser", content="Write the parser of the configuration")

@@ -339,6 +339,48 @@ class Bundles(Case):
             for _, data in self.flips(whole, 5):
                 self.bad("bundle", "--bundle", self.write({**self.members, name: data}, head))
 
+    def test_a_bundle_cut_anywhere_reads_as_ended_only_with_its_end(self) -> None:
+        """The proof of a bundle without the run's last events holds. Both verifiers say that the run is open there."""
+        maker = audited_run(LogMaker(str(self.folder / "cut")))
+        maker.append(RUN, "run.resumed", {"kind": "reopened", "why": "one more thing"})
+        maker.claim(RUN, "The rest passes.", [])
+        maker.append(RUN, "run.halted", {"code": "SYSTEM_ERROR", "reason": "r", "pointer": "manifest://m", "attempts": 2}, origin=1)
+        maker.append(RUN, "run.resumed", {"kind": "recovered", "why": "it is back"})
+        maker.append(RUN, "run.ended", {"outcome": "failure"})
+        maker.snapshot(RUN)
+        log = PublishedLog(maker)
+        events = log.log.runs[RUN]["events"]
+        erased = next(event["run_seq"] for event in events if event["body"] is None)
+        announced = next(event["run_seq"] for event in events if event["type"] == "event.redacted")
+        end, seen = {"status": "open", "outcome": None, "seq": None}, []
+        for count, event in enumerate(events, 1):
+            if event["type"] in muniment_verify.LIFE:
+                status = muniment_verify.LIFE[event["type"]]
+                end = {"status": status, "outcome": json.loads(event["body"]).get("outcome") if status == "ended" else None,
+                       "seq": None if status == "open" else event["seq"]}
+            members = log.bundle_members(RUN, cut=event["seq"] + 1)
+            path = self.write(members, {**log.bundle_head(RUN, members), "files": files_of(members)})
+            code, report = self.verify("--bundle", path)
+            done = subprocess.run([BUILD / "muniment-verify", "--bundle", path, "--key", self.key, "--json"], capture_output=True, text=True)
+            with self.subTest(events=count):
+                tampered = erased < count <= announced   # an erasure that no event announces
+                self.assertEqual((code, done.returncode), (tampered, tampered), done.stdout)
+                self.assertEqual([report.get("run_end"), json.loads(done.stdout)["run_end"]], [None if tampered else end] * 2)
+                shown = [self.printed(path), subprocess.run([BUILD / "muniment-verify", "--bundle", path, "--key", self.key], capture_output=True, text=True).stdout]
+                words = {"open": "run OPEN at the end of this bundle", "halted": f"run HALTED at seq {end['seq']}",
+                         "ended": f"run ended with {end['outcome']} at seq {end['seq']}"}
+                for text in shown:
+                    self.assertEqual([word for word in words.values() if word in text], [] if tampered else [words[end["status"]]], text)
+                    self.assertIn("exported_at, README.md and report.html", " ".join(text.split()))
+                seen.append(end["status"])
+        self.assertEqual(set(seen), {"open", "halted", "ended"})
+
+    def printed(self, path: pathlib.Path) -> str:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            muniment_verify.main(["--bundle", str(path), "--key", str(self.key)])
+        return out.getvalue()
+
     def rows(self, name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.members[name].splitlines()]
 

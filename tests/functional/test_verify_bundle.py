@@ -63,7 +63,7 @@ class BundleTest(unittest.TestCase):
         self.bundle.write(self.path)
         done = subprocess.run([VERIFY, "--bundle", self.path, "--key", self.key], stdout=subprocess.PIPE, check=False, text=True)
         self.assertEqual(done.returncode, 0)
-        self.assertIn(f"VERIFIED run solve-1 to {self.bundle.rows['events.jsonl'][-1]['seq']}: in a log of {max(self.log.notes)} events signed by",
+        self.assertIn(f"VERIFIED run solve-1 to {self.bundle.rows['events.jsonl'][-1]['seq']}, run OPEN at the end of this bundle: in a log of {max(self.log.notes)} events signed by",
                       done.stdout)
 
     def test_an_erasure_that_no_event_of_the_run_names_is_named(self) -> None:

@@ -165,20 +165,24 @@ class PublishedLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"".join(part))
 
-    def bundle_members(self, run_id: str, size: Optional[int] = None, text: Optional[str] = None) -> dict[str, bytes]:
-        """Returns all members except for bundle.json, in order."""
+    def bundle_members(self, run_id: str, size: Optional[int] = None, text: Optional[str] = None, cut: Optional[int] = None) -> dict[str, bytes]:
+        """Returns all members except for bundle.json, in order. `cut`: the run's events from this seq on are left out, with their rows and
+        effects; the proof holds nevertheless."""
         size = len(self.leaves) if size is None else size
+        upto = size if cut is None else min(size, cut)
         run = self.log.runs[run_id]
-        events = [event for event in run["events"] if event["seq"] < size]
+        events = [event for event in run["events"] if event["seq"] < upto]
+        decided = {body["claim_id"]: body["status"] for body in (json.loads(event["body"]) for event in events if event["type"] == "claim.decided")}
         gone = {json.loads(event["body"])["artifact_id"] for event in events if event["type"] == "artifact.redacted"}
         members = {"checkpoint": (text or self.note(size)).encode(), "keys": self.trusted().encode(),
                    "events.jsonl": lines_of({name: event[name] for name in EVENT_MEMBERS} for event in events),
                    "nodes": "".join(f"{level} {index} {b64(value)}\n" for level, index, value in
                                     nodes_beside(self.leaves[:size], {event["seq"] for event in events})).encode()}
         for member, table in JSONL.items():
-            members[member] = lines_of(row for row in self.log.rows[table] if self._belongs(table, row, run_id, run["run_no"], size))
+            members[member] = lines_of({**row, "status": decided.get(row["claim_id"], "open")} if table == "claim" else row
+                                       for row in self.log.rows[table] if self._belongs(table, row, run_id, run["run_no"], upto))
         for row in self.log.rows["artifact"]:
-            if self._belongs("artifact", row, run_id, run["run_no"], size) and row["artifact_id"] not in gone:
+            if self._belongs("artifact", row, run_id, run["run_no"], upto) and row["artifact_id"] not in gone:
                 path = pathlib.Path(self.log.artifacts) / row["path"]
                 members[f"artifacts/{row['artifact_id']}"] = path.read_bytes()
         return members

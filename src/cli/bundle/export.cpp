@@ -33,11 +33,12 @@ constexpr std::size_t nodes_per_request = 4'096;
 constexpr std::string_view readme_text =
     R"(# The run {0}
 
-The record of one run of an AI agent, with its files and a proof that the record was not changed afterwards.
+Events of one run of an AI agent, with its files and a proof that they were not changed after they were recorded.
 
 - Log: {1}
 - Checkpoint: {2} events, {4}
-- Events of this run: {3}
+- Events of this run: {3}, up to seq {8}
+- The run: {9}
 
 `report.html` is a summary for readers. The exporter wrote it; the signature does not cover it, and it may include events after the
 checkpoint. The proof covers `events.jsonl` and, through it, the other `.jsonl` files and `artifacts/`.
@@ -49,8 +50,11 @@ checkpoint. The proof covers `events.jsonl` and, through it, the other `.jsonl` 
 `muniment_verify.py --bundle FILE.muniment.tar.zst{7}` verifies it without Muniment. docs/format.md of Muniment (Run bundles)
 specifies the format, for independent verifiers.
 
-Exit status 0: the run is complete, unchanged and signed by that key. 1: a part was changed. 2: no part was changed, but no key or a
-key other than yours signed it; the message names both. 4: the file is not a bundle.
+Exit status 0: every part of this bundle is unchanged and signed by that key. 1: a part was changed. 2: no part was changed, but no
+key or a key other than yours signed it; the message names both. 4: the file is not a bundle.
+
+The verdict also states how the run ended. `run OPEN at the end of this bundle` means that the bundle has no end of the run: the run
+was still open at the export, or the events after these were left out.
 )";
 constexpr std::string_view signed_text =
     "To verify it, obtain the log's verifier key from a trusted source (the member `keys` is only the exporter's claim)";
@@ -265,16 +269,14 @@ class BundleExport {
     if (result_.events++ == 0) first_seq_ = seq;
     last_seq_ = seq;
     if (event["salt"].is(json::Kind::null)) without_body_.insert(seq);
-    if (event["type"].string_or("") == "event.redacted") {
-      const std::string body = event["body"].string_or("{}");
-      ASSIGN_OR_RETURN(const json::Document redaction, json::parse(body));
-      announced_.insert(redaction.root()["seq"].as_int().value_or(-1));
-    }
-    if (event["type"].string_or("") == "artifact.redacted") {
-      const std::string body = event["body"].string_or("{}");
-      ASSIGN_OR_RETURN(const json::Document redaction, json::parse(body));
-      erased_.insert(redaction.root()["artifact_id"].string_or(""));
-    }
+    const std::string type = event["type"].string_or("");
+    const bool erasure = type == "event.redacted" || type == "artifact.redacted";
+    if (!erasure && !type.starts_with("run.")) return success();
+    const std::string text = event["body"].string_or("{}");
+    ASSIGN_OR_RETURN(const json::Document body, json::parse(text));
+    end_.follow(type, seq, body.root());
+    if (type == "event.redacted") announced_.insert(body.root()["seq"].as_int().value_or(-1));
+    if (type == "artifact.redacted") erased_.insert(body.root()["artifact_id"].string_or(""));
     return success();
   }
 
@@ -330,10 +332,11 @@ class BundleExport {
 
   Status write_for_people() {
     const bool is_signed = result_.is_signed;
-    RETURN_IF_ERROR(keep_text(
-        "README.md", fmt::format(readme_text, order_.run_id, result_.origin, result_.size, result_.events,
-                                 is_signed ? "signed" : "not signed", is_signed ? signed_text : unsigned_text,
-                                 is_signed ? "--key LOG.PUB" : "--unsigned-ok", is_signed ? " --key LOG.PUB" : "")));
+    RETURN_IF_ERROR(
+        keep_text("README.md", fmt::format(readme_text, order_.run_id, result_.origin, result_.size, result_.events,
+                                           is_signed ? "signed" : "not signed", is_signed ? signed_text : unsigned_text,
+                                           is_signed ? "--key LOG.PUB" : "--unsigned-ok",
+                                           is_signed ? " --key LOG.PUB" : "", last_seq_, end_.text())));
     if (run_no_ == 0) return keep_text("report.html", "");  // the log's own run has no report
     ASSIGN_OR_RETURN(const ReportData data, collect_report(client_, order_.run_id));
     return keep_text("report.html", report_html(report_document(data)));
@@ -423,6 +426,7 @@ class BundleExport {
   std::string log_no_;  // ",\"log_no\":N" for a run of a closed log
   std::int64_t first_seq_ = 0;
   std::int64_t last_seq_ = 0;
+  ReportEnd end_;
   events::LeafSpans leaves_;
   std::set<std::string> erased_;
   std::set<std::int64_t> announced_, without_body_;  // seqs whose erasure is announced, and seqs without a body

@@ -102,6 +102,7 @@ class Collector {
     data_.chain->add(event);
     ++data_.events;
     data_.last_seq = event["seq"].as_int().value_or(-1);
+    data_.end.follow(type, data_.last_seq, event["body"]);
     ++data_.types[type];
     ++data_.origins[event["origin"].string_or("")];
     ++data_.actors[event["actor"].string_or("")];
@@ -415,6 +416,18 @@ class Collector {
 };
 
 }  // namespace
+
+void ReportEnd::follow(std::string_view type, std::int64_t at, const json::Value& body) {
+  if (type == "run.started" || type == "run.resumed") *this = {};
+  if (type == "run.halted") *this = {"halted", "", at};
+  if (type == "run.ended") *this = {"ended", body["outcome"].string_or(""), at};
+}
+
+std::string ReportEnd::text() const {
+  if (status == "open") return "open after the last of these events";
+  if (status == "halted") return fmt::format("halted at seq {}", seq);
+  return fmt::format("ended with {} at seq {}", outcome.empty() ? "an erased outcome" : outcome, seq);
+}
 
 void ModelUse::add(const ModelUse& other) {
   answers += other.answers;

@@ -65,6 +65,16 @@ struct ReportCustody {
   std::optional<std::string> unproven;  // the reason; nullopt: the last event is proven
 };
 
+// The state in which the events of a run leave it, which the events prove. The status of run.get is a row of a table.
+struct ReportEnd {
+  std::string status = "open";
+  std::string outcome;    // of an ended run; empty: its body is erased
+  std::int64_t seq = -1;  // seq of the run.ended or run.halted
+
+  void follow(std::string_view type, std::int64_t at, const json::Value& body);
+  std::string text() const;  // "ended with success at seq 5"
+};
+
 struct ReportData {
   std::string written_at;
   std::string run_id;
@@ -79,6 +89,7 @@ struct ReportData {
   std::int64_t events = 0;  // number in the log, even if the chain is broken
   std::int64_t first_seq = -1;
   std::int64_t last_seq = -1;
+  ReportEnd end;
   std::vector<ReportRow> timeline_first;
   std::deque<ReportRow> timeline_last;
   std::map<std::string, ToolUse> tools;

@@ -77,7 +77,9 @@ class BundleVerification {
     ASSIGN_OR_RETURN(const auto claims, artifact_claims(bundle_));
     check_files(claims);
     progress("snapshots", 0);
-    return check_snapshots(claims);
+    RETURN_IF_ERROR(check_snapshots(claims));
+    report_.run_end = end_;
+    return success();
   }
 
  private:
@@ -131,7 +133,10 @@ class BundleVerification {
       leaves_.emplace_back(event.seq, event.leaf);
       if (tells == nullptr) continue;
       if (event.life == Life::started) check_start(event, *tells);
-      if (tells->type.starts_with("run.")) runs_.see(event, *tells);
+      if (tells->type.starts_with("run.")) {
+        runs_.see(event, *tells);
+        note_end(event, *tells);
+      }
       RETURN_IF_ERROR(tables.see(event, *tells));
     }
     for (std::size_t origin = 1; origin < span.origins.size(); ++origin)
@@ -151,6 +156,14 @@ class BundleVerification {
     if (!telling.redacted && run_id != bundle_.index().run_id) {
       found(Check::bundle, event.seq, shown("run_id", bundle_.index().run_id), shown("run_id", run_id));
     }
+  }
+
+  void note_end(const SeenEvent& event, const Telling& telling) {
+    if (event.life == Life::started || event.life == Life::resumed) end_ = {};
+    if (event.life == Life::halted) end_ = {Stand::halted, event.seq, std::nullopt};
+    if (event.life != Life::ended) return;
+    const auto document = json::parse(telling.json());
+    end_ = {Stand::ended, event.seq, document ? text_of(document->root(), "outcome") : Text()};
   }
 
   void check_redactions() {
@@ -247,6 +260,7 @@ class BundleVerification {
   RunLife life_;
   RunTable runs_;  // used for its counts; a bundle has no run table
   KnownLeaves leaves_;
+  RunEnd end_;
   std::set<std::string> wanted_patches_;
 };
 
@@ -269,6 +283,7 @@ Report verify_bundle(const BundleOptions& options) {
   report.findings = findings.first();
   report.findings_count = findings.count();
   if (!outcome && !changed) report.problem = outcome.error().message;
+  if (report.findings_count > 0) report.run_end = std::nullopt;
   report.verdict = report.findings_count > 0              ? Verdict::tampered
                    : !outcome                             ? Verdict::unreadable
                    : report.signatures.upto >= 0          ? Verdict::verified
@@ -280,7 +295,9 @@ Report verify_bundle(const BundleOptions& options) {
   if (report.snapshots.not_folded > 0)
     report.not_checked.push_back(
         fmt::format("the fold of {} snapshots: an artifact that it needs is missing", report.snapshots.not_folded));
-  report.not_checked.insert(report.not_checked.end(), {"events of this run after the bundle's last", "other runs"});
+  report.not_checked.insert(report.not_checked.end(),
+                            {"events of this run after the bundle's last (it may have been reopened)", "other runs",
+                             "exported_at, README.md and report.html (no signature covers them)"});
   report.ended = clock.now();
   return report;
 }
