@@ -164,6 +164,13 @@ class Export(Bundling):
         seqs = [event["seq"] for event in self.events(run)]
         self.assertEqual((event["body"]["from_seq"], event["body"]["to_seq"]), (seqs[0], seqs[-1]))
 
+    def test_the_run_of_the_log_itself_is_exported_too(self) -> None:
+        """The event that records the export names it. In this build the daemon aborts if an event of its own violates its schema."""
+        path = self.export("_log")
+        done = subprocess.run([BUILD / "muniment-verify", "--bundle", path, "--key", self.daemon.folder / "log.pub"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(list(self.pages("event.list", "events", run_id="_log", types=["log.exported"]))[-1]["body"]["runs"], ["_log"])
+
     def test_a_damaged_artifact_is_not_exported_and_nothing_is_left(self) -> None:
         run = self.new_run("damaged")
         put = self.call("artifact.put", run_id=run, text="to be damaged")
