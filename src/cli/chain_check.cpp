@@ -6,9 +6,6 @@
 #include "events/entry.hpp"
 
 namespace muniment::cli {
-namespace {
-
-// Returns nullopt if a member is missing or malformed.
 std::optional<events::Event> event_of_answer(const json::Value& answer, std::int64_t run_no) {
   events::Event event;
   event.run_no = run_no;
@@ -35,8 +32,6 @@ std::optional<events::Event> event_of_answer(const json::Value& answer, std::int
   event.run_hash = *run_hash;
   return event;
 }
-
-}  // namespace
 
 void ChainCheck::add(const json::Value& answer) {
   if (broken_) return;

@@ -9,8 +9,12 @@
 #include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
+#include "events/event.hpp"
 
 namespace muniment::cli {
+
+// Converts an event as event.list returns it. Returns nullopt if a member is missing or malformed.
+std::optional<events::Event> event_of_answer(const json::Value& answer, std::int64_t run_no);
 
 class ChainCheck {
  public:

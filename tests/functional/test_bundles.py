@@ -99,6 +99,55 @@ class Export(Bundling):
             if words.startswith("open"):
                 self.call("run.end", run_id=run, outcome="failure")
 
+    def offline_report(self, path: object, *more: object, name: str = "offline.md", code: int = 0) -> tuple[str, dict[str, Any]]:
+        """Writes a report of a bundle where there is neither a daemon nor its data folder."""
+        output = self.daemon.folder / f"{self._testMethodName}.{name}"
+        done = subprocess.run([BUILD / "muniment", "--data", self.daemon.folder / "none", "--json", "audit", "report", "--bundle", path, "-o", output, *more],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertFalse((self.daemon.folder / "none").exists())
+        return output.read_text() if output.exists() else "", json.loads(done.stdout)
+
+    def test_the_report_of_the_bundle_is_that_of_the_daemon(self) -> None:
+        run, key = self.recorded_run(), self.daemon.folder / "log.pub"
+        self.call("run.start", run_id=run, agent={"name": "test"}, reopen=True)
+        self.call("run.annotate", run_id=run, labels={"team": "a", "gone": None})
+        self.client.append(run, "tool.called", {"call_id": "c9", "name": "never-answered", "kind": "function", "arguments": {}})
+        path, online = self.export(run), self.daemon.folder / "online.md"
+        self.assertEqual(muniment(self.daemon, "audit", "report", run, "-o", online).returncode, 0)
+        text, said = self.offline_report(path, "--key", key)
+        self.assertEqual((said["run_id"], said["events"], said["status"], said["proven"], said["signed"]), (run, len(self.events(run)), "open", True, True))
+        offline, online = ({part.split("\n")[0]: part for part in report.split("\n## ")[1:]} for report in (text, online.read_text()))
+        self.assertEqual(list(offline), list(online))
+        for title, part in online.items():
+            if not any(word in title for word in ("Custody", "Gaps", "Times", "prove", "Repeating")):   # these name the source
+                self.assertEqual(offline[title], part)
+        for title, words in (("Gaps", "never-answered"), ("Gaps", "The run is OPEN at the end of this bundle"), ("Custody", "muniment-verify checked the inclusion proof and the signature"),
+                             ("Times", "Whether the clock stepped is unknown")):
+            self.assertIn(words, next(part for name, part in offline.items() if title in name).replace("\\", ""))
+
+    def test_a_report_of_a_bundle_without_the_right_key_or_with_a_change(self) -> None:
+        path, other = self.export(self.recorded_run()), self.daemon.folder / "other.pub"
+        other.write_text((ROOT / "tests" / "golden" / "audit" / "other.pub").read_text())
+        text, said = self.offline_report(path, name="unsigned.md")
+        self.assertEqual((said["proven"], said["signed"]), (True, False))
+        self.assertIn("no key was given to check the signature of the checkpoint", text.replace("\\", ""))
+        text, said = self.offline_report(path, "--key", other, name="wrong.md", code=1)
+        self.assertEqual((said["proven"], said["signed"]), (False, False))
+        self.assertIn("end not verified", text)
+        self.assertIn("none of the given keys signed the checkpoint", text)
+        members = unpacked(path)
+        members["events.jsonl"] = members["events.jsonl"].replace(b"find it", b"hide it")
+        changed = self.daemon.folder / "changed.muniment.tar.zst"
+        packed(members, changed)
+        text, said = self.offline_report(changed, name="changed.md", code=2)
+        self.assertEqual((text, said["error"]["code"]), ("", "corrupt"))
+        self.assertIn("no report was written: muniment-verify reports: tampered", said["error"]["message"])
+        text, said = self.offline_report(other, name="none.md", code=1)
+        self.assertEqual((text, said["error"]["code"]), ("", "invalid_argument"))
+        text, said = self.offline_report(self.export("_log", name="log"), name="log.md", code=1)
+        self.assertIn("which has no report", said["error"]["message"])
+
     def test_a_run_whose_tasks_were_completed_verifies(self) -> None:
         run = self.new_run("tasks")
         self.call("task.open", run_id=run, task_id="parser", content="Write the parser of the configuration")

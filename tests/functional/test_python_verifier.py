@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -374,6 +375,25 @@ class Bundles(Case):
                     self.assertIn("exported_at, README.md and report.html", " ".join(text.split()))
                 seen.append(end["status"])
         self.assertEqual(set(seen), {"open", "halted", "ended"})
+
+    def test_the_badges_of_a_report_name_an_outcome_only_beside_a_proof(self) -> None:
+        """"success" beside "proven" would read as a proof of success."""
+        maker = audited_run(LogMaker(str(self.folder / "badges")))
+        maker.append(RUN, "run.resumed", {"kind": "reopened", "why": "one more thing"})
+        maker.append(RUN, "run.ended", {"outcome": "success"})
+        maker.append("sure", "run.started", {"run_id": "sure", "agent": {"name": "a"}})
+        maker.append("sure", "run.ended", {"outcome": "success"})
+        log = PublishedLog(maker)
+        last = log.log.runs[RUN]["events"][-1]["seq"]
+        for run, cut, badge in ((RUN, last + 1, "ended; 1 claim not verified"), (RUN, last, "run OPEN at the end of this bundle"), ("sure", None, "ended: success")):
+            with self.subTest(badge):
+                members, report = log.bundle_members(run, cut=cut), self.folder / "report.html"
+                path = self.write(members, {**log.bundle_head(run, members), "files": files_of(members)})
+                done = subprocess.run([BUILD / "muniment", "audit", "report", "--bundle", path, "--key", self.key, "-o", report], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertEqual("run OPEN" in done.stdout, "OPEN" in badge, done.stdout)
+                badges = re.findall(r'<span class="badge[^"]*">([^<]*)</span>', report.read_text())
+                self.assertEqual([text for text in badges if "erased" not in text and "origin" not in text], [badge, "proven, signed"])
 
     def printed(self, path: pathlib.Path) -> str:
         out = io.StringIO()

@@ -20,8 +20,7 @@
 #include "base/files/tar_archive.hpp"
 #include "cli/bundle/rows.hpp"
 #include "cli/connect/upload.hpp"
-#include "cli/report/data.hpp"
-#include "cli/report/document.hpp"
+#include "cli/report/source.hpp"
 #include "cli/verifier.hpp"
 #include "events/run_proof.hpp"
 
@@ -338,7 +337,8 @@ class BundleExport {
                                            is_signed ? "--key LOG.PUB" : "--unsigned-ok",
                                            is_signed ? " --key LOG.PUB" : "", last_seq_, end_.text())));
     if (run_no_ == 0) return keep_text("report.html", "");  // the log's own run has no report
-    ASSIGN_OR_RETURN(const ReportData data, collect_report(client_, order_.run_id));
+    const std::unique_ptr<ReportSource> source = daemon_report_source(client_, order_.run_id);
+    ASSIGN_OR_RETURN(const ReportData data, collect_report(*source));
     return keep_text("report.html", report_html(report_document(data)));
   }
 

@@ -1,36 +1,23 @@
-// Reads a run from the daemon page by page and collects the data of its report.
+// Collects the data of a report from its source.
 #include "cli/report/data.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/crypto/signed_note.hpp"
 #include "base/text.hpp"
-#include "cli/connect/pages.hpp"
+#include "cli/report/source.hpp"
 #include "cli/show/costs.hpp"
 #include "cli/show/describe.hpp"
 #include "events/catalogue.hpp"
-#include "events/merkle_proof.hpp"
 
 namespace muniment::cli {
 namespace {
 
 constexpr std::size_t report_text_bytes_max = 400;
 
-std::string shown(const json::Value& value) {
-  if (!value.present() || value.is(json::Kind::null)) return {};
-  return preview(value.is(json::Kind::string) ? value.string_or("") : std::string(value.source()),
-                 report_text_bytes_max);
-}
-
-// Formats {"name":"x","version":"2"} as "name x, version 2".
-std::string spelled(const json::Value& value) {
-  if (!value.is(json::Kind::object)) return shown(value);
-  std::string text;
-  for (const json::Value member : value) text += (text.empty() ? "" : ", ") + member.key() + " " + shown(member);
-  return text;
-}
+std::string shown(const json::Value& value) { return shown_value(value); }
+std::string spelled(const json::Value& value) { return spelled_value(value); }
 
 Mark mark_of(Weight weight) {
   switch (weight) {
@@ -44,59 +31,26 @@ Mark mark_of(Weight weight) {
 
 class Collector {
  public:
-  Collector(Client& client, const std::string& run_id) : client_(client) { data_.run_id = run_id; }
+  explicit Collector(ReportSource& source) : source_(source) {}
 
   Result<ReportData> run() {
     data_.written_at = format_time(Clock().now());
-    RETURN_IF_ERROR(read_run());
-    estimates_ = estimates_of(client_, data_.run_id);
+    RETURN_IF_ERROR(source_.read_run(data_));
+    estimates_ = source_.estimates();
     data_.price_list = estimates_.price_list;
-    RETURN_IF_ERROR(read_events());
-    RETURN_IF_ERROR(read_custody());
+    RETURN_IF_ERROR(source_.each_event([this](const json::Value& event) { take(event); }));
+    if (!data_.chain->broken()) {  // the events prove it, but not the row of the run
+      data_.run["status"] = data_.end.status;
+      data_.run["outcome"] = data_.end.outcome;
+    }
+    RETURN_IF_ERROR(source_.read_custody(data_));
     RETURN_IF_ERROR(read_ledger());
-    RETURN_IF_ERROR(read_pending());
-    RETURN_IF_ERROR(read_clock_steps());
+    read_pending();
+    RETURN_IF_ERROR(source_.read_clock_steps(data_));
     return std::move(data_);
   }
 
  private:
-  std::string asked(std::string_view more = {}) const {
-    return fmt::format("{{\"run_id\":{}{}}}", json::quote(data_.run_id), more);
-  }
-
-  // Calls `take` with each item of the list `name` of every page.
-  template <typename Take>
-  Status each(std::string_view method, std::string_view name, std::string_view more, Take take) {
-    return each_item(client_, method, asked(fmt::format("{},\"limit\":1000", more)), name,
-                     [&](const json::Value& item) -> Result<bool> {
-                       take(item);
-                       return true;
-                     });
-  }
-
-  Status read_run() {
-    ASSIGN_OR_RETURN(const Message answer, client_.call("run.get", asked()));
-    if (const auto log_no = answer.result()["log_no"].as_int()) log_no_ = fmt::format(",\"log_no\":{}", *log_no);
-    ASSIGN_OR_RETURN(const Message log,
-                     client_.call("audit.checkpoint", log_no_.empty() ? "{}" : "{" + log_no_.substr(1) + "}"));
-    data_.custody.origin_line = log.result()["origin"].string_or("");
-    data_.log_id = data_.custody.origin_line.substr(data_.custody.origin_line.rfind('/') + 1);
-    for (const json::Value key : log.result()["keys"]) data_.custody.keys.push_back(key.string_or(""));
-    const json::Value run = answer.result()["run"];
-    for (const json::Value member : run) data_.run[member.key()] = spelled(member);
-    for (const json::Value label : run["labels"]) data_.labels.emplace_back(label.key(), shown(label));
-    const std::int64_t run_no = run["run_no"].as_int().value_or(0);
-    if (run_no == 0)
-      return Error(Errc::invalid_argument,
-                   "_log is the log's own run and has no report; list its events with: muniment event list --run _log");
-    data_.chain.emplace(parse_uuid(data_.log_id).value_or(Uuid{}), run_no);
-    return success();
-  }
-
-  Status read_events() {
-    return each("event.list", "events", "", [this](const json::Value& event) { take(event); });
-  }
-
   void take(const json::Value& event) {
     const std::string type = event["type"].string_or("");
     data_.chain->add(event);
@@ -292,64 +246,17 @@ class Collector {
         {place(event), recorded(event), what, shown(body["reason"]), shown(body["legal_basis"]), shown(body["by"])});
   }
 
-  Status read_custody() {
-    ReportCustody& custody = data_.custody;
-    const std::int64_t seq = data_.chain->last_seq();
-    if (seq < 0 && data_.chain->broken()) {
-      custody.unproven = "the chain is broken before its first event, so no proof can start from it";
-      return success();
-    }
-    const auto answer = client_.call("audit.prove", fmt::format("{{\"seq\":{}{}}}", seq, log_no_));
-    if (!answer) {
-      custody.unproven = answer.error().message;
-      return is_transient(answer.error().code) && answer.error().code == Errc::unavailable ? Status(answer.error())
-                                                                                           : success();
-    }
-    const json::Value proof = answer->result();
-    custody.size = proof["size"].as_int().value_or(-1);
-    custody.root = proof["root"].string_or("");
-    std::vector<Hash> hashes;
-    for (const json::Value hash : proof["hashes"]) hashes.push_back(hash_from_hex(hash.string_or("")).value_or(Hash{}));
-    const auto root = hash_from_hex(custody.root);
-    if (!root || !events::proves_inclusion(data_.chain->leaf_hash(), seq, custody.size, *root, hashes)) {
-      custody.unproven = "the daemon's inclusion proof does not connect the last event to the checkpoint's root";
-      return success();
-    }
-    return check_note(proof["proof"].string_or(""), *root);
-  }
-
-  // Checks that the note names this log, size and root, and that a key which the log claims signed it.
-  Status check_note(const std::string& file, const Hash& root) {
-    ReportCustody& custody = data_.custody;
-    const std::size_t blank = file.find("\n\n");
-    if (blank == std::string::npos) return success();  // no key
-    custody.note = file.substr(blank + 2);
-    custody.is_signed = true;
-    std::vector<VerifierKey> keys;
-    for (const std::string& key : custody.keys) {
-      if (auto parsed = VerifierKey::parse(key)) keys.push_back(*parsed);
-    }
-    const auto note = Note::parse(custody.note);
-    const auto checkpoint = note ? Checkpoint::parse(note->text) : Result<Checkpoint>(note.error());
-    const auto signers = note ? signers_of(*note, keys) : Result<std::vector<Signed>>(note.error());
-    if (!checkpoint || !signers || signers->empty() || checkpoint->origin != custody.origin_line ||
-        checkpoint->size != custody.size || checkpoint->root != root) {
-      custody.unproven = "the signed checkpoint belongs to a different log, or its signature does not verify";
-      return success();
-    }
-    for (const Signed& one : *signers) custody.signed_by.push_back(one.key->text());
-    return success();
-  }
-
   Status read_ledger() {
-    RETURN_IF_ERROR(each("claim.list", "claims", "", [this](const json::Value& claim) {
+    RETURN_IF_ERROR(source_.each_claim([this](const json::Value& claim) {
+      const std::string status = claim["status"].string_or("");
+      data_.claims_unverified += status != "supported" && status != "withdrawn";
       std::string pointers;
       for (const json::Value pointer : claim["pointers"])
         pointers += (pointers.empty() ? "" : "\n") + pointer.string_or("");
       data_.claims.add({shown(claim["seq"]), shown(claim["status"]),
                         claim["text"].string_or("").empty() ? "(erased)" : shown(claim["text"]), pointers});
     }));
-    return each("evidence.list", "evidence", "", [this](const json::Value& item) {
+    return source_.each_evidence([this](const json::Value& item) {
       const std::string what = item["pointer"] ? shown(item["pointer"]) : shown(item["content"]["text"]);
       const std::string hash = shown(item["hash"]);
       const bool erased = hash.find_first_not_of('0') == std::string::npos;  // the row of an erased item remains
@@ -358,14 +265,15 @@ class Collector {
     });
   }
 
-  Status read_pending() {
-    const auto answer = client_.call("run.rehydrate", asked(",\"path\":\"/pending\""));
-    if (!answer) {
-      data_.pending.add({"", "the run's state cannot be read: " + answer.error().message, ""}, Mark::bad);
+  void read_pending() {
+    const Result<std::string> text = source_.pending();
+    const auto document = text ? json::parse(*text) : Result<json::Document>(text.error());
+    if (!document) {
+      data_.pending.add({"", "the run's state cannot be read: " + document.error().message, ""}, Mark::bad);
       data_.pending_known = false;
-      return success();
+      return;
     }
-    const json::Value pending = answer->result()["state"];
+    const json::Value pending = document->root();
     for (const json::Value call : pending["calls"])
       data_.pending.add({shown(call["run_seq"]), shown(call["kind"]) + " call", joined_name(call)}, Mark::warning);
     for (const json::Value approval : pending["approvals"])
@@ -377,7 +285,6 @@ class Collector {
                         Mark::warning);
     }
     data_.pending_dropped = pending["dropped"].as_int().value_or(0);
-    return success();
   }
 
   static std::string joined_name(const json::Value& call) {
@@ -385,30 +292,10 @@ class Collector {
     return name.empty() ? shown(call["call_id"]) : name + " (" + shown(call["call_id"]) + ")";
   }
 
-  // Reads the steps of the daemon's clock during the run: events of the log's own run, which only some users may read.
-  Status read_clock_steps() {
-    const std::string request =
-        fmt::format(R"({{"run_id":"_log","types":["clock.stepped","log.started"],"from_seq":{},"limit":1000}})",
-                    std::max<std::int64_t>(data_.first_seq, 0));
-    const Status read =
-        each_item(client_, "event.list", request, "events", [&](const json::Value& event) -> Result<bool> {
-          if (event["seq"].as_int().value_or(0) > data_.last_seq) return false;
-          const json::Value body = event["body"];
-          if (event["type"].string_or("") == "log.started")
-            ++data_.starts;
-          else
-            data_.clock_steps.add({shown(event["seq"]), shown(body["before"]), shown(body["after"])}, Mark::warning);
-          return true;
-        });
-    if (!read) data_.clock_steps_unknown = read.error().message;
-    return success();
-  }
-
   static constexpr std::size_t open_calls_max = 100'000;
 
-  Client& client_;
+  ReportSource& source_;
   ReportData data_;
-  std::string log_no_;  // ",\"log_no\":N" for a run of a closed log
   Estimates estimates_;
   InterruptedSteps interrupted_steps_;
   std::map<std::string, std::string> open_tools_;
@@ -416,6 +303,20 @@ class Collector {
 };
 
 }  // namespace
+
+std::string shown_value(const json::Value& value) {
+  if (!value.present() || value.is(json::Kind::null)) return {};
+  return preview(value.is(json::Kind::string) ? value.string_or("") : std::string(value.source()),
+                 report_text_bytes_max);
+}
+
+// Formats {"name":"x","version":"2"} as "name x, version 2".
+std::string spelled_value(const json::Value& value) {
+  if (!value.is(json::Kind::object)) return shown_value(value);
+  std::string text;
+  for (const json::Value member : value) text += (text.empty() ? "" : ", ") + member.key() + " " + shown_value(member);
+  return text;
+}
 
 void ReportEnd::follow(std::string_view type, std::int64_t at, const json::Value& body) {
   if (type == "run.started" || type == "run.resumed") *this = {};
@@ -441,6 +342,6 @@ void ModelUse::add(const ModelUse& other) {
   estimated_usd += other.estimated_usd;
 }
 
-Result<ReportData> collect_report(Client& client, const std::string& run_id) { return Collector(client, run_id).run(); }
+Result<ReportData> collect_report(ReportSource& source) { return Collector(source).run(); }
 
 }  // namespace muniment::cli

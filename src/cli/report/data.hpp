@@ -13,7 +13,6 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "cli/chain_check.hpp"
-#include "cli/connect/client.hpp"
 #include "cli/report/document.hpp"
 
 namespace muniment::cli {
@@ -63,6 +62,7 @@ struct ReportCustody {
   std::vector<std::string> keys;        // vkeys claimed by the log
   std::vector<std::string> signed_by;   // keys with valid signatures
   std::optional<std::string> unproven;  // the reason; nullopt: the last event is proven
+  std::string unsigned_why;             // the reason why `is_signed` is false
 };
 
 // The state in which the events of a run leave it, which the events prove. The status of run.get is a row of a table.
@@ -79,6 +79,7 @@ struct ReportData {
   std::string written_at;
   std::string run_id;
   std::string log_id;
+  bool from_bundle = false;                    // the data are those of a verified bundle, without a daemon
   std::map<std::string, std::string> run;      // result of run.get, as text
   std::map<std::string, std::string> started;  // members of run.started: client, cwd, vcs, import …
   std::vector<std::pair<std::string, std::string>> labels;
@@ -99,7 +100,8 @@ struct ReportData {
   ReportRows late, interrupted, pending;
   std::set<std::int64_t> erased;  // run_seq of events without a body
   std::int64_t pending_dropped = 0;
-  bool pending_known = true;  // false: the run's state could not be read
+  bool pending_known = true;           // false: the run's state could not be read
+  std::int64_t claims_unverified = 0;  // claims that are neither supported nor withdrawn
   std::int64_t commands_started = 0;
   std::int64_t begun = 0;           // calls, commands, approvals, children and steps
   std::int64_t failed_calls = 0;    // answers, results, commands and steps that failed
@@ -114,9 +116,6 @@ struct ReportData {
   std::optional<std::string> clock_steps_unknown;
   std::int64_t starts = 0;  // starts of the daemon between the run's first event and its last
 };
-
-// Errors: not_found; those of the daemon.
-Result<ReportData> collect_report(Client& client, const std::string& run_id);
 
 // The sections of the report.
 ReportDocument report_document(const ReportData& data);

@@ -79,16 +79,19 @@ ReportSection custody_section(const ReportData& data) {
   if (custody.unproven) {
     section.blocks.emplace_back(ReportText{"The run is NOT proven to be in the log: " + *custody.unproven, Mark::bad});
   } else if (!custody.is_signed) {
-    section.blocks.emplace_back(ReportText{
-        fmt::format(
-            "{} is in the log's tree, but {}. An owner of the database could have forged all of it.", last_event(data),
-            custody.keys.empty() ? "the log has no key: nothing is signed" : "the newest checkpoint is not signed"),
-        Mark::warning});
+    section.blocks.emplace_back(
+        ReportText{fmt::format("{} is in the log's tree, but {}. An owner of the database could have forged all of it.",
+                               last_event(data),
+                               !custody.unsigned_why.empty() ? custody.unsigned_why
+                               : custody.keys.empty()        ? "the log has no key: nothing is signed"
+                                                             : "the newest checkpoint is not signed"),
+                   Mark::warning});
   } else {
     section.blocks.emplace_back(ReportText{
         fmt::format(
-            "{}, and by its chain every event before it, is in the log whose checkpoint at {} events is signed. This report checked the inclusion proof and the signature.",
-            last_event(data), grouped(static_cast<std::uint64_t>(custody.size))),
+            "{}, and by its chain every event before it, is in the log whose checkpoint at {} events is signed. {} checked the inclusion proof and the signature.",
+            last_event(data), grouped(static_cast<std::uint64_t>(custody.size)),
+            data.from_bundle ? "muniment-verify" : "This report"),
         Mark::good});
   }
   Facts facts;
@@ -274,8 +277,16 @@ ReportSection erasure_section(const ReportData& data) {
 
 ReportSection gaps_section(const ReportData& data) {
   ReportSection section{"gaps", "Gaps", {}};
-  if (value_of(data.run, "status") == "open")
-    section.blocks.emplace_back(ReportText{"The run is open: later events are not in this report.", Mark::warning});
+  if (value_of(data.run, "status") == "open") {
+    section.blocks.emplace_back(ReportText{
+        data.from_bundle ? "The run is OPEN at the end of this bundle: it had not ended at the export, or the "
+                           "events after the last one were left out."
+                         : "The run is open: later events are not in this report.",
+        Mark::warning});
+  } else if (data.from_bundle) {
+    section.blocks.emplace_back(
+        ReportText{"A bundle does not show whether the run was reopened after its last event."});
+  }
   const bool all_ended = data.pending_known && data.pending_dropped == 0;
   const std::string ended = data.erased_spans > 0
                                 ? "Every beginning in an event with a body has its end."
@@ -373,8 +384,9 @@ ReportSection limits_section(const ReportData& data) {
   if (data.custody.is_signed)
     list.items.emplace_back(
         "That the key above is the right one. Compare it with a copy that you received in another way. Only a witness detects a log that was rewritten with its own key.");
-  list.items.emplace_back(
-      "The artifacts' bytes. This report contains their hashes; verifying the bundle checks the bytes.");
+  if (!data.from_bundle)
+    list.items.emplace_back(
+        "The artifacts' bytes. This report contains their hashes; verifying the bundle checks the bytes.");
   list.items.emplace_back("This file itself. It is not signed; repeat it with the commands below.");
   section.blocks.emplace_back(std::move(list));
   return section;
@@ -383,6 +395,13 @@ ReportSection limits_section(const ReportData& data) {
 ReportSection repeat_section(const ReportData& data) {
   ReportSection section{"repeat", "Repeating this report", {}};
   const std::string& run = data.run_id;
+  if (data.from_bundle) {
+    section.blocks.emplace_back(ReportText{"With the bundle and the log's public key:"});
+    section.blocks.emplace_back(
+        ReportCommands{{"muniment-verify --bundle run.muniment.tar.zst --key log.pub",
+                        "muniment audit report --bundle run.muniment.tar.zst --key log.pub -o report.html"}});
+    return section;
+  }
   section.blocks.emplace_back(ReportText{"With access to the log:"});
   section.blocks.emplace_back(ReportCommands{{fmt::format("muniment audit report {} -o report.html", run),
                                               fmt::format("muniment event list --run {} --limit 0 --json", run),
@@ -394,11 +413,20 @@ ReportSection repeat_section(const ReportData& data) {
   return section;
 }
 
+// Names the outcome only beside a proof of the end, and only if no claim of the run is unverified.
+ReportText end_badge(const ReportData& data) {
+  const bool proven = !data.chain->broken() && !data.custody.unproven;
+  if (data.end.status == "open")
+    return {data.from_bundle ? "run OPEN at the end of this bundle" : "run OPEN", Mark::warning};
+  if (data.end.status == "halted") return {"halted", Mark::bad};
+  if (!proven) return {"end not verified", Mark::warning};
+  if (data.claims_unverified > 0)
+    return {"ended; " + many(data.claims_unverified, "claim", "claims") + " not verified", Mark::warning};
+  return {"ended: " + (data.end.outcome.empty() ? "outcome erased" : data.end.outcome)};
+}
+
 void add_badges(ReportDocument& report, const ReportData& data) {
-  const std::string status = value_of(data.run, "status");
-  const std::string outcome = value_of(data.run, "outcome");
-  report.badges.push_back(
-      {status + (outcome.empty() ? "" : ": " + outcome), status == "halted" ? Mark::bad : Mark::none});
+  report.badges.push_back(end_badge(data));
   report.badges.push_back({"origin: " + value_of(data.run, "origin"),
                            value_of(data.run, "origin") == "imported" ? Mark::warning : Mark::none});
   if (data.chain->broken() || data.custody.unproven) {

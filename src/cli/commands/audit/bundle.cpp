@@ -7,7 +7,7 @@
 #include "cli/bundle/export.hpp"
 #include "cli/bundle/import.hpp"
 #include "cli/commands.hpp"
-#include "cli/report/data.hpp"
+#include "cli/report/source.hpp"
 #include "cli/verifier.hpp"
 
 namespace muniment::cli {
@@ -134,12 +134,30 @@ Status import_one(Session& session, const BundleImportOptions& options) {
 
 struct ReportOptions {
   std::string run;
+  std::string bundle;
+  std::string key;
   std::string output;
 };
 
 void declare_report(CLI::App& command, ReportOptions& options) {
-  command.add_option("RUN", options.run, "Run (default: MUNIMENT_RUN)");
+  CLI::Option* const run = command.add_option("RUN", options.run, "Run (default: MUNIMENT_RUN)");
+  CLI::Option* const bundle =
+      command.add_option("--bundle", options.bundle, "Bundle file to report on, without a daemon")->type_name("FILE");
+  bundle->excludes(run);
+  command.add_option("--key", options.key, "File of trusted vkeys, one per line, for --bundle")
+      ->type_name("FILE")
+      ->needs(bundle);
   command.add_option("-o,--output", options.output, "Report file, .html or .md")->required()->type_name("FILE");
+}
+
+Result<std::unique_ptr<ReportSource>> report_source(Session& session, const ReportOptions& options) {
+  if (!options.bundle.empty()) {
+    if (!options.key.empty()) RETURN_IF_ERROR(trusted_keys(options.key));
+    return bundle_report_source(options.bundle, options.key);
+  }
+  ASSIGN_OR_RETURN(Client* const client, session.running_client());
+  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
+  return daemon_report_source(*client, run_id);
 }
 
 Status write_report(Session& session, const ReportOptions& options) {
@@ -147,23 +165,26 @@ Status write_report(Session& session, const ReportOptions& options) {
   if (!html && !options.output.ends_with(".md")) {
     return Error(Errc::invalid_argument, "the name of a report must end in .html or .md");
   }
-  ASSIGN_OR_RETURN(Client* const client, session.running_client());
-  ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
-  ASSIGN_OR_RETURN(const ReportData data, collect_report(*client, run_id));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ReportSource> source, report_source(session, options));
+  ASSIGN_OR_RETURN(const ReportData data, collect_report(*source));
   const ReportDocument report = report_document(data);
   RETURN_IF_ERROR(write_file_durably(options.output, html ? report_html(report) : report_markdown(report)));
   const bool proven = !data.chain->broken() && !data.custody.unproven;
   if (session.options.json) {
     json::Writer out;
-    out.begin_object().member("file", options.output).member("run_id", run_id).member("events", data.events);
-    out.member("proven", proven).member("signed", data.custody.is_signed).end_object();
+    out.begin_object().member("file", options.output).member("run_id", data.run_id).member("events", data.events);
+    out.member("status", data.end.status)
+        .member("proven", proven)
+        .member("signed", data.custody.is_signed)
+        .end_object();
     session.out().json_line(out.text());
   } else {
-    session.out().line(fmt::format("{}  {} events  {}", session.out().safe(options.output),
+    session.out().line(fmt::format("{}  {} events  {}{}", session.out().safe(options.output),
                                    grouped(static_cast<std::uint64_t>(data.events)),
                                    !proven                  ? "NOT PROVEN, see Custody"
                                    : data.custody.is_signed ? "proven, signed"
-                                                            : "consistent, unsigned"));
+                                                            : "consistent, unsigned",
+                                   data.end.status == "open" ? ", run OPEN" : ""));
     if (data.chain->broken())
       session.out().line("the hash chain is broken: " + session.out().safe(*data.chain->broken()));
     if (data.custody.unproven) session.out().line("not proven: " + session.out().safe(*data.custody.unproven));
