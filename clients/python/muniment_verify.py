@@ -5,23 +5,11 @@
     muniment_verify.py --bundle FILE --key FILE                         one run, its rows and files (.muniment.tar.zst)
     muniment_verify.py --tiles DIR   --key FILE [--checkpoint OLD]      the whole log; OLD: a note kept from before
 
---key: trusted verifier keys, one per line. Requires the package `cryptography` and, for .zst, the program `zstd`.
+--key: trusted verifier keys, one per line. Requires `cryptography` and, for a bundle, Python 3.14, `zstandard` or `zstd`.
 Exit status: 0 verified, 1 tampered, 2 consistent but unsigned or signed by none of the keys, 3 usage, 4 unreadable.
 """
-import argparse
-import base64
-import datetime
-import decimal
-import hashlib
-import io
-import json
-import pathlib
-import re
-import struct
-import subprocess
-import sys
-import tarfile
-import uuid
+import argparse, base64, datetime, decimal, hashlib, importlib, io, json   # noqa: E401
+import pathlib, re, shutil, struct, subprocess, sys, tarfile, uuid   # noqa: E401
 
 try:
     from cryptography.exceptions import InvalidSignature
@@ -40,6 +28,7 @@ ENTRY = (("version", "B"), ("log_id", "16s"), ("seq", "Q"), ("run_no", "Q"), ("r
          ("step_id", "?text"), ("actor", "text"), ("event_id", "16s"), ("previous", "32s"), ("body_hash", "32s"))
 FOR_PEOPLE = ["README.md", "report.html"]   # absent in a bundle of version 1
 LIFE = {"run.started": "open", "run.resumed": "open", "run.halted": "halted", "run.ended": "ended"}
+STATUS = {"open": "OPEN at the end of this bundle", "halted": "HALTED at seq {seq}", "ended": "ended with {outcome} at seq {seq}"}
 NO_HASH = "0" * 64
 ERASED = {   # columns that remain in the row of an erased event, besides names, sizes and the event's own columns
     "artifact.stored": {"hash": NO_HASH, "metadata": {}}, "manifest.recorded": {"salt": None, "manifest": None}, "snapshot.taken": {},
@@ -94,6 +83,19 @@ def decimal_value(text):   # compares by decimal value
 def lines_of(data):
     need("a line feed at the end of every line", data[-1:] in (b"", b"\n"), True)
     return data.split(b"\n")[:-1]
+
+def unzstd(data):
+    for name in ("compression.zstd", "zstandard"):   # the second one's `decompress` requires a frame that states its size
+        try:
+            module = importlib.import_module(name)
+            return module.ZstdDecompressor().decompressobj().decompress(data) if name == "zstandard" else module.decompress(data)
+        except ImportError:
+            continue
+        except Exception as error:   # a class of the module
+            raise OSError(f"the bundle does not decompress: {error}") from None
+    if not shutil.which("zstd"):
+        raise OSError("no Zstandard decompressor: install the package zstandard (apt install python3-zstandard) or the program zstd")
+    return subprocess.run(["zstd", "-dcq"], input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
 
 def frame_end(data):   # end of the Zstandard frame (RFC 8878) at the start of data
     descriptor, last = data[4], False
@@ -264,7 +266,7 @@ class Verifier:
         self.checking("archive")
         data = path.read_bytes()
         need("one Zstandard frame", [data[:4], len(data) > 5 and frame_end(data)], [b"\x28\xb5\x2f\xfd", len(data)])
-        data = subprocess.run(["zstd", "-dcq", str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        data = unzstd(data)
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
             members = tar.getmembers()
             need("regular files alone", [member.name for member in members if not member.isreg()], [])
@@ -297,6 +299,8 @@ class Verifier:
         lines = [line.decode().split(" ") for line in lines_of(files["nodes"])]
         nodes = {(int(level), int(index)): unbase64(value) for level, index, value in lines}
         need("nodes in order, none twice", [[str(level), str(index)] for level, index in sorted(nodes)], [line[:2] for line in lines])
+        need("nodes of 32 bytes", {len(value) for value in nodes.values()} <= {32}, True)
+        need("nodes that a larger one would hold", [key for key in nodes if (key[0], key[1] ^ 1) in nodes], [])
         need("nodes that hold an event of the run", [(n, seq) for seq in leaves for n in range(64) if (n, seq >> n) in nodes], [])
         need("root, nodes left over", [root_of(leaves, nodes, 0, head["size"]).hex(), nodes], [point["root"].hex(), {}])
         self.rows(events, head, files, names[len(texts):])
@@ -387,8 +391,7 @@ def main(arguments=None):
         verifier.report.update(verdict=verdict, first_bad={**verifier.at, "expected": expected, "actual": actual})
     shown = dict(verifier.report)
     if end := shown.pop("run_end", None):
-        shown["verdict"] += f" to {shown.pop('upto')}, run " + ("OPEN at the end of this bundle" if end["status"] == "open" else f"HALTED at seq {end['seq']}"
-            if end["status"] == "halted" else f"ended with {end['outcome'] or 'an erased outcome'} at seq {end['seq']}")
+        shown["verdict"] += f" to {shown.pop('upto')}, run " + STATUS[end["status"]].format(**{**end, "outcome": end["outcome"] or "an erased outcome"})
     print(json.dumps(verifier.report) if given.json else "\n".join(f"{name}: {value}" for name, value in shown.items() if value))
     return EXIT[verifier.report["verdict"]]
 

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from typing import Any, Callable, Optional
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -453,13 +454,70 @@ class Bundles(Case):
         self.bad("checkpoint_root", "--bundle", self.write({**self.members, "events.jsonl": forged.bundle_members(RUN)["events.jsonl"]}))
 
     def test_nodes(self) -> None:
+        """Both verifiers refuse every form of `nodes` but the canonical one, even if it leads to the root."""
         lines = self.members["nodes"].splitlines(keepends=True)
+        level, index, value = lines[-1].split(b" ")
+        left, right = (muniment_verify.root_of(self.log.leaves, {}, at, at + (1 << int(level) - 1)) for at in (int(index) << int(level), (2 * int(index) + 1) << int(level) - 1))
+        self.assertEqual(b64(muniment_verify.sha256(b"\1", left, right)).encode(), value.strip())
+        halves = sorted([*lines[:-1], *(f"{int(level) - 1} {2 * int(index) + n} {b64(half)}\n".encode() for n, half in enumerate((left, right)))],
+                        key=lambda line: [int(word) for word in line.split()[:2]])
+        first = lines[0].split(b" ")
+        raw = base64.b64decode(first[2])
+        def with_first(*words: bytes) -> list[bytes]:
+            return [b" ".join(words), *lines[1:]]
+
         for name, changed in {"one removed": lines[1:], "one more": lines + [b"0 9999 " + lines[0].split(b" ")[2]],
                               "one over the run's own leaf": [*lines, b"0 4 " + lines[0].split(b" ")[2]], "swapped": [
                                   b" ".join([*lines[0].split(b" ")[:2], lines[1].split(b" ")[2]]), *lines[1:]], "none": [], "a vertical tab": [lines[0].replace(b"\n", b"\v"), *lines[1:]],
-                              "the last one's": [*lines[:-1], lines[-1].replace(b"\n", b"\v")]}.items():
+                              "the last one's": [*lines[:-1], lines[-1].replace(b"\n", b"\v")], "two halves of a node": halves, "another order": lines[1:] + lines[:1],
+                              "twice": lines[:1] + lines, "a sign": with_first(b"+" + first[0], *first[1:]), "a zero": with_first(first[0], b"0" + first[1], first[2]),
+                              "an underscore": with_first(first[0], b"0_" + first[1], first[2]), "two blanks": with_first(first[0], b"", *first[1:]), "a blank at the end": [lines[0][:-1] + b" \n", *lines[1:]],
+                              "CR": [lines[0][:-1] + b"\r\n", *lines[1:]], "an empty line": [lines[0], b"\n", *lines[1:]], "31 bytes": with_first(*first[:2], b64(raw[:31]).encode() + b"\n"),
+                              "33 bytes": with_first(*first[:2], b64(raw + b"\0").encode() + b"\n"), "no bytes": with_first(*first[:2], b"\n"), "without padding": [lines[0].replace(b"=", b""), *lines[1:]],
+                              "other digits": with_first("\u0661".encode(), *first[1:]), "a level of 63": [*lines, b"63 0 " + first[2]], "a negative index": with_first(first[0], b"-1", first[2])}.items():
             with self.subTest(name):
-                self.bad("checkpoint_root", "--bundle", self.write({**self.members, "nodes": b"".join(changed)}))
+                path = self.write({**self.members, "nodes": b"".join(changed)})
+                self.bad("checkpoint_root", "--bundle", path)
+                done = subprocess.run([BUILD / "muniment-verify", "--bundle", path, "--key", self.key, "--json"], capture_output=True, text=True)
+                self.assertEqual((done.returncode, json.loads(done.stdout)["verdict"]), (1, "tampered"), done.stdout)
+
+    def test_a_bundle_is_decompressed_by_a_module_or_a_program(self) -> None:
+        """Without either, the problem is neither a change nor a missing file."""
+        path = self.folder / "b.muniment.tar.zst"
+        self.log.write_bundle(path, RUN)
+        whole = unpacked(path)
+
+        class Failed(Exception):
+            pass
+
+        class Module:
+            ZstdError = Failed
+            broken = False
+
+            def decompress(self, data: bytes) -> bytes:   # compression.zstd
+                if self.broken:
+                    raise Failed("a checksum")
+                return whole if data == path.read_bytes() else b""
+
+            def ZstdDecompressor(self) -> Module:   # zstandard
+                return self
+
+            def decompressobj(self) -> Module:
+                return self
+
+        def report(found: dict[str, Optional[Module]], folder: str) -> tuple[int, dict[str, Any]]:
+            modules = {"compression": object(), "compression.zstd": None, "zstandard": None, **found}
+            with unittest.mock.patch.dict(sys.modules, modules), unittest.mock.patch.dict(os.environ, {"PATH": folder}):
+                return self.verify("--bundle", path)
+
+        empty, broken = str(self.folder / "artifacts"), Module()
+        broken.broken = True
+        for found, folder in (({"compression.zstd": Module()}, empty), ({"zstandard": Module()}, empty), ({}, os.environ["PATH"])):
+            self.assertEqual(report(found, folder)[0], 0)
+        for found, words in (({}, "no Zstandard decompressor: install"), ({"zstandard": broken}, "does not decompress: a checksum")):
+            code, said = report(found, empty)
+            self.assertEqual((code, said["verdict"], said["first_bad"]), (4, "unreadable", None), said)
+            self.assertIn(words, said["problem"])
 
     def test_members(self) -> None:
         artifact = [name for name in self.members if name.startswith("artifacts/")]
