@@ -92,6 +92,9 @@ class Export(Bundling):
             readme = unpacked(path)["README.md"].decode()
             self.assertIn("- The run: " + words, readme)
             self.assertNotIn("complete", readme)
+            for page in re.findall(r"docs/\w+\.md", readme):
+                self.assertTrue((ROOT / page).is_file(), page)
+            self.assertIn("docs/auditor.md", readme)
             for verifier in ([BUILD / "muniment-verify"], [sys.executable, ROOT / "clients" / "python" / "muniment_verify.py"]):
                 done = subprocess.run([*verifier, "--bundle", path, "--key", self.daemon.folder / "log.pub"], capture_output=True, text=True, timeout=120)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

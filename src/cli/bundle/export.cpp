@@ -46,8 +46,9 @@ checkpoint. The proof covers `events.jsonl` and, through it, the other `.jsonl` 
 
     muniment-verify --bundle FILE.muniment.tar.zst {6}
 
-`muniment_verify.py --bundle FILE.muniment.tar.zst{7}` verifies it without Muniment. docs/format.md of Muniment (Run bundles)
-specifies the format, for independent verifiers.
+`muniment_verify.py --bundle FILE.muniment.tar.zst{7}` verifies it without Muniment. In Muniment's documentation,
+docs/auditor.md explains the verdict and its limits to a reader of one bundle, and docs/format.md (Run bundles) specifies the
+format, for independent verifiers.
 
 Exit status 0: every part of this bundle is unchanged and signed by that key. 1: a part was changed. 2: no part was changed, but no
 key or a key other than yours signed it; the message names both. 4: the file is not a bundle.
