@@ -8,6 +8,7 @@
 #include "base/config/command_tree.hpp"
 #include "base/config/config.hpp"
 #include "base/log.hpp"
+#include "base/process/libpq_environment.hpp"
 #include "base/process/stop_signals.hpp"
 #include "daemon/wiring.hpp"
 #include "retrieval/child/child_main.hpp"
@@ -43,6 +44,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "munimentd: %s\n", (config ? manager.error() : config.error()).message.c_str());
     return 3;
   }
+  muniment::ignore_libpq_variables(config->database);
   config->socket = manager->path_of_socket().value_or(config->socket);
   const bool json = config->log_format == "json";
   muniment::set_log_level(config->log_level);

@@ -13,6 +13,7 @@
 #include "base/config/command_tree.hpp"
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
+#include "base/process/libpq_environment.hpp"
 #include "base/text.hpp"
 
 namespace muniment::verify {
@@ -169,6 +170,7 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
     std::fprintf(stderr, "muniment-verify: --indexes requires --data DIR, which holds the indexes.\n");
     return usage_exit_code;
   }
+  ignore_libpq_variables(options.uri);
   return line;
 }
 

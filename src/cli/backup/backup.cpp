@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "base/clock.hpp"
+#include "base/process/libpq_environment.hpp"
 #include "base/text.hpp"
 #include "cli/backup/archive.hpp"
 #include "cli/show/output.hpp"
@@ -77,6 +78,7 @@ class Making {
   Status read_place() {
     ASSIGN_OR_RETURN(uri_, read_file(request_.data + "/database.uri", uri_bytes_max));
     uri_.erase(uri_.find_last_not_of('\n') + 1);
+    ignore_libpq_variables(uri_);
     ASSIGN_OR_RETURN(log_no_, store::read_log_no(request_.data));
     ASSIGN_OR_RETURN(programs_, store::find_postgres_programs(request_.data + "/postgres"));
     return success();

@@ -15,6 +15,7 @@
 #include "base/crypto/signed_note.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
+#include "base/process/libpq_environment.hpp"
 #include "base/process/stop_signals.hpp"
 #include "base/process/thread.hpp"
 #include "cli/show/output.hpp"
@@ -66,6 +67,7 @@ class Restoring {
       : request_(request), set_(set), data_(request.config.data) {}
 
   Result<RestoreReport> run() {
+    ignore_libpq_variables(request_.config.database);
     RETURN_IF_ERROR(choose());
     RETURN_IF_ERROR(read_known());
     RETURN_IF_ERROR(check_key());

@@ -14,6 +14,7 @@
 
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
+#include "base/process/libpq_environment.hpp"
 #include "base/text.hpp"
 #include "cli/backup/archive.hpp"
 #include "cli/doctor/doctor.hpp"
@@ -244,6 +245,7 @@ void look_at_database(Findings& findings, const Config& config) {
     }
     uri = text->substr(0, text->find('\n'));
   }
+  ignore_libpq_variables(uri);
   store::Connection connection(uri, store::DatabaseRole::login);
   const auto log_no = store::read_log_no(config.data);
   auto facts = store::read_database_facts(connection, log_no ? *log_no : std::int16_t{1}, config.required_standbys);

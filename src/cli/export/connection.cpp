@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/process/libpq_environment.hpp"
 #include "cli/connect/postgres_access.hpp"
 
 namespace muniment::cli {
@@ -94,6 +95,7 @@ ExportConnection& ExportConnection::operator=(ExportConnection&&) noexcept = def
 ExportConnection::~ExportConnection() = default;
 
 Result<ExportConnection> ExportConnection::open(const std::string& uri) {
+  ignore_libpq_variables(uri);
   const char* const keys[] = {"connect_timeout", "dbname", "application_name", "client_encoding", nullptr};
   const char* const values[] = {"10", uri.c_str(), "muniment export", "UTF8", nullptr};
   auto impl = std::make_unique<Impl>();

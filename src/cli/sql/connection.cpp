@@ -8,6 +8,7 @@
 
 #include "base/ids.hpp"
 #include "base/limits.hpp"
+#include "base/process/libpq_environment.hpp"
 #include "base/text.hpp"
 #include "cli/connect/postgres_access.hpp"
 
@@ -23,9 +24,7 @@ using SqlResult = std::unique_ptr<PGresult, SqlFree>;
 
 namespace {
 
-// Prefix of the URI of a private Postgres (src/store/postgres/private_postgres.cpp), which has a login for reporters.
-constexpr std::string_view private_uri = "postgresql://muniment@/";
-constexpr std::string_view reporter_login = "reporter";
+constexpr std::string_view reporter_login = "reporter";   // exists in a private Postgres
 constexpr std::string_view undefined_function = "42883";  // returned by a database of an older daemon
 
 // Maps the types of Postgres' pg_type.dat.
@@ -121,7 +120,7 @@ Status SqlConnection::Impl::read_parameters(const std::string& uri) {
   for (const PQconninfoOption* each = parsed.get(); each->keyword != nullptr; ++each) {
     if (each->val != nullptr) parameters.emplace_back(each->keyword, each->val);
   }
-  if (uri.starts_with(private_uri)) *parameter("user") = reporter_login;
+  if (uri.starts_with(private_postgres_uri)) *parameter("user") = reporter_login;
   return success();
 }
 
@@ -239,6 +238,7 @@ SqlConnection::~SqlConnection() = default;
 Result<SqlConnection> SqlConnection::open(const std::string& uri, std::chrono::seconds limit) {
   auto impl = std::make_unique<Impl>();
   impl->limit = limit;
+  ignore_libpq_variables(uri);
   RETURN_IF_ERROR(impl->read_parameters(uri));
   RETURN_IF_ERROR(impl->connect());
   return SqlConnection(std::move(impl));
