@@ -8,8 +8,9 @@ import subprocess
 import unittest
 from typing import Any
 
-from support import BUILD, Daemon, main
+from support import BUILD, Daemon, main, wait_until
 
+from pooler import TransactionPooler
 from private_postgres import PrivatePostgres
 
 # Each of these alone prevents a connection to a server in a private folder, or changes its session.
@@ -20,6 +21,16 @@ FOR_OTHER_DATABASES = {
     "PGCHANNELBINDING": "require", "PGSSLMODE": "verify-full", "PGREQUIRESSL": "1", "PGGSSENCMODE": "require", "PGKRBSRVNAME": "other",
     "PGDATESTYLE": "nonsense", "PGTZ": "nonsense", "PGGEQO": "nonsense", "PGCLIENTENCODING": "nonsense", "PGAPPNAME": "other", "PGCONNECT_TIMEOUT": "2",
 }
+
+
+def durable_server(case: Any) -> PrivatePostgres:
+    """Starts a server of the user's own, for a test or for all tests of a class."""
+    server = PrivatePostgres().start()
+    (case.addClassCleanup if isinstance(case, type) else case.addCleanup)(server.stop)
+    server.sql("ALTER SYSTEM SET fsync = on")
+    server.sql("SELECT pg_reload_conf()")
+    wait_until(lambda: server.sql("SHOW fsync") == "on", "the setting is in force", 60)
+    return server
 
 
 class DatabaseCase(unittest.TestCase):
@@ -65,10 +76,7 @@ class Variables(DatabaseCase):
         self.cli(daemon.folder / "restored", "doctor", **FOR_OTHER_DATABASES)
 
     def test_a_database_of_ones_own_is_reached_by_them(self) -> None:
-        server = PrivatePostgres().start()
-        self.addCleanup(server.stop)
-        server.sql("ALTER SYSTEM SET fsync = on")
-        server.sql("SELECT pg_reload_conf()")
+        server = durable_server(self)
         server.sql("CREATE DATABASE own")
         place = {"PGHOST": server.folder, "PGUSER": "muniment"}
         daemon = self.daemon(arguments=("--database", "postgresql:///own"), env=place)
@@ -76,6 +84,67 @@ class Variables(DatabaseCase):
         self.record(daemon)
         self.assertIn("x.test.noted", self.cli(daemon.data, "export", "--format", "jsonl", **place))
         self.assertIsNone(daemon.postgres_pid())
+
+
+class Own(DatabaseCase):
+    """Settings of a database of the user's own."""
+
+    server: PrivatePostgres
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = durable_server(cls)
+
+    def refused(self, uri: str, *said: str) -> None:
+        daemon = self.daemon(arguments=("--database", uri))
+        status, text = daemon.refused_start()
+        self.assertNotEqual(status, 0)
+        for part in said:
+            self.assertIn(part, text)
+        (daemon.data / "muniment.toml").write_text(f'database = "{uri}"\n')
+        self.assertIn(said[0], self.cli(daemon.data, "doctor", code=1))
+
+    def test_a_pooler_that_shares_sessions_is_refused(self) -> None:
+        self.server.sql("CREATE DATABASE pooled")
+        pooler = TransactionPooler(self.server, "pooled")
+        self.addCleanup(pooler.stop)
+        self.refused(pooler.uri(), "a connection pooler runs the transactions of one connection in different sessions", "pool_mode = session", "direct connection")
+
+    def test_another_encoding_than_utf8_is_refused(self) -> None:
+        for encoding in ("LATIN1", "SQL_ASCII"):
+            with self.subTest(encoding=encoding):
+                self.server.sql(f"CREATE DATABASE {encoding} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+                self.refused(self.server.uri(encoding.lower()), f"the database has the encoding {encoding}; create it with UTF8")
+
+    def test_a_read_only_database_is_refused_with_the_statement_that_fixes_it(self) -> None:
+        self.server.sql("CREATE DATABASE read_only")
+        for owner in ("DATABASE read_only", "ROLE muniment"):
+            with self.subTest(owner=owner):
+                self.server.sql(f"ALTER {owner} SET default_transaction_read_only = on")
+                kind, name = owner.split()
+                fix = f'ALTER {kind} "{name}" RESET default_transaction_read_only'
+                self.refused(self.server.uri("read_only"), "default_transaction_read_only is on", fix)
+                self.server.sql(f"SET default_transaction_read_only = off; {fix}")
+        self.refused(self.server.uri("read_only") + "&options=-c%20default_transaction_read_only%3Don", "default_transaction_read_only is on", "PGOPTIONS")
+
+    def test_a_standby_is_refused(self) -> None:
+        standby = self.server.standby("s1")
+        self.addCleanup(standby.stop)
+        self.refused(standby.uri(), "the server is a standby")
+
+    def test_the_isolation_of_its_transactions_has_no_effect(self) -> None:
+        self.server.sql("CREATE DATABASE isolated")
+        for isolation in ("serializable", "repeatable read"):
+            with self.subTest(isolation=isolation):
+                self.server.sql(f"ALTER DATABASE isolated SET default_transaction_isolation = '{isolation}'")
+                daemon = self.daemon(arguments=("--database", self.server.uri("isolated")))
+                daemon.start()
+                self.record(daemon, f"run-{isolation.replace(' ', '-')}")
+                count = self.cli(daemon.data, "sql", "--csv", "-c", "SELECT count(*) FROM report.run_report WHERE run_id LIKE 'run-%'")
+                self.assertEqual(int(count.splitlines()[1]), 1 + (isolation != "serializable"))
+                uri = self.cli(daemon.data, "sql", "--uri").strip()
+                self.assertEqual(daemon.sql_at(uri, "SELECT report.wait()"), [["0"]])
+                self.assertEqual(daemon.stop(), 0)
 
 
 if __name__ == "__main__":

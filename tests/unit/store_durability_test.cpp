@@ -39,6 +39,20 @@ TEST(Durability, ASettingThatLosesWhatIsAcknowledgedIsNamedAndNoPasswordIs) {
   }
 }
 
+TEST(Durability, AReadOnlyConnectionIsRefusedWithTheRemedyForItsSource) {
+  const auto fix = [](const std::string& source) {
+    const auto unsafe =
+        find_unsafe({{"default_transaction_read_only", "on", source}}, 0, "postgresql://u:secret@h/d", "d", "u");
+    return unsafe ? unsafe->fix : "";
+  };
+  EXPECT_TRUE(fix("configuration file")
+                  .ends_with("-c 'ALTER SYSTEM SET default_transaction_read_only = off' -c 'SELECT pg_reload_conf()'"));
+  EXPECT_TRUE(
+      fix("database user").ends_with("-c 'ALTER ROLE \"u\" IN DATABASE \"d\" RESET default_transaction_read_only'"));
+  EXPECT_TRUE(fix("client").starts_with("remove default_transaction_read_only from PGOPTIONS")) << fix("client");
+  EXPECT_EQ(judged("default_transaction_read_only", "off"), "");
+}
+
 TEST(Durability, WhatActsOnWhatIsAppendedIsNamedAndRemovedByACommandThatAShellTakesAsItIs) {
   const std::string uri = "postgresql://u:secret@h/d";
   const auto trigger = find_unsafe({{"fsync", "on", ""},

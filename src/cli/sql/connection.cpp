@@ -165,7 +165,7 @@ Status SqlConnection::Impl::connect() {
     role = PQgetvalue(taken.get(), 0, 0);
   }
   return execute(
-      "SET search_path = report, public, pg_temp; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; "
+      "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET search_path = report, public, pg_temp; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; "
       "SET bytea_output = 'hex'; SET extra_float_digits = 1; SET client_connection_check_interval = '2s'");
 }
 
@@ -225,7 +225,8 @@ std::string SqlConnection::Impl::options() const {
     if (key == "options") text = value + " ";
   }
   text += option("statement_timeout", fmt::format("{}s", limit.count())) + " " +
-          option("default_transaction_read_only", "on") + " " + option("search_path", "report,public");
+          option("default_transaction_read_only", "on") + " " +
+          option("default_transaction_isolation", "read committed") + " " + option("search_path", "report,public");
   if (!role.empty()) text += " " + option("role", role);
   return text;
 }

@@ -23,6 +23,77 @@ Status make_database(const std::string& server_uri, const std::string& name) {
   });
 }
 
+namespace {
+
+constexpr int pool_probes = 4;  // a pooler may hand out its sessions in turn
+
+std::int64_t backend_of(pqxx::transaction_base& transaction) {
+  return integer_of(transaction.exec("SELECT pg_backend_pid()")[0][0]);
+}
+
+// Returns whether transactions of one connection may run in different sessions. A pooler announces a process id of its
+// own; only then, a transaction of a second connection stays open to see whether it has taken the first one's session.
+Result<bool> shares_sessions(Connection& connection) {
+  constexpr std::string_view doing = "looking for a connection pooler";
+  std::int64_t own = 0;
+  ASSIGN_OR_RETURN(const bool pooled, guarded(connection, doing, [&] {
+                     pqxx::nontransaction transaction(*connection.impl().link);
+                     own = backend_of(transaction);
+                     return own != connection.impl().link->backendpid();
+                   }));
+  if (!pooled) return false;
+  Connection other(connection.impl().uri, DatabaseRole::login);
+  for (int probe = 0; probe < pool_probes; ++probe) {
+    ASSIGN_OR_RETURN(const bool shared, guarded(other, doing, [&] {
+                       pqxx::work held(*other.impl().link);
+                       const std::int64_t taken = backend_of(held);
+                       pqxx::nontransaction transaction(*connection.impl().link);
+                       return taken == own || backend_of(transaction) != own;
+                     }));
+    if (shared) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Status check_server(Connection& connection) {
+  ASSIGN_OR_RETURN(const bool shared, shares_sessions(connection));
+  if (shared) {
+    return Error(
+        Errc::conflict,
+        "a connection pooler runs the transactions of one connection in different sessions, and the daemon needs "
+        "its session's locks, settings and prepared statements. To fix this: pool_mode = session in PgBouncer for "
+        "this database, or a direct connection to Postgres");
+  }
+  std::int64_t version = 0;
+  std::string encoding;
+  bool standby = false;
+  RETURN_IF_ERROR(guarded(connection, "reading the server's version", [&] {
+    const pqxx::result rows = query(connection, "server_version",
+                                    "SELECT current_setting('server_version_num'), current_setting('server_encoding'), "
+                                    "pg_is_in_recovery()",
+                                    Params());
+    version = integer_of(rows[0][0]);
+    encoding = text_of(rows[0][1]);
+    standby = text_of(rows[0][2]) == "t";
+    return Done{};
+  }));
+  if (version < postgres_major_min * 10'000) {
+    return Error(Errc::conflict, "the server is Postgres " + std::to_string(version / 10'000) + "; Muniment needs " +
+                                     std::to_string(postgres_major_min) +
+                                     " or newer. Upgrade it, or set database to another one.");
+  }
+  if (encoding != "UTF8") {
+    return Error(Errc::conflict, "the database has the encoding " + encoding +
+                                     "; create it with UTF8: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0");
+  }
+  if (standby) {
+    return Error(Errc::conflict, "the server is a standby, which accepts no writes. Set database to the primary");
+  }
+  return success();
+}
+
 Result<std::optional<Unsafe>> read_unsafe(Connection& connection, std::int64_t required_standbys) {
   return guarded(connection, "reading the server's settings", [&] {
     const pqxx::result rows = query(connection, "server_settings", durability_sql, Params());
@@ -33,17 +104,7 @@ Result<std::optional<Unsafe>> read_unsafe(Connection& connection, std::int64_t r
 }
 
 Status check_settings(Connection& connection, std::int64_t required_standbys) {
-  ASSIGN_OR_RETURN(const std::string too_old, guarded(connection, "reading the server's version", [&]() -> std::string {
-                     const std::int64_t version = integer_of(query(
-                         connection, "server_version", "SELECT current_setting('server_version_num')", Params())[0][0]);
-                     if (version < postgres_major_min * 10'000) {
-                       return "the server is Postgres " + std::to_string(version / 10'000) + "; Muniment needs " +
-                              std::to_string(postgres_major_min) +
-                              " or newer. Upgrade it, or set database to another one.";
-                     }
-                     return "";
-                   }));
-  if (!too_old.empty()) return Error(Errc::conflict, too_old);
+  RETURN_IF_ERROR(check_server(connection));
   ASSIGN_OR_RETURN(const auto unsafe, read_unsafe(connection, required_standbys));
   return unsafe ? Status(Error(Errc::conflict, unsafe->why + ". To fix this: " + unsafe->fix)) : success();
 }

@@ -30,6 +30,7 @@ void compare_migrations(DatabaseFacts& facts, const pqxx::result& applied) {
 }  // namespace
 
 Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t log_no, std::int64_t required_standbys) {
+  RETURN_IF_ERROR(check_server(connection));
   ASSIGN_OR_RETURN(const auto unsafe, read_unsafe(connection, required_standbys));
   return guarded(connection, "looking at the database", [&] {
     DatabaseFacts facts;

@@ -31,13 +31,18 @@ std::string_view what_could_happen(std::string_view setting) {
   return "an acknowledged event could be lost in a power failure";
 }
 
-// ALTER SYSTEM fixes the server's own setting, but not one that was set for a database or a role.
-std::string mending(const ServerSetting& setting, const std::string& database, const std::string& user) {
-  const std::string reset = " RESET " + setting.name;
-  if (setting.source == "database") return "ALTER DATABASE \"" + database + "\"" + reset;
-  if (setting.source == "user") return "ALTER ROLE \"" + user + "\"" + reset;
-  if (setting.source == "database user") return "ALTER ROLE \"" + user + "\" IN DATABASE \"" + database + "\"" + reset;
-  return "ALTER SYSTEM SET " + setting.name + " = on' -c 'SELECT pg_reload_conf()";
+// ALTER SYSTEM fixes the server's own setting, but not one that was set for a database, a role or this connection.
+std::string mending(const ServerSetting& setting, const std::string& psql, const std::string& database,
+                    const std::string& user) {
+  const std::string reset = " RESET " + setting.name + "'";
+  if (setting.source == "client")
+    return "remove " + setting.name + " from PGOPTIONS and from the options of the setting database";
+  if (setting.source == "database") return psql + "'ALTER DATABASE \"" + database + "\"" + reset;
+  if (setting.source == "user") return psql + "'ALTER ROLE \"" + user + "\"" + reset;
+  if (setting.source == "database user")
+    return psql + "'ALTER ROLE \"" + user + "\" IN DATABASE \"" + database + "\"" + reset;
+  const std::string_view right = setting.name == read_only_setting ? "off" : "on";
+  return fmt::format("{}'ALTER SYSTEM SET {} = {}' -c 'SELECT pg_reload_conf()'", psql, setting.name, right);
 }
 
 // Quotes for a shell, because a foreign trigger's name must not inject commands that an operator runs.
@@ -81,9 +86,12 @@ std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, st
                                   const std::string& uri, const std::string& database, const std::string& user) {
   const std::string psql = fmt::format("psql '{}' -c ", without_password(uri));
   for (const ServerSetting& setting : settings) {
+    if (setting.name == read_only_setting && setting.value == "on")
+      return Unsafe{fmt::format("{} is on for this connection: Postgres refuses every write", setting.name),
+                    mending(setting, psql, database, user)};
     if (setting.value != "off" || std::ranges::find(durable_settings, setting.name) == durable_settings.end()) continue;
     return Unsafe{fmt::format("{} is off on this Postgres: {}", setting.name, what_could_happen(setting.name)),
-                  psql + "'" + mending(setting, database, user) + "'"};
+                  mending(setting, psql, database, user)};
   }
   if (auto interference = find_interference(settings, psql)) return interference;
   if (required_standbys == 0) return std::nullopt;

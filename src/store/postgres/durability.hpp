@@ -12,6 +12,9 @@
 
 namespace muniment::store {
 
+// Setting under which Postgres refuses every write.
+inline constexpr std::string_view read_only_setting = "default_transaction_read_only";
+
 // Settings that can lose acknowledged events if they are off.
 inline constexpr std::array<std::string_view, 3> durable_settings = {"fsync", "full_page_writes", "synchronous_commit"};
 
@@ -31,7 +34,7 @@ inline constexpr std::string_view durability_sql =
     "SELECT to_regclass('public.' || name)::oid FROM unnest(ARRAY['event', 'artifact', 'manifest', 'snapshot', 'claim', 'evidence', 'evidence_link', "
     "'task_change', 'task_evidence', 'checkpoint', 'checkpoint_note']) AS name UNION SELECT inhrelid FROM pg_inherits JOIN log_table ON inhparent = relation) "
     "SELECT name, reset_val, source, current_database(), session_user FROM pg_settings "
-    "WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names') "
+    "WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names', 'default_transaction_read_only') "
     "UNION ALL SELECT 'standbys', count(*)::text, '', current_database(), session_user FROM pg_stat_replication "
     "WHERE coalesce(sync_state, 'sync') IN ('sync', 'quorum') "
     "UNION ALL SELECT 'insert_trigger', format('%I on %I', tgname, relname), format('DROP TRIGGER %I ON %I', tgname, relname), current_database(), session_user "
@@ -40,7 +43,8 @@ inline constexpr std::string_view durability_sql =
     "FROM pg_rewrite JOIN log_table ON ev_class = relation JOIN pg_class c ON c.oid = relation WHERE ev_type = '3' AND ev_enabled <> 'D' "
     "ORDER BY 1, 2";
 
-// Reason why acknowledged events could be lost, with the name of the setting or trigger, and the command that fixes it.
+// Reason why events could not be stored or, once acknowledged, be lost, with the name of the setting or trigger, and
+// the command that fixes it.
 struct Unsafe {
   std::string why;
   std::string fix;
