@@ -41,6 +41,7 @@
 #include "store/append/appender.hpp"
 #include "store/append/written_end.hpp"
 #include "store/files/artifact_files.hpp"
+#include "store/logs/own_database.hpp"
 #include "store/postgres/database.hpp"
 #include "store/postgres/migrations.hpp"
 #include "store/postgres/partitions.hpp"
@@ -64,6 +65,7 @@ Status Daemon::Parts::open_database(const Config& config, bool continue_restored
   place.connections = std::make_shared<store::Connections>();
   std::optional<std::string> password;
   ASSIGN_OR_RETURN(place.log_no, store::read_log_no(config.data));
+  RETURN_IF_ERROR(store::check_database_choice(config.data, config.database));
   if (place.uri.empty()) {
     store::PrivatePostgresOptions options;
     options.data_dir = config.data;
@@ -79,6 +81,7 @@ Status Daemon::Parts::open_database(const Config& config, bool continue_restored
   store::Connection connection(place.uri, store::DatabaseRole::login);
   RETURN_IF_ERROR(connection.ensure_open());
   RETURN_IF_ERROR(store::check_settings(connection, config.required_standbys));
+  if (!postgres) RETURN_IF_ERROR(store::check_holds_own_log(connection, config.data, place.log_no));
   RETURN_IF_ERROR(store::migrate(connection, store::embedded_migrations()));
   RETURN_IF_ERROR(store::check_roles(connection));
   if (postgres) RETURN_IF_ERROR(store::make_reporter_login(place.uri, password));
@@ -110,6 +113,7 @@ Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interr
   store::AppenderOptions options;
   options.uri = place.uri;
   options.log_no = place.log_no;
+  options.folder = config.data;
   options.commit_deadline = std::chrono::milliseconds(config.commit_deadline_ms);
   options.required_standbys = config.required_standbys;
   ASSIGN_OR_RETURN(written, store::WrittenEnd::open(own + "/keys"));

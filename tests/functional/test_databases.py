@@ -147,5 +147,85 @@ class Own(DatabaseCase):
                 self.assertEqual(daemon.stop(), 0)
 
 
+class Remembered(DatabaseCase):
+    """A data folder belongs to the database that holds its log."""
+
+    server: PrivatePostgres
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = durable_server(cls)
+
+    def served(self, database: str) -> Daemon:
+        """Returns a stopped daemon whose log is in a new database."""
+        self.server.sql(f"CREATE DATABASE {database}")
+        daemon = self.daemon(arguments=("--database", self.server.uri(database)))
+        daemon.start()
+        self.record(daemon)
+        self.assertEqual(daemon.stop(), 0)
+        return daemon
+
+    def refused(self, daemon: Daemon, *arguments: str) -> str:
+        daemon.arguments = list(arguments)
+        status, said = daemon.refused_start()
+        self.assertEqual(status, 1, said)
+        return said.splitlines()[-1]
+
+    def test_a_start_without_the_database_creates_no_private_one(self) -> None:
+        daemon = self.served("forgotten")
+        for said in (self.refused(daemon), self.cli(daemon.data, "doctor", code=1)):
+            self.assertIn(f"the log of {daemon.data} is in the database {self.server.uri('forgotten')}", said)
+            self.assertIn("--data DIR", said)
+        self.assertFalse((daemon.data / "postgres").exists())
+        (daemon.data / "muniment.toml").write_text(f'database = "{self.server.uri("forgotten")}"\n')
+        daemon.start()
+        self.record(daemon, "r2")
+        self.assertIn(f"database   {self.server.uri('forgotten')}", self.cli(daemon.data, "status"))
+        self.assertIn(f"{self.server.uri('forgotten')}: Postgres", self.cli(daemon.data, "doctor"))
+
+    def test_its_message_has_no_password(self) -> None:
+        daemon = self.served("secret")
+        (daemon.data / "database.uri").write_text("postgresql://app:pelican@db.example.com/secret\n")
+        said = self.refused(daemon)
+        self.assertIn("db.example.com/secret", said)
+        self.assertNotIn("pelican", said)
+
+    def test_a_database_that_does_not_hold_the_log_is_refused(self) -> None:
+        daemon, other = self.served("mine"), self.served("other")
+        self.server.sql("CREATE DATABASE empty")
+        for wrong in ("empty", "other"):
+            with self.subTest(database=wrong):
+                said = self.refused(daemon, "--database", self.server.uri(wrong))
+                self.assertIn(f"the database {self.server.uri(wrong)} does not hold the log", said)
+                self.assertIn(f"which was last in {self.server.uri('mine')}", said)
+        self.assertEqual(self.server.sql("SELECT count(*) FROM pg_class WHERE relname = 'schema_migration'", "empty"), "0")
+        found = json.loads(self.cli(other.data, "--database", self.server.uri("mine"), "--json", "doctor", code=1))["findings"]
+        self.assertTrue(any("does not hold the log" in each["text"] for each in found if each["level"] == "broken"), found)
+
+    def test_a_log_may_move_to_another_database(self) -> None:
+        daemon = self.served("before_the_move")
+        self.server.sql("CREATE DATABASE after_the_move TEMPLATE before_the_move")
+        self.server.sql("ALTER DATABASE after_the_move SET muniment.role_prefix = 'muniment_before_the_move'")
+        daemon.arguments = ["--database", self.server.uri("after_the_move")]
+        daemon.start()
+        self.record(daemon, "r2")
+
+    def test_a_private_log_is_not_continued_in_another_database(self) -> None:
+        daemon = self.daemon()
+        daemon.start()
+        self.assertEqual(daemon.stop(), 0)
+        self.server.sql("CREATE DATABASE new")
+        said = self.refused(daemon, "--database", self.server.uri("new"))
+        self.assertIn("which was last in the private Postgres", said)
+
+    def test_a_second_daemon_on_the_database_is_told_the_folder_of_the_first(self) -> None:
+        daemon = self.served("shared")
+        daemon.start()
+        second = self.daemon()
+        said = self.refused(second, "--database", self.server.uri("shared"))
+        self.assertIn("log 1 of this database is held by another daemon", said)
+        self.assertIn(f"muniment down --data {daemon.data}", said)
+
+
 if __name__ == "__main__":
     main()

@@ -19,6 +19,7 @@
 #include "cli/backup/archive.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "store/logs/log_place.hpp"
+#include "store/logs/own_database.hpp"
 #include "store/postgres/database_facts.hpp"
 #include "store/postgres/postgres_cluster.hpp"
 
@@ -110,7 +111,7 @@ void look_at_clock(Findings& findings, const store::DatabaseFacts& facts) {
     findings.well("clock", "agrees with Postgres and is past the last event of the log");
 }
 
-void look_at_facts(Findings& findings, const store::DatabaseFacts& facts) {
+void look_at_facts(Findings& findings, const store::DatabaseFacts& facts, const std::string& named) {
   look_at_migrations(findings, facts);
   if (facts.unsafe) findings.broken("database", facts.unsafe->why, facts.unsafe->fix, runbook("not_durable"));
   if (facts.connections * 10 > facts.connections_max * 9) {
@@ -120,7 +121,7 @@ void look_at_facts(Findings& findings, const store::DatabaseFacts& facts) {
   if (!facts.unsafe)
     findings.well(
         "database",
-        fmt::format("Postgres {}, {} events, {} of {} connections", escape_for_terminal(facts.server_version),
+        fmt::format("{}Postgres {}, {} events, {} of {} connections", named, escape_for_terminal(facts.server_version),
                     grouped(static_cast<std::uint64_t>(facts.events)), facts.connections, facts.connections_max));
   look_at_clock(findings, facts);
 }
@@ -236,6 +237,8 @@ void look_at_programs(Findings& findings, const Config& config) {
 }
 
 void look_at_database(Findings& findings, const Config& config) {
+  if (const Status choice = store::check_database_choice(config.data, config.database); !choice)
+    return findings.broken("database", choice.error().message, "muniment up --database URI", runbook("wrong_database"));
   std::string uri = config.database;
   if (uri.empty()) {
     const auto text = read_file(config.data + "/database.uri", database_uri_bytes_max);
@@ -254,7 +257,11 @@ void look_at_database(Findings& findings, const Config& config) {
                            config.database.empty() ? "muniment status" : "psql DATABASE -c 'SELECT 1'",
                            runbook("unavailable"));
   }
-  look_at_facts(findings, *facts);
+  look_at_facts(findings, *facts, config.database.empty() ? "" : store::database_name(uri) + ": ");
+  if (!config.database.empty() && log_no) {
+    if (const Status holds = store::check_holds_own_log(connection, config.data, *log_no); !holds)
+      findings.broken("database", holds.error().message, "muniment config print", runbook("wrong_database"));
+  }
   if (facts->has_log) look_at_unknown_files(findings, config, connection);
   if (facts->has_log && facts->missing_migrations.empty() && log_no) look_at_archive(findings, config, uri, *log_no);
 }

@@ -3,8 +3,10 @@
 #include <libpq-fe.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/log.hpp"
@@ -21,18 +23,33 @@ using std::chrono::steady_clock;
 // SQLSTATE of a failed fence and of an INSERT that lost rows: both statements divide by a count.
 constexpr std::string_view division_by_zero = "22012";
 constexpr std::string_view check_violation = "23514";
+constexpr std::string_view daemon_name = "munimentd";
+constexpr std::size_t application_name_bytes_max = 63;
 
 std::string sqlstate_of(const pg_result* result) {
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   return state ? state : "";
 }
 
+// Returns the application_name "munimentd HOST:FOLDER". Postgres limits it to 63 bytes, so the middle of a longer one
+// is omitted.
+std::string session_name(const std::string& folder) {
+  std::array<char, 256> host{};
+  if (folder.empty() || ::gethostname(host.data(), host.size() - 1) != 0) return std::string(daemon_name);
+  std::string name = std::string(daemon_name) + " " + host.data() + ":" + folder;
+  if (name.size() > application_name_bytes_max) {
+    const std::string start = std::string(daemon_name) + " ...";
+    name = start + name.substr(name.size() - (application_name_bytes_max - start.size()));
+  }
+  return name;
+}
+
 }  // namespace
 
 void AppendConnection::ResultDeleter::operator()(pg_result* result) const { PQclear(result); }
 
-AppendConnection::AppendConnection(std::string uri, std::int16_t log_no, Uuid writer)
-    : uri_(std::move(uri)), log_no_(log_no), writer_(writer) {}
+AppendConnection::AppendConnection(std::string uri, std::int16_t log_no, Uuid writer, const std::string& folder)
+    : uri_(std::move(uri)), log_no_(log_no), writer_(writer), name_(session_name(folder)) {}
 
 AppendConnection::~AppendConnection() { disconnect(); }
 
@@ -157,11 +174,15 @@ Status AppendConnection::connect(milliseconds at_most) {
       connection_,
       [](void* self, const pg_result* notice) { static_cast<AppendConnection*>(self)->note_warning(notice); }, this);
 
+  const std::unique_ptr<char, decltype(&PQfreemem)> name(PQescapeLiteral(connection_, name_.data(), name_.size()),
+                                                         &PQfreemem);
+  if (!name) return unavailable("setting up the append connection");
   RETURN_IF_ERROR(query(
       "append_settings",
-      "SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
-      "SET search_path = public; SET jit = off; SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; SET synchronous_commit = on; "
-      "SET client_min_messages = warning; SELECT set_config('role', muniment_role('writer'), false)",
+      std::string("SET application_name = ") + name.get() +
+          "; SET default_transaction_isolation = 'read committed'; SET TimeZone = 'UTC'; "
+          "SET search_path = public; SET jit = off; SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; SET synchronous_commit = on; "
+          "SET client_min_messages = warning; SELECT set_config('role', muniment_role('writer'), false)",
       at_most));
   return prepare(at_most);
 }
@@ -172,6 +193,20 @@ Result<bool> AppendConnection::try_lock() {
                    query("append_lock", "SELECT pg_try_advisory_lock(1836412521, " + std::to_string(log_no_) + ")",
                          milliseconds(10'000)));
   return std::strcmp(PQgetvalue(result.get(), 0, 0), "t") == 0;
+}
+
+// The view hides the names of other users' sessions, and the daemons have the same login.
+Result<std::string> AppendConnection::lock_holder() {
+  ASSIGN_OR_RETURN(
+      PgResult result,
+      query("append_lock_holder",
+            "RESET ROLE; SELECT coalesce(application_name, '') FROM pg_locks JOIN pg_stat_activity USING (pid) "
+            "WHERE locktype = 'advisory' AND granted AND classid = 1836412521 AND objid = " +
+                std::to_string(log_no_) +
+                " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+            milliseconds(10'000)));
+  const std::string name = PQntuples(result.get()) == 0 ? "" : PQgetvalue(result.get(), 0, 0);
+  return name.starts_with(std::string(daemon_name) + " ") ? name.substr(daemon_name.size() + 1) : "";
 }
 
 Result<TakenOver> AppendConnection::take_over(std::optional<std::int64_t> held) {

@@ -68,7 +68,8 @@ struct CommitSteps {
 
 class AppendConnection {
  public:
-  AppendConnection(std::string uri, std::int16_t log_no, Uuid writer);
+  // `folder` is the data folder; it is part of the session's application_name.
+  AppendConnection(std::string uri, std::int16_t log_no, Uuid writer, const std::string& folder = "");
   ~AppendConnection();
 
   // Connects and prepares the statements. Errors: unavailable.
@@ -79,6 +80,10 @@ class AppendConnection {
   // Takes a session advisory lock for the lifetime of the connection, so that a second daemon stops early. Returns
   // false if another session holds it.
   Result<bool> try_lock();
+
+  // Returns host and data folder of the daemon that holds the lock; empty if they are unknown. The session loses its
+  // role.
+  Result<std::string> lock_holder();
 
   // Raises the epoch, which waits for the previous writer's statement to end and fences that writer. `held` is the
   // epoch that this process last held; nullopt at start: any epoch may be taken over. Returns conflict if another
@@ -149,6 +154,7 @@ class AppendConnection {
   const std::string uri_;
   const std::int16_t log_no_;
   const Uuid writer_;
+  const std::string name_;  // application_name
   pg_conn* connection_ = nullptr;
   Monotonic deadline_{};
   bool timed_out_ = false;

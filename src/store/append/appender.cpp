@@ -4,6 +4,7 @@
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "store/append/appender_impl.hpp"
 #include "store/append/log_end.hpp"
 #include "store/read/reader.hpp"
@@ -99,8 +100,13 @@ Status Appender::Impl::open() {
   ASSIGN_OR_RETURN(const bool locked, connection_.try_lock());
   locked_ = locked;
   if (!locked) {
+    const auto known = connection_.lock_holder();
+    const std::string holder = known ? *known : "";
+    const std::size_t folder = holder.find(":/");
     return Error(Errc::conflict,
-                 "log " + std::to_string(options_.log_no) + " is held by another daemon. Stop it first: muniment down");
+                 "log " + std::to_string(options_.log_no) + " of this database is held by another daemon" +
+                     (holder.empty() ? "" : ", " + holder) + ". Stop that one first: muniment down --data " +
+                     (folder == std::string::npos ? "DIR" : shell_word(holder.substr(folder + 1))));
   }
   ASSIGN_OR_RETURN(const TakenOver taken, connection_.take_over(std::nullopt));
   epoch_ = taken.epoch;

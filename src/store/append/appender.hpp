@@ -106,6 +106,7 @@ bool is_requeued(const Error& error);
 struct AppenderOptions {
   std::string uri;
   std::int16_t log_no = 1;
+  std::string folder{};  // the data folder, by which another daemon names this one if it finds the log held
   std::chrono::milliseconds commit_deadline{10'000};  // a server that does not answer within this time is unavailable
   // Number of standbys that must confirm every commit. Without them, nothing is appended.
   std::int64_t required_standbys = 0;

@@ -24,7 +24,7 @@ class Appender::Impl {
         clock_(clock),
         tail_(tail),
         runs_(runs),
-        connection_(options_.uri, options_.log_no, make_uuid_v7(clock.now())) {}
+        connection_(options_.uri, options_.log_no, make_uuid_v7(clock.now()), options_.folder) {}
 
   Status open();
   void start() {
