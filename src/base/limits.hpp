@@ -62,12 +62,16 @@ inline constexpr std::size_t mcp_handles_max = 1'024;          // long calls in 
 inline constexpr std::size_t mcp_handles_bytes_max = 64
                                                      << 20;  // size of their results; beyond it the oldest are dropped
 inline constexpr std::size_t mcp_sessions_max = 1'000;       // sessions over HTTP
+inline constexpr std::size_t mcp_folders_max = 16;           // folders whose files a session may have read
+inline constexpr std::size_t mcp_batch_messages_max = 100;   // messages of a JSON-RPC batch (2025-03-26)
 inline constexpr std::size_t http_token_bytes_min = 16;
 inline constexpr std::size_t http_token_bytes_max = 1'024;
 inline constexpr std::size_t mcp_listeners_per_session_max = 16;  // streams of GET
 
 // HTTP (src/http/server.hpp).
 inline constexpr std::size_t http_connections_max = 1'024;
+inline constexpr std::size_t http_strangers_max = 256;         // connections without an accepted request
+inline constexpr std::int64_t http_stranger_seconds = 10;      // time for the head of their first request
 inline constexpr std::size_t http_head_bytes_max = 16 * 1024;  // the request line and the headers
 inline constexpr std::size_t http_parsing_bytes_per_connection =
     12 * 1024;  // in addition to the head: its parsed headers, and the head of the answer

@@ -44,7 +44,7 @@ Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& s
       services_(services),
       dispatcher_(services, workers, schemas, [this] { uv_async_send(&wake_); }),
       subscriptions_(services, dispatcher_),
-      mcp_(services.clock, dispatcher_, subscriptions_, options_.mcp, options_.record_mcp) {
+      mcp_(services.clock, dispatcher_, subscriptions_, options_.mcp, options_.record_mcp, options_.mcp_files) {
   uv_loop_init(&loop_);
   uv_async_init(&loop_, &wake_, [](uv_async_t* handle) { static_cast<Server*>(handle->data)->wake(); });
   uv_timer_init(&loop_, &deadlines_);

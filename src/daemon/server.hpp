@@ -32,8 +32,9 @@ struct ServerOptions {
   std::optional<std::uint32_t> allowed_gid;
   mcp::ServerOptions mcp;
   std::optional<McpHttpOptions> http;
-  bool record_mcp = false;  // default of MCP sessions: record them as runs
-  ServiceManager manager;   // the service manager, whose socket is served if it passed one
+  std::vector<std::string> mcp_files;  // folders whose files MCP sessions may have read
+  bool record_mcp = false;             // default of MCP sessions: record them as runs
+  ServiceManager manager;              // the service manager, whose socket is served if it passed one
 };
 
 class Server {

@@ -119,7 +119,7 @@ bool Session::serve_mcp(std::string& line) {
       const auto session = weak.lock();
       return session ? session->unread_bytes() : 0;
     };
-    mcp_ = mcp_host_.open(caller_, std::move(link));
+    mcp_ = mcp_host_.open(caller_, caller_.admin, std::move(link));
   }
   if (!mcp_) return false;
   mcp_->session().receive(std::move(line));

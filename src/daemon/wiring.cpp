@@ -237,6 +237,7 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
     options.allowed_gid = *gid;
   }
   options.mcp = {MUNIMENT_VERSION, config.mcp_toolsets, conformance_fixture};
+  options.mcp_files = config.mcp_files;
   options.record_mcp = config.mcp_session_runs;
   options.http = std::move(http);
   options.manager = std::move(manager);

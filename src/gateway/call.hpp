@@ -40,6 +40,8 @@ struct Caller {
   bool admin = false;  // root, or the uid that the daemon runs as: sees every run
   std::uint64_t connection = 0;
   std::shared_ptr<Unread> unread{};  // unread replies of the connection; nullptr: replies are not counted
+  // Folders whose files the daemon may read for this client of MCP; nullptr: not a client of MCP.
+  std::shared_ptr<const std::vector<std::string>> folders{};
   // Pieces that the connection has read; nullptr: each piece of an artifact counts as a separate read.
   std::shared_ptr<Reading> reading{};
 };

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json/json.hpp"
 
@@ -28,6 +29,8 @@ class Native {
   virtual std::int64_t request(std::string_view method, std::string params, Done done) = 0;
   // Cancels the request; `done` is not called. Writes that the method has already begun may still be recorded.
   virtual void cancel(std::int64_t number) = 0;
+  // Adds folders whose files the client's documents may name by their path, if the client has the right to read them.
+  virtual void add_folders(const std::vector<std::string>& folders) = 0;
 };
 
 }  // namespace muniment::mcp

@@ -94,6 +94,13 @@ void Session::take_settings(const json::Value& params) {
   settings.resume = params["resume"].as_bool().value_or(false);
   if (params["labels"].is(json::Kind::object)) settings.labels = std::string(params["labels"].source());
   run_.configure(std::move(settings));
+  std::vector<std::string> folders;
+  for (const json::Value folder : params["files"]) folders.push_back(folder.string_or(""));
+  if (folders.size() > limits::mcp_folders_max) {
+    bad_settings_ = fmt::format("--files: {} folders, limit {}.", folders.size(), limits::mcp_folders_max);
+    return;
+  }
+  native_.add_folders(folders);
   if (params["toolsets"].size() == 0) return;
   std::vector<std::string> added;
   for (const json::Value name : params["toolsets"]) added.push_back(name.string_or(""));

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pathlib
 import select
 import threading
 import unittest
@@ -286,6 +287,15 @@ class Strangers(HostileCase):
         completed = host.call("completion/complete", ref={"type": "ref/prompt", "name": "audit_run"}, argument={"name": "run", "value": ""})
         self.assertEqual(completed["completion"]["values"], [mine[6:]])
         self.assertEqual(self.call("run.get", run_id=secret[6:])["run"]["status"], "open")
+
+    def test_a_session_of_another_user_reads_no_files_of_the_daemons_user(self) -> None:
+        folder = pathlib.Path(self.daemon.data).parent / "documents"
+        folder.mkdir()
+        (folder / "note.md").write_text("The harbour of Aveiro was opened in 1808.\n")
+        for host, refused in ((self.host(uid=OWN), True), (self.host(), False)):
+            host.tell("muniment/session", files=[str(folder)])
+            answer = host.tool("remember", path="note.md", corpus="of-another" if refused else "of-the-daemon")
+            self.assertEqual((answer["isError"], "this session reads no files" in text_of(answer)), (refused, refused), answer)
 
 
 if __name__ == "__main__":

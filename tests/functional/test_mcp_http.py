@@ -6,6 +6,7 @@ import pathlib
 import re
 import socket
 import stat
+import tempfile
 
 from mcp_http_case import INITIALIZE, META, WAIT_S, Answer, HttpCase, Stream, free_port
 from support import Daemon, DaemonCase, main, wait_until
@@ -41,9 +42,33 @@ class WhoMayComeIn(HttpCase):
         path = pathlib.Path(self.daemon.data, "muniment.toml")
         read = self.ask("tools/call", name="remember", arguments={"path": str(path), "id": "secrets"}).json()["result"]
         self.assertTrue(read["isError"], read)
+        self.assertIn("mcp_files", read["content"][0]["text"])
 
     def uid_of_daemon(self) -> int:
         return pathlib.Path(self.daemon.data).stat().st_uid
+
+
+class Files(HttpCase):
+    folder: tempfile.TemporaryDirectory[str]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = tempfile.TemporaryDirectory(prefix="muniment-files-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.settings = f'mcp_files = ["{cls.folder.name}"]\n'
+        super().setUpClass()
+
+    def test_only_files_below_the_configured_folders_are_read(self) -> None:
+        pathlib.Path(self.folder.name, "note.md").write_text("The harbour of Aveiro was opened in 1808.\n")
+        for path, refused in (("note.md", False), (f"{self.folder.name}/note.md", False), ("/etc/passwd", True), ("../note.md", True)):
+            answer = self.ask("tools/call", name="remember", arguments={"path": path}).json()["result"]
+            self.assertEqual(answer["isError"], refused, (path, answer))
+
+    def test_a_setting_of_relative_paths_or_too_many_is_refused(self) -> None:
+        for setting, word in (('["documents"]', "give absolute paths"), (json.dumps(["/tmp"] * 17), "at most 16 folders")):
+            daemon = Daemon(config=f"mcp_files = {setting}\n")
+            self.addCleanup(daemon.destroy)
+            self.assertIn(word, daemon.refused_start()[1])
 
 
 class Sessions(HttpCase):

@@ -43,6 +43,7 @@ class RandomNative final : public mcp::Native {
     return number;
   }
   void cancel(std::int64_t number) override { waiting_.erase(number); }
+  void add_folders(const std::vector<std::string>&) override {}
 
   void answer_some() {
     while (!waiting_.empty() && random_() % 3 != 0) answer(waiting_.begin()->first);

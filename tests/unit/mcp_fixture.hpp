@@ -59,6 +59,9 @@ class FakeNative final : public Native {
 
   std::int64_t request(std::string_view method, std::string params, Done done) override;
   void cancel(std::int64_t number) override;
+  void add_folders(const std::vector<std::string>& folders) override {
+    this->folders.insert(this->folders.end(), folders.begin(), folders.end());
+  }
 
   // Answers the oldest request of this method that is neither answered nor cancelled; the test fails if there is none.
   void answer(std::string_view method, std::string_view result);
@@ -71,6 +74,7 @@ class FakeNative final : public Native {
 
   std::map<std::string, std::string, std::less<>> at_once;  // method → result, or {"error": …}
   std::deque<Request> requests;
+  std::vector<std::string> folders;
 
  private:
   void finish(Request& request, std::string_view result, std::string_view error);

@@ -104,6 +104,8 @@ constexpr ConfigKey table[] = {
      "Host names by which clients may reach http_listen, in addition to the loopback names."},
     {"mcp_toolsets", &Config::mcp_toolsets, "", "", 0, 0,
      "Additional tools for MCP hosts, beyond the 12 default ones: runs, ledger, documents, tasks."},
+    {"mcp_files", &Config::mcp_files, "", "", 0, 0,
+     "Absolute paths of folders whose files the tool remember may read, for all MCP sessions of the daemon's user; empty: none."},
     {"mcp_session_runs", &Config::mcp_session_runs, "false", "", 0, 0,
      "Record each MCP session as a run: true or false; `muniment mcp` always does unless --no-run is given."},
     {"completion_policy", &Config::completion_policy, "", "", 0, 0,
@@ -204,6 +206,15 @@ Status check_command(const ConfigKey& key, const std::vector<std::string>& comma
   return bad_value(key, command.front(), fmt::format("a command has at most {} parts", limits::hook_arguments_max));
 }
 
+Status check_folders(const ConfigKey& key, const std::vector<std::string>& folders) {
+  if (key.key != "mcp_files") return success();
+  for (const std::string& folder : folders) {
+    if (!folder.starts_with('/')) return bad_value(key, folder, "give absolute paths; ~ is not expanded");
+  }
+  if (folders.size() <= limits::mcp_folders_max) return success();
+  return bad_value(key, folders.front(), fmt::format("give at most {} folders", limits::mcp_folders_max));
+}
+
 bool names_host_and_port(std::string_view value) {
   const std::size_t colon = value.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return false;
@@ -273,6 +284,7 @@ Status set_value(Config& config, const ConfigKey& key, std::string_view value, C
   } else if (const auto* list = std::get_if<std::vector<std::string> Config::*>(&key.field)) {
     ASSIGN_OR_RETURN(std::vector<std::string> command, texts_of(key, value));
     RETURN_IF_ERROR(check_command(key, command));
+    RETURN_IF_ERROR(check_folders(key, command));
     config.*(*list) = std::move(command);
   }
   return success();

@@ -63,11 +63,12 @@ struct Config {
   std::string http_key_file;
   std::vector<std::string> http_hosts;  // permitted host names
   std::vector<std::string> mcp_toolsets;
-  bool mcp_session_runs = false;  // default for sessions that do not specify it
-  std::string completion_policy;  // a TOML file; empty: the default policy for all tasks
-  std::string attestation_keys;   // file with one verifier key per line; empty: none
-  std::string prices;             // prices of models as JSON (prices.hpp); empty: none
-  std::string webhooks;           // receivers of messages as JSON (webhooks.hpp); empty: none
+  std::vector<std::string> mcp_files;  // folders whose files MCP sessions may have read
+  bool mcp_session_runs = false;       // default for sessions that do not specify it
+  std::string completion_policy;       // a TOML file; empty: the default policy for all tasks
+  std::string attestation_keys;        // file with one verifier key per line; empty: none
+  std::string prices;                  // prices of models as JSON (prices.hpp); empty: none
+  std::string webhooks;                // receivers of messages as JSON (webhooks.hpp); empty: none
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::int64_t required_standbys = 0;

@@ -10,7 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <optional>
 
 #include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
@@ -77,6 +81,25 @@ Result<std::string> read_whole(const RegularFile& file, const std::string& path,
     wanted = 65'536;
   }
   return over_limit(path, bytes_max);
+}
+
+// Returns the part of an absolute path below `folder`, in the folder's own spelling or with its links resolved.
+std::optional<std::string> path_below(const std::string& folder, std::string_view path) {
+  const std::unique_ptr<char, decltype(&::free)> resolved(::realpath(folder.c_str(), nullptr), ::free);
+  for (std::string prefix : {folder, std::string(resolved ? resolved.get() : "")}) {
+    if (prefix.empty()) continue;
+    if (!prefix.ends_with('/')) prefix += '/';
+    if (path.starts_with(prefix)) return std::string(path.substr(prefix.size()));
+  }
+  return std::nullopt;
+}
+
+// Returns the absolute path of an open file as the kernel reports it.
+std::string name_of_open(const Fd& file) {
+  std::string name(PATH_MAX, '\0');
+  const ssize_t size = ::readlink(fmt::format("/proc/self/fd/{}", file.get()).c_str(), name.data(), name.size());
+  name.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return name;
 }
 
 // The name is in the same folder, so that rename is atomic, and random, so that it is unique.
@@ -207,6 +230,25 @@ Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
 Result<std::string> read_named(const std::string& path, std::size_t bytes_max) {
   ASSIGN_OR_RETURN(const RegularFile file, open_named(path));
   return read_whole(file, path, bytes_max);
+}
+
+Result<std::string> read_within(const std::vector<std::string>& folders, const std::string& excluded,
+                                const std::string& path, std::size_t bytes_max) {
+  const bool relative = !path.starts_with('/');
+  for (const std::string& folder : folders) {
+    const auto below = relative ? std::optional(path) : path_below(folder, path);
+    if (!below) continue;
+    ASSIGN_OR_RETURN(const Fd root, open_folder(folder));
+    const auto file = open_regular_beneath(root, *below);
+    if (relative && !file && file.error().code == Errc::not_found) continue;
+    if (!file) return as_named(file.error());
+    if (path_below(excluded, name_of_open(file->fd)))
+      return Error(Errc::denied, path + " is in a folder that is never read");
+    return read_whole(*file, path, bytes_max);
+  }
+  if (relative)
+    return Error(Errc::not_found, fmt::format("{} is in none of the folders {}", path, fmt::join(folders, ", ")));
+  return Error(Errc::denied, fmt::format("{} is not below {}", path, fmt::join(folders, ", ")));
 }
 
 Result<std::string> read_trusted(const std::string& path, std::size_t bytes_max) {

@@ -76,6 +76,11 @@ Status write_all(int file, std::string_view bytes, std::string_view path);
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 // Reads a whole file at a path that a caller named. Errors: as open_named and read_file.
 Result<std::string> read_named(const std::string& path, std::size_t bytes_max);
+// Reads a whole file for a caller that may read only below `folders` (absolute paths): follows no link below a folder,
+// and reads nothing in `excluded`. A relative path is looked up in each folder. Errors: denied for any other path;
+// as read_named.
+Result<std::string> read_within(const std::vector<std::string>& folders, const std::string& excluded,
+                                const std::string& path, std::size_t bytes_max);
 // Reads a whole file that decides what is trusted. Errors: as read_named, and denied if users other than its owner may
 // write it.
 Result<std::string> read_trusted(const std::string& path, std::size_t bytes_max);

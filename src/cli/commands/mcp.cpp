@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -26,6 +28,7 @@ struct McpOptions {
   std::vector<std::string> labels;
   std::string agent;
   std::vector<std::string> toolsets;
+  std::vector<std::string> files;
   std::string record;
   bool required = false;
   std::string run;
@@ -38,6 +41,8 @@ void declare_mcp(CLI::App& command, McpOptions& options) {
   command.add_option("--agent", options.agent, "Agent of the run (default: the host's name)")->type_name("NAME");
   command.add_option("--toolset", options.toolsets, "Tools to offer (may be repeated; default: the daemon's)")
       ->type_name("NAME");
+  command.add_option("--files", options.files, "Folder whose files remember may read (may be repeated; default: none)")
+      ->type_name("FOLDER");
   auto* const record =
       command.add_option("--record", options.record, "Run COMMAND as a server and record its calls under NAME");
   record->type_name("NAME");
@@ -58,6 +63,22 @@ std::string working_folder() {
   return preview(std::filesystem::current_path(failed).string(), 4096);
 }
 
+// The daemon has another working folder.
+Result<std::vector<std::string>> absolute_folders(const std::vector<std::string>& given) {
+  if (given.size() > limits::mcp_folders_max) {
+    return Error(Errc::invalid_argument, fmt::format("--files: {} folders, limit {}. Name a folder above them",
+                                                     given.size(), limits::mcp_folders_max));
+  }
+  std::vector<std::string> folders;
+  for (const std::string& name : given) {
+    std::error_code failed;
+    const std::filesystem::path folder = std::filesystem::absolute(name, failed).lexically_normal();
+    if (auto opened = open_folder(folder.string()); !opened) return std::move(opened).error().within("--files");
+    folders.push_back(folder.string());
+  }
+  return folders;
+}
+
 Status serve(Session& session, const McpOptions& options, std::string labels) {
   McpSession about;
   about.record = !options.no_run;
@@ -66,6 +87,7 @@ Status serve(Session& session, const McpOptions& options, std::string labels) {
   about.labels = std::move(labels);
   about.folder = working_folder();
   about.toolsets = options.toolsets;
+  ASSIGN_OR_RETURN(about.files, absolute_folders(options.files));
   StdioProxy(session, std::move(about)).run();
   return success();
 }
@@ -127,9 +149,9 @@ Status mcp_command(Session& session, const McpOptions& options) {
     return Error(Errc::invalid_argument,
                  "the command of the server is missing. Use: muniment mcp --record NAME -- COMMAND …");
   }
-  if (options.no_run || !options.toolsets.empty()) {
+  if (options.no_run || !options.toolsets.empty() || !options.files.empty()) {
     return Error(Errc::invalid_argument,
-                 "--no-run and --toolset cannot be combined with --record, which offers COMMAND's tools");
+                 "--no-run, --toolset and --files cannot be combined with --record, which offers COMMAND's tools");
   }
   return record_server(session, options);
 }

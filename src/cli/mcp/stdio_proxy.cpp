@@ -25,6 +25,7 @@ std::string session_line(const McpSession& about, bool resume) {
   out.member("transport", "stdio").member("record", about.record).member("run_id", about.run_id);
   if (!about.agent.empty()) out.member("agent", about.agent);
   out.member("cwd", about.folder).raw_member("labels", about.labels).member("toolsets", about.toolsets);
+  if (!about.files.empty()) out.member("files", about.files);
   if (resume) out.member("resume", true);
   out.end_object().end_object();
   return std::move(out).text() + "\n";

@@ -32,6 +32,7 @@ struct McpSession {
   std::string labels;  // a JSON object
   std::string folder;
   std::vector<std::string> toolsets;
+  std::vector<std::string> files;  // absolute paths of folders whose files the daemon may read
 };
 
 // Returns the line of `muniment/session` with its line feed.

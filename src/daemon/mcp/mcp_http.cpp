@@ -144,7 +144,7 @@ void McpHttp::serve_stateless(const std::shared_ptr<http::Exchange>& exchange, c
     if (message.last) leave();
   };
   link.unread_bytes = [stream] { return stream->unread_bytes(); };
-  const auto peer = host_.open(caller(), std::move(link));
+  const auto peer = host_.open(caller(), true, std::move(link));
   stateless_.emplace(stream.get(), Stateless{stream, peer, parsed.id});
   stream->on_closed = leave;  // closing the stream cancels its request
   peer->session().receive(parsed);
@@ -182,7 +182,7 @@ void McpHttp::begin_conversation(const std::shared_ptr<http::Exchange>& exchange
     const auto alive = weak.lock();
     return alive && !alive->listeners.empty() ? alive->listeners.front()->unread_bytes() : 0;
   };
-  conversation->peer = host_.open(caller(), std::move(link));
+  conversation->peer = host_.open(caller(), true, std::move(link));
   conversations_.emplace(conversation->id, conversation);
   converse(conversation, exchange, parsed);
   if (conversation->peer->session().opened().version.empty()) end(conversation, {});  // initialize was refused

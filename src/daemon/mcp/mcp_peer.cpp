@@ -79,6 +79,14 @@ void McpPeer::cancel(std::int64_t number) {
   if (exchange) host_.dispatcher().give_up(exchange);
 }
 
+// Another user's folders would be read with the rights of the daemon's user.
+void McpPeer::add_folders(const std::vector<std::string>& folders) {
+  if (!caller_.admin || folders.empty()) return;
+  std::vector<std::string> all = *caller_.folders;
+  all.insert(all.end(), folders.begin(), folders.end());
+  caller_.folders = std::make_shared<const std::vector<std::string>>(std::move(all));
+}
+
 // Deferred, because a send that fails closes its session while the session is still working.
 void McpPeer::close() {
   if (std::exchange(closed_, true)) return;
@@ -97,10 +105,15 @@ void McpPeer::leave_when_idle() {
 }
 
 McpHost::McpHost(Clock& clock, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions,
-                 mcp::ServerOptions options, bool record)
-    : dispatcher_(dispatcher), subscriptions_(subscriptions), server_(clock, std::move(options)), record_(record) {}
+                 mcp::ServerOptions options, bool record, std::vector<std::string> folders)
+    : dispatcher_(dispatcher),
+      subscriptions_(subscriptions),
+      server_(clock, std::move(options)),
+      record_(record),
+      folders_(std::make_shared<const std::vector<std::string>>(std::move(folders))) {}
 
-std::shared_ptr<McpPeer> McpHost::open(gateway::Caller caller, McpPeer::Link link) {
+std::shared_ptr<McpPeer> McpHost::open(gateway::Caller caller, bool trusted, McpPeer::Link link) {
+  caller.folders = trusted ? folders_ : std::make_shared<const std::vector<std::string>>();
   auto peer = std::make_shared<McpPeer>(*this, std::move(caller), std::move(link));
   std::erase_if(peers_, [](const auto& weak) { return weak.expired(); });
   peers_.push_back(peer);

@@ -34,6 +34,7 @@ class McpPeer : public Subscriber, public mcp::Native, public std::enable_shared
 
   std::int64_t request(std::string_view method, std::string params, Done done) override;
   void cancel(std::int64_t number) override;
+  void add_folders(const std::vector<std::string>& folders) override;
 
   const gateway::Caller& caller() const override { return caller_; }
   bool closed() const override { return closed_; }
@@ -51,7 +52,7 @@ class McpPeer : public Subscriber, public mcp::Native, public std::enable_shared
   void leave_when_idle();
 
   McpHost& host_;
-  const gateway::Caller caller_;
+  gateway::Caller caller_;
   const Link link_;
   std::shared_ptr<mcp::Session> session_;
   std::map<std::int64_t, Pending> pending_;
@@ -63,10 +64,12 @@ class McpPeer : public Subscriber, public mcp::Native, public std::enable_shared
 // The MCP sessions of all transports.
 class McpHost {
  public:
+  // `folders`: the setting mcp_files.
   McpHost(Clock& clock, gateway::Dispatcher& dispatcher, Subscriptions& subscriptions, mcp::ServerOptions options,
-          bool record);
+          bool record, std::vector<std::string> folders);
 
-  std::shared_ptr<McpPeer> open(gateway::Caller caller, McpPeer::Link link);
+  // `trusted`: the setting applies to the caller, who acts for the daemon's user.
+  std::shared_ptr<McpPeer> open(gateway::Caller caller, bool trusted, McpPeer::Link link);
   // Called about once a second while a host waits. Returns false if none waits.
   bool tick();
   // Ends every session when the daemon stops. A run with an id from outside stays open for a host that reconnects.
@@ -84,6 +87,7 @@ class McpHost {
   Subscriptions& subscriptions_;
   mcp::Server server_;
   const bool record_;
+  const std::shared_ptr<const std::vector<std::string>> folders_;
   bool stopping_ = false;
   std::vector<std::weak_ptr<McpPeer>> peers_;
 };

@@ -113,8 +113,15 @@ std::string remember_input() {
   out.begin_object().member("type", "object").key("properties").begin_object();
   out.key("corpus").begin_object().member("type", "string").member("maxLength", limits::corpus_name_bytes_max);
   out.member("description", "The corpus (default: memory)").end_object();
-  for (const json::Value member : properties["documents"]["items"]["properties"])
-    out.raw_member(member.key(), member.source());
+  for (const json::Value member : properties["documents"]["items"]["properties"]) {
+    if (member.key() != "path") {
+      out.raw_member(member.key(), member.source());
+      continue;
+    }
+    out.key("path").begin_object().member("type", "string").raw_member("maxLength", member["maxLength"].source());
+    out.member("description", "Path of a file below a folder that the operator named (--files, mcp_files)")
+        .end_object();
+  }
   out.raw_member("wait", properties["wait"].source()).end_object();
   return std::move(out.member("additionalProperties", false).end_object()).text();
 }

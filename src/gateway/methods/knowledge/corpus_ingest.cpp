@@ -42,6 +42,28 @@ struct Item {
   std::int64_t chunks = 0;
 };
 
+// A client of the native protocol that may have the daemon read files could read them itself. A client of MCP acts for
+// a model, which reads only below the folders that its operator named.
+Result<std::string> read_path(const Call& call, const std::string& path) {
+  constexpr auto bytes_max = static_cast<std::size_t>(limits::document_bytes_max);
+  constexpr std::string_view remedy =
+      "Send the document as text. The operator can name folders to read: muniment mcp --files FOLDER, or mcp_files.";
+  if (call.caller.folders && call.caller.folders->empty())
+    return Error(Errc::denied, fmt::format("path: this session reads no files. {}", remedy));
+  if (call.caller.folders) {
+    auto bytes = read_within(*call.caller.folders, call.services.data_dir, path, bytes_max);
+    if (!bytes && bytes.error().code == Errc::denied)
+      return Error(Errc::denied, fmt::format("path: {}. {}", bytes.error().message, remedy));
+    return bytes;
+  }
+  if (!call.caller.admin) {
+    return Error(
+        Errc::denied,
+        "path: the daemon reads files only for its own user. Send text, or the artifact_id of an artifact.put.");
+  }
+  return read_named(path, bytes_max);
+}
+
 // Reads a document's bytes from the source that the request names.
 Status read_bytes(Call& call, const json::Value& document, Item& item) {
   const int ways = (document["text"] ? 1 : 0) + (document["artifact_id"] ? 1 : 0) + (document["path"] ? 1 : 0);
@@ -52,12 +74,7 @@ Status read_bytes(Call& call, const json::Value& document, Item& item) {
     return success();
   }
   if (document["path"]) {
-    if (!call.caller.admin)
-      return Error(
-          Errc::denied,
-          "path: the daemon reads files only for its own user. Send text, or the artifact_id of an artifact.put.");
-    ASSIGN_OR_RETURN(item.bytes,
-                     read_named(document["path"].string_or(""), static_cast<std::size_t>(limits::document_bytes_max)));
+    ASSIGN_OR_RETURN(item.bytes, read_path(call, document["path"].string_or("")));
     return success();
   }
   const auto id = parse_uuid(document["artifact_id"].string_or(""));

@@ -1,0 +1,110 @@
+"""Tests of the calls that hosts make through muniment mcp: files named by their path, and arguments and characters as hosts send them."""
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+from typing import Any
+
+import mcp_socket_host
+from support import BUILD, DaemonCase, main
+
+from mcp_host import Host
+
+FOLDERS_MAX = 16
+
+
+def text_of(answer: dict[str, Any]) -> str:
+    return "\n".join(part["text"] for part in answer["result"]["content"])
+
+
+class CallCase(DaemonCase):
+    shared = True
+
+    def setUp(self) -> None:
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="muniment-calls-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+
+    def started(self, *options: str) -> Host:
+        host = Host([str(BUILD / "muniment"), "--data", str(self.daemon.data), "mcp", *options], str(self.folder))
+        self.addCleanup(host.destroy)
+        return host
+
+    def host(self, *options: str) -> Host:
+        host = self.started(*options)
+        host.initialize()
+        return host
+
+    def assert_done(self, answer: dict[str, Any]) -> str:
+        self.assertFalse(answer["result"]["isError"], answer)
+        return text_of(answer)
+
+    def assert_refused(self, answer: dict[str, Any], *words: str) -> None:
+        self.assertTrue(answer["result"]["isError"], answer)
+        for word in words:
+            self.assertIn(word, text_of(answer))
+
+
+class Files(CallCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.allowed = self.folder / "allowed"
+        (self.allowed / "below").mkdir(parents=True)
+        (self.allowed / "below" / "note.md").write_text("The harbour of Aveiro was opened in 1808.\n")
+        (self.folder / "secret.txt").write_text("not for a model\n")
+
+    def test_without_a_named_folder_no_file_is_read(self) -> None:
+        host = self.host()
+        for n, path in enumerate(("/etc/passwd", str(self.daemon.data / "keys" / "log.key"), str(self.allowed / "below" / "note.md"), "note.md")):
+            self.assert_refused(host.call(n + 1, "remember", path=path), "denied", "Send the document as text", "muniment mcp --files")
+        on_socket = mcp_socket_host.Host(self.daemon)
+        self.addCleanup(on_socket.close)
+        refused = on_socket.tool("remember", path="/etc/passwd")
+        self.assertTrue(refused["isError"], refused)
+        self.assertIn("this session reads no files", mcp_socket_host.text_of(refused))
+
+    def test_a_file_below_a_named_folder_is_read_by_either_path(self) -> None:
+        (self.folder / "other").mkdir()
+        host = self.host("--files", "other", "--files", "allowed")   # as seen from the host's folder
+        for n, path in enumerate((str(self.allowed / "below" / "note.md"), "below/note.md")):
+            self.assertIn(path, self.assert_done(host.call(n + 1, "remember", path=path, corpus="files")))
+        self.assertIn("Aveiro", self.assert_done(host.call(5, "retrieve_evidence", queries=[{"query": "harbour", "corpus": "files"}])))
+        self.assert_refused(host.call(6, "remember", path="below/missing.md"), "not_found", str(self.allowed))
+
+    def test_nothing_else_is_read(self) -> None:
+        (self.allowed / "link").symlink_to(self.folder / "secret.txt")
+        (self.allowed / "folder").symlink_to(self.folder)
+        os.mkfifo(self.allowed / "pipe")
+        host = self.host("--files", str(self.allowed))
+        below = str(self.allowed)
+        for n, path in enumerate((
+                str(self.folder / "secret.txt"), "/etc/passwd", "../secret.txt", f"{below}/../secret.txt", f"{below}/below/../../secret.txt",
+                "link", f"{below}/link", "folder/secret.txt", f"{below}/folder/secret.txt", "pipe", "below", below, f"{below}/",
+                f"{below}2/secret.txt", "", "/", f"{below}//below/note.md", f"/proc/self/root{below}/below/note.md")):
+            with self.subTest(path=path):
+                self.assert_refused(host.call(n + 1, "remember", path=path, id=f"d{n}"))
+
+    def test_the_daemons_own_folder_is_never_read(self) -> None:
+        data = pathlib.Path(self.daemon.data).resolve()
+        host = self.host("--files", str(data.parent), "--files", str(data / "keys"), "--files", "/")
+        key = next(path for path in (data / "keys").iterdir() if path.is_file())
+        for n, path in enumerate((str(key), f"{data.name}/keys/{key.name}", key.name)):
+            with self.subTest(path=path):
+                self.assert_refused(host.call(n + 1, "remember", path=path, id=f"k{n}"), "never read")
+
+    def test_a_folder_exists_and_there_are_at_most_16(self) -> None:
+        for name in ("missing", "secret.txt"):
+            host = self.started("--files", name)
+            self.assertNotEqual(host.process.wait(60), 0)
+            self.assertIn("--files", host.errors())
+        folders = ["--files", str(self.allowed)] * FOLDERS_MAX
+        self.assert_done(self.host(*folders).call(1, "remember", path="below/note.md", corpus="files"))
+        host = self.started(*folders, "--files", str(self.allowed))
+        self.assertNotEqual(host.process.wait(60), 0)
+        self.assertIn("17 folders, limit 16", host.errors())
+
+
+if __name__ == "__main__":
+    main()
