@@ -139,8 +139,9 @@ inline constexpr std::int64_t artifact_bytes_default_max = std::int64_t{4} << 30
 inline constexpr std::size_t artifact_inline_bytes_max = 512 * 1024;
 inline constexpr std::size_t artifact_raw_reply_bytes_max = 1 << 20;
 inline constexpr std::size_t artifact_metadata_bytes_max = 8 * 1024;
-// Size of an artifact that may use the reserve of the disk: texts of memories, results, ends of commands.
+// Size of an artifact that may use the reserve of the disk (a memory, a result, an output), down to this part of it.
 inline constexpr std::int64_t artifact_in_reserve_bytes_max = 64 * 1024;
+inline constexpr std::int64_t artifact_reserve_divisor = 4;
 inline constexpr std::int64_t disk_reserve_bytes_default = std::int64_t{2} << 30;
 inline constexpr int disk_reserve_percent_default = 5;
 

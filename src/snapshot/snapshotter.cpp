@@ -1,7 +1,10 @@
 #include "snapshot/snapshotter.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/limits.hpp"
 #include "base/metrics.hpp"
 #include "base/process/failpoint.hpp"
 #include "snapshot/snapshotter_impl.hpp"
@@ -166,6 +169,7 @@ Result<store::CheckedPatches> Snapshotter::Impl::check_patches(store::Reader& re
   event.type = "state.patched";
   event.run_id = target.run_id;
   event.seq = trial.seq();
+  std::size_t spilled_bytes = 0;
   for (std::string_view body : bodies) {
     event.body = std::string(body);
     ++event.seq;
@@ -177,6 +181,12 @@ Result<store::CheckedPatches> Snapshotter::Impl::check_patches(store::Reader& re
         return Error(Errc::not_found,
                      "ref: no artifact " + artifact_id + " of this run can be read. Put it first: artifact.put");
       patch = *std::move(read);
+      spilled_bytes += patch.size();
+      if (spilled_bytes > limits::working_state_bytes_max) {
+        return Error(Errc::too_large, fmt::format("the spilled patches of the request are over {} bytes together. Send "
+                                                  "them one after the other.",
+                                                  limits::working_state_bytes_max));
+      }
     }
     RETURN_IF_ERROR(trial.check_patch(body, patch));
     trial.apply(event, patch);

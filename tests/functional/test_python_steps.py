@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
 import sys
 import threading
+import time
 from typing import Any, Iterator, Optional
 
 from support import BUILD, ROOT, DaemonCase, main, muniment
@@ -19,12 +21,12 @@ class StepCase(DaemonCase):
     def open(self, **more: Any) -> muniment.run:
         return muniment.run(agent="coder", data=self.daemon.socket, run_id=self.run_id, **more)
 
-    def again(self) -> muniment.Run:
+    def again(self, **more: Any) -> muniment.Run:
         """Returns the open run as the agent's next process finds it, without the state of the first one."""
         client = self.daemon.client()
         self.addCleanup(client.close)
         resumed = client.call("run.start", run_id=self.run_id, agent={"name": "coder"})["resumed"]
-        return muniment.Run(client, self.run_id, resumed)
+        return muniment.Run(client, self.run_id, resumed, **more)
 
     def steps(self, type: str = "step.") -> list[dict[str, Any]]:
         return [event for event in self.events(self.run_id) if event["type"].startswith(type)]
@@ -406,6 +408,60 @@ class Processes(StepCase):
 
         self.assertEqual(set(asyncio.run(agent())), {"once"})
         self.assertEqual(len(self.steps("step.started")), 1)
+
+
+    def test_a_task_that_is_cancelled_while_its_step_begins_frees_the_step(self) -> None:
+        async def agent() -> Any:
+            async with self.open(step_wait_s=30) as run:
+                begin = run.run.try_step
+                reached = threading.Event()
+                run.run.try_step = lambda *opening, last: (step := begin(*opening, last=last), reached.set(), time.sleep(0.2))[0]
+                task = asyncio.ensure_future(run.step("slow", Calls("never")))
+                await asyncio.to_thread(reached.wait)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                run.run.try_step = begin
+                return await run.step("slow", Calls("again"))
+
+        self.assertEqual(asyncio.run(agent()), "again")
+        self.assertEqual([event["body"]["status"] for event in self.steps("step.ended")], ["cancelled", "ok"])
+
+    def test_the_failure_of_an_attempt_that_was_given_up_frees_no_other(self) -> None:
+        with self.open(step_wait_s=0) as run:
+            late = run.begin_step("late")
+            late._lease.body["place"] = "elsewhere"
+            steps, lease = run._steps, Lease(900)
+            self.addCleanup(lease.give_back)
+            self.client.append(self.run_id, "step.started", {"name": "late", "kind": "task", "attempt": 2, "lease": lease.body},
+                               step_id=str(late), event_id=steps._started("late", 2))
+            run.end_step(late, ValueError("too late"))
+            with self.assertRaises(muniment.StepTaken):
+                self.again(step_wait_s=0).step("late", Calls("third"))
+
+    def test_a_key_with_another_step_id_is_the_next_attempt(self) -> None:
+        with self.open() as run:
+            for step_id, error in (("A", ValueError), ("B", None)):
+                with self.assertRaises(error) if error else contextlib.nullcontext(), run.step("key", step_id=step_id):
+                    if error:
+                        raise error("no")
+        self.assertEqual([(event["step_id"], event["body"].get("attempt")) for event in self.steps("step.started")], [("A", None), ("B", 2)])
+
+    def test_a_group_of_exceptions_with_a_refused_step_leaves_the_run_open(self) -> None:
+        lease = Lease(900)
+        self.addCleanup(lease.give_back)
+        steps = muniment.Run(self.client, self.run_id)._steps
+        self.client.append(self.run_id, "step.started", {"name": "held", "kind": "task", "lease": lease.body},
+                           step_id=steps._id("held", "step"), event_id=steps._started("held", 1))
+
+        async def agent() -> None:
+            async with self.open(step_wait_s=0) as run:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(run.step("held", Calls("never")))
+
+        with self.assertRaises(BaseExceptionGroup):
+            asyncio.run(agent())
+        self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["status"], "open")
 
 
 class Crashes(StepCase):

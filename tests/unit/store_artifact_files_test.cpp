@@ -98,7 +98,7 @@ TEST_F(ArtifactFilesTest, AnArtifactOverTheLimitIsTooLarge) {
 
 TEST_F(ArtifactFilesTest, BelowTheReserveOfTheDiskAPutIsRefusedWithTheNumbers) {
   ArtifactFilesOptions options = options_at(folder_ / "reserved");
-  options.reserve_bytes = INT64_MAX / 2;
+  options.reserve_bytes = files_->disk().free_bytes * 2;
   auto reserved = ArtifactFiles::open(options);
   ASSERT_TRUE(reserved);
   EXPECT_TRUE((*reserved)->below_reserve());
@@ -107,8 +107,14 @@ TEST_F(ArtifactFilesTest, BelowTheReserveOfTheDiskAPutIsRefusedWithTheNumbers) {
   const auto refused = (*reserved)->store(small + "x", "r1", "main", make_uuid_v7({}), text_type);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::over_budget);
-  EXPECT_NE(refused.error().message.find(std::to_string(INT64_MAX / 2)), std::string::npos);
+  EXPECT_NE(refused.error().message.find(std::to_string(options.reserve_bytes)), std::string::npos);
   EXPECT_FALSE(files_->below_reserve());
+
+  options = options_at(folder_ / "exhausted");
+  options.reserve_bytes = files_->disk().free_bytes * 2 * limits::artifact_reserve_divisor;
+  auto exhausted = ArtifactFiles::open(options);
+  ASSERT_TRUE(exhausted);
+  EXPECT_FALSE((*exhausted)->store(small, "r1", "main", make_uuid_v7({}), text_type));
 }
 
 TEST_F(ArtifactFilesTest, PathsThatLeaveTheRootAreRefused) {

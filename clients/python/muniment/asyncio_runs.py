@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import functools
 import inspect
+import threading
 import time
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Mapping, Optional, ParamSpec, TypeVar, overload
@@ -100,12 +102,35 @@ class AsyncStepBlock:
             raise ValueError("this step is already open; call run.step(…) again for another one")
         until = time.monotonic() + self._run.step_wait_s
         while self._step is None:
-            self._step = await asyncio.to_thread(self._run.try_step, *self._opening, last=time.monotonic() >= until)
+            self._step = await self._try(last=time.monotonic() >= until)
             if self._step is None:   # sleeps here, because waiting threads could prevent the end of the step
                 await asyncio.sleep(STEP_POLL_S)
         self._inside = contextlib.ExitStack()
         self._inside.enter_context(within(self._step))
         return self._step
+
+    async def _try(self, last: bool) -> Optional[Step]:
+        """Like `Run.try_step`. A task that is cancelled meanwhile ends the step that its thread begins."""
+        lock, begun, given_up = threading.Lock(), False, False
+
+        def begin() -> Optional[Step]:
+            nonlocal begun
+            step = self._run.try_step(*self._opening, last=last)
+            with lock:
+                begun = True
+            if given_up and step is not None:
+                self._run.end_step(step, asyncio.CancelledError())
+            return step
+
+        beginning = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, begin)
+        try:
+            return await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            with lock:
+                given_up = not begun
+            if not given_up and (step := await beginning) is not None:
+                await asyncio.shield(asyncio.to_thread(self._run.end_step, step, asyncio.CancelledError()))
+            raise
 
     async def __aexit__(self, kind: Optional[type[BaseException]], raised: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:

@@ -18,7 +18,7 @@ class MunimentError(Exception):
 
 
 class StepTaken(MunimentError):
-    """Another process runs the step. `data`: its lease. The run continues there and is not ended by the one that gets this."""
+    """Another process runs the step. `data`: its lease. The run continues there; the block that gets this ends no run."""
 
 
 class ConnectionLost(MunimentError):

@@ -33,7 +33,10 @@ def is_held(lease: Json, recorded_at: str) -> bool:
     if lease["place"] and lease["place"] == _place():
         if lease["pid"] == os.getpid() and lease["began"] == _began(os.getpid()):
             return (os.getpid(), lease["id"]) in _held
-        return bool(_began(lease["pid"]) == lease["began"])
+        if (began := _began(lease["pid"])) is not None:
+            return bool(began == lease["began"])
+        if not _exists(lease["pid"]):
+            return False
     began = datetime.datetime.fromisoformat(recorded_at.replace("Z", "+00:00"))
     return datetime.datetime.now(datetime.timezone.utc) - began < datetime.timedelta(seconds=lease["seconds"])
 
@@ -44,6 +47,17 @@ def _place() -> str:
         return pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip() + " " + os.readlink("/proc/self/ns/pid")
     except OSError:
         return ""
+
+
+def _exists(pid: int) -> bool:
+    """Returns whether a process has the id, also if /proc hides it or it is a zombie."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return False   # a process of this user whose entry in /proc cannot be read has ended
 
 
 def _began(pid: int) -> Optional[int]:

@@ -52,6 +52,11 @@ def _has_loop() -> bool:
     return True
 
 
+def _is_taken(raised: Optional[BaseException]) -> bool:
+    """Returns whether the exception is, or a group of exceptions has, a StepTaken."""
+    return isinstance(raised, StepTaken) or isinstance(raised, BaseExceptionGroup) and any(map(_is_taken, raised.exceptions))
+
+
 class run:
     """A run as a context manager, also for asyncio, and as a decorator. Entering starts the run or resumes an open one."""
 
@@ -134,7 +139,7 @@ class run:
         ending, self._run = self._run, None
         assert ending is not None, "exited without being entered"
         try:
-            if isinstance(raised, StepTaken) and raised.data["run_id"] == ending.run_id:   # another process goes on with the run
+            if _is_taken(raised):   # another process goes on with the run
                 return
             if raised is None or isinstance(raised, SystemExit) and not raised.code:
                 self._end(ending, "success")

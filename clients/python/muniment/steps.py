@@ -60,6 +60,7 @@ class Step(str):
     _begun: bool
     _keyed: bool   # not inside another step with its key
     _lease: Optional[Lease] = None
+    _attempt = 1
     _result: Optional[tuple[Any]] = None
 
     @property
@@ -85,16 +86,16 @@ class Step(str):
 
 @dataclasses.dataclass
 class Attempt:
-    """The newest start of a step in the log. `lease`: as recorded; None in events of earlier clients."""
+    """A start of a step in the log. `lease`: as recorded; None in events of earlier clients."""
 
+    step_id: str
     number: int
     recorded_at: str
     lease: Optional[Json]
-    ended: bool = False
 
-    def is_free(self) -> bool:
-        """Returns whether the next attempt may begin: this one has ended, or its process has."""
-        return self.ended or not self.lease or not is_held(self.lease, self.recorded_at)
+    def is_held(self) -> bool:
+        """Returns whether its process may still run it."""
+        return self.lease is not None and is_held(self.lease, self.recorded_at)
 
     def taken(self, key: str, run_id: str) -> StepTaken:
         lease = self.lease or {}
@@ -116,7 +117,8 @@ class Steps:
     def __init__(self, run: Run, lease_s: float):
         self._run, self._lease_s, self._lock = run, lease_s, threading.Lock()
         self._results: dict[str, Json] = {}       # event_id of each step.ended with status ok → body
-        self._attempts: dict[str, Attempt] = {}   # step_id → its newest start
+        self._attempts: dict[str, Attempt] = {}   # event_id of each step.started
+        self._ended: set[tuple[str, int]] = set()   # step_id and number of each attempt that ended
         self._next_run_seq = 0
 
     def begin(self, key: str, kind: str, step_id: Optional[str]) -> Step:
@@ -139,7 +141,8 @@ class Steps:
             if failure is None:
                 self._complete(step)
             elif step._begun:
-                self._run.append(ENDED, failure, step_id=str(step))
+                attempt = {"attempt": step._attempt} if step._attempt > 1 else {}
+                self._run.append(ENDED, {**failure, **attempt}, step_id=str(step))
         finally:
             if step._lease is not None:
                 step._lease.give_back()
@@ -176,27 +179,35 @@ class Steps:
             return False
         if outer is not None:
             outer.begin()
-        with self._lock:
-            known = self._attempts.get(str(step))
-        if known is not None and self._read_until(ended):
+        if self._newest(step.key) is not None and self._read_until(ended):
             return True
         return self._take_lease(step, ended)
+
+    def _newest(self, key: str) -> Optional[Attempt]:
+        """Returns the newest known attempt at the key."""
+        last: Optional[Attempt] = None
+        with self._lock:
+            while (found := self._attempts.get(self._started(key, last.number + 1 if last else 1))) is not None:
+                last = found
+        return last
+
+    def _started(self, key: str, number: int) -> str:
+        return self._id(key, "started" if number == 1 else f"started {number}")
 
     def _take_lease(self, step: Step, ended: str) -> bool:
         """Records the next attempt at the step; returns whether the key is complete instead."""
         while True:
-            last = self._attempts.get(str(step))
-            if last is not None and not last.is_free():
+            last = self._newest(step.key)
+            if last is not None and (last.step_id, last.number) not in self._ended and last.is_held():
                 raise last.taken(step.key, self._run.run_id)
             number = last.number + 1 if last is not None else 1
             lease = Lease(self._lease_s)
             body: Json = {**step._opening, "lease": lease.body}
             if number > 1:
                 body["attempt"] = number
-            event_id = self._id(step.key, "started" if number == 1 else f"started {number}")
             try:
-                self._run.append(STARTED, body, step_id=str(step), event_id=event_id)
-                step._begun, step._lease = True, lease
+                self._run.append(STARTED, body, step_id=str(step), event_id=self._started(step.key, number))
+                step._begun, step._lease, step._attempt = True, lease, number
                 return False
             except BaseException as error:
                 lease.give_back()
@@ -205,7 +216,7 @@ class Steps:
                 refused = error
             if self._read_until(ended):   # another process has recorded this attempt
                 return True
-            if (now := self._attempts.get(str(step))) is None or now.number < number:
+            if (now := self._newest(step.key)) is None or now.number < number:
                 raise refused
 
     def _done(self, step: Step, own: str) -> Step:
@@ -231,11 +242,9 @@ class Steps:
         self._next_run_seq = event["run_seq"] + 1
         body, own = event.get("body") or {}, event.get("step_id", "main")
         if event["type"] == STARTED:
-            before = self._attempts.get(own)
-            self._attempts[own] = Attempt(before.number + 1 if before else 1, event["recorded_at"], body.get("lease"))
+            self._attempts[event["event_id"]] = Attempt(own, body.get("attempt", 1), event["recorded_at"], body.get("lease"))
             return
-        if own in self._attempts:
-            self._attempts[own].ended = True
+        self._ended.add((own, body.get("attempt", 1)))   # a later attempt may still run
         if not body or body.get("status") == "ok":   # an erased event has no body
             self._results[event["event_id"]] = body
 

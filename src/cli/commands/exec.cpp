@@ -49,6 +49,9 @@ void declare_exec(CLI::App& command, ExecOptions& options) {
       "could not be recorded; the command was then not started.");
 }
 
+// A busy daemon says when to try again; a full disk does not.
+bool may_succeed_later(const Error& error) { return is_transient(error.code) || error.retry_after_ms.has_value(); }
+
 class Recording {
  public:
   Recording(Session& session, const ExecOptions& options) : session_(session), options_(options) {}
@@ -76,7 +79,7 @@ class Recording {
   // they are retried if the daemon was restarted. Sets `passed` to the result of the evidence.
   Status end(const CommandOutcome& outcome, bool& passed) {
     Status status = record_all(outcome, passed);
-    for (int attempt = 1; attempt < end_attempts && !status && is_transient(status.error().code); ++attempt) {
+    for (int attempt = 1; attempt < end_attempts && !status && may_succeed_later(status.error()); ++attempt) {
       std::this_thread::sleep_for(std::chrono::seconds(attempt));
       session_.disconnect();
       status = record_all(outcome, passed);
@@ -180,8 +183,8 @@ class Recording {
     bool lost = outcome.output_lost;
     const auto keep = [&](const char* stream, const Fd& output) -> Status {
       Status kept = write_output(place, params, command_id_, stream, output, options_.scrub, scrubbed_);
-      const bool refused = !kept && (kept.error().code == Errc::over_budget || kept.error().code == Errc::too_large);
-      if (!refused) return kept;
+      if (kept || may_succeed_later(kept.error())) return kept;
+      if (kept.error().code != Errc::over_budget && kept.error().code != Errc::too_large) return kept;
       lost = true;  // the end is recorded without it
       session_.finish_quietly(std::string(stream) + " of the command", kept);
       return success();

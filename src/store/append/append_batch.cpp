@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::size_t left_out = static_cast<std::size_t>(-1);
 
-std::size_t bytes_of(const AppendRequest& request) {
-  std::size_t bytes = 0;
-  for (const Addressed& item : request.events) bytes += item.event.body.size();
-  return bytes;
-}
-
 // Checks whether an event of this type may follow in a run of this status.
 Status admit(const Run& run, RunStatus status, std::string_view type) {
   const bool starts = type == "run.started";
@@ -49,6 +43,13 @@ Run& run_of_names(const AppendRequest& request) {
   return request.names_run ? *request.names_run : *request.events.front().run;
 }
 
+// Returns whether an event with an id that the client chose was numbered since the run was loaded.
+bool may_repeat_numbered(const AppendRequest& request) {
+  return std::ranges::any_of(request.events, [](const Addressed& item) {
+    return !item.event.event_id_is_ours && item.run->seen.maybe_has(fingerprint(item.event.event_id));
+  });
+}
+
 RunStatus status_after(RunStatus status, std::string_view type) {
   if (type == "run.started" || type == "run.resumed") return RunStatus::open;
   if (type == "run.ended") return RunStatus::ended;
@@ -57,6 +58,14 @@ RunStatus status_after(RunStatus status, std::string_view type) {
 }
 
 }  // namespace
+
+std::size_t bytes_of(const AppendRequest& request) {
+  std::size_t bytes = 0;
+  for (const Addressed& item : request.events) bytes += item.event.body.size();
+  if (!request.patches) return bytes;
+  for (const CheckedPatches::Patch& patch : request.patches->patches) bytes += patch.body.size() + patch.spilled.size();
+  return bytes;
+}
 
 Error requeue(AppendConflict why) {
   Error error(Errc::conflict, "the log has moved on since this request was prepared. Try again.");
@@ -85,12 +94,11 @@ Status AppendBatch::requeue(const AppendRequest& request, const LogHead& log) {
     if (request.order) request.order->any = true;
     return store::requeue(why);
   };
-  for (const Addressed& item : request.events) {
-    if (!item.event.event_id_is_ours && !request.ids_checked &&
-        (item.run->ids_complete_from > 0 || item.run->seen.maybe_has(fingerprint(item.event.event_id)))) {
-      return give(maybe_duplicate);
-    }
-  }
+  const auto is_partly_loaded = [](const Addressed& item) {
+    return !item.event.event_id_is_ours && item.run->ids_complete_from > 0;
+  };
+  if (!request.ids_checked && (may_repeat_numbered(request) || std::ranges::any_of(request.events, is_partly_loaded)))
+    return give(maybe_duplicate);
   if (request.order && request.order->any) return give(out_of_turn);
   for (const Attachment& row : request.rows) {
     const auto* artifact = std::get_if<ArtifactRow>(&row.row);
@@ -192,7 +200,12 @@ void AppendBatch::add(AppendRequest request, LogHead& log, Time now) {
   std::shared_ptr<const json::Tree> working;
   if (request.patches) {
     Result<json::Tree> after = patched(request);
-    if (!after) return refuse(std::move(after).error());
+    if (!after) {
+      // The events may be those of a request that is in flight; then its receipts are the answer.
+      const bool repeats = may_repeat_numbered(request);
+      if (repeats && request.order) request.order->any = true;
+      return refuse(repeats ? store::requeue(AppendConflict::maybe_duplicate) : std::move(after).error());
+    }
     working = std::make_shared<json::Tree>(*std::move(after));
   }
   bytes_ += bytes_of(request);

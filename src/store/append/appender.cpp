@@ -21,8 +21,7 @@ constexpr milliseconds connect_at_most{5'000};
 }  // namespace
 
 Status Appender::Impl::submit(AppendRequest request) {
-  std::size_t bytes = 0;
-  for (const Addressed& item : request.events) bytes += item.event.body.size();
+  const std::size_t bytes = bytes_of(request);
   bool wake = false;
   request.queued = std::chrono::steady_clock::now();
   {

@@ -91,6 +91,9 @@ struct AppendRequest {
   std::function<void(Result<std::vector<events::Receipt>>)> done;
 };
 
+// Returns the size of the bodies and patches.
+std::size_t bytes_of(const AppendRequest& request);
+
 // Returns the error with which the append thread returns a request for retry, with nothing decided. The conflicts are:
 // maybe_duplicate: an id may be in the log. The caller queries Postgres (read_event_by_id) and answers with the first
 // receipt, or submits the request again with ids_checked.

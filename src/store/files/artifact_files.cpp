@@ -91,13 +91,14 @@ Status LocalArtifactFiles::check_size(std::int64_t bytes) const {
 Status LocalArtifactFiles::check_room(std::int64_t more_bytes, std::int64_t size) const {
   RETURN_IF_ERROR(check_size(size));
   const DiskSpace space = disk();
-  const std::int64_t reserve = size <= limits::artifact_in_reserve_bytes_max ? 0 : space.reserve_bytes;
+  const bool small = size <= limits::artifact_in_reserve_bytes_max;
+  const std::int64_t reserve = small ? space.reserve_bytes / limits::artifact_reserve_divisor : space.reserve_bytes;
   if (space.free_bytes - more_bytes < reserve) {
     Error error(Errc::over_budget,
                 fmt::format("the disk of the artifacts has {} bytes free, {} more would go below the reserve of {}. "
                             "Free space, or lower disk_reserve_bytes and disk_reserve_percent.",
-                            space.free_bytes, more_bytes, space.reserve_bytes));
-    error.limit = space.reserve_bytes;
+                            space.free_bytes, more_bytes, reserve));
+    error.limit = reserve;
     return error;
   }
   return success();

@@ -204,7 +204,7 @@ Result<Answer> event_append(Call& call) {
   const bool check_ids = call.check_ids || spills || refused_patch || !manifests.empty() ||
                          finishes_plan_items(admitted) || has_unknown_ids(*run, admitted);
   if (check_ids && !call.reader) return NeedsWorker{};
-  if (spills || !manifests.empty()) RETURN_IF_ERROR(begin_referring(call));
+  if ((spills || !manifests.empty()) && !call.erasures_seen) RETURN_IF_ERROR(begin_referring(call));
   if (spills) {
     ASSIGN_OR_RETURN(spilled, spill_bodies(call, *run, admitted));
   }
