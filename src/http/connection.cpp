@@ -57,10 +57,9 @@ MHD_Response* response_of(std::string body) {
 
 // MHD does not detect that the client of a suspended connection disconnects. It also misses a shutdown that arrives
 // together with data.
-Connection::Connection(Engine& engine, MHD_Connection* mhd, int socket)
-    : engine_(engine), mhd_(mhd), socket_(socket), watch_(new_poll(engine.loop(), socket, this)) {
-  begin_phase(Phase::head);
-  set_deadline(began_ms_ + 2 * engine_.idle_ms());
+Connection::Connection(Engine& engine, MHD_Connection* mhd, int socket, std::uint64_t number)
+    : engine_(engine), mhd_(mhd), socket_(socket), number_(number), watch_(new_poll(engine.loop(), socket, this)) {
+  await_head();
   if (watch_ == nullptr) return;
   uv_poll_start(watch_.get(), UV_DISCONNECT, [](uv_poll_t* handle, int, int) {
     uv_poll_stop(handle);
@@ -100,6 +99,7 @@ bool Connection::take_head(std::string_view method) {
     return queue(refusal(431, fmt::format("the request's head is over {} bytes", options.head_bytes_max)));
   }
   if (options.refuse) refusal_ = options.refuse(request_);
+  if (!refusal_ && std::exchange(stranger_, false)) engine_.no_stranger(*this);
   if (!refusal_ && announced_bytes(request_).value_or(0) > options.body_bytes_max) {
     refusal_ = body_too_large(options.body_bytes_max);
   }
@@ -256,8 +256,7 @@ void Connection::finish(bool complete) {
   unread_ = std::string();
   unread_begin_ = 0;
   count_answer(0);
-  begin_phase(Phase::head);
-  set_deadline(began_ms_ + 2 * engine_.idle_ms());
+  await_head();
   if (left_) abort();
 }
 
@@ -301,6 +300,13 @@ void Connection::resume() {
   if (!std::exchange(suspended_, false)) return;
   MHD_resume_connection(mhd_);
   engine_.run_soon();
+}
+
+void Connection::await_head() {
+  begin_phase(Phase::head);
+  const std::int64_t head_ms = 2 * engine_.idle_ms();
+  const std::int64_t stranger_ms = std::chrono::milliseconds(engine_.options().stranger_idle).count();
+  set_deadline(began_ms_ + (stranger_ ? std::min(head_ms, stranger_ms) : head_ms));
 }
 
 void Connection::begin_phase(Phase phase) {

@@ -26,7 +26,8 @@ class Exchange;
 
 class Connection {
  public:
-  Connection(Engine& engine, MHD_Connection* mhd, int socket);
+  // `number` is greater than those of all earlier connections.
+  Connection(Engine& engine, MHD_Connection* mhd, int socket, std::uint64_t number);
   ~Connection();
   Connection(const Connection&) = delete;
 
@@ -44,6 +45,7 @@ class Connection {
   bool send(std::string_view bytes);
   void end_events();
   void release();
+  std::uint64_t number() const { return number_; }
   std::size_t unread_bytes() const { return unread_.size() - unread_begin_; }
   // The answer is complete but not written yet.
   bool answering() const { return !aborted_ && (kind_ == Kind::reply || kind_ == Kind::ended_events); }
@@ -63,6 +65,7 @@ class Connection {
   bool handle();
   bool answer();
   bool queue(const Answer& refusal);
+  void await_head();
   void prepare(int status, MHD_Response* response);
   void suspend();
   void resume();
@@ -76,9 +79,11 @@ class Connection {
   Engine& engine_;
   MHD_Connection* const mhd_;
   const int socket_;  // owned by MHD
+  const std::uint64_t number_;
   const Handle<uv_poll_s> watch_;
   Phase phase_ = Phase::head;
   Kind kind_ = Kind::none;
+  bool stranger_ = true;  // no request was accepted yet
   bool suspended_ = false;
   bool left_ = false;  // the client has closed its direction, or both
   bool aborted_ = false;

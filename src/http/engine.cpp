@@ -159,7 +159,8 @@ void Engine::accept() {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       return pause_accepting(errno);
     }
-    if (connections_.size() >= options_.connections_max) {
+    if (!make_room()) {
+      if (mhd_ == nullptr) return;
       if (!std::exchange(refusing_, true)) {
         log_warning("HTTP connections are refused", {{"connections", connections_.size()}});
       }
@@ -170,6 +171,21 @@ void Engine::accept() {
     MHD_add_connection(mhd_, accepted.socket.release(), reinterpret_cast<const sockaddr*>(&accepted.address),
                        accepted.address_bytes);
   }
+}
+
+// Closes the oldest stranger if a further connection would exceed a limit. Returns false if there is no room.
+bool Engine::make_room() {
+  const std::size_t strangers_max =
+      std::clamp(options_.connections_max / 2, std::size_t{1}, std::max(options_.strangers_max, std::size_t{1}));
+  const bool full = connections_.size() >= options_.connections_max;
+  if (!strangers_.empty() && (full || strangers_.size() >= strangers_max)) {
+    const auto oldest = strangers_.begin();
+    oldest->second->abort();
+    strangers_.erase(oldest);
+    run();
+    if (mhd_ == nullptr) return false;
+  }
+  return connections_.size() < options_.connections_max;
 }
 
 // The process is out of descriptors or memory: clients wait in the backlog.
@@ -187,10 +203,16 @@ bool Engine::answering() const {
 }
 
 Connection* Engine::connected(MHD_Connection* mhd, int socket) {
-  auto connection = std::make_unique<Connection>(*this, mhd, socket);
+  auto connection = std::make_unique<Connection>(*this, mhd, socket, next_number_++);
   Connection* const raw = connection.get();
+  strangers_.emplace(raw->number(), raw);
   connections_.emplace(raw, std::move(connection));
   return raw;
+}
+
+void Engine::disconnected(Connection* connection) {
+  no_stranger(*connection);
+  connections_.erase(connection);
 }
 
 void Engine::run() {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -55,13 +56,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void count_answers(std::size_t before, std::size_t after);
 
   Connection* connected(MHD_Connection* mhd, int socket);
-  void disconnected(Connection* connection) { connections_.erase(connection); }
+  void disconnected(Connection* connection);
+  void no_stranger(const Connection& connection) { strangers_.erase(connection.number()); }
   std::string said;  // last message that MHD logged during its start
 
  private:
   Status start_mhd(const std::string& certificate, const std::string& key);
   void start_accepting();
   void accept();
+  bool make_room();
   void pause_accepting(int error_number);
   void run();
   void enter(const std::function<void()>& work);
@@ -79,6 +82,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Handle<uv_timer_s> due_, accept_again_;
   Handle<uv_idle_s> soon_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
+  std::map<std::uint64_t, Connection*> strangers_;  // keys: numbers, so that the first is the oldest
+  std::uint64_t next_number_ = 1;
   std::set<std::pair<std::int64_t, Connection*>> deadlines_;
   std::vector<std::shared_ptr<Exchange>> lost_;
   std::size_t bodies_bytes_ = 0;

@@ -1,16 +1,19 @@
 """Tests of the calls that hosts make through muniment mcp: files named by their path, and arguments and characters as hosts send them."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import tempfile
+import unittest
 from typing import Any
 
 import mcp_socket_host
-from support import BUILD, DaemonCase, main
+from support import BUILD, DaemonCase, main, shared_data
 
-from mcp_host import Host
+from mcp_host import INITIALIZE, Host, notification, request
 
+CASES = shared_data().parent / "cases"
 FOLDERS_MAX = 16
 
 

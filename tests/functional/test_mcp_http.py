@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import pathlib
 import re
+import resource
 import socket
 import stat
 import tempfile
@@ -46,6 +47,22 @@ class WhoMayComeIn(HttpCase):
 
     def uid_of_daemon(self) -> int:
         return pathlib.Path(self.daemon.data).stat().st_uid
+
+
+class Strangers(HttpCase):
+    def test_1100_connections_without_a_token_keep_no_client_out(self) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        session, known = self.begin(), self.connect()
+        self.assertEqual(self.send(ping, known, Mcp_Session_Id=session).status, 200)
+        for i in range(1100):
+            stranger = socket.create_connection((self.address, self.port), WAIT_S)
+            self.addCleanup(stranger.close)
+            if i % 100 == 99:
+                self.assertEqual(self.send(ping, Mcp_Session_Id=session).status, 200, f"after {i + 1} connections")
+                self.assertEqual(self.send(ping, known, Mcp_Session_Id=session).status, 200, "on a connection from before")
 
 
 class Files(HttpCase):

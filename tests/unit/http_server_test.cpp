@@ -213,8 +213,12 @@ TEST_F(HttpServer, ClientsBeyondTheLimitAreClosed) {
   Options options;
   options.connections_max = 2;
   serve(options);
-  HttpClient first = connect(), second = connect();
-  loop_.until([&] { return server_->connections() == 2; });
+  HttpClient first = connect();
+  first.send(http_get("/"));  // from its first request on it is no stranger
+  EXPECT_TRUE(first.read_reply().first.starts_with("HTTP/1.1 200"));
+  HttpClient second = connect();
+  second.send(http_get("/"));
+  EXPECT_TRUE(second.read_reply().first.starts_with("HTTP/1.1 200"));
   HttpClient third = connect();
   third.send(http_get("/"));
   EXPECT_EQ(third.read_to_end(), "");
@@ -225,6 +229,59 @@ TEST_F(HttpServer, ClientsBeyondTheLimitAreClosed) {
   HttpClient fourth = connect();
   fourth.send(http_post("/", "admitted"));
   EXPECT_EQ(fourth.read_reply().second, "admitted");
+}
+
+std::optional<Answer> refuse_without_token(const Request& request) {
+  if (request.header("Authorization")) return std::nullopt;
+  return Answer{401, {}, "no"};
+}
+
+constexpr const char* with_token = "GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: x\r\n\r\n";
+
+TEST_F(HttpServer, StrangersKeepNoClientOut) {
+  for (const std::size_t connections_max : {std::size_t{8}, std::size_t{1'024}}) {
+    Options options;
+    options.connections_max = connections_max;
+    options.strangers_max = 4;
+    options.refuse = refuse_without_token;
+    serve(options);
+    HttpClient known = connect();
+    known.send(with_token);
+    EXPECT_TRUE(known.read_reply().first.starts_with("HTTP/1.1 200"));
+    std::vector<HttpClient> strangers;
+    for (int i = 0; i < 20; ++i) {
+      strangers.push_back(connect());
+      if (i % 3 == 1) strangers.back().send(http_get("/"));  // refused, and still a stranger
+      if (i % 3 == 2) strangers.back().send("GET / HT");
+      loop_.until([&] { return server_->connections() == std::min<std::size_t>(strangers.size(), 4) + 1; });
+    }
+    for (std::size_t i = 0; i < strangers.size(); ++i) {
+      if (i < 16) strangers[i].read_to_end();
+      EXPECT_EQ(strangers[i].closed(), i < 16) << i;
+    }
+    HttpClient later = connect();
+    for (HttpClient* const client : {&known, &later}) {
+      client->send(with_token);
+      EXPECT_TRUE(client->read_reply().first.starts_with("HTTP/1.1 200"));
+    }
+    server_.reset();
+  }
+}
+
+TEST_F(HttpServer, AStrangerHasLittleTime) {
+  Options options;
+  options.stranger_idle = std::chrono::seconds(1);
+  options.refuse = refuse_without_token;
+  serve(options);
+  HttpClient known = connect(), silent = connect(), refused = connect();
+  known.send(with_token);
+  EXPECT_TRUE(known.read_reply().first.starts_with("HTTP/1.1 200"));
+  refused.send(http_get("/"));
+  refused.read_to_end();
+  silent.read_to_end();
+  EXPECT_FALSE(known.closed());
+  known.send(with_token);
+  EXPECT_TRUE(known.read_reply().first.starts_with("HTTP/1.1 200"));
 }
 
 TEST_F(HttpServer, AllBodiesTogetherHaveALimit) {
