@@ -38,6 +38,11 @@ void Resolution::was_erased(std::string words) {
   erased = true;
 }
 
+void Resolution::fail_beyond(std::string words) {
+  fail(Reason::not_found, std::move(words));
+  beyond = true;
+}
+
 Status Resolution::file_failed(Error error) {
   if (error.code == Errc::unavailable) return error;
   fail(Reason::not_found, std::move(error.message));
@@ -217,8 +222,7 @@ Status Resolver::resolve_artifact(Resolution& out, Depth depth, bool with_text) 
     return success();
   }
   if (pointer.span && pointer.span->end > row->size_bytes) {
-    out.fail(Reason::not_found,
-             fmt::format("the artifact is {} bytes, the span ends at {}", row->size_bytes, pointer.span->end));
+    out.fail_beyond(fmt::format("the artifact is {} bytes, the span ends at {}", row->size_bytes, pointer.span->end));
     return success();
   }
   const store::StoredFile file = store::file_of(*row);

@@ -50,16 +50,20 @@ struct Resolution {
   bool erased = false;      // erased according to the log, which is not damage
   bool hidden = false;      // the target exists, but the caller may not see it
   bool recorded = false;    // the log knows the target
+  bool beyond = false;      // the log knows the target, which never had the named part
   std::int16_t log_no = 0;  // number of the earlier log that knows the target; 0: the reader's own log, or none
 
   bool ok() const { return reason == Reason::none; }
   // A pointer without a revision is ambiguous, so the pointer is at fault and nothing is damaged.
   bool damaged() const { return !ok() && !superseded && !erased && reason != Reason::missing_version; }
+  // The log never had the target or its part. Unless something depends on it, the pointer is mistyped.
+  bool never_recorded() const { return damaged() && (!recorded || beyond); }
   // The target no longer supports anything: it is erased, revoked or retracted.
   bool withdrawn() const { return erased || (superseded && reason == Reason::not_found); }
   // Marks the target as erased.
   void was_erased(std::string words);
   void fail(Reason why, std::string words);
+  void fail_beyond(std::string words);  // NOT_FOUND: the target has no such part
   // Records that the file cannot be read. If the daemon lacks a resource, the state of the file is
   // unknown, and the error is returned.
   Status file_failed(Error error);

@@ -122,6 +122,7 @@ void Resolver::resolve_sample(Resolution& out) {
   const std::string_view text = document->text();
   if (pointer.revision != document->revision) {
     out.expected = document->revision;
+    out.beyond = true;
     out.current = evidence_pointer(sample_corpus, document->id, pointer.fragment, document->revision);
     return out.fail(Reason::version_mismatch,
                     fmt::format("{}/{} never had the revision {}", sample_corpus, pointer.document, pointer.revision));
@@ -129,8 +130,7 @@ void Resolver::resolve_sample(Resolution& out) {
   const auto size = static_cast<std::int64_t>(text.size());
   const auto span = pointer.fragment == "p0" ? std::optional(ByteSpan{0, size}) : parse_span(pointer.fragment);
   if (!span || span->end > size) {
-    return out.fail(Reason::not_found,
-                    fmt::format("a sample document has one passage, p0; this one has {} bytes", size));
+    return out.fail_beyond(fmt::format("a sample document has one passage, p0; this one has {} bytes", size));
   }
   out.size_bytes = span->end - span->start;
   out.source = EvidenceSource{pointer.corpus, "sample", chunk_id_of(pointer), span};
@@ -143,6 +143,7 @@ Status Resolver::check_chunk(Resolution& out, const store::CitedDocument& found)
   if (!found.chunk) {
     out.fail(Reason::not_found, fmt::format("the document has {} chunks (p0 is the first), and no p{}",
                                             found.document->chunks, pointer.seq));
+    out.beyond = pointer.seq >= found.document->chunks;  // otherwise the chunk's row is lost
     return success();
   }
   const store::ChunkRow& chunk = *found.chunk;
@@ -163,7 +164,7 @@ Status Resolver::check_bytes(Resolution& out, const store::CitedDocument& found,
   const store::DocumentRow& row = *found.document;
   const auto span = parse_span(out.parsed->fragment);
   if (!span) {
-    out.fail(Reason::not_found, "a fragment of a document is p<n> or b<start>-<end>");
+    out.fail_beyond("a fragment of a document is p<n> or b<start>-<end>");
     return success();
   }
   out.size_bytes = span->end - span->start;
@@ -185,19 +186,19 @@ Status Resolver::check_text(Resolution& out, const Uuid& artifact_id, ByteSpan s
   }
   if (artifact && span.end <= artifact->size_bytes) return read_file(out, store::file_of(*artifact), span);
   out.fail(Reason::not_found, fmt::format("the document's text ends before byte {}", span.end));
+  out.beyond = artifact.has_value();
   return success();
 }
 
 Status Resolver::check_own_bytes(Resolution& out, const store::CitedDocument& found, ByteSpan span) {
   const store::DocumentRow& row = *found.document;
   if (span.end > row.size_bytes) {
-    out.fail(Reason::not_found, fmt::format("the document is {} bytes, the span ends at {}", row.size_bytes, span.end));
+    out.fail_beyond(fmt::format("the document is {} bytes, the span ends at {}", row.size_bytes, span.end));
     return success();
   }
   if (row.size_bytes > hashed_document_bytes_max) {
-    out.fail(Reason::not_found,
-             fmt::format("the document is {} bytes, too large for a byte span: use a chunk (p<n>) or its artifact",
-                         row.size_bytes));
+    out.fail_beyond(fmt::format(
+        "the document is {} bytes, too large for a byte span: use a chunk (p<n>) or its artifact", row.size_bytes));
     return success();
   }
   out.expected = to_hex(row.hash);

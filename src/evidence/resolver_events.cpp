@@ -53,8 +53,7 @@ Status Resolver::check_event_passage(Resolution& out, const events::Event& event
   const std::string document = fmt::format("{}#e{}", pointer.run_id, pointer.seq);
   ASSIGN_OR_RETURN(const auto row, reader_->document_revision(store::run_corpus, document, pointer.revision));
   if (!row) {
-    out.fail(
-        Reason::not_found,
+    out.fail_beyond(
         "the event has no passages: its run is not indexed, or it has no text. Use a pointer to the event itself.");
     return success();
   }
@@ -62,7 +61,7 @@ Status Resolver::check_event_passage(Resolution& out, const events::Event& event
   if (removed) return success();
   ASSIGN_OR_RETURN(const auto chunks, reader_->chunks_of(*row));
   if (*pointer.passage >= static_cast<std::int64_t>(chunks.size())) {
-    out.fail(Reason::not_found, fmt::format("the event has {} passages, and no {}", chunks.size(), pointer.fragment));
+    out.fail_beyond(fmt::format("the event has {} passages, and no {}", chunks.size(), pointer.fragment));
     return success();
   }
   const store::ChunkRow& chunk = chunks[static_cast<std::size_t>(*pointer.passage)];

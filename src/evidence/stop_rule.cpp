@@ -110,10 +110,13 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
     // A target of a different owner is treated as if nothing depended on it.
     if (item.resolution.hidden) item.critical = wanted[i].critical;
     RETURN_IF_ERROR(check_run_named(wanted[i], item));
+    outcome.items.push_back(std::move(item));
+  }
+  RETURN_IF_ERROR(excuse_mistakes(wanted, outcome));
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
     // A halted run is not halted again, and gets no further events.
     const bool stands = wanted[i].run && wanted[i].run->view().status == store::RunStatus::halted;
-    retried[i] = item.critical && item.resolution.damaged() && !stands;
-    outcome.items.push_back(std::move(item));
+    retried[i] = outcome.items[i].critical && outcome.items[i].resolution.damaged() && !stands;
   }
   if (std::ranges::find(retried, true) != retried.end()) {
     FAILPOINT("pointer.before_retry");
@@ -127,6 +130,30 @@ Result<Outcome> StopRule::resolve(const std::vector<Wanted>& wanted, bool with_t
   }
   RETURN_IF_ERROR(log_failures(wanted, retried, outcome));
   return outcome;
+}
+
+// Takes back the flag of pointers to targets that the log never had, unless something depends on them.
+Status StopRule::excuse_mistakes(const std::vector<Wanted>& wanted, Outcome& outcome) {
+  const auto is_unknown = [&](std::size_t i) {
+    const Outcome::Item& item = outcome.items[i];
+    return wanted[i].given && item.critical && item.resolution.parsed && item.resolution.never_recorded();
+  };
+  std::vector<Wanted> unknown;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (is_unknown(i)) unknown.push_back({.pointer = wanted[i].pointer, .run = nullptr});
+  }
+  if (unknown.empty()) return success();
+  RETURN_IF_ERROR(look_up_needed(unknown));
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!is_unknown(i)) continue;
+    Outcome::Item& item = outcome.items[i];
+    const Pointer pointer = item.resolution.parsed->canonical();
+    // The whole may be needed, and a part that it never had is still a mistake.
+    const bool named =
+        needed_.contains(pointer.text) || (!item.resolution.beyond && needed_.contains(std::string(pointer.whole())));
+    item.critical = named && !item.resolution.hidden;
+  }
+  return success();
 }
 
 // A caller without a run can resolve intact targets. A damaged critical target requires a run to halt, and a pointer

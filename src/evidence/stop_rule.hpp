@@ -1,6 +1,6 @@
 // The stop rule: a critical pointer that does not resolve is retried once after a short pause; if the
 // retry fails, its run halts with SYSTEM_ERROR, in one commit with the failures. Nothing else halts a
-// run.
+// run: a client's pointer to a target that the log never had, and on which nothing depends, is the client's mistake.
 #pragma once
 
 #include <memory>
@@ -27,6 +27,7 @@ struct Wanted {
   std::string pointer;
   std::shared_ptr<store::Run> run;  // the run in which failures are logged; nullptr: not logged
   bool critical = false;            // set by the caller; the catalogue can also make it critical
+  bool given = false;               // a client wrote the pointer: it halts nothing if the log never had its target
   // `run` belongs to the caller, and can halt. If false, failures are only recorded in it. _log never halts.
   bool may_halt = true;
   Depth depth = Depth::span;  // for a pointer that is not critical
@@ -57,6 +58,7 @@ class StopRule {
  private:
   bool is_critical(const Wanted& wanted, const Pointer& given) const;
   Status look_up_needed(const std::vector<Wanted>& wanted);
+  Status excuse_mistakes(const std::vector<Wanted>& wanted, Outcome& outcome);
   Status log_failures(const std::vector<Wanted>& wanted, const std::vector<bool>& retried, Outcome& outcome);
   static Status check_run_named(const Wanted& wanted, const Outcome::Item& item);
   Status halt(const std::shared_ptr<store::Run>& run, const Resolution& damage, Outcome& outcome);

@@ -160,9 +160,12 @@ class Lists(DaemonCase):
         self.assertIn("Write: muniment exec -- ls -la", self.muniment("exec", "ls", "-la", code=3).stderr)
 
     def test_a_pointer_that_halts_a_run_says_so(self) -> None:
-        missing = "manifest://01900000-0000-4000-8000-000000000001"
         run_id = self.call("run.start", agent={"name": "t"})["run_id"]
-        found = self.muniment("pointer", "resolve", "--critical", missing, "--run", run_id, code=2)
+        stored = self.call("artifact.put", run_id=run_id, text="to be lost")
+        path = self.daemon.data / "artifacts" / stored["path"]
+        path.rename(path.with_name("away"))
+        self.addCleanup(path.with_name("away").rename, path)
+        found = self.muniment("pointer", "resolve", "--critical", f"artifact://{run_id}/{stored['artifact_id']}", "--run", run_id, code=2)
         self.assertIn(f"halted  {run_id}  See: muniment", found.stdout)
 
     def test_a_log_pointer_shows_its_text(self) -> None:

@@ -413,9 +413,10 @@ class WithoutDaemon(ExecCase):
         self.assertIn(self.run_id, self.not_started(self.daemon.data, run=self.run_id))
 
     def test_a_halted_run(self) -> None:
+        stored = self.client.put(self.run_id, b"bytes", mime_type="text/plain")
+        (self.daemon.data / "artifacts" / stored["path"]).unlink()
         with self.assertRaises(muniment.MunimentError):
-            self.call("claim.record", run_id=self.run_id, text="so",
-                      pointers=[f"artifact://{self.run_id}/01900000-0000-7000-8000-000000000000"])
+            self.call("claim.record", run_id=self.run_id, text="so", pointers=[f"artifact://{self.run_id}/{stored['artifact_id']}"])
         self.assertIn("SYSTEM_ERROR", self.not_started(self.daemon.data, run=self.run_id))
 
 

@@ -109,5 +109,25 @@ class Files(CallCase):
         self.assertIn("17 folders, limit 16", host.errors())
 
 
+class Mistakes(CallCase):
+    def test_a_mistyped_pointer_is_an_error_of_the_call_and_halts_nothing(self) -> None:
+        host = self.host()
+        stored = self.call("artifact.put", run_id=self.run_id, text="an artifact")
+        good = f"artifact://{self.run_id}/{stored['artifact_id']}"
+        self.assert_done(host.call(1, "remember", text="Kim lives in Porto.", id="kim"))
+        card = host.call(2, "retrieve_evidence", queries="Kim")["result"]["structuredContent"]["results"][0]["cards"][0]["id"]
+        typed = [f"artifact://{self.run_id}/00000000-0000-7000-8000-000000000000", f"artifact://elsewhere/{stored['artifact_id']}", f"{good}#b5-999",
+                 "manifest://00000000-0000-7000-8000-000000000000", f"snap://{self.run_id}/999", "run://no-such-run", card.replace("memory", "memroy"),
+                 card.replace("kim", "tim"), card[:-4] + "0000", card.replace("#p0", "#p77")]
+        for n, pointer in enumerate(typed):
+            with self.subTest(pointer=pointer):
+                read = host.call(f"r{n}", "resolve_pointer", pointers=[pointer], critical=True)
+                [found] = read["result"]["structuredContent"]["results"]
+                self.assertEqual((found["ok"], found["critical"], read["result"]["structuredContent"]["halted"]), (False, False, []), found)
+                self.assert_refused(host.call(f"c{n}", "record_claim", text="a claim", pointers=[pointer]), "not_found", pointer)
+        claim = host.call(50, "record_claim", text="Kim lives in Porto", pointers=[card, good])
+        self.assertNotIn("The run is stopped", self.assert_done(claim))
+
+
 if __name__ == "__main__":
     main()

@@ -188,15 +188,28 @@ class Ends(UsesCase):
 class Writes(UsesCase):
     shared = True
 
-    def test_a_manifest_of_what_is_not_there(self) -> None:
-        pointer = f"artifact://{self.run_id}/{NOWHERE}"
-        for name, entry in (("pointer", {"pointer": pointer}), ("artifact_id", {"artifact_id": NOWHERE})):
+    def test_a_manifest_of_what_was_lost(self) -> None:
+        for name in ("pointer", "artifact_id"):
             with self.subTest(named_by=name):
                 run_id = self.new_run(name)
-                wanted = pointer if name == "pointer" else pointer.replace(self.run_id, run_id)
-                with self.stops(wanted, run_id):
+                pointer, path = self.artifact(run_id)
+                path.unlink()
+                entry = {"pointer": pointer} if name == "pointer" else {"artifact_id": pointer.rpartition("/")[2]}
+                with self.stops(pointer, run_id):
                     self.call("manifest.put", run_id=run_id, manifest={"entries": [entry]})
                 self.assertNotIn("manifest.recorded", self.types(run_id))
+
+    def test_a_record_of_what_never_was_is_refused_and_stops_nothing(self) -> None:
+        pointer = f"artifact://{self.run_id}/{NOWHERE}"
+        body = {"call_id": "c1", "operation": "chat", "provider": "p", "model": "m", "parameters": {}, "manifest_id": NOWHERE}
+        for wanted, method, params in (
+                (pointer, "manifest.put", {"manifest": {"entries": [{"pointer": pointer}]}}),
+                (pointer, "manifest.put", {"manifest": {"entries": [{"artifact_id": NOWHERE}]}}),
+                (pointer, "evidence.record", {"type": "note", "pointer": pointer}),
+                (f"manifest://{NOWHERE}", "event.append", {"type": "model.called", "body": body})):
+            with self.subTest(method=method), self.refused("not_found", pointer=wanted):
+                self.call(method, run_id=self.run_id, **params)
+        self.assertEqual((self.status(), self.types()), ("open", ["run.started"]))
 
     def test_what_a_manifest_left_out_need_not_be_there(self) -> None:
         self.call("manifest.put", run_id=self.run_id, manifest={"entries": [], "left_out": [{"pointer": f"artifact://{self.run_id}/{NOWHERE}"}]})
@@ -207,12 +220,6 @@ class Writes(UsesCase):
         put = self.call("manifest.put", run_id=self.run_id, manifest={"entries": [{"pointer": pointer + "#b0-3"}]})
         self.assertEqual(self.events()[-1]["seq"], put["seq"])
 
-    def test_an_event_names_a_manifest_that_is_not_there(self) -> None:
-        body = {"call_id": "c1", "operation": "chat", "provider": "p", "model": "m", "parameters": {}, "manifest_id": NOWHERE}
-        with self.stops(f"manifest://{NOWHERE}"):
-            self.client.append(self.run_id, "model.called", body)
-        self.assertNotIn("model.called", self.types())
-
     def test_an_event_names_a_manifest_that_is_there(self) -> None:
         manifest_id = self.call("manifest.put", run_id=self.run_id, manifest={"entries": []})["manifest_id"]
         body = {"call_id": "c1", "operation": "chat", "provider": "p", "model": "m", "parameters": {}, "manifest_id": manifest_id}
@@ -221,10 +228,13 @@ class Writes(UsesCase):
         self.assertEqual((again["seq"], again["duplicate"]), (first["seq"], True))
 
     def test_evidence_of_no_run_stops_no_run(self) -> None:
-        for pointer in (f"manifest://{NOWHERE}", "ev://nowhere/a#p0?v=1"):
-            with self.subTest(pointer=pointer), self.refused("corrupt", pointer=pointer):
-                self.call("evidence.record", type="note", pointer=pointer)
-            self.assertEqual([body["critical"] for body in self.noted(pointer)], [True])
+        ingested = self.call("corpus.ingest", corpus="lost", documents=[{"id": "a", "text": "to be lost"}])
+        pointer = ingested["documents"][0]["uri"]
+        [found] = self.call("pointer.resolve", pointers=[pointer])["results"]
+        (self.daemon.data / "artifacts" / found["path"]).unlink()
+        with self.refused("corrupt", pointer=pointer):
+            self.call("evidence.record", type="note", pointer=pointer)
+        self.assertEqual([body["critical"] for body in self.noted(pointer)], [True])
         self.call("evidence.record", type="note", content={"text": "the log goes on"})
         self.assertEqual(self.types("_log").count("run.halted"), 0)
 

@@ -206,10 +206,34 @@ class StopRule(PointerCase):
         self.assertFalse(self.resolve(pointer, critical=False)["ok"])   # the parameter cannot make a critical pointer uncritical
         self.assertEqual(self.status(), "halted")
 
-    def test_a_claim_on_what_is_not_there_halts(self) -> None:
-        pointer = f"artifact://{self.run_id}/01900000-0000-7000-8000-000000000000"
-        with self.assertRaises(muniment.MunimentError):
+    def test_a_claim_on_what_was_lost_halts(self) -> None:
+        pointer, path = self.artifact()
+        path.unlink()
+        with self.refused("run_halted", run_id=self.run_id):
             self.call("claim.record", run_id=self.run_id, text="it works", pointers=[pointer])
+        self.assertEqual(self.status(), "halted")
+
+    def test_a_mistyped_pointer_halts_nothing(self) -> None:
+        pointer, _ = self.artifact()
+        nowhere = "01900000-0000-7000-8000-000000000000"
+        for claimed in (False, True):
+            for typed in (f"artifact://{self.run_id}/{nowhere}", f"manifest://{nowhere}", "run://no-such-run", f"{pointer}#b0-999",
+                          "ev://nowhere/a#p0?v=1"):
+                with self.subTest(pointer=typed, claimed=claimed):
+                    found = self.resolve(typed, critical=True, run_id=self.run_id)
+                    self.assertEqual((found["ok"], found["reason"], found["critical"]), (False, "NOT_FOUND", False))
+                    self.assertEqual(self.events()[-1]["body"]["critical"], False)
+                    with self.refused("not_found", pointer=typed):
+                        self.call("claim.record", run_id=self.run_id, text="it works", pointers=[pointer, typed])
+            self.call("claim.record", run_id=self.run_id, text="it works", pointers=[pointer])
+        self.assertEqual(self.status(), "open")
+        self.assertNotIn("pointer.retried", self.types())
+
+    def test_what_a_record_names_halts_also_if_the_log_never_had_it(self) -> None:
+        pointer = f"artifact://{self.run_id}/01900000-0000-7000-8000-000000000000"
+        imported = self.new_run("imported", **{"import": {"format": "test", "sha256": "0" * 64, "importer": "test 1"}})
+        self.call("manifest.put", run_id=imported, manifest={"entries": [{"pointer": pointer}]})
+        self.resolve_critical(pointer, run_id=self.run_id)
         self.assertEqual(self.status(), "halted")
 
     def test_recover_takes_the_file_back_only_if_it_is_the_one(self) -> None:

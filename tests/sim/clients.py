@@ -74,9 +74,11 @@ class Operation:
             history.note(history.halted, {"run_id": self.params["run_id"]})
 
     def _halt(self, client: muniment.Client) -> None:
-        """Starts a run that halts because a pointer that it needs does not resolve."""
+        """Starts a run that halts because a pointer that an imported manifest names does not resolve."""
         run_id = self.params["run_id"]
         try:
+            client.call("run.start", run_id=f"{run_id}.imported", agent={"name": "sim"}, **{"import": IMPORT})
+            client.call("manifest.put", run_id=f"{run_id}.imported", manifest={"entries": [{"pointer": self.params["pointer"]}]})
             client.call("run.start", run_id=run_id, agent={"name": "sim"})
             answer = client.call("pointer.resolve", pointers=[self.params["pointer"]], critical=True, run_id=run_id)
             if [halt["run_id"] for halt in answer["halted"]] != [run_id]:
@@ -89,6 +91,9 @@ class Operation:
 def sha256(body: Json) -> str:
     """Returns the SHA-256 of the body's bytes as muniment.py sends them."""
     return hashlib.sha256(json.dumps(body, ensure_ascii=False).encode()).hexdigest()
+
+
+IMPORT = {"format": "sim", "sha256": "0" * 64, "importer": "sim 1"}
 
 
 class Worker(threading.Thread):

@@ -340,13 +340,23 @@ def command(me: Pen) -> Program:
 
 
 def halt(me: Pen) -> Program:
-    """Starts a run that halts at an unresolvable pointer, and may recover."""
+    """Starts a run that halts at an unresolvable pointer, which an imported manifest names, and may recover."""
     run_id = f"halt-{me.token()}"
     start = start_operation(me, run_id)
     yield [(0, start)]
     if not start.must():
         return
     missing = f"artifact://{run_id}/{me.id()}"
+    imported = start_operation(me, f"{run_id}.imported", **{"import": {"format": "sim", "sha256": "0" * 64, "importer": "sim 1"}})
+    yield [(0, imported)]
+    if not imported.must():
+        return
+    token = me.token()
+    named = Operation("manifest.put", {"run_id": f"{run_id}.imported", "manifest": {"entries": [{"pointer": missing, "why": token}]}}, tokens=[token],
+                      run_id=f"{run_id}.imported")
+    yield [(0, named)]
+    if not named.must():
+        return
     token = me.token()
     resolve = Operation("pointer.resolve", {"pointers": [missing], "critical": True, "run_id": run_id, "branch": token}, tokens=[token], run_id=run_id,
                         may=STOPS, about={"halts": run_id})

@@ -42,7 +42,8 @@ namespace {
 
 // Returns the run that records the outcome of a pointer, and whether that run may stop for it.
 Result<evidence::Wanted> wanted_by(Call& call, const std::string& pointer, const Using& use) {
-  evidence::Wanted item{.pointer = pointer, .run = use.run, .critical = use.critical, .depth = use.depth};
+  evidence::Wanted item{
+      .pointer = pointer, .run = use.run, .critical = use.critical, .given = use.given, .depth = use.depth};
   std::string closed_run;
   const auto parsed = evidence::parse_pointer(pointer);
   if (!item.run && parsed && !parsed->run_id.empty() && parsed->run_id != log_run_id) {
@@ -124,6 +125,13 @@ Status check_usable(const evidence::Resolution& found) {
   return error;
 }
 
+Error mistaken(const evidence::Resolution& found) {
+  Error error(Errc::not_found, fmt::format("{}: {}, {}. The log never had it: copy the pointer from a reply or a card.",
+                                           found.pointer, name_of(found.reason), found.detail));
+  error.pointer = found.pointer;
+  return error;
+}
+
 }  // namespace
 
 Status begin_referring(Call& call) {
@@ -139,9 +147,13 @@ Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::stri
     error.limit = static_cast<std::int64_t>(limits::pointers_per_request_max);
     return error;
   }
-  ASSIGN_OR_RETURN(evidence::Outcome outcome,
-                   resolve_pointers(call, pointers, {.run = run, .critical = true, .with_text = with_text}));
-  for (const auto& item : outcome.items) RETURN_IF_ERROR(check_usable(item.resolution));
+  ASSIGN_OR_RETURN(
+      evidence::Outcome outcome,
+      resolve_pointers(call, pointers, {.run = run, .critical = true, .given = true, .with_text = with_text}));
+  for (const auto& item : outcome.items) {
+    RETURN_IF_ERROR(check_usable(item.resolution));
+    if (!item.critical && item.resolution.damaged()) return mistaken(item.resolution);
+  }
   return outcome;
 }
 

@@ -22,6 +22,7 @@ evidence::Sight sight_of_every_owner(Call& call);
 struct Using {
   std::shared_ptr<store::Run> run{};  // run that uses them; nullptr: the run of each pointer
   bool critical = false;              // overrides the catalogue
+  bool given = false;                 // a client wrote the pointers (Wanted::given)
   bool with_text = false;
   bool run_needed = false;  // a critical pointer needs a run that can stop
   evidence::Depth depth = evidence::Depth::span;
@@ -44,7 +45,7 @@ Status begin_referring(Call& call);
 
 // Resolves the pointers that a record will depend on; if the outcome has damage, `stop` makes the answer. Errors:
 // invalid_argument for a pointer that does not parse or names no revision, not_found for erased, revoked or retracted
-// content, too_large for too many pointers, unavailable.
+// content and for a target that the log never had, too_large for too many pointers, unavailable.
 Result<evidence::Outcome> resolve_needed(Call& call, const std::vector<std::string>& pointers,
                                          const std::shared_ptr<store::Run>& run, bool with_text = false);
 

@@ -40,8 +40,10 @@ constexpr Tool tools_offered[] = {
      .say = say_rendered},
     {.name = "resolve_pointer",
      .title = "Read what pointers name",
-     .description = "Reads what pointers name (ev:// artifact:// manifest:// snap:// run:// log://), with the hash "
-                    "checked. critical: true retries once and then stops the run with SYSTEM_ERROR.",
+     .description =
+         "Reads what pointers name (ev:// artifact:// manifest:// snap:// run:// log://), with the hash "
+         "checked. critical: true retries once and then stops the run with SYSTEM_ERROR if something recorded is "
+         "lost.",
      .method = "pointer.resolve",
      .say = say_resolved},
     {.name = "build_context",
@@ -84,8 +86,8 @@ constexpr Tool tools_offered[] = {
      .adapt = event_params},
     {.name = "record_claim",
      .title = "Record a claim",
-     .description = "Records an assertion with the pointers that support it. A pointer that does not resolve stops the "
-                    "run with SYSTEM_ERROR.",
+     .description = "Records an assertion with the pointers that support it. A pointer to something lost stops the run "
+                    "with SYSTEM_ERROR; a mistyped one is refused.",
      .method = "claim.record",
      .hints = adds,
      .say = say_claimed},

@@ -155,11 +155,13 @@ Result<Answer> pointer_resolve(Call& call) {
   ASSIGN_OR_RETURN(looked.as_of, asof_seq(call, *call.reader));
   const bool critical = call.params["critical"].as_bool().value_or(false);
   RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
-  ASSIGN_OR_RETURN(
-      evidence::Outcome outcome,
-      resolve_pointers(
-          call, pointers,
-          {.run = looked.use.run, .critical = critical, .with_text = true, .run_needed = true, .as_of = looked.as_of}));
+  ASSIGN_OR_RETURN(evidence::Outcome outcome, resolve_pointers(call, pointers,
+                                                               {.run = looked.use.run,
+                                                                .critical = critical,
+                                                                .given = true,
+                                                                .with_text = true,
+                                                                .run_needed = true,
+                                                                .as_of = looked.as_of}));
   ASSIGN_OR_RETURN(const std::vector<std::string> cursors, fill_log_pages(call, outcome, looked.as_of));
   bound_texts(outcome);
   json::Writer out;
@@ -177,7 +179,7 @@ Result<Answer> pointer_validate(Call& call) {
   ASSIGN_OR_RETURN(looked.as_of, asof_seq(call, *call.reader));
   RETURN_IF_ERROR(call.services.retrieval.documents().wait_for_changes(call.deadline));
   ASSIGN_OR_RETURN(evidence::Outcome outcome,
-                   look_at_pointers(call, pointers, {.run = looked.use.run, .as_of = looked.as_of}));
+                   look_at_pointers(call, pointers, {.run = looked.use.run, .given = true, .as_of = looked.as_of}));
   for (auto& item : outcome.items) item.resolution.text.reset();  // pointer.resolve returns texts
   json::Writer out;
   write_results(out.begin_object(), outcome);
@@ -200,7 +202,8 @@ Result<Answer> pointer_render(Call& call) {
   for (const evidence::Citation& citation : citations) {
     if (numbers.emplace(citation.pointer, pointers.size() + 1).second) pointers.push_back(citation.pointer);
   }
-  ASSIGN_OR_RETURN(const evidence::Outcome outcome, look_at_pointers(call, pointers, {.run = looked.use.run}));
+  ASSIGN_OR_RETURN(const evidence::Outcome outcome,
+                   look_at_pointers(call, pointers, {.run = looked.use.run, .given = true}));
   const bool ok = bad_of(outcome) == 0;
   json::Writer out;
   out.begin_object().member("ok", ok);
