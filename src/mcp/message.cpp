@@ -1,6 +1,9 @@
 // Parses and writes JSON-RPC messages.
 #include "mcp/message.hpp"
 
+#include "base/json/message_skim.hpp"
+#include "base/json/readable_characters.hpp"
+
 namespace muniment::mcp {
 namespace {
 
@@ -10,7 +13,8 @@ Failure bad_request(std::string text) { return {invalid_request, std::move(text)
 
 std::optional<Failure> classify(Message& message) {
   const json::Value root = message.root();
-  if (root.is(json::Kind::array)) return bad_request("batches are not supported: send one message at a time.");
+  if (root.is(json::Kind::array))
+    return bad_request("batches exist only in the revision 2025-03-26: send one message at a time.");
   if (!root.is(json::Kind::object)) return bad_request("a message is a JSON object.");
   const json::Value id = root["id"];
   if (id) message.id = id.source().size() <= id_bytes_max ? id_text(id) : std::string();
@@ -47,20 +51,24 @@ std::string id_text(const json::Value& id) {
 
 Parsed parse_message(std::string text) {
   auto message = std::make_shared<Message>();
-  message->text = std::move(text);
+  message->text = text;
   auto document = json::parse(message->text);
-  if (!document) return {nullptr, Failure{parse_error, document.error().message}, {}};
+  const bool replaced = !document.ok();
+  if (replaced) {
+    message->text = with_readable_characters(text).text;
+    document = json::parse(message->text);
+  }
+  if (!document) return {nullptr, Failure{parse_error, document.error().message}, json::id_to_answer(text)};
   message->document = *std::move(document);
-  std::optional<Failure> failure = classify(*message);
+  if (auto failure = classify(*message)) return {nullptr, std::move(failure), json::id_to_answer(text)};
+  // The sender knows the id as it wrote it.
+  if (replaced && message->kind == MessageKind::request) message->id = json::id_to_answer(text);
   std::string id = message->id;
-  if (failure) return {nullptr, std::move(failure), std::move(id)};
   return {std::move(message), std::nullopt, std::move(id)};
 }
 
 bool is_mcp_line(std::string_view line) {
-  const auto document = json::parse(line);
-  if (!document) return false;
-  const std::string method = document->root()["method"].string_or("");
+  const std::string method = json::skim_message(line).method;
   return method == "initialize" || method == "ping" || method.find('/') != std::string::npos;
 }
 

@@ -45,7 +45,7 @@ struct Message {
 
 using MessagePtr = std::shared_ptr<const Message>;
 
-// Either a message or a failure; `id` is set in both cases if the text has one.
+// Either a message or a failure. `id` is the JSON text of the id to answer, also of a text that is refused.
 struct Parsed {
   MessagePtr message;
   std::optional<Failure> failure;
@@ -55,7 +55,8 @@ struct Parsed {
 // JSON text of an id, normalized; 1 and "1" differ. Empty for an invalid id.
 std::string id_text(const json::Value& id);
 
-// Accepts strict JSON (base/json/json.hpp) that is one JSON-RPC message; refuses a batch.
+// Accepts strict JSON (base/json/json.hpp) that is one JSON-RPC message; refuses a batch. Replaces NUL, lone surrogates
+// and bytes that are not UTF-8 by U+FFFD first, because a host cannot know which characters the log refuses.
 Parsed parse_message(std::string text);
 
 // True if a line opens an MCP conversation: its method is one of MCP's. Native method names contain a dot.

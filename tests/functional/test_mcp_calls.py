@@ -109,6 +109,51 @@ class Files(CallCase):
         self.assertIn("17 folders, limit 16", host.errors())
 
 
+class Characters(CallCase):
+    """A host cannot know which JSON the log refuses, and waits until it has an answer under its id."""
+
+    def ask(self, host: Host, line: bytes, request_id: Any) -> dict[str, Any]:
+        host.raw(line + b"\n")
+        answer = host.line()
+        self.assertEqual(answer.get("id"), request_id, answer)
+        return answer
+
+    def test_characters_that_the_log_refuses_are_replaced(self) -> None:
+        host = self.host()
+        for n, text in enumerate((rb"nul \u0000 here", rb"half \ud83d here", rb"other \ude00 half", b"byte \xff here", b"raw \x00 nul", rb"half of a pair \ud83d\u0041")):
+            call = (b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"remember","arguments":'
+                    b'{"id":"c%d","source":"chat","text":"%s"}}}' % (n + 1, n, text))
+            answer = self.ask(host, call, n + 1)
+            self.assert_done(answer)
+            [read] = self.call("pointer.resolve", pointers=[answer["result"]["structuredContent"]["documents"][0]["uri"]])["results"]
+            self.assertIn("\N{REPLACEMENT CHARACTER}", read["text"])
+
+    def test_a_refused_call_is_answered_under_its_id(self) -> None:
+        host = self.host()
+        for n, fault in enumerate((b'"a":1,"a":2', b'"a":1e999', b'"a":123456789012345678901234567890', b'"a":' + b"[" * 99 + b"]" * 99, b'"a":}')):
+            for request_id in (b"%d" % (n + 1), b'"n%d"' % n, rb'"\u0000%d"' % n, b"1%d.5" % n, b"1844674407370955161%d" % n):
+                for line in (b'{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"status","arguments":{%s}}}',
+                             b'{"params":{"name":"status","id":3,"arguments":{%s}},"method":"tools/call","jsonrpc":"2.0","id":%s}'):
+                    if b"}" in fault and line.startswith(b'{"params'):
+                        continue
+                    parts = (request_id, fault) if line.startswith(b'{"jsonrpc') else (fault, request_id)
+                    with self.subTest(line=line % parts):
+                        self.assertIn("message", self.ask(host, line % parts, json.loads(request_id))["error"])
+        self.assert_done(host.call(1, "status"))
+
+    @unittest.skipUnless(CASES.is_dir(), "the shared cases are not beside the checkout")
+    def test_the_case_of_a_nul(self) -> None:
+        host = self.started()
+        lines = (CASES / "mcp-characters" / "session.jsonl").read_bytes().splitlines()
+        for line in lines:
+            host.raw(line + b"\n")
+        self.assertEqual(host.line()["id"], 0)
+        answers = sorted((host.line() for _ in range(2)), key=lambda answer: int(answer["id"]))
+        self.assertEqual([answer["id"] for answer in answers], [15, 16])
+        for answer in answers:
+            self.assert_done(answer)
+
+
 class Mistakes(CallCase):
     def test_a_mistyped_pointer_is_an_error_of_the_call_and_halts_nothing(self) -> None:
         host = self.host()

@@ -65,6 +65,16 @@ class Strangers(HttpCase):
                 self.assertEqual(self.send(ping, known, Mcp_Session_Id=session).status, 200, "on a connection from before")
 
 
+class Refusals(HttpCase):
+    def test_a_refused_request_is_answered_under_its_id(self) -> None:
+        line = b'{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"status","arguments":{"a":1e999}}}'
+        session = self.begin()
+        answer = self.send(line, Mcp_Session_Id=session)
+        self.assertEqual((answer.status, answer.json()["id"], "error" in answer.json()), (200, "x", True))
+        self.assertEqual(self.send(b"no json", Mcp_Session_Id=session).status, 400)
+        self.assertEqual(self.send(line, MCP_Protocol_Version="2026-07-28").status, 400)
+
+
 class Files(HttpCase):
     folder: tempfile.TemporaryDirectory[str]
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/json/json.hpp"
+#include "base/json/readable_characters.hpp"
 #include "base/text.hpp"
 #include "cli/export/connection.hpp"
 #include "cli/export/rows.hpp"
@@ -15,7 +16,6 @@
 #include "cli/import/formats/tau2.hpp"
 #include "cli/import/formats/tau_bench.hpp"
 #include "cli/import/otlp/otlp_trace.hpp"
-#include "cli/import/readable_text.hpp"
 #include "cli/import/translate/translation.hpp"
 #include "cli/receive/otlp_protobuf.hpp"
 #include "cli/show/metrics_text.hpp"
@@ -90,7 +90,7 @@ void try_otlp_protobuf(const std::string& bytes) {
   for (const cli::OtlpSignal signal : {cli::OtlpSignal::traces, cli::OtlpSignal::logs}) {
     const auto json = cli::otlp_json_of(signal, bytes, bytes_max);
     if (!json) continue;
-    const std::string readable = cli::with_readable_characters(*json).text;
+    const std::string readable = with_readable_characters(*json).text;
     require(json::parse(std::string_view(readable)).ok(), "a request in protobuf becomes no JSON");
   }
 }

@@ -1,7 +1,7 @@
 // Target of recorded MCP calls: whatever a host or an MCP server sends, the record of a call is a valid event body.
 #include "base/json/json.hpp"
+#include "base/json/message_skim.hpp"
 #include "cli/mcp/call_record.hpp"
-#include "cli/mcp/message_skim.hpp"
 #include "cli/mcp/scrub_json.hpp"
 #include "events/catalogue.hpp"
 #include "fuzz/target.hpp"
@@ -29,8 +29,8 @@ void require_body(const cli::DraftEvent& event) {
 
 void try_line(const std::string& line) {
   const cli::CallRules rules{"s", line.size() % 2 == 0};
-  for (const std::string_view message : cli::messages_of(line)) {
-    const cli::Envelope envelope = cli::skim_message(message);
+  for (const std::string_view message : json::messages_of(line)) {
+    const json::Envelope envelope = json::skim_message(message);
     const cli::ToolCall call{"c", std::string(envelope.id)};
     require_body(cli::draft_called(rules, call, envelope.params));
     require_body(cli::draft_returned(rules, call, envelope.result, envelope.error, 1));
@@ -38,7 +38,15 @@ void try_line(const std::string& line) {
     cli::scrub_json(scrubbed);
     require(!json::parse(message).ok() || json::parse(std::string_view(scrubbed)).ok(), "scrubbing has broken JSON");
   }
-  cli::id_of_cut_message(line.substr(0, line.size() / 2), line.substr(line.size() / 2));
+  json::id_of_cut_message(line.substr(0, line.size() / 2), line.substr(line.size() / 2));
+  const std::string id = json::id_to_answer(line);
+  require(id.find('\n') == std::string::npos, "an id is more than a line");
+  const auto document = json::parse(line);
+  if (!document || !document->root().is(json::Kind::object)) return;
+  const json::Value root = document->root(), written = root["id"];
+  const bool is_id = written.is(json::Kind::string) || written.is(json::Kind::number);
+  if (!is_id || root["result"] || root["error"]) return;
+  require(id == written.source(), "the id of a request is not found");
 }
 
 }  // namespace

@@ -15,9 +15,9 @@
 
 #include "base/crypto/sha256.hpp"
 #include "base/json/json.hpp"
+#include "base/json/readable_characters.hpp"
 #include "base/text.hpp"
 #include "cli/import/events.hpp"
-#include "cli/import/readable_text.hpp"
 #include "support/imported.hpp"
 
 namespace muniment::cli {

@@ -5,49 +5,51 @@
 #include <unistd.h>
 
 #include "base/json/json.hpp"
+#include "base/json/message_skim.hpp"
 #include "cli/mcp/call_record.hpp"
 #include "cli/mcp/line_gate.hpp"
 #include "cli/mcp/line_stream.hpp"
 #include "cli/mcp/message_check.hpp"
-#include "cli/mcp/message_skim.hpp"
 #include "cli/mcp/scrub_json.hpp"
 
 namespace muniment::cli {
 namespace {
 
 TEST(MessageSkim, FindsTheMembersOfAMessageInAnyOrder) {
-  const Envelope request = skim_message(R"( {"params" : {"id":9,"x":"}\""}, "id": "a" ,"method":"tools\/call"} )");
+  const json::Envelope request =
+      json::skim_message(R"( {"params" : {"id":9,"x":"}\""}, "id": "a" ,"method":"tools\/call"} )");
   EXPECT_EQ(request.id, "\"a\"");
   EXPECT_EQ(request.method, "tools/call");
   EXPECT_EQ(request.params, R"({"id":9,"x":"}\""})");
   EXPECT_TRUE(request.is_request());
   EXPECT_FALSE(request.is_response());
-  const Envelope response = skim_message(R"({"\u0069d":1.0,"result":[]})");
+  const json::Envelope response = json::skim_message(R"({"\u0069d":1.0,"result":[]})");
   EXPECT_TRUE(response.is_response());
-  EXPECT_EQ(id_key(response.id), id_key("1"));
+  EXPECT_EQ(json::id_key(response.id), json::id_key("1"));
 }
 
 TEST(MessageSkim, FindsNothingInWhatIsNoMessage) {
   for (const char* text :
        {"", "x", "{", "{\"", "{\"id", "{\"id\"", "{\"id\":", "{\"id\":}", "[1", "7", "{\"id\":1 2}"}) {
-    const Envelope found = skim_message(text);
+    const json::Envelope found = json::skim_message(text);
     EXPECT_FALSE(found.is_request() || found.is_response()) << text;
   }
-  EXPECT_FALSE(skim_message(R"({"id":null,"method":"m"})").is_request());
+  EXPECT_FALSE(json::skim_message(R"({"id":null,"method":"m"})").is_request());
 }
 
 TEST(MessageSkim, TheLastOfTwoMembersCounts) {
-  EXPECT_EQ(member_of(R"({"a":1,"a":[2,{"a":3}]})", "a"), R"([2,{"a":3}])");
+  EXPECT_EQ(json::member_of(R"({"a":1,"a":[2,{"a":3}]})", "a"), R"([2,{"a":3}])");
 }
 
 TEST(MessageSkim, ANumberIsTheSameIdHoweverItIsWritten) {
-  for (const char* same : {"1.0", "1e0", "10E-1", "0.1e+1", "1.00"}) EXPECT_EQ(id_key(same), id_key("1")) << same;
-  for (const char* same : {"100", "1e2", "100.0", "0.1E3"}) EXPECT_EQ(id_key(same), id_key("100")) << same;
-  EXPECT_EQ(id_key("-0"), id_key("0.0e5"));
+  for (const char* same : {"1.0", "1e0", "10E-1", "0.1e+1", "1.00"})
+    EXPECT_EQ(json::id_key(same), json::id_key("1")) << same;
+  for (const char* same : {"100", "1e2", "100.0", "0.1E3"}) EXPECT_EQ(json::id_key(same), json::id_key("100")) << same;
+  EXPECT_EQ(json::id_key("-0"), json::id_key("0.0e5"));
   for (const char* other : {"10", "-1", "\"1\"", "1.1", "1e1", "9007199254740993"})
-    EXPECT_NE(id_key(other), id_key("1"));
-  EXPECT_NE(id_key("9007199254740993"), id_key("9007199254740992"));
-  EXPECT_EQ(id_key("1e99999999999999999999"), "1e99999999999999999999");
+    EXPECT_NE(json::id_key(other), json::id_key("1"));
+  EXPECT_NE(json::id_key("9007199254740993"), json::id_key("9007199254740992"));
+  EXPECT_EQ(json::id_key("1e99999999999999999999"), "1e99999999999999999999");
 }
 
 TEST(MessageCheck, OneMessageOrBatchIsNotDoubted) {
@@ -95,17 +97,17 @@ TEST(MessageCheck, WhatParsersReadDifferentlyIsDoubted) {
 
 TEST(MessageSkim, ABatchIsItsMessages) {
   using Views = std::vector<std::string_view>;
-  EXPECT_EQ(messages_of(R"( [{"id":1}, 7 ,[2]] )"), (Views{R"({"id":1})", "7", "[2]"}));
-  EXPECT_EQ(messages_of("{}\n"), (Views{"{}\n"}));
+  EXPECT_EQ(json::messages_of(R"( [{"id":1}, 7 ,[2]] )"), (Views{R"({"id":1})", "7", "[2]"}));
+  EXPECT_EQ(json::messages_of("{}\n"), (Views{"{}\n"}));
 }
 
 TEST(MessageSkim, TheIdOfACutMessageIsAtOneOfItsEnds) {
-  EXPECT_EQ(id_of_cut_message(R"({"id":7,"params":"xxx)", "xxx\"}"), "7");
-  EXPECT_EQ(id_of_cut_message(R"({"params":"xxx)", "xxx\",\"id\":\"a\"}\n"), "\"a\"");
-  EXPECT_EQ(id_of_cut_message(R"({"params":"xxx)", R"(xxx","id" : 8 , "jsonrpc":"2.0"})"), "8");
-  EXPECT_EQ(id_of_cut_message(R"({"params":{"a":"xxx)", R"(xxx","id":8}})"), "");
-  EXPECT_EQ(id_of_cut_message(R"({"params":"xxx)", R"(xxx,\"id\":8}"})"), "");
-  EXPECT_EQ(id_of_cut_message("", ""), "");
+  EXPECT_EQ(json::id_of_cut_message(R"({"id":7,"params":"xxx)", "xxx\"}"), "7");
+  EXPECT_EQ(json::id_of_cut_message(R"({"params":"xxx)", "xxx\",\"id\":\"a\"}\n"), "\"a\"");
+  EXPECT_EQ(json::id_of_cut_message(R"({"params":"xxx)", R"(xxx","id" : 8 , "jsonrpc":"2.0"})"), "8");
+  EXPECT_EQ(json::id_of_cut_message(R"({"params":{"a":"xxx)", R"(xxx","id":8}})"), "");
+  EXPECT_EQ(json::id_of_cut_message(R"({"params":"xxx)", R"(xxx,\"id\":8}"})"), "");
+  EXPECT_EQ(json::id_of_cut_message("", ""), "");
 }
 
 std::string scrubbed(std::string json, std::size_t expected) {

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/limits.hpp"
 
 namespace muniment::mcp {
@@ -41,13 +44,67 @@ TEST(McpMessage, AnIdIsAStringOrAnInteger) {
   for (const char* id : {"null", "true", "1.5", "{}", "[1]", "9223372036854775808"}) {
     const Parsed parsed = parse_message(ping_with(id));
     EXPECT_EQ(code_of(parsed), invalid_request) << id;
-    EXPECT_EQ(parsed.id, "") << "no answer repeats it";
+    EXPECT_EQ(parsed.id, id[0] == '1' || id[0] == '9' ? id : "") << "the answer repeats a number and no other value";
   }
+}
+
+TEST(McpMessage, CharactersThatTheLogRefusesAreReplaced) {
+  for (const char* text : {R"(a\u0000b)", R"(a\ud83db)", R"(a\ude00b)",
+                           "a\xff"
+                           "b"}) {
+    const Parsed parsed =
+        parse_message(fmt::format(R"({{"jsonrpc":"2.0","id":15,"method":"tools/call","params":{{"t":"{}"}}}})", text));
+    ASSERT_TRUE(parsed.message) << text;
+    EXPECT_EQ(parsed.message->params()["t"].string_or(""),
+              "a\xEF\xBF\xBD"
+              "b")
+        << text;
+  }
+}
+
+TEST(McpMessage, AnIdIsAnsweredAsItWasWritten) {
+  for (const char* id : {R"("\u0000")", R"("a\ud800")"}) {
+    const Parsed parsed = parse_message(ping_with(id));
+    ASSERT_TRUE(parsed.message) << id;
+    EXPECT_EQ(parsed.id, id);
+  }
+}
+
+TEST(McpMessage, ARefusedRequestIsAnsweredUnderItsIdWhereverItsMembersAre) {
+  const std::string deep = std::string(100, '[') + std::string(100, ']');
+  const std::string faults[] = {R"("a":1,"a":2)", R"("a":1e999)", R"("a":123456789012345678901234567890)",
+                                R"("a":)" + deep, R"("a":[{"id":5}],"a":"\"id\":6,")"};
+  const std::string ids[] = {
+      "7", "-1", R"("x")", R"("a,\"}b")", R"("\u0000")", R"("\ud800")", "1e999", "18446744073709551616", "1.5"};
+  for (const std::string& fault : faults) {
+    for (const std::string& id : ids) {
+      std::vector<std::string> members{R"("jsonrpc":"2.0")", R"("id": )" + id, R"("method":"tools/call")",
+                                       R"("params":{"id":5,"arguments":{)" + fault + "}}"};
+      std::sort(members.begin(), members.end());
+      do {
+        const std::string text = fmt::format("{{{}}}", fmt::join(members, ", "));
+        const Parsed parsed = parse_message(text);
+        EXPECT_TRUE(parsed.failure) << text;
+        EXPECT_EQ(parsed.id, id) << text;
+        EXPECT_TRUE(error_message(parsed.id, *parsed.failure).starts_with(R"({"jsonrpc":"2.0","id":)" + id)) << text;
+      } while (std::next_permutation(members.begin(), members.end()));
+    }
+  }
+}
+
+TEST(McpMessage, WhatIsNoRequestIsRefusedWithoutAnId) {
+  for (const char* text : {R"({"jsonrpc":"2.0","id":1,"result":{"a":1e999}})",
+                           R"({"jsonrpc":"2.0","method":"notifications/x","params":{"id":1,"a":1e999}})",
+                           R"({"jsonrpc":"2.0","id":null,"method":"ping","params":{"a":1e999}})", R"([1e999,"id",1])",
+                           "\"id\":1", R"({"id":tru,"a":)"})
+    EXPECT_EQ(parse_message(text).id, "") << text;
 }
 
 TEST(McpMessage, AnIdOf256BytesIsAcceptedAndALongerOneIsNot) {
   EXPECT_TRUE(parse_message(ping_with('"' + std::string(254, 'x') + '"')).message);
-  EXPECT_EQ(code_of(parse_message(ping_with('"' + std::string(255, 'x') + '"'))), invalid_request);
+  const Parsed longer = parse_message(ping_with('"' + std::string(255, 'x') + '"'));
+  EXPECT_EQ(code_of(longer), invalid_request);
+  EXPECT_EQ(longer.id.size(), 257U) << "the host waits for an answer under this id";
 }
 
 TEST(McpMessage, ABatchIsRefused) {

@@ -9,10 +9,10 @@
 #include <filesystem>
 
 #include "base/files/file.hpp"
+#include "base/json/readable_characters.hpp"
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/import/readable_text.hpp"
 #include "cli/record/delivery.hpp"
 #include "cli/record/spool.hpp"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/json/readable_characters.hpp"
 #include "cli/import/format.hpp"
-#include "cli/import/readable_text.hpp"
 #include "cli/import/records.hpp"
 
 namespace muniment::cli {

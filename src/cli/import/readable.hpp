@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/json/json.hpp"
+#include "base/json/readable_characters.hpp"
 #include "cli/import/events.hpp"
-#include "cli/import/readable_text.hpp"
 
 namespace muniment::cli {
 

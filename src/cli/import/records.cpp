@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/import/readable_text.hpp"
+#include "base/json/readable_characters.hpp"
 
 namespace muniment::cli {
 namespace {

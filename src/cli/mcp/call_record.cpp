@@ -9,11 +9,11 @@
 
 #include "base/crypto/base64.hpp"
 #include "base/json/json.hpp"
+#include "base/json/message_skim.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "cli/exec/scrub.hpp"
-#include "cli/mcp/message_skim.hpp"
 #include "cli/mcp/scrub_json.hpp"
 
 namespace muniment::cli {
@@ -71,12 +71,12 @@ class ContentWriter {
 
   void add_item(std::string_view item) {
     if (++parts_ > recorded_parts_max) return;
-    const std::string type = string_of(member_of(item, "type")).value_or("");
-    const std::string_view text = member_of(item, "text");
+    const std::string type = json::string_of(json::member_of(item, "type")).value_or("");
+    const std::string_view text = json::member_of(item, "text");
     const std::string mime_type = mime_type_of(item);
     if (type == "text" && !text.empty()) {
       add_text(item, text);
-    } else if ((type == "image" || type == "audio") && add_bytes(member_of(item, "data"), mime_type, type)) {
+    } else if ((type == "image" || type == "audio") && add_bytes(json::member_of(item, "data"), mime_type, type)) {
       return;
     } else if (type == "resource_link" && add_uri(item, mime_type)) {
       return;
@@ -111,7 +111,7 @@ class ContentWriter {
 
  private:
   static std::string mime_type_of(std::string_view item) {
-    const std::string said = string_of(member_of(item, "mimeType")).value_or("");
+    const std::string said = json::string_of(json::member_of(item, "mimeType")).value_or("");
     return is_mime_type(said) ? said : "application/octet-stream";
   }
 
@@ -127,7 +127,7 @@ class ContentWriter {
   }
 
   void add_text(std::string_view item, std::string_view literal) {
-    auto text = string_of(literal);
+    auto text = json::string_of(literal);
     if (!text) return add_json(item);
     scrubbed_ += rules_.keep_secrets ? 0 : scrub_text(*text);
     if (fits(text->size())) {
@@ -138,7 +138,7 @@ class ContentWriter {
   }
 
   bool add_bytes(std::string_view literal, const std::string& mime_type, const std::string& part_type) {
-    const auto text = string_of(literal);
+    const auto text = json::string_of(literal);
     auto bytes = text ? from_base64(*text) : std::nullopt;
     if (!bytes) return false;
     store(mime_type, std::move(*bytes), part_type);
@@ -146,21 +146,21 @@ class ContentWriter {
   }
 
   bool add_uri(std::string_view item, const std::string& mime_type) {
-    std::string uri = string_of(member_of(item, "uri")).value_or("");
+    std::string uri = json::string_of(json::member_of(item, "uri")).value_or("");
     if (uri.empty() || uri.size() > 4096) return false;
     scrubbed_ += rules_.keep_secrets ? 0 : scrub_text(uri);
     out_.begin_object().member("type", "uri").member("uri", uri);
-    if (!member_of(item, "mimeType").empty()) out_.member("mime_type", mime_type);
+    if (!json::member_of(item, "mimeType").empty()) out_.member("mime_type", mime_type);
     out_.end_object();
     return true;
   }
 
   // A blob is stored with its own type; its name follows as a separate part.
   void add_resource(std::string_view item) {
-    const std::string_view resource = member_of(item, "resource");
-    const std::string_view blob = member_of(resource, "blob");
+    const std::string_view resource = json::member_of(item, "resource");
+    const std::string_view blob = json::member_of(resource, "blob");
     if (blob.empty() || !add_bytes(blob, mime_type_of(resource), "resource")) return add_json(item);
-    const std::string uri = string_of(member_of(resource, "uri")).value_or("");
+    const std::string uri = json::string_of(json::member_of(resource, "uri")).value_or("");
     if (!uri.empty() && uri.size() <= 4096) out_.begin_object().member("type", "uri").member("uri", uri).end_object();
   }
 
@@ -181,17 +181,17 @@ std::string returned_head(const ToolCall& call, std::string_view status, std::in
 }
 
 std::string_view status_of(std::string_view result, std::string_view error) {
-  if (!error.empty() || member_of(result, "isError") == "true") return "error";
+  if (!error.empty() || json::member_of(result, "isError") == "true") return "error";
   // The server requests input: the host obtains it and repeats the call.
-  if (string_of(member_of(result, "resultType")) == "input_required") return "interrupted";
+  if (json::string_of(json::member_of(result, "resultType")) == "input_required") return "interrupted";
   return "ok";
 }
 
 void write_error(json::Writer& rest, const CallRules& rules, std::string_view error) {
-  std::string message = string_of(member_of(error, "message")).value_or("");
+  std::string message = json::string_of(json::member_of(error, "message")).value_or("");
   if (message.empty()) message = "the server returned an error without a message";
   if (!rules.keep_secrets) scrub_text(message);
-  const std::string_view code = member_of(error, "code");
+  const std::string_view code = json::member_of(error, "code");
   rest.key("error").begin_object();
   if (!code.empty()) rest.member("error_type", shown(code, name_bytes_max));
   rest.member("message", preview(message, error_bytes_max)).end_object();
@@ -233,7 +233,7 @@ DraftEvent reduced(const DraftEvent& event, std::string refused, std::string_vie
 DraftEvent draft_called(const CallRules& rules, const ToolCall& call, std::string_view params) {
   DraftEvent event;
   event.type = "tool.called";
-  std::string name = preview(string_of(member_of(params, "name")).value_or(""), name_bytes_max);
+  std::string name = preview(json::string_of(json::member_of(params, "name")).value_or(""), name_bytes_max);
   if (name.empty()) name = "(no name)";
   json::Writer head;
   head.begin_object().member("call_id", call.call_id).member("name", name).member("kind", "mcp");
@@ -242,7 +242,7 @@ DraftEvent draft_called(const CallRules& rules, const ToolCall& call, std::strin
 
   json::Writer rest;
   rest.begin_object();
-  std::string arguments(member_of(params, "arguments"));
+  std::string arguments(json::member_of(params, "arguments"));
   const std::size_t scrubbed = rules.keep_secrets ? 0 : scrub_json(arguments);
   if (scrubbed > 0) rest.member("x_scrubbed", scrubbed);
   const bool accepted = arguments.empty() || log_accepts(arguments);
@@ -268,13 +268,13 @@ DraftEvent draft_returned(const CallRules& rules, const ToolCall& call, std::str
   ContentWriter content(rules, event);
   if (!error.empty()) {
     write_error(rest, rules, error);
-    if (const std::string_view data = member_of(error, "data"); !data.empty()) content.add_json(data);
+    if (const std::string_view data = json::member_of(error, "data"); !data.empty()) content.add_json(data);
   } else {
-    const std::string_view items = member_of(result, "content");
-    const std::string_view structured = member_of(result, "structuredContent");
+    const std::string_view items = json::member_of(result, "content");
+    const std::string_view structured = json::member_of(result, "structuredContent");
     const bool has_items = !items.empty() && items.front() == '[';
     if (has_items) {
-      for (const std::string_view item : items_of(items)) content.add_item(item);
+      for (const std::string_view item : json::items_of(items)) content.add_item(item);
     }
     if (!structured.empty()) content.add_json(structured);
     if (!has_items && structured.empty() && !result.empty()) content.add_json(result);

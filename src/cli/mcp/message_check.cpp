@@ -7,7 +7,7 @@
 #include <iterator>
 #include <set>
 
-#include "cli/mcp/message_skim.hpp"
+#include "base/json/message_skim.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -57,9 +57,9 @@ bool take_scalar(std::string_view text, std::size_t& at) {
 }
 
 bool take_key(std::string_view text, std::size_t& at) {
-  at = skip_blanks(text, at);
+  at = json::skip_blanks(text, at);
   if (!take_string(text, at)) return false;
-  at = skip_blanks(text, at);
+  at = json::skip_blanks(text, at);
   return at < text.size() && text[at++] == ':';
 }
 
@@ -67,12 +67,12 @@ bool take_key(std::string_view text, std::size_t& at) {
 bool is_json(std::string_view text) {
   std::string open;  // open brackets around `at`
   for (std::size_t at = 0;;) {
-    at = skip_blanks(text, at);
+    at = json::skip_blanks(text, at);
     if (at >= text.size()) return false;
     const char first = text[at];
     if (first == '{' || first == '[') {
       open += first == '{' ? '}' : ']';
-      at = skip_blanks(text, at + 1);
+      at = json::skip_blanks(text, at + 1);
       if (at >= text.size()) return false;
       if (text[at] != open.back()) {
         if (first == '{' && !take_key(text, at)) return false;
@@ -82,7 +82,7 @@ bool is_json(std::string_view text) {
       return false;
     }
     for (bool ended = true; ended;) {
-      at = skip_blanks(text, at);
+      at = json::skip_blanks(text, at);
       if (open.empty()) return at == text.size();
       if (at >= text.size()) return false;
       const char next = text[at++];
@@ -100,8 +100,8 @@ bool is_json(std::string_view text) {
 std::string doubt_about_members(std::string_view object, bool is_message) {
   std::set<std::string> seen;
   std::string doubt;
-  each_member(object, [&](std::string_view key, std::string_view) {
-    const std::string name = string_of(key).value_or(std::string(key));
+  json::each_member(object, [&](std::string_view key, std::string_view) {
+    const std::string name = json::string_of(key).value_or(std::string(key));
     std::string lower = name;
     for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     const bool known =
@@ -113,14 +113,14 @@ std::string doubt_about_members(std::string_view object, bool is_message) {
 }
 
 std::string doubt_about_message(std::string_view message) {
-  const std::size_t begin = skip_blanks(message, 0);
+  const std::size_t begin = json::skip_blanks(message, 0);
   if (begin >= message.size() || message[begin] != '{') return "it is not a JSON object";
   if (std::string doubt = doubt_about_members(message, true); !doubt.empty()) return doubt;
-  const Envelope envelope = skim_message(message);
+  const json::Envelope envelope = json::skim_message(message);
   for (const std::string_view object : {envelope.params, envelope.result, envelope.error}) {
     if (std::string doubt = doubt_about_members(object, false); !doubt.empty()) return doubt;
   }
-  if (!member_of(message, "method").empty() && envelope.method.empty()) return "its method is not a string";
+  if (!json::member_of(message, "method").empty() && envelope.method.empty()) return "its method is not a string";
   if (!envelope.method.empty() && !(envelope.result.empty() && envelope.error.empty()))
     return "it is both a request and a response";
   if (envelope.has_id() && !is_request_id(envelope.id)) return "its id is neither a string nor a number";
@@ -139,9 +139,9 @@ std::string doubt_about(std::string_view line) {
   if (line.ends_with('\n')) line.remove_suffix(1);
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (line.find('\r') != std::string_view::npos) return "it contains a carriage return";
-  if (skip_blanks(line, 0) == line.size()) return {};
+  if (json::skip_blanks(line, 0) == line.size()) return {};
   if (!is_json(line)) return "it is not exactly one JSON value";
-  for (const std::string_view message : messages_of(line)) {
+  for (const std::string_view message : json::messages_of(line)) {
     if (std::string doubt = doubt_about_message(message); !doubt.empty()) return doubt;
   }
   return {};

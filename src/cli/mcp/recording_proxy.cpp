@@ -24,7 +24,7 @@ constexpr std::string_view server_info = "io.modelcontextprotocol/serverInfo";
 constexpr std::string_view protocol_version = "io.modelcontextprotocol/protocolVersion";
 
 std::string said(std::string_view object, std::string_view key) {
-  return string_of(member_of(object, key)).value_or("");
+  return json::string_of(json::member_of(object, key)).value_or("");
 }
 
 std::string error_line(std::string_view id, int code, std::string_view message) {
@@ -98,7 +98,7 @@ void RecordingProxy::take_line(std::string bytes, Direction direction) {
   if (!doubt.empty()) recorder_.note_line(direction == Direction::to_server, doubt);
   if (!doubt.empty() && required_) return withhold(bytes, direction, doubt);
   LineFacts line;
-  for (const std::string_view message : messages_of(bytes)) {
+  for (const std::string_view message : json::messages_of(bytes)) {
     direction == Direction::to_server ? take_host_message(message, line) : take_server_message(message, line);
   }
   hold(direction, std::move(bytes), std::move(line));
@@ -108,10 +108,10 @@ void RecordingProxy::take_line(std::string bytes, Direction direction) {
 std::string RecordingProxy::doubt_about_ids(std::string_view line, Direction direction) const {
   const bool from_host = direction == Direction::to_server;
   std::set<std::string> seen;
-  for (const std::string_view message : messages_of(line)) {
-    const Envelope envelope = skim_message(message);
+  for (const std::string_view message : json::messages_of(line)) {
+    const json::Envelope envelope = json::skim_message(message);
     if (!(from_host ? envelope.is_request() : envelope.is_response())) continue;
-    const std::string key = id_key(envelope.id);
+    const std::string key = json::id_key(envelope.id);
     if (seen.insert(key).second && in_flight(key) != from_host) continue;
     return from_host ? fmt::format("its id {} belongs to a request in flight", envelope.id)
                      : fmt::format("it answers {}, which is not a request in flight", envelope.id);
@@ -122,10 +122,10 @@ std::string RecordingProxy::doubt_about_ids(std::string_view line, Direction dir
 // Answers each request of the line with an error.
 void RecordingProxy::withhold(std::string_view line, Direction direction, std::string_view doubt) {
   const std::string why = fmt::format("the message cannot be recorded and was not passed on: {}", doubt);
-  for (std::size_t at = skip_blanks(line, 0); at < line.size();) {
-    const std::size_t end = std::max(skip_value(line, at), at + 1);
-    for (const std::string_view message : messages_of(line.substr(at, end - at))) {
-      const Envelope envelope = skim_message(message);
+  for (std::size_t at = json::skip_blanks(line, 0); at < line.size();) {
+    const std::size_t end = std::max(json::skip_value(line, at), at + 1);
+    for (const std::string_view message : json::messages_of(line.substr(at, end - at))) {
+      const json::Envelope envelope = json::skim_message(message);
       if (!is_request_id(envelope.id)) continue;
       if (direction == Direction::to_host) {
         withhold_response(envelope, why);
@@ -133,12 +133,12 @@ void RecordingProxy::withhold(std::string_view line, Direction direction, std::s
         to_host_.add(error_line(envelope.id, proxy::invalid_request, why), 0);
       }
     }
-    at = skip_blanks(line, end);
+    at = json::skip_blanks(line, end);
   }
 }
 
-void RecordingProxy::withhold_response(const Envelope& envelope, std::string_view why) {
-  const std::string key = id_key(envelope.id);
+void RecordingProxy::withhold_response(const json::Envelope& envelope, std::string_view why) {
+  const std::string key = json::id_key(envelope.id);
   if (!envelope.is_response() || !in_flight(key)) return;
   if (const auto found = open_.find(key); found != open_.end()) {
     record_unanswered(found->second, "unknown", why);
@@ -149,23 +149,23 @@ void RecordingProxy::withhold_response(const Envelope& envelope, std::string_vie
 }
 
 void RecordingProxy::take_host_message(std::string_view message, LineFacts& line) {
-  const Envelope envelope = skim_message(message);
+  const json::Envelope envelope = json::skim_message(message);
   if (envelope.is_request()) {
     line.ids.emplace_back(envelope.id);
     begin(envelope);
     if (envelope.method == "tools/call") return take_call(envelope, envelope.params, line);
-    asked_.insert(id_key(envelope.id));
+    asked_.insert(json::id_key(envelope.id));
   } else if (envelope.method == "notifications/cancelled") {
     cancel(envelope);
   }
 }
 
-void RecordingProxy::take_call(const Envelope& envelope, std::string_view params, LineFacts& line) {
+void RecordingProxy::take_call(const json::Envelope& envelope, std::string_view params, LineFacts& line) {
   line.tokens.push_back(++tokens_);
   OpenCall open{
       {make_uuid_v7(Clock().now()).text(), std::string(envelope.id)}, std::chrono::steady_clock::now(), tokens_};
   recorder_.record_call(open.call, params, tokens_);
-  const std::string key = id_key(envelope.id);
+  const std::string key = json::id_key(envelope.id);
   if (!in_flight(key)) {
     open_.emplace(key, std::move(open));
     return;
@@ -180,20 +180,21 @@ void RecordingProxy::take_call(const Envelope& envelope, std::string_view params
 }
 
 // The first message that names the host begins the run: initialize, or since 2026 any request.
-void RecordingProxy::begin(const Envelope& envelope) {
+void RecordingProxy::begin(const json::Envelope& envelope) {
   const bool initialize = envelope.method == "initialize";
-  const std::string_view meta = member_of(envelope.params, "_meta");
+  const std::string_view meta = json::member_of(envelope.params, "_meta");
   if (!recorder_.knows_server() && handshakes_.size() < 16)
-    handshakes_[id_key(envelope.id)] = initialize ? "" : said(meta, protocol_version);
+    handshakes_[json::id_key(envelope.id)] = initialize ? "" : said(meta, protocol_version);
   if (began_) return;
-  const std::string_view client = initialize ? member_of(envelope.params, "clientInfo") : member_of(meta, client_info);
+  const std::string_view client =
+      initialize ? json::member_of(envelope.params, "clientInfo") : json::member_of(meta, client_info);
   if (!initialize && client.empty()) return;
   began_ = true;
   recorder_.begin(said(client, "name"), said(client, "version"));
 }
 
-void RecordingProxy::cancel(const Envelope& envelope) {
-  const auto found = open_.find(id_key(member_of(envelope.params, "requestId")));
+void RecordingProxy::cancel(const json::Envelope& envelope) {
+  const auto found = open_.find(json::id_key(json::member_of(envelope.params, "requestId")));
   if (found == open_.end()) return;
   const std::string reason = said(envelope.params, "reason");
   record_unanswered(found->second, "cancelled", "cancelled by the host" + (reason.empty() ? "" : ": " + reason));
@@ -201,12 +202,12 @@ void RecordingProxy::cancel(const Envelope& envelope) {
 }
 
 void RecordingProxy::take_server_message(std::string_view message, LineFacts& line) {
-  const Envelope envelope = skim_message(message);
+  const json::Envelope envelope = json::skim_message(message);
   if (!envelope.is_response()) return;
   line.ids.emplace_back(envelope.id);
   identify(envelope);
-  const auto found = open_.find(id_key(envelope.id));
-  asked_.erase(id_key(envelope.id));
+  const auto found = open_.find(json::id_key(envelope.id));
+  asked_.erase(json::id_key(envelope.id));
   if (found == open_.end()) return;
   const OpenCall open = std::move(found->second);
   open_.erase(found);
@@ -220,12 +221,13 @@ void RecordingProxy::take_server_message(std::string_view message, LineFacts& li
       tokens_);
 }
 
-void RecordingProxy::identify(const Envelope& envelope) {
+void RecordingProxy::identify(const json::Envelope& envelope) {
   if (recorder_.knows_server()) return;
-  const auto asked = handshakes_.find(id_key(envelope.id));
+  const auto asked = handshakes_.find(json::id_key(envelope.id));
   if (asked == handshakes_.end()) return;
-  const std::string_view direct = member_of(envelope.result, "serverInfo");
-  const std::string_view info = direct.empty() ? member_of(member_of(envelope.result, "_meta"), server_info) : direct;
+  const std::string_view direct = json::member_of(envelope.result, "serverInfo");
+  const std::string_view info =
+      direct.empty() ? json::member_of(json::member_of(envelope.result, "_meta"), server_info) : direct;
   const std::string version = said(envelope.result, "protocolVersion");
   recorder_.identify_server(said(info, "name"), said(info, "version"), version.empty() ? asked->second : version);
   handshakes_.erase(asked);
@@ -239,10 +241,10 @@ void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) 
   cut.add(piece);
   LineFacts line;
   if (piece.ends) {
-    const std::string id = id_of_cut_message(cut.beginning, cut.end);
+    const std::string id = json::id_of_cut_message(cut.beginning, cut.end);
     const std::string_view text = cut.beginning;
     const bool is_call = text.find("\"tools/call\"") != std::string_view::npos;
-    const auto found = open_.find(id_key(id));
+    const auto found = open_.find(json::id_key(id));
     if (!id.empty()) line.ids.push_back(id);
     if (required_) {
       constexpr std::string_view doubt = "it is over 64 MiB";
@@ -251,7 +253,7 @@ void RecordingProxy::take_cut_line(const LinePiece& piece, Direction direction) 
       withhold(fmt::format(R"({{"id":{},"{}":""}})", id.empty() ? "null" : id, from_host ? "method" : "result"),
                direction, doubt);
     } else if (from_host && is_call && !id.empty()) {
-      Envelope envelope;
+      json::Envelope envelope;
       envelope.id = id;
       take_call(envelope, "{\"name\":\"(a message over 64 MiB, not recorded)\"}", line);
     } else if (!from_host && found != open_.end()) {
@@ -315,7 +317,7 @@ void RecordingProxy::refuse(const Hold& hold, const LineFacts& line) {
   std::string answers;
   for (const std::string& id : line.ids) {
     answers += error_line(id, proxy::internal_error, why);
-    const auto found = open_.find(id_key(id));
+    const auto found = open_.find(json::id_key(id));
     if (!unasked || found == open_.end()) continue;
     record_unanswered(found->second, "denied", why);
     open_.erase(found);

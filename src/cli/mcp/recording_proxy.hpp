@@ -17,13 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/json/message_skim.hpp"
 #include "base/process/stop_signals.hpp"
 #include "cli/connect/session.hpp"
 #include "cli/mcp/call_record.hpp"
 #include "cli/mcp/child_server.hpp"
 #include "cli/mcp/line_gate.hpp"
 #include "cli/mcp/line_stream.hpp"
-#include "cli/mcp/message_skim.hpp"
 #include "cli/mcp/recorder.hpp"
 
 namespace muniment::cli {
@@ -71,14 +71,14 @@ class RecordingProxy {
   void take_line(std::string bytes, Direction direction);
   std::string doubt_about_ids(std::string_view line, Direction direction) const;
   void withhold(std::string_view line, Direction direction, std::string_view doubt);
-  void withhold_response(const Envelope& envelope, std::string_view why);
+  void withhold_response(const json::Envelope& envelope, std::string_view why);
   void take_host_message(std::string_view message, LineFacts& line);
   void take_server_message(std::string_view message, LineFacts& line);
   void take_cut_line(const LinePiece& piece, Direction direction);
-  void take_call(const Envelope& envelope, std::string_view params, LineFacts& line);
-  void begin(const Envelope& envelope);
-  void identify(const Envelope& envelope);
-  void cancel(const Envelope& envelope);
+  void take_call(const json::Envelope& envelope, std::string_view params, LineFacts& line);
+  void begin(const json::Envelope& envelope);
+  void identify(const json::Envelope& envelope);
+  void cancel(const json::Envelope& envelope);
   void hold(Direction direction, std::string bytes, LineFacts line);
   void complete();
   void complete_one(const Recorded& recorded);

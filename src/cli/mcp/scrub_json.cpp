@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "base/json/json.hpp"
+#include "base/json/message_skim.hpp"
 #include "cli/exec/scrub.hpp"
-#include "cli/mcp/message_skim.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -20,7 +20,7 @@ std::size_t scrub_literal(std::string& literal, bool whole) {
   const bool closed = literal.size() >= 2;
   const std::string_view inside = std::string_view(literal).substr(1, closed ? literal.size() - 2 : 0);
   if (inside.empty()) return 0;
-  const auto said = string_of(literal);
+  const auto said = json::string_of(literal);
   if (said) {
     std::string text = *said;
     const std::size_t count = scrub_text(text);
@@ -53,12 +53,12 @@ std::size_t scrub_json(std::string& json) {
       ++at;
       continue;
     }
-    const std::size_t end = skip_value(json, at);
+    const std::size_t end = json::skip_value(json, at);
     std::string literal = json.substr(at, end - at);
-    const std::size_t after = skip_blanks(json, end);
+    const std::size_t after = json::skip_blanks(json, end);
     at = end;
     if (is_string && after < json.size() && json[after] == ':') {
-      if (secret_at == none && is_secret_member(string_of(literal).value_or(literal))) secret_at = depth;
+      if (secret_at == none && is_secret_member(json::string_of(literal).value_or(literal))) secret_at = depth;
     } else if (is_string) {
       count += scrub_literal(literal, secret_at != none);
     } else if (secret_at != none) {

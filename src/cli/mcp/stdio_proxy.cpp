@@ -108,8 +108,8 @@ void StdioProxy::begin_connection() {
   replay_id_ = own_id("init");
   json::Writer out;
   out.begin_object();
-  each_member(initialize_, [&](std::string_view key, std::string_view value) {
-    const std::string name = string_of(key).value_or("");
+  json::each_member(initialize_, [&](std::string_view key, std::string_view value) {
+    const std::string name = json::string_of(key).value_or("");
     if (name != "id") out.raw_member(name, value);
   });
   out.raw_member("id", replay_id_).end_object();
@@ -154,7 +154,7 @@ void StdioProxy::take_daemon_lines() {
     daemon_lines_left_ = line.has_value();
     if (!line) break;
     bool swallow = false;
-    for (const std::string_view message : messages_of(*line)) take_daemon_message(message, swallow);
+    for (const std::string_view message : json::messages_of(*line)) take_daemon_message(message, swallow);
     if (swallow) continue;
     out_.add(*line);
     out_.add("\n");
@@ -163,8 +163,8 @@ void StdioProxy::take_daemon_lines() {
 }
 
 void StdioProxy::take_daemon_message(std::string_view message, bool& swallow) {
-  const Envelope envelope = skim_message(message);
-  const std::string key = id_key(envelope.id);
+  const json::Envelope envelope = json::skim_message(message);
+  const std::string key = json::id_key(envelope.id);
   if (envelope.is_request()) {
     asked_by_daemon_.insert(key);
   } else if (own_ids_.erase(key) > 0) {
@@ -178,13 +178,13 @@ void StdioProxy::take_daemon_message(std::string_view message, bool& swallow) {
   }
 }
 
-void StdioProxy::take_answer(const InFlight& asked, const Envelope& answer) {
+void StdioProxy::take_answer(const InFlight& asked, const json::Envelope& answer) {
   if (asked.method == "initialize") {
     if (!answer.result.empty()) initialize_ = std::exchange(initializing_, {});
     initializing_.clear();
   }
   if (asked.params.empty() || answer.result.empty()) return;
-  const std::string uri = string_of(member_of(asked.params, "uri")).value_or("");
+  const std::string uri = json::string_of(json::member_of(asked.params, "uri")).value_or("");
   if (asked.method == "resources/subscribe") {
     subscriptions_[uri] = asked.params;
   } else {
@@ -229,7 +229,7 @@ void StdioProxy::take_cut_line(const LinePiece& piece) {
   cut_end_ += piece.bytes;
   if (cut_end_.size() > cut_end_bytes) cut_end_.erase(0, cut_end_.size() - cut_end_bytes);
   if (!piece.ends) return;
-  answer_error(id_of_cut_message(cut_beginning_, cut_end_), proxy::invalid_request,
+  answer_error(json::id_of_cut_message(cut_beginning_, cut_end_), proxy::invalid_request,
                fmt::format("the message is {} bytes, limit {}. Send smaller messages", grouped(cut_bytes_),
                            grouped(limits::request_line_bytes_max)));
   cut_beginning_.clear();
@@ -242,36 +242,36 @@ void StdioProxy::send_waiting() {
     waiting_.pop_front();
     waiting_bytes_ -= line.size();
     bool known = true;
-    for (const std::string_view message : messages_of(line)) known = note_sent(message) && known;
+    for (const std::string_view message : json::messages_of(line)) known = note_sent(message) && known;
     if (known) link_.send(line);
   }
 }
 
 // Returns false if the message must not be sent.
 bool StdioProxy::note_sent(std::string_view message) {
-  const Envelope envelope = skim_message(message);
+  const json::Envelope envelope = json::skim_message(message);
   if (envelope.is_request()) {
     note_request(envelope, message);
   } else if (envelope.is_response()) {
     // An answer to a request of the previous daemon must not reach the new one.
-    return asked_by_daemon_.erase(id_key(envelope.id)) > 0 || !reconnected_;
+    return asked_by_daemon_.erase(json::id_key(envelope.id)) > 0 || !reconnected_;
   } else if (envelope.method == "notifications/initialized") {
     initialized_ = std::string(message);
     if (!initialized_.ends_with('\n')) initialized_ += '\n';
   } else if (envelope.method == "notifications/cancelled") {
-    in_flight_.erase(id_key(member_of(envelope.params, "requestId")));
+    in_flight_.erase(json::id_key(json::member_of(envelope.params, "requestId")));
   }
   return true;
 }
 
-void StdioProxy::note_request(const Envelope& request, std::string_view message) {
+void StdioProxy::note_request(const json::Envelope& request, std::string_view message) {
   if (request.method == "tools/call") called_ = true;
   if (request.method == "initialize") initializing_ = std::string(message);
   // The daemon answers any other id with an error without an id.
-  if (request.id.front() != '"' && request.id.find_first_not_of("-0123456789") != std::string_view::npos) return;
+  if (request.id.front() != '"' && request.id.find_first_not_of("+-.eE0123456789") != std::string_view::npos) return;
   const bool subscribes = request.method == "resources/subscribe" || request.method == "resources/unsubscribe";
-  in_flight_[id_key(request.id)] = {std::string(request.id), request.method,
-                                    subscribes ? std::string(request.params) : std::string()};
+  in_flight_[json::id_key(request.id)] = {std::string(request.id), request.method,
+                                          subscribes ? std::string(request.params) : std::string()};
 }
 
 // Called while the daemon is unreachable: answers every queued request with an error. The next request tries again.
@@ -282,8 +282,8 @@ void StdioProxy::refuse_waiting() {
       link_.problem()));
   fmt::print(stderr, "muniment mcp: {}\n", escape_for_terminal(why));
   for (const std::string& line : std::exchange(waiting_, {})) {
-    for (const std::string_view message : messages_of(line)) {
-      const Envelope envelope = skim_message(message);
+    for (const std::string_view message : json::messages_of(line)) {
+      const json::Envelope envelope = json::skim_message(message);
       if (envelope.is_request()) answer_error(envelope.id, proxy::internal_error, why);
       if (envelope.method == "notifications/initialized") initialized_ = line;
     }

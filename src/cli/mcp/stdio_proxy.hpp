@@ -16,11 +16,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json/message_skim.hpp"
 #include "base/process/stop_signals.hpp"
 #include "cli/connect/session.hpp"
 #include "cli/mcp/daemon_link.hpp"
 #include "cli/mcp/line_stream.hpp"
-#include "cli/mcp/message_skim.hpp"
 
 namespace muniment::cli {
 
@@ -59,12 +59,12 @@ class StdioProxy {
   void take_daemon_lines();
   void take_daemon_message(std::string_view message, bool& swallow);
   void resumed();
-  void take_answer(const InFlight& asked, const Envelope& answer);
+  void take_answer(const InFlight& asked, const json::Envelope& answer);
   void take_host_lines();
   void take_cut_line(const LinePiece& piece);
   void send_waiting();
   bool note_sent(std::string_view message);
-  void note_request(const Envelope& request, std::string_view message);
+  void note_request(const json::Envelope& request, std::string_view message);
   void refuse_waiting();
   void answer_error(std::string_view id, int code, std::string_view message);
   bool finished();

@@ -12,10 +12,10 @@
 
 #include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
+#include "base/json/readable_characters.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/import/otlp/otlp_value.hpp"
-#include "cli/import/readable_text.hpp"
 #include "cli/import/records.hpp"
 
 namespace muniment::cli {

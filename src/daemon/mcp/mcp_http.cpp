@@ -118,8 +118,12 @@ void McpHttp::post(const std::shared_ptr<http::Exchange>& exchange) {
   if (!takes(request, "application/json") || !takes(request, "text/event-stream"))
     return exchange->reply(plain_failure(406, "Accept: expected application/json and text/event-stream."));
   const mcp::Parsed parsed = mcp::parse_message(request.body);
-  if (parsed.failure) return exchange->reply(http_failure(400, *parsed.failure, parsed.id));
   const auto version = request.header("MCP-Protocol-Version");
+  if (parsed.failure) {
+    // Clients of 2025-11-25 wait for the answer to an id, and read none from a reply with another status.
+    const bool answers = !parsed.id.empty() && version != mcp::stateless_version;
+    return exchange->reply(http_failure(answers ? 200 : 400, *parsed.failure, parsed.id));
+  }
   if (version == mcp::stateless_version || mcp::revision_of(*parsed.message) == mcp::Revision::stateless)
     return serve_stateless(exchange, parsed);
   if (parsed.message->method == "initialize") return begin_conversation(exchange, parsed);

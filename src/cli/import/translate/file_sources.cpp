@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/files/file.hpp"
-#include "cli/import/readable_text.hpp"
+#include "base/json/readable_characters.hpp"
 
 namespace muniment::cli {
 namespace {

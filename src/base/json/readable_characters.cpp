@@ -1,4 +1,4 @@
-#include "cli/import/readable_text.hpp"
+#include "base/json/readable_characters.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/utf8.hpp"
 
-namespace muniment::cli {
+namespace muniment {
 namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
@@ -106,4 +106,4 @@ std::size_t ReadableText::source_offset(std::size_t offset) const {
 
 ReadableText with_readable_characters(std::string_view json) { return Repair(json).run(); }
 
-}  // namespace muniment::cli
+}  // namespace muniment

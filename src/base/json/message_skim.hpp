@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muniment::cli {
+namespace muniment::json {
 
 // Returns the offset after the value that begins at `at`; text.size() if the text ends inside it.
 std::size_t skip_value(std::string_view text, std::size_t at);
@@ -51,4 +51,8 @@ std::vector<std::string_view> messages_of(std::string_view line);
 // Returns the id of a message too long for memory from its beginning and end; empty if neither contains it.
 std::string id_of_cut_message(std::string_view beginning, std::string_view end);
 
-}  // namespace muniment::cli
+// Returns the id of a request as its sender wrote it, for the answer to a request that the log's JSON refuses. Empty if
+// the message is no request, or if its id is not a string or a number.
+std::string id_to_answer(std::string_view message);
+
+}  // namespace muniment::json

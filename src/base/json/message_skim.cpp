@@ -1,4 +1,4 @@
-#include "cli/mcp/message_skim.hpp"
+#include "base/json/message_skim.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,10 @@
 #include <system_error>
 
 #include "base/json/json.hpp"
+#include "base/json/readable_characters.hpp"
+#include "base/utf8.hpp"
 
-namespace muniment::cli {
+namespace muniment::json {
 namespace {
 
 constexpr std::int64_t exponent_max = 1'000'000;
@@ -71,6 +73,37 @@ std::optional<std::string> number_key(std::string_view number) {
   exponent += static_cast<std::int64_t>(digits.size() - last - 1);
   digits.resize(last + 1);
   return fmt::format("{}{}e{}", negative ? "-" : "", digits, exponent);
+}
+
+// Returns whether it is one string of JSON, also one with an escape that the log refuses.
+bool is_string(std::string_view value) {
+  if (!value.starts_with('"') || first_invalid_utf8(value) != std::string_view::npos) return false;
+  if (std::any_of(value.begin(), value.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }))
+    return false;
+  const std::string readable = with_readable_characters(value).text;
+  return parse(readable).ok();
+}
+
+// Returns whether it is one number of JSON, of any size.
+bool is_number(std::string_view value) {
+  const auto skip_digits = [&value] {
+    const std::size_t end = std::min(value.find_first_not_of("0123456789"), value.size());
+    value.remove_prefix(end);
+    return end;
+  };
+  const auto skip_one_of = [&value](std::string_view set) {
+    const bool found = !value.empty() && set.find(value.front()) != std::string_view::npos;
+    if (found) value.remove_prefix(1);
+    return found;
+  };
+  skip_one_of("-");
+  const bool zero = value.starts_with('0');
+  const std::size_t digits = skip_digits();
+  if (digits == 0 || (zero && digits > 1)) return false;
+  if (skip_one_of(".") && skip_digits() == 0) return false;
+  if (!skip_one_of("eE")) return value.empty();
+  skip_one_of("+-");
+  return skip_digits() > 0 && value.empty();
 }
 
 }  // namespace
@@ -147,7 +180,7 @@ std::vector<std::string_view> items_of(std::string_view array) {
 
 std::optional<std::string> string_of(std::string_view value) {
   if (value.empty() || value.front() != '"') return std::nullopt;
-  const auto document = json::parse(value);
+  const auto document = parse(value);
   return document ? document->root().as_string() : std::nullopt;
 }
 
@@ -165,7 +198,7 @@ Envelope skim_message(std::string_view message) {
 }
 
 std::string id_key(std::string_view id) {
-  if (const auto text = string_of(id)) return json::quote(*text);
+  if (const auto text = string_of(id)) return quote(*text);
   return number_key(id).value_or(std::string(id));
 }
 
@@ -203,4 +236,11 @@ std::string id_of_cut_message(std::string_view beginning, std::string_view end) 
   return std::string(value);
 }
 
-}  // namespace muniment::cli
+std::string id_to_answer(std::string_view message) {
+  const Envelope seen = skim_message(message);
+  if (!seen.result.empty() || !seen.error.empty()) return {};
+  std::string id = id_of_cut_message(message, message);
+  return is_string(id) || is_number(id) ? id : std::string();
+}
+
+}  // namespace muniment::json

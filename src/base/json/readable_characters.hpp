@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace muniment::cli {
+namespace muniment {
 
 inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
@@ -24,4 +24,4 @@ struct ReadableText {
 // strings. Leaves readable text unchanged.
 ReadableText with_readable_characters(std::string_view json);
 
-}  // namespace muniment::cli
+}  // namespace muniment
