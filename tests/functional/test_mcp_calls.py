@@ -154,6 +154,60 @@ class Characters(CallCase):
             self.assert_done(answer)
 
 
+class Arguments(CallCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.mcp = self.host("--toolset", "runs")
+        self.assert_done(self.mcp.call(1, "remember", id="k", source="chat", text="Kim lives in Porto."))
+
+    def test_queries_in_every_form_find_the_card(self) -> None:
+        question = "where does Kim live"
+        for n, queries in enumerate(([{"query": question}], {"query": question}, question, [question], json.dumps([{"query": question}]),
+                                     json.dumps({"query": question}), json.dumps([question]), [json.dumps({"query": question})])):
+            with self.subTest(queries=queries):
+                self.assertIn("Porto", self.assert_done(self.mcp.call(n + 2, "retrieve_evidence", queries=queries, topK="3")))
+
+    def test_numbers_and_flags_are_read_from_text_and_null_is_absent(self) -> None:
+        for n, arguments in enumerate(({"topK": 3.0}, {"topK": "3.0"}, {"topK": None, "mode": None}, {"exact": "true"}, {"filters": None})):
+            with self.subTest(arguments=arguments):
+                self.assert_done(self.mcp.call(n + 2, "retrieve_evidence", queries="Kim", **arguments))
+        for n, arguments in enumerate(({"topK": "three"}, {"topK": 2.5}, {"topK": "1e999"}, {"topK": [3]}, {"queries": 7}, {"queries": None})):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(self.mcp.call(n + 9, "retrieve_evidence", **{"queries": "Kim", **arguments}), "invalid_argument")
+
+    def test_a_text_is_never_parsed_and_a_single_item_is_a_list(self) -> None:
+        text = '["a", {"b": 1}]'
+        self.assert_done(self.mcp.call(2, "remember", id="7", text=text, tags="blue", wait="true"))
+        found = self.mcp.call(3, "retrieve_evidence", queries="b", filters={"tags": "blue"})
+        self.assertIn("ev://memory/7#p0", self.assert_done(found))
+        pointer = found["result"]["structuredContent"]["results"][0]["cards"][0]["id"]
+        [read] = self.mcp.call(4, "resolve_pointer", pointers=pointer)["result"]["structuredContent"]["results"]
+        self.assertEqual(read["text"], text)
+
+    def test_the_arguments_as_a_whole_may_be_text_or_null(self) -> None:
+        answer = self.mcp.ask("tools/call", 2, name="retrieve_evidence", arguments=json.dumps({"queries": "Kim"}))
+        self.assertIn("Porto", self.assert_done(answer))
+        self.assert_done(self.mcp.ask("tools/call", 3, name="status", arguments=None))
+        self.assertIn("expected an object", self.mcp.ask("tools/call", 4, name="status", arguments="no object")["error"]["message"])
+
+    def test_a_body_is_read_from_text(self) -> None:
+        self.assert_done(self.mcp.call(2, "record_event", type="x.test.noted", body=json.dumps({"n": 1, "text": "[1]"}), run_id=self.run_id))
+        [event] = [one for one in self.events(self.run_id) if one["type"] == "x.test.noted"]
+        self.assertEqual(event["body"], {"n": 1, "text": "[1]"})
+        self.assertIn("x.test.noted", self.assert_done(self.mcp.call(3, "list_events", run_id=self.run_id, types="x.test.noted", limit="5")))
+
+    @unittest.skipUnless(CASES.is_dir(), "the shared cases are not beside the checkout")
+    def test_the_case_of_arguments_as_text(self) -> None:
+        host = self.started()
+        lines = (CASES / "mcp-arguments" / "session.jsonl").read_bytes().splitlines()
+        for line in lines:
+            host.raw(line + b"\n")
+            if b'"id"' in line:
+                answer = host.line()
+                if answer["id"] >= 2:
+                    self.assertIn("Porto", self.assert_done(answer))
+
+
 class Mistakes(CallCase):
     def test_a_mistyped_pointer_is_an_error_of_the_call_and_halts_nothing(self) -> None:
         host = self.host()

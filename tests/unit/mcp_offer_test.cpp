@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "mcp/offer/resources.hpp"
+#include "mcp/offer/tool_arguments.hpp"
 #include "unit/mcp_fixture.hpp"
 
 namespace muniment::mcp {
@@ -264,6 +265,40 @@ TEST(McpResources, APointerIsReadForTheSessionsRun) {
   host.call_tool("status");
   host.ask("resources/read", uri_param("artifact://r/a"));
   EXPECT_EQ(host.native.params("pointer.resolve")["run_id"].string_or(""), "r1");
+}
+
+TEST(McpArguments, AreReadByTheSchema) {
+  const auto schema = json::parse(R"({"type":"object","required":["must"],"properties":{
+    "must":{"type":"string"},"text":{"type":"string"},"count":{"type":"integer"},"share":{"type":"number"},
+    "flag":{"type":"boolean"},"names":{"type":"array","items":{"type":"string"}},"either":{"type":["integer","string"]},
+    "counts":{"type":"array","items":{"type":"integer"}},"none":{"type":["string","null"]},"any":{"description":"any value"},
+    "object":{"type":"object","properties":{"count":{"type":"integer"}}},
+    "queries":{"type":"array","items":{"type":"object","required":["query"],"properties":{"query":{"type":"string"}}}}}})");
+  ASSERT_TRUE(schema);
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"text":"[1]","must":"{\"a\":1}","either":"3"})", R"({"text":"[1]","must":"{\"a\":1}","either":"3"})"},
+      {R"({"count":"3","share":"0.5","flag":"true"})", R"({"count":3,"share":0.5,"flag":true})"},
+      {R"({"count":3.0,"share":3.0,"counts":["1",2.0,"x"]})", R"({"count":3,"share":3.0,"counts":[1,2,"x"]})"},
+      {R"({"count":"3.0","counts":7,"names":"a"})", R"({"count":3,"counts":[7],"names":["a"]})"},
+      {R"({"count":null,"none":null,"must":null,"any":null})", R"({"none":null,"must":null,"any":null})"},
+      {R"({"names":"[\"a\",\"b\"]","counts":"[1]"})", R"({"names":["a","b"],"counts":[1]})"},
+      {R"({"object":"{\"count\":\"5\"}","any":"[1]"})", R"({"object":{"count":5},"any":"[1]"})"},
+      {R"({"queries":"who?"})", R"({"queries":[{"query":"who?"}]})"},
+      {R"({"queries":["who?",{"query":"7"},"{\"query\":\"x\"}"]})",
+       R"({"queries":[{"query":"who?"},{"query":"7"},{"query":"x"}]})"},
+      {R"({"queries":{"query":"[1]"}})", R"({"queries":[{"query":"[1]"}]})"},
+      {R"({"count":"three","flag":"yes","object":[1],"names":[["a"]],"queries":5})",
+       R"({"count":"three","flag":"yes","object":[1],"names":[["a"]],"queries":5})"},
+      {R"({"count":1.5,"other":{"a":null}})", R"({"count":1.5,"other":{"a":null}})"},
+      {R"("{\"count\":\"3\"}")", R"({"count":3})"},
+      {R"("no object")", R"("no object")"},
+      {"null", "{}"}};
+  for (const auto& [given, wanted] : cases) {
+    const auto arguments = json::parse(given);
+    ASSERT_TRUE(arguments) << given;
+    EXPECT_EQ(typed_arguments(schema->root(), arguments->root()), wanted) << given;
+  }
+  EXPECT_EQ(typed_arguments(schema->root(), {}), "{}");
 }
 
 }  // namespace

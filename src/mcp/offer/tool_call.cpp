@@ -4,6 +4,7 @@
 #include "base/ids.hpp"
 #include "mcp/methods.hpp"
 #include "mcp/offer/fixture.hpp"
+#include "mcp/offer/tool_arguments.hpp"
 #include "mcp/offer/tool_inputs.hpp"
 #include "mcp/offer/tools.hpp"
 #include "mcp/session.hpp"
@@ -49,10 +50,13 @@ std::string unknown_tool(const ToolList& offered, std::string_view name) {
   return text;
 }
 
-json::Value no_arguments() {
-  static const json::Document none = *json::parse("{}");
-  return none.root();
-}
+// A call's arguments as its tool's schema types them.
+struct Arguments {
+  Arguments(const Tool& tool, const json::Value& given)
+      : text(typed_arguments(input_schema(tool), given)), document(json::parse(std::string_view(text))) {}
+  const std::string text;
+  const Result<json::Document> document;
+};
 
 // Returns the run that a result of run.end names.
 std::string ended_run(std::string_view result) {
@@ -119,20 +123,21 @@ void list_tools(const CallPtr& call) {
 void call_tool(const CallPtr& call) {
   Session& session = call->session();
   const std::string name = call->params()["name"].string_or("");
-  json::Value arguments = call->params()["arguments"];
-  if (arguments && !arguments.is(json::Kind::object))
-    return call->fail({invalid_params, "arguments: expected an object."});
+  const json::Value given = call->params()["arguments"];
   if (session.server().options().fixture && fixture::call_tool(call, name)) return;
   const Tool* tool = session.tools().find(name);
   if (tool == nullptr) return call->fail({invalid_params, unknown_tool(session.tools(), name)});
-  if (!arguments) arguments = no_arguments();
+  const auto owned = std::make_shared<const Arguments>(*tool, given);
+  if (!owned->document || !owned->document->root().is(json::Kind::object))
+    return call->fail({invalid_params, "arguments: expected an object."});
+  const json::Value arguments = owned->document->root();
   if (const auto handle = arguments["handle"].as_string(); handle && tool->name == "status")
     return answer_handle(call, *handle);
   if (call->revision() == Revision::stateless) session.introduce(call->client_info());
-  Running running{call, tool, session.run().called(name, arguments.source())};
+  Running running{call, tool, session.run().called(name, (given.is(json::Kind::object) ? given : arguments).source())};
   call->may_take_long = true;
   record_cancelling(running);
-  session.run().when_started([running, arguments] {
+  session.run().when_started([running, owned, arguments] {
     if (running.call->answered() && !running.call->has_handle()) return;  // cancelled meanwhile
     const Tool& called = *running.tool;
     const std::string& run = running.call->session().run().id();

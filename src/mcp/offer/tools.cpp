@@ -2,6 +2,8 @@
 #include "mcp/offer/tools.hpp"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -211,7 +213,7 @@ void write_output_schema(json::Writer& out, const Tool& tool) {
 
 void write_tool(json::Writer& out, const Tool& tool) {
   out.begin_object().member("name", tool.name).member("title", tool.title).member("description", tool.description);
-  out.raw_member("inputSchema", tool.input ? tool.input() : plain_schema(tool.method, "params"));
+  out.raw_member("inputSchema", input_schema(tool).source());
   if (tool.output) write_output_schema(out, tool);
   out.key("annotations").begin_object().member("title", tool.title).member("readOnlyHint", tool.hints.read_only);
   out.member("destructiveHint", tool.hints.destructive).member("idempotentHint", tool.hints.idempotent);
@@ -221,6 +223,23 @@ void write_tool(json::Writer& out, const Tool& tool) {
 }  // namespace
 
 std::span<const Tool> tool_table() { return tools_offered; }
+
+// Cached, since building a schema takes up to 30 µs.
+json::Value input_schema(const Tool& tool) {
+  struct Input {
+    explicit Input(const Tool& tool)
+        : text(tool.input ? tool.input() : plain_schema(tool.method, "params")),
+          document(*json::parse(std::string_view(text))) {}
+    const std::string text;
+    const json::Document document;
+  };
+  static const auto inputs = [] {
+    std::map<std::string_view, std::unique_ptr<const Input>> all;
+    for (const Tool& one : tools_offered) all.emplace(one.name, std::make_unique<const Input>(one));
+    return all;
+  }();
+  return inputs.at(tool.name)->document.root();
+}
 
 const Tool* ToolList::find(std::string_view name) const {
   const auto found = std::find_if(tools.begin(), tools.end(), [&](const Tool* tool) { return tool->name == name; });

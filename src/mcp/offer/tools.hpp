@@ -48,6 +48,8 @@ struct ToolList {
 };
 
 std::span<const Tool> tool_table();
+// Returns the schema of a tool's arguments.
+json::Value input_schema(const Tool& tool);
 ToolList offered_tools(const ServerOptions& options);
 // Errors: invalid_argument for an unknown toolset; `whose` names the setting.
 Status check_toolsets(const std::vector<std::string>& names, std::string_view whose = "mcp_toolsets");
