@@ -67,6 +67,18 @@ Parsed parse_message(std::string text) {
   return {std::move(message), std::nullopt, std::move(id)};
 }
 
+Batch split_batch(std::string_view text) {
+  Batch batch;
+  const std::size_t begin = json::skip_blanks(text, 0), end = json::skip_value(text, begin);
+  if (json::skip_blanks(text, end) != text.size() || !text.substr(begin, end - begin).ends_with(']')) {
+    batch.failure = Failure{parse_error, "a batch is one JSON array of messages."};
+    return batch;
+  }
+  for (const std::string_view item : json::items_of(text)) batch.messages.emplace_back(item);
+  if (batch.messages.empty()) batch.failure = bad_request("a batch has at least one message.");
+  return batch;
+}
+
 bool is_mcp_line(std::string_view line) {
   const std::string method = json::skim_message(line).method;
   return method == "initialize" || method == "ping" || method.find('/') != std::string::npos;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json/json.hpp"
 
@@ -58,6 +59,13 @@ std::string id_text(const json::Value& id);
 // Accepts strict JSON (base/json/json.hpp) that is one JSON-RPC message; refuses a batch. Replaces NUL, lone surrogates
 // and bytes that are not UTF-8 by U+FFFD first, because a host cannot know which characters the log refuses.
 Parsed parse_message(std::string text);
+
+// Returns the texts of a batch's messages. Errors: a text that is no complete JSON array, or an empty one.
+struct Batch {
+  std::vector<std::string> messages;
+  std::optional<Failure> failure;
+};
+Batch split_batch(std::string_view text);
 
 // True if a line opens an MCP conversation: its method is one of MCP's. Native method names contain a dot.
 bool is_mcp_line(std::string_view line);

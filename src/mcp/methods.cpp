@@ -33,7 +33,7 @@ constexpr Method method_table[] = {
 };
 
 // Versions before 2025-11-25 do not differ in the served methods.
-constexpr std::array<std::string_view, 4> initialized_versions{initialized_version, "2025-06-18", "2025-03-26",
+constexpr std::array<std::string_view, 4> initialized_versions{initialized_version, "2025-06-18", batch_version,
                                                                "2024-11-05"};
 
 bool is_initialized_version(std::string_view version) {

@@ -18,6 +18,7 @@ namespace muniment::mcp {
 
 inline constexpr std::string_view stateless_version = "2026-07-28";
 inline constexpr std::string_view initialized_version = "2025-11-25";
+inline constexpr std::string_view batch_version = "2025-03-26";  // the only version with batches
 
 struct ServerOptions {
   std::string program_version;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json/message_skim.hpp"
 #include "base/limits.hpp"
 #include "mcp/methods.hpp"
 
@@ -26,12 +27,15 @@ Session::~Session() {
   for (const auto& [id, call] : std::exchange(calls_, {})) call->forget();
 }
 
-void Session::receive(std::string text) { receive(parse_message(std::move(text))); }
+void Session::receive(std::string text) {
+  if (!takes_batches() || !json::is_batch(text)) return receive(parse_message(std::move(text)));
+  receive_batch(text, fmt::format("{}{}", batch_key, next_batch_++));
+}
 
 void Session::receive(const Parsed& parsed) {
   if (closed_) return;
   if (parsed.failure)
-    return send_({error_message(parsed.id, *parsed.failure), parsed.id, !parsed.id.empty(), parsed.failure->code});
+    return send({error_message(parsed.id, *parsed.failure), parsed.id, !parsed.id.empty(), parsed.failure->code});
   switch (parsed.message->kind) {
     case MessageKind::request: return serve(parsed.message);
     case MessageKind::notification: return take_notification(*parsed.message);
@@ -39,13 +43,71 @@ void Session::receive(const Parsed& parsed) {
   }
 }
 
+bool Session::receive_batch(std::string_view text, const std::string& key) {
+  if (closed_) return false;
+  Batch read = split_batch(text);
+  if (read.failure) {
+    send_({error_message({}, *read.failure), key, true, read.failure->code});
+    return true;
+  }
+  const auto batch = std::make_shared<Waiting>(Waiting{.key = key});
+  const bool refused = read.messages.size() > limits::mcp_batch_messages_max;
+  for (std::string& message : read.messages) receive_one(batch, std::move(message), refused);
+  const bool answers = batch->left > 1 || !batch->answers.empty();
+  finish_one(*batch);
+  return answers;
+}
+
+void Session::receive_one(const WaitingPtr& batch, std::string text, bool refused) {
+  Parsed parsed = parse_message(std::move(text));
+  if (parsed.message && parsed.message->kind != MessageKind::request) {
+    if (!refused) receive(parsed);
+    return;
+  }
+  const auto refuse = [&](std::string why) { parsed.failure = Failure{invalid_request, std::move(why)}; };
+  if (refused) {
+    refuse(fmt::format("the batch has over {} messages, the limit. Send smaller batches.",
+                       limits::mcp_batch_messages_max));
+  } else if (parsed.message && parsed.message->method == "initialize") {
+    refuse("initialize cannot be part of a batch.");
+  } else if (parsed.message && calls_.contains(parsed.id)) {
+    refuse(fmt::format("id {}: a request with this id is in progress.", parsed.id));
+  }
+  if (parsed.failure) return batch->answers.push_back(error_message(parsed.id, *parsed.failure));
+  ++batch->left;
+  batches_[parsed.id] = batch;
+  serve(parsed.message);
+}
+
+// Sends the answers of the batch after its last one.
+void Session::finish_one(Waiting& batch) {
+  if (--batch.left > 0 || batch.answers.empty() || closed_) return;
+  send_({fmt::format("[{}]", fmt::join(batch.answers, ",")), batch.key, true});
+}
+
+void Session::send(Outgoing message) {
+  const auto found = batches_.find(message.request);
+  if (message.request.empty() || found == batches_.end()) return send_(std::move(message));
+  const WaitingPtr batch = found->second;
+  if (!message.last) {
+    message.request = batch->key;
+    return send_(std::move(message));
+  }
+  batches_.erase(found);
+  batch->answers.push_back(std::move(message.text));
+  finish_one(*batch);
+}
+
 void Session::serve(const MessagePtr& message) {
   const auto refuse = [&](Failure failure) {
-    send_({error_message(message->id, failure), message->id, true, failure.code});
+    send({error_message(message->id, failure), message->id, true, failure.code});
   };
   if (!bad_settings_.empty()) return refuse({invalid_params, bad_settings_});
-  if (calls_.contains(message->id))
-    return refuse({invalid_request, fmt::format("id {}: a request with this id is in progress.", message->id)});
+  if (calls_.contains(message->id)) {
+    // Not the answer of the request in progress, which may be part of a batch.
+    const Failure failure{invalid_request, fmt::format("id {}: a request with this id is in progress.", message->id)};
+    return send_({error_message(message->id, failure), message->id, true, failure.code});
+  }
   if (calls_.size() >= limits::mcp_calls_per_session_max) {
     return refuse({internal_error, fmt::format("{} requests are in progress, limit {}. Wait for an answer.",
                                                calls_.size(), limits::mcp_calls_per_session_max)});
@@ -70,7 +132,9 @@ void Session::finished(const Call& call) {
   const auto found = calls_.find(call.message().id);
   if (found == calls_.end() || found->second.get() != &call) return;
   bytes_in_progress_ -= call.message().text.size();
+  const std::string id = call.message().id;
   calls_.erase(found);
+  if (auto batch = batches_.extract(id)) finish_one(*batch.mapped());  // cancelled, without an answer
 }
 
 void Session::take_notification(const Message& message) {
@@ -122,7 +186,7 @@ void Session::ask(const Call& call, std::string_view method, std::string params,
                   std::function<void(const Message&)> done) {
   const std::string id = json::quote(fmt::format("muniment-{}", next_question_++));
   asked_.emplace(id, std::move(done));
-  send_({request_message(id, method, params), call.message().id});
+  send({request_message(id, method, params), call.message().id});
 }
 
 void Session::notified(const json::Value& notification) { subscriptions_.notified(notification); }

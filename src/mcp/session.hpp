@@ -35,6 +35,9 @@ struct SessionOptions {
   std::string run_id{};  // id of that run; empty: the session makes one
 };
 
+// Begins the key of a batch, which differs from the JSON text of every id.
+inline constexpr std::string_view batch_key = "batch-";
+
 class Session : public std::enable_shared_from_this<Session> {
  public:
   using Send = std::function<void(Outgoing)>;
@@ -43,6 +46,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void receive(std::string text);
   void receive(const Parsed& parsed);
+  // Handles a batch (2025-03-26). Its answers are sent as one array, as the answer to the request `key`, which begins
+  // with batch_key. Returns false if it has no answer.
+  bool receive_batch(std::string_view text, const std::string& key);
   // Handles a notification of the native protocol: an event of a subscription.
   void notified(const json::Value& notification);
   // Called about once a second: sends progress, and hands slow calls over.
@@ -62,7 +68,8 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionRun& run() { return run_; }
   Subscriptions& subscriptions() { return subscriptions_; }
   const SessionOptions& options() const { return options_; }
-  void send(Outgoing message) { send_(std::move(message)); }
+  void send(Outgoing message);
+  bool takes_batches() const { return opened_.version == batch_version; }
 
   // The result of `initialize`.
   struct Opened {
@@ -78,6 +85,15 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   friend class Call;
+  // The requests of a batch that are not answered yet, and the answers so far.
+  struct Waiting {
+    std::string key;
+    std::vector<std::string> answers{};
+    std::size_t left = 1;  // one more while the batch is being read
+  };
+  using WaitingPtr = std::shared_ptr<Waiting>;
+  void receive_one(const WaitingPtr& batch, std::string text, bool refused);
+  void finish_one(Waiting& batch);
   void serve(const MessagePtr& message);
   void take_notification(const Message& message);
   void take_response(const Message& message);
@@ -97,6 +113,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::map<std::string, CallPtr> calls_;  // by the id's JSON text
   std::size_t bytes_in_progress_ = 0;     // size of their messages
   std::map<std::string, std::function<void(const Message&)>> asked_;
+  std::map<std::string, WaitingPtr> batches_;  // by the id's JSON text, of each unanswered request
+  std::int64_t next_batch_ = 1;
   std::int64_t next_question_ = 1;
   bool closed_ = false;
 };

@@ -208,6 +208,55 @@ class Arguments(CallCase):
                     self.assertIn("Porto", self.assert_done(answer))
 
 
+class Batches(CallCase):
+    """JSON-RPC batches exist only in the revision 2025-03-26."""
+
+    def host_of(self, version: str) -> Host:
+        host = self.started()
+        host.ask("initialize", 0, **{**INITIALIZE, "protocolVersion": version})
+        host.send(notification("notifications/initialized"))
+        return host
+
+    def answers(self, host: Host, batch: list[Any]) -> list[dict[str, Any]]:
+        """Sends a batch and returns its answers, by id; those without an id are last."""
+        host.send(batch)
+        line = host.raw_line()
+        assert line is not None, host.errors()
+        answers = json.loads(line)
+        self.assertIsInstance(answers, list)
+        return sorted(answers, key=lambda answer: (answer.get("id") is None, str(answer.get("id"))))
+
+    def test_a_batch_is_answered_with_one_array(self) -> None:
+        host = self.host_of("2025-03-26")
+        remember = request("tools/call", "a", name="remember", arguments={"text": "Kim lives in Porto."})
+        answers = self.answers(host, [request("ping", 1), remember, notification("notifications/x"), request("tools/list", 3), 7, {"id": 4},
+                                      request("initialize", 5, **INITIALIZE), request("ping", 1)])
+        self.assertEqual([answer.get("id") for answer in answers], [1, 1, 3, 4, 5, "a", None])
+        self.assertEqual(["error" in answer for answer in answers if answer.get("id") != 1], [False, True, True, False, True])
+        self.assert_done(answers[5])
+        host.send([notification("notifications/x")])   # has no answer
+        self.assertEqual(host.ask("ping", 9)["result"], {})
+        [answer] = self.answers(host, [[]])
+        self.assertIn("error", answer)
+        for line in (b"[]", b"[{", b'[{"jsonrpc":"2.0","id":1,"method":"ping"}] x'):
+            host.raw(line + b"\n")
+            self.assertIn("error", host.line())
+
+    def test_100_messages_are_answered_and_101_refused_by_their_ids(self) -> None:
+        host = self.host_of("2025-03-26")
+        for count, refused in ((100, False), (101, True)):
+            answers = self.answers(host, [request("ping", n) for n in range(count)])
+            self.assertEqual({answer["id"] for answer in answers}, set(range(count)))
+            self.assertEqual({"error" in answer for answer in answers}, {refused})
+
+    def test_other_versions_refuse_a_batch(self) -> None:
+        for version in ("2024-11-05", "2025-06-18", "2025-11-25"):
+            host = self.host_of(version)
+            host.send([request("ping", 1)])
+            self.assertIn("only in the revision 2025-03-26", host.line()["error"]["message"])
+            self.assertEqual(host.ask("ping", 2)["result"], {})
+
+
 class Mistakes(CallCase):
     def test_a_mistyped_pointer_is_an_error_of_the_call_and_halts_nothing(self) -> None:
         host = self.host()

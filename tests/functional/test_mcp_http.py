@@ -65,7 +65,29 @@ class Strangers(HttpCase):
                 self.assertEqual(self.send(ping, known, Mcp_Session_Id=session).status, 200, "on a connection from before")
 
 
-class Refusals(HttpCase):
+class Batches(HttpCase):
+    def begin_with(self, version: str) -> str:
+        message = json.loads(json.dumps(INITIALIZE))
+        message["params"]["protocolVersion"] = version
+        session: str = self.send(message).headers["Mcp-Session-Id"]
+        return session
+
+    def test_a_batch_of_2025_03_26_is_answered_with_one_array(self) -> None:
+        session = self.begin_with("2025-03-26")
+        call = {"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "status"}}
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        answer = self.send([call, told, ping], Mcp_Session_Id=session)
+        self.assertEqual((answer.status, answer.headers["Content-Type"]), (200, "application/json"))
+        self.assertEqual({one["id"]: "result" in one for one in json.loads(answer.body)}, {"a": True, 2: True})
+        self.assertEqual(self.send([told], Mcp_Session_Id=session).status, 202)
+        self.assertEqual(self.send([call, ping], Mcp_Session_Id="unknown").status, 400)
+
+    def test_other_versions_refuse_a_batch(self) -> None:
+        answer = self.send([{"jsonrpc": "2.0", "id": 2, "method": "ping"}], Mcp_Session_Id=self.begin_with("2025-06-18"))
+        self.assertEqual(answer.status, 400)
+        self.assertIn("2025-03-26", answer.json()["error"]["message"])
+
     def test_a_refused_request_is_answered_under_its_id(self) -> None:
         line = b'{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"status","arguments":{"a":1e999}}}'
         session = self.begin()

@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 
+#include "base/json/message_skim.hpp"
 #include "fuzz/target.hpp"
 #include "mcp/session.hpp"
 
@@ -70,11 +71,22 @@ class RandomNative final : public mcp::Native {
 // Counts the answers that each id may still receive.
 class Owed {
  public:
-  void asked(const std::string& line) { ++left_[mcp::parse_message(line).id]; }
+  void asked(const std::string& line) {
+    for (const std::string_view message : json::messages_of(line)) ++left_[mcp::parse_message(std::string(message)).id];
+    if (json::is_batch(line)) ++left_[std::string()];
+  }
   void take(const mcp::Outgoing& message) {
-    require(json::parse(message.text).ok() || repeats_odd_id(message), "the session sends what is no JSON");
+    const bool is_batch = message.request.starts_with(mcp::batch_key);
+    require(json::parse(message.text).ok() || is_batch || repeats_odd_id(message), "the session sends what is no JSON");
     require(message.text.find('\n') == std::string::npos, "a message is more than a line");
-    if (message.last) require(left_[message.request]-- > 0, "a request is answered twice");
+    if (!message.last) return;
+    if (!is_batch) return require(left_[message.request]-- > 0, "a request is answered twice");
+    const auto batch = json::parse(message.text);
+    if (!batch || !batch->root().is(json::Kind::array)) return;
+    for (const json::Value answer : batch->root()) {
+      const json::Value id = answer["id"];
+      if (id) require(left_[std::string(id.source())]-- > 0, "a request of a batch is answered twice");
+    }
   }
 
  private:
@@ -142,8 +154,14 @@ constexpr const char* stateless =
 {"jsonrpc":"2.0","method":"metrics","params":{"subscription":2}}
 {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}})";
 
+constexpr const char* batches =
+    R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}
+[{"jsonrpc":"2.0","id":1,"method":"tools/list"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"status"}},{"jsonrpc":"2.0","method":"notifications/initialized"}]
+[{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"remember","arguments":"{\"text\":\"t\",\"tags\":\"a\"}"}},{"jsonrpc":"2.0","id":3,"method":"ping"},5]
+{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}})";
+
 }  // namespace
 
-std::vector<Target> mcp_targets() { return {{"mcp", try_mcp, {initialized, stateless}}}; }
+std::vector<Target> mcp_targets() { return {{"mcp", try_mcp, {initialized, stateless, batches}}}; }
 
 }  // namespace muniment::fuzz

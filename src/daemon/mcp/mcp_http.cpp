@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/crypto/sha256.hpp"
+#include "base/json/message_skim.hpp"
 #include "base/limits.hpp"
 #include "mcp/methods.hpp"
 
@@ -36,7 +37,8 @@ bool takes(const http::Request& request, std::string_view type) {
 }
 
 mcp::Outgoing unanswered(const std::string& id, std::string_view why) {
-  return {mcp::error_message(id, {mcp::internal_error, std::string(why)}), id, true, mcp::internal_error};
+  const std::string_view named = id.starts_with(mcp::batch_key) ? std::string_view() : std::string_view(id);
+  return {mcp::error_message(named, {mcp::internal_error, std::string(why)}), id, true, mcp::internal_error};
 }
 
 }  // namespace
@@ -117,6 +119,13 @@ void McpHttp::post(const std::shared_ptr<http::Exchange>& exchange) {
   if (!is_json(request)) return exchange->reply(plain_failure(415, "Content-Type: expected application/json."));
   if (!takes(request, "application/json") || !takes(request, "text/event-stream"))
     return exchange->reply(plain_failure(406, "Accept: expected application/json and text/event-stream."));
+  if (json::is_batch(request.body)) {
+    const auto found = conversations_.find(request.header("Mcp-Session-Id").value_or(""));
+    if (found != conversations_.end() && found->second->peer->session().takes_batches()) {
+      if (const ConversationPtr conversation = find(exchange)) converse_batch(conversation, exchange);
+      return;
+    }
+  }
   const mcp::Parsed parsed = mcp::parse_message(request.body);
   const auto version = request.header("MCP-Protocol-Version");
   if (parsed.failure) {
@@ -219,6 +228,19 @@ void McpHttp::converse(const ConversationPtr& conversation, const std::shared_pt
     if (const auto alive = weak.lock()) alive->answers.erase(id);
   };
   session.receive(parsed);
+}
+
+void McpHttp::converse_batch(const ConversationPtr& conversation, const std::shared_ptr<http::Exchange>& exchange) {
+  const std::string key = fmt::format("{}{}", mcp::batch_key, next_batch_++);
+  const auto stream =
+      std::make_shared<HttpStream>(exchange, std::vector<http::Header>{{"Mcp-Session-Id", conversation->id}}, false);
+  conversation->answers.emplace(key, stream);
+  stream->on_closed = [weak = std::weak_ptr(conversation), key] {
+    if (const auto alive = weak.lock()) alive->answers.erase(key);
+  };
+  if (conversation->peer->session().receive_batch(exchange->request().body, key)) return;
+  conversation->answers.erase(key);
+  exchange->reply(202, {}, "");
 }
 
 // Sends to the request's own stream, or to the host's listening stream if it has one.

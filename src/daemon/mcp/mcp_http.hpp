@@ -58,6 +58,7 @@ class McpHttp {
   void begin_conversation(const std::shared_ptr<http::Exchange>& exchange, const mcp::Parsed& parsed);
   void converse(const ConversationPtr& conversation, const std::shared_ptr<http::Exchange>& exchange,
                 const mcp::Parsed& parsed);
+  void converse_batch(const ConversationPtr& conversation, const std::shared_ptr<http::Exchange>& exchange);
   void listen_to(const std::shared_ptr<http::Exchange>& exchange);
   void end_longest_unused();
   void end(ConversationPtr conversation, std::string_view why);
@@ -71,6 +72,7 @@ class McpHttp {
   http::AllowedHosts hosts_;
   std::unique_ptr<http::Server> server_;
   bool stopping_ = false;
+  std::int64_t next_batch_ = 1;
   std::map<std::string, ConversationPtr> conversations_;
   struct Stateless {
     std::shared_ptr<HttpStream> stream;
