@@ -1,11 +1,14 @@
 #include "cli/arguments.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
+#include "base/files/file.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 
 namespace muniment::cli {
@@ -39,6 +42,14 @@ void add_asof(json::Writer& params, const std::string& asof) {
   } else if (!asof.empty()) {
     params.member("asof", asof);
   }
+}
+
+Result<std::string> question_text(const std::string& text) {
+  if (text != "-") return text;
+  ASSIGN_OR_RETURN(std::string question, read_input(STDIN_FILENO, "standard input", limits::request_line_bytes_max));
+  question.erase(question.find_last_not_of(" \t\r\n") + 1);
+  if (question.empty()) return Error(Errc::invalid_argument, "standard input has no question");
+  return question;
 }
 
 void say_there_are_more(std::string_view which, std::size_t limit, std::string_view things) {

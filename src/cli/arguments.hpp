@@ -19,6 +19,10 @@ Result<std::string> labels_json(const std::vector<std::string>& words);
 // Adds the member asof unless the option is empty: digits are the seq of an event, other text is a time.
 void add_asof(json::Writer& params, const std::string& asof);
 
+// Returns the question, without white space at its end: `text`, or standard input if `text` is "-". Errors:
+// invalid_argument if standard input is empty; too_large.
+Result<std::string> question_text(const std::string& text);
+
 // Reports on standard error that a list was cut at its limit: "the newest 20 runs; there are more: -n 0 shows all".
 void say_there_are_more(std::string_view which, std::size_t limit, std::string_view things);
 

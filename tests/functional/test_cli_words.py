@@ -155,6 +155,28 @@ class Lists(DaemonCase):
             self.client.call("corpus.ingest", corpus="notes", documents=[{"id": "a", "text": "The lamp is lit at dusk."}], wait=True)
             done = self.muniment(command, "--corpus", "notes", '"zebra crossing"')
             self.assertEqual((done.stdout + done.stderr).strip(), "no match")
+            self.client.call("corpus.ingest", corpus="emptied", documents=[{"id": "a", "text": "The lamp is lit at dusk."}], wait=True)
+            self.client.call("document.retract", corpus="emptied", document="a", reason="wrong")
+            size = self.client.call("server.status")["log"]["size"]   # the indexes have the retraction too
+            self.client.call("evidence.retrieve", queries=[{"query": "lamp", "corpus": "emptied"}], min_seq=size - 1)
+            for question, advice in ((("--corpus", "emptied", "lamp"), "nothing is indexed in corpus emptied. Add documents: muniment ingest FOLDER --corpus emptied"),
+                                     (("in:run lamp",), "no event of these runs is indexed."), ((f"run:{self.run_id} lamp",), "To search an existing run: muniment run grep RUN PATTERN")):
+                done = self.muniment(command, *question)
+                self.assertIn(advice, done.stdout + done.stderr)
+
+    def test_a_question_from_standard_input(self) -> None:
+        self.client.call("corpus.ingest", corpus="stdin", documents=[{"id": "a", "text": "The lamp is lit at dusk."}], wait=True)
+        for command in ("query", "context"):
+            words = [BUILD / "muniment", "--data", self.daemon.data, command, "-", "--corpus", "stdin"]
+            done = subprocess.run(words, input="when is the\nlamp lit?\n", capture_output=True, text=True, timeout=FINISH_S)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("The lamp is lit at dusk.", done.stdout)
+            done = subprocess.run(words, input=" \n", capture_output=True, text=True, timeout=FINISH_S)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("standard input has no question", done.stderr)
+            done = subprocess.run(words, input="x" * ((1 << 20) + 1), capture_output=True, text=True, timeout=FINISH_S)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("too_large", done.stderr)
 
     def test_exec_names_the_separator(self) -> None:
         self.assertIn("Write: muniment exec -- ls -la", self.muniment("exec", "ls", "-la", code=3).stderr)

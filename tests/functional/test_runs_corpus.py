@@ -190,6 +190,16 @@ class WhatDidWeTry(RunsCorpus):
         self.assertEqual(self.cards("did not survive")[0]["type"], "run.ended")
         self.assert_tables_follow()
 
+    def test_a_run_that_exists_is_indexed_as_a_copy(self) -> None:
+        run, path = self.call("run.start", run_id="unindexed", agent={"name": "test"}, indexed=False)["run_id"], self.daemon.folder / "copy.tar.zst"
+        self.say("The turnstile jams.", run_id=run)
+        self.assertEqual(self.answer(f"run:{run} turnstile")["reason"], "nothing_indexed")
+        self.assertEqual(self.cli("audit", "export", run, "-o", str(path))[0], 0)
+        code, said = self.cli("audit", "import", str(path), "--unsigned-ok", "--as", "indexed-copy")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(self.answer("run:indexed-copy turnstile")["cards"][0]["type"], "message.added")
+        self.assertEqual(self.answer("run:indexed-copy xylophone", mode="lexical")["reason"], "no_match")
+
     def test_one_who_may_not_see_the_run_finds_nothing_of_it(self) -> None:
         card = self.cards("panicked checksum differs")[0]
         with self.as_stranger() as call:

@@ -19,16 +19,16 @@ struct ContextOptions {
 };
 
 void declare_context(CLI::App& command, ContextOptions& options) {
-  command.add_option("TEXT", options.text, "Question with query markup: in: tag: before: \"words\"")->required();
+  command.add_option("TEXT", options.text, "Question with query markup: in: tag: \"words\"; - reads stdin")->required();
   command.add_option("--corpus", options.corpus, "Search only this corpus");
   command.add_option("--budget", options.budget, "Token budget (default 4,000)")->check(CLI::Range(0, 131'072));
   command.add_option("--run", options.run, "Run that receives the context and its manifest");
   add_asof_option(command, options.asof, "State as of this event or time");
 }
 
-Result<std::string> params_of(Session& session, const ContextOptions& options) {
+Result<std::string> params_of(Session& session, const ContextOptions& options, const std::string& question) {
   json::Writer params;
-  params.begin_object().member("query", options.text);
+  params.begin_object().member("query", question);
   if (!options.corpus.empty()) params.member("corpus", options.corpus);
   if (options.budget) params.member("budget_tokens", *options.budget);
   if (!options.run.empty()) {
@@ -41,7 +41,8 @@ Result<std::string> params_of(Session& session, const ContextOptions& options) {
 }
 
 Status build_context(Session& session, const ContextOptions& options) {
-  ASSIGN_OR_RETURN(const std::string params, params_of(session, options));
+  ASSIGN_OR_RETURN(const std::string question, question_text(options.text));
+  ASSIGN_OR_RETURN(const std::string params, params_of(session, options, question));
   ASSIGN_OR_RETURN(const Message answer, session.call("context.build", params));
   const json::Value result = answer.result();
   if (result["reason"].string_or("").starts_with("unknown_")) session.exit_code = exit_refused;
@@ -51,7 +52,7 @@ Status build_context(Session& session, const ContextOptions& options) {
   out.print(out.safe(text));
   std::string summary;
   if (text.empty()) {
-    ASSIGN_OR_RETURN(summary, empty_answer(result, options.corpus));
+    ASSIGN_OR_RETURN(summary, empty_answer(result, question, options.corpus));
     summary = out.one_line(out.advised(summary));
   } else {
     summary = fmt::format("{} passage{}, {} of {} tokens, {} left out, manifest://{}", result["citations"].size(),

@@ -34,7 +34,7 @@ struct QueryOptions {
 };
 
 void declare_query(CLI::App& command, QueryOptions& options) {
-  command.add_option("TEXT", options.words, "Query: words, \"phrases\", in: type: tag: run: before: after: asof:")
+  command.add_option("TEXT", options.words, "Query with in: type: tag: run: before: after: asof:; - reads stdin")
       ->required();
   command.add_option("--corpus", options.corpus, "Search only this corpus");
   add_asof_option(command, options.asof, "State as of this event or time");
@@ -233,7 +233,10 @@ void print_foot(const Output& out, const json::Value& result, const QueryOptions
   }
 }
 
-Status query(Session& session, const QueryOptions& options) {
+Status query(Session& session, const QueryOptions& given) {
+  QueryOptions options = given;
+  ASSIGN_OR_RETURN(std::string question, question_text(joined(given.words, " ")));
+  options.words = {std::move(question)};
   ASSIGN_OR_RETURN(const std::string params, query_params(session, options));
   ASSIGN_OR_RETURN(const Message answer, session.call("evidence.retrieve", params));
   const json::Value result = *answer.result()["results"].begin();
@@ -262,8 +265,8 @@ Status query(Session& session, const QueryOptions& options) {
     ++rank;
   }
   if (rank == 0) {
-    ASSIGN_OR_RETURN(const std::string text, empty_answer(result, options.corpus));
-    out.line(out.one_line(out.advised(text)));
+    ASSIGN_OR_RETURN(const std::string why, empty_answer(result, options.words.front(), options.corpus));
+    out.line(out.one_line(out.advised(why)));
   }
   print_foot(out, result, options);
   return success();

@@ -8,8 +8,8 @@
 
 namespace muniment::cli {
 
-// `result`: a reply with a member reason. `corpus`: the corpus of the question; empty: none was named. Errors:
-// not_found for a corpus or run that does not exist.
-Result<std::string> empty_answer(const json::Value& result, const std::string& corpus);
+// `result`: a reply with a member reason. `corpus`: the corpus of the question; empty: none was given beside it.
+// Errors: not_found for a corpus or run that does not exist.
+Result<std::string> empty_answer(const json::Value& result, const std::string& question, const std::string& corpus);
 
 }  // namespace muniment::cli

@@ -192,7 +192,7 @@ struct Retriever::Work {
     }
     const std::int64_t behind = retriever.documents_.last_change() + 1 - retriever.indexer_.next_seq();
     if (plan.corpora.empty() || plan.unknown_run) {
-      answer.reason = plan.unknown_run ? "unknown_run" : plan.unknown_corpus ? "unknown_corpus" : "no_match";
+      answer.reason = plan.unknown_run ? "unknown_run" : plan.unknown_corpus ? "unknown_corpus" : "nothing_indexed";
       return success();
     }
     if (behind > 0) {
@@ -212,10 +212,22 @@ struct Retriever::Work {
     } else if (!held.candidates.empty()) {
       answer.reason = "all_quarantined";
       answer.count = known_count(held);
+    } else if (!anything.candidates.empty()) {
+      answer.reason = "filtered_out";
     } else {
-      answer.reason = anything.candidates.empty() ? "no_match" : "filtered_out";
+      ASSIGN_OR_RETURN(const bool indexed, anything_indexed());
+      answer.reason = indexed ? "no_match" : "nothing_indexed";
     }
     return success();
+  }
+
+  // Also true if the answer would reveal whether the runs of others are indexed.
+  Result<bool> anything_indexed() const {
+    std::vector<std::string> sources;
+    for (const std::string& run_id : plan.markup.runs) sources.push_back("run://" + run_id);
+    const bool of_runs = std::ranges::binary_search(plan.corpora, store::run_corpus);
+    if (of_runs && sources.empty() && !plan.owner.empty()) return true;
+    return reader.has_documents(plan.corpora, sources);
   }
 
   void write_explain() {

@@ -29,7 +29,8 @@ namespace muniment::retrieval {
 struct Answer {
   std::vector<Card> cards;
   std::string cursor;  // position of the next page; empty: last page
-  // Reason for no cards: no_match, unknown_corpus, unknown_run, filtered_out, index_behind, all_quarantined, unverified
+  // Reason for no cards: no_match, nothing_indexed, unknown_corpus, unknown_run, filtered_out, index_behind,
+  // all_quarantined, unverified
   std::string reason;
   std::int64_t count = 0;               // number for filtered_out, index_behind, all_quarantined and unverified
   std::vector<std::string> unverified;  // pointers of hits whose bytes differ from the log, also when read again

@@ -230,6 +230,8 @@ class Reader {
                                                                const std::vector<std::string>& documents);
   // Returns whether a document of the corpora has, or had, the tag.
   Result<bool> has_tag(const std::vector<std::string>& corpora, std::string_view tag);
+  // Returns whether the corpora have a current document that comes from one of the sources (empty: from any).
+  Result<bool> has_documents(const std::vector<std::string>& corpora, const std::vector<std::string>& sources);
   Result<bool> has_feedback();
   // Returns the newest row with that revision, preferring a current one.
   Result<std::optional<DocumentRow>> document_revision(std::string_view corpus, std::string_view document,

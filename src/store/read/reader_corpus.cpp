@@ -1,4 +1,6 @@
 // Implements reads of corpora: documents, revisions, chunks, and feedback on cards.
+#include <fmt/format.h>
+
 #include <map>
 #include <set>
 
@@ -192,6 +194,19 @@ Result<bool> Reader::has_tag(const std::vector<std::string>& corpora, std::strin
     return !query(impl_->connection, "document_tag",
                   "SELECT 1 FROM document WHERE log_no = $1 AND corpus = ANY ($2::text[]) AND $3 = ANY (tags) LIMIT 1",
                   impl_->params().texts(corpora).text(tag))
+                .empty();
+  });
+}
+
+Result<bool> Reader::has_documents(const std::vector<std::string>& corpora, const std::vector<std::string>& sources) {
+  constexpr std::string_view current =
+      "SELECT 1 FROM document WHERE log_no = $1 AND corpus = ANY ($2::text[]) AND valid_to IS NULL";
+  return guarded(impl_->connection, "looking for documents", [&] {
+    Params params = impl_->params().texts(corpora);
+    if (sources.empty())
+      return !query(impl_->connection, "any_document", fmt::format("{} LIMIT 1", current), params).empty();
+    return !query(impl_->connection, "document_from", fmt::format("{} AND sources && $3::text[] LIMIT 1", current),
+                  params.texts(sources))
                 .empty();
   });
 }
