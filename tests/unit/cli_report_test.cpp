@@ -150,6 +150,7 @@ ReportData small_run() {
               {"ended_at", "2026-11-22T06:05:00.000000Z"}};
   data.started = {
       {"agent", "demo 2"}, {"client", "muniment.py 0.1.0"}, {"cwd", "/src"}, {"vcs", "commit 12ab, dirty true"}};
+  data.end = {"ended", "success", 9};
   data.labels = {{"team", "a|b"}};
   data.chain.emplace(Uuid{}, 1);
   for (const std::int64_t n : {0, 1}) add_event(*data.chain, 3 + 2 * n, n);
@@ -225,6 +226,7 @@ TEST(Report, SaysWhatIsNotProven) {
   const std::string report = report_markdown(report_document(data));
   EXPECT_NE(report.find("NOT PROVEN"), std::string::npos);
   EXPECT_NE(report.find("NOT proven to be in the log: no checkpoint"), std::string::npos);
+  EXPECT_NE(report.find("end not verified"), std::string::npos);
 }
 
 TEST(Report, OfALongRunShowsItsEndsAndSaysWhatItLeavesOut) {
