@@ -345,6 +345,12 @@ class Late(DaemonCase):
             [late] = [one for one in top["followers_late"] if one["follower"] == "report"]
             self.assertGreater(late["events"], 0)
             self.assertIn("behind   report by ", ran("--data", self.daemon.data, "top", "--once", "--interval", "0.2").stdout)
+            self.assertEqual(self.daemon.stop(), 0)
+            self.restart()
+            wait_until(lambda: "behind     report by " in said(), "the follower is late again", 60)
+            top = json.loads(ran("--data", self.daemon.data, "--json", "top", "--once", "--interval", "0.2").stdout)
+            [late] = [one for one in top["followers_late"] if one["follower"] == "report"]
+            self.assertEqual(late["since"], self.call("server.status")["started_at"], "the time in which no daemon ran does not count")
         finally:
             self.daemon.sql("DROP TRIGGER z ON follower; DROP FUNCTION leave_out()")
         self.followed()

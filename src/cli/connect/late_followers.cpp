@@ -57,12 +57,14 @@ bool is_read_only(const json::Value& status) {
 
 std::vector<LateFollower> late_followers(Client& client, const json::Value& status, Time now) {
   const std::int64_t size = status["log"]["size"].as_int().value_or(0);
+  const Time started = parse_time(status["started_at"].string_or("")).value_or(Time{});
   std::vector<LateFollower> late;
   std::map<std::int64_t, std::optional<Time>> times;  // times by seq, because many followers wait at the same event
   for (const auto& [name, next] : positions_in(status)) {
     if (next >= size) continue;
     if (!times.contains(next)) times[next] = recorded_at(client, next);
-    const std::optional<Time> since = times[next];
+    std::optional<Time> since = times[next];
+    if (since) since = std::max(*since, started);  // a daemon that was stopped does not lag
     if (!since || now.micros - since->micros >= late_us) late.push_back({name, size - next, since});
   }
   std::ranges::stable_sort(late, std::greater(), &LateFollower::events);

@@ -16,14 +16,14 @@ namespace muniment::cli {
 struct LateFollower {
   std::string name;
   std::int64_t events = 0;    // number of unread events
-  std::optional<Time> since;  // time of the oldest unread event; absent if unknown
+  std::optional<Time> since;  // time of the oldest unread event, or of the daemon's later start; absent if unknown
 };
 
 // Returns whether the log was restored or truncated and accepts no events. The daemon's note then names the next step.
 bool is_read_only(const json::Value& status);
 
-// Returns the followers with an unread event older than five seconds, the largest lag first. `status` is the result of
-// server.status.
+// Returns the followers that have not read an event for five seconds while the daemon runs, the largest lag first.
+// `status` is the result of server.status.
 std::vector<LateFollower> late_followers(Client& client, const json::Value& status, Time now);
 
 // Returns the effects of this follower's lag: "run list and its statuses are outdated".
