@@ -27,8 +27,8 @@ constexpr Tool tools_offered[] = {
     {.name = "retrieve_evidence",
      .title = "Find evidence",
      .description =
-         "Finds passages that answer questions. Returns cards: pointers with short summaries, never the full "
-         "text. Cite a card's pointer as [ref:POINTER]; read its text with resolve_pointer.",
+         "Finds passages that answer questions. Returns cards: pointers with summaries of at most 600 bytes, "
+         "which show a short passage whole. Cite a card's pointer as [ref:POINTER]; read its text with resolve_pointer.",
      .method = "evidence.retrieve",
      .hints = reads,
      .say = say_cards,

@@ -1,5 +1,5 @@
-// Cards, the results of a query: a pointer with a summary and its origin, but not the text itself, which a client gets
-// by resolving the pointer.
+// Cards, the results of a query: a pointer with a summary and its origin. A client gets the verified text by resolving
+// the pointer; the summary of a short passage shows it whole.
 #pragma once
 
 #include <cstdint>
