@@ -392,7 +392,8 @@ def main(arguments=None):
     shown = dict(verifier.report)
     if end := shown.pop("run_end", None):
         shown["verdict"] += f" to {shown.pop('upto')}, run " + STATUS[end["status"]].format(**{**end, "outcome": end["outcome"] or "an erased outcome"})
-    print(json.dumps(verifier.report) if given.json else "\n".join(f"{name}: {value}" for name, value in shown.items() if value))
+    lines = [f"{name}: {value}" for name, value in shown.items() if value]
+    print(json.dumps(verifier.report) if given.json else "\n".join("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) for line in lines))
     return EXIT[verifier.report["verdict"]]
 
 if __name__ == "__main__":

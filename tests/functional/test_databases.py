@@ -52,6 +52,15 @@ class DatabaseCase(unittest.TestCase):
             client.append(run_id, "x.test.noted", {"n": 1})
 
 
+class Folders(DatabaseCase):
+    def test_a_long_folder_that_is_not_ascii(self) -> None:
+        data = self.daemon().folder / "данные-проекта-агентов"   # the name of the session would be cut inside a character
+        for _ in range(2):
+            self.cli(data, "up")
+            self.cli(data, "run", "list")
+            self.cli(data, "down")
+
+
 class Variables(DatabaseCase):
     """Variables of libpq that a user has set for other databases concern only these."""
 

@@ -238,11 +238,16 @@ Result<std::string> read_within(const std::vector<std::string>& folders, const s
   for (const std::string& folder : folders) {
     const auto below = relative ? std::optional(path) : path_below(folder, path);
     if (!below) continue;
-    ASSIGN_OR_RETURN(const Fd root, open_folder(folder));
-    const auto file = open_regular_beneath(root, *below);
+    const auto root = open_folder(folder);
+    if (!root) {
+      if (root.error().code == Errc::not_found) continue;
+      return root.error();
+    }
+    const auto file = open_regular_beneath(*root, *below);
     if (relative && !file && file.error().code == Errc::not_found) continue;
     if (!file) return as_named(file.error());
-    if (path_below(excluded, name_of_open(file->fd)))
+    const std::string name = name_of_open(file->fd);
+    if (name.empty() || path_below(excluded, name))
       return Error(Errc::denied, path + " is in a folder that is never read");
     return read_whole(*file, path, bytes_max);
   }

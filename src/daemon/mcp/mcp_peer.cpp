@@ -83,6 +83,7 @@ void McpPeer::cancel(std::int64_t number) {
 void McpPeer::add_folders(const std::vector<std::string>& folders) {
   if (!caller_.admin || folders.empty()) return;
   std::vector<std::string> all = *caller_.folders;
+  if (all.size() + folders.size() > 2 * limits::mcp_folders_max) return;  // the setting's and one session's
   all.insert(all.end(), folders.begin(), folders.end());
   caller_.folders = std::make_shared<const std::vector<std::string>>(std::move(all));
 }

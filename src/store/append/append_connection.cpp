@@ -31,12 +31,14 @@ std::string sqlstate_of(const pg_result* result) {
   return state ? state : "";
 }
 
-// Returns the application_name "munimentd HOST:FOLDER". Postgres limits it to 63 bytes, so the middle of a longer one
-// is omitted.
+// Returns the application_name "munimentd HOST:FOLDER". Postgres limits it to 63 bytes of ASCII, so other bytes become
+// "?", and the middle of a longer one is omitted.
 std::string session_name(const std::string& folder) {
   std::array<char, 256> host{};
   if (folder.empty() || ::gethostname(host.data(), host.size() - 1) != 0) return std::string(daemon_name);
   std::string name = std::string(daemon_name) + " " + host.data() + ":" + folder;
+  std::ranges::replace_if(
+      name, [](char byte) { return byte < ' ' || byte > '~'; }, '?');
   if (name.size() > application_name_bytes_max) {
     const std::string start = std::string(daemon_name) + " ...";
     name = start + name.substr(name.size() - (application_name_bytes_max - start.size()));

@@ -97,6 +97,15 @@ Result<std::unique_ptr<WrittenEnd>> WrittenEnd::open(const std::string& folder) 
   return end;
 }
 
+Result<std::optional<WrittenEnd::Record>> WrittenEnd::find(const std::string& folder) {
+  ASSIGN_OR_RETURN(auto key, kept_key(folder + std::string(key_name)));
+  const std::string path = folder + std::string(record_name);
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.open() && errno != ENOENT) return file_error("opening", path, errno);
+  if (!key || !file.open()) return std::optional<Record>();
+  return WrittenEnd(folder, std::move(file), std::move(*key), true).read();
+}
+
 // Returns the newer of the two records that are authenticated by the key.
 std::optional<WrittenEnd::Record> WrittenEnd::read() {
   std::optional<Record> newest;

@@ -37,6 +37,9 @@ class WrittenEnd {
   // corrupt if the file is not a key.
   static Result<std::unique_ptr<WrittenEnd>> open(const std::string& folder);
 
+  // Returns the same record without a change to the folder; nullopt also if a file is missing. Errors: those of `open`.
+  static Result<std::optional<Record>> find(const std::string& folder);
+
   // Returns the record of the previous writer; nullopt if this key authenticates no record.
   const std::optional<Record>& found() const { return found_; }
   // Returns true if the key is stored but its record is missing, which never happens in normal operation.

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "base/config/config.hpp"
 #include "base/files/file.hpp"
 #include "base/process/libpq_environment.hpp"
@@ -42,12 +40,9 @@ Status check_database_choice(const std::string& data, const std::string& databas
 }
 
 Status check_holds_own_log(Connection& connection, const std::string& data, std::int16_t log_no) {
-  const std::string keys = log_folder(data, log_no) + "/keys";
-  std::error_code failed;
-  if (!std::filesystem::exists(keys + "/last_written", failed)) return success();
-  ASSIGN_OR_RETURN(const auto written, WrittenEnd::open(keys));
-  if (!written->found()) return success();
-  const std::string log_id = written->found()->log_id.text();
+  ASSIGN_OR_RETURN(const auto written, WrittenEnd::find(log_folder(data, log_no) + "/keys"));
+  if (!written) return success();
+  const std::string log_id = written->log_id.text();
   ASSIGN_OR_RETURN(
       const bool holds, guarded(connection, "looking for the log of " + data, [&] {
         if (query(connection, "log_head_exists", "SELECT FROM pg_class WHERE oid = to_regclass('public.log_head')",
