@@ -50,7 +50,7 @@ std::optional<Time> recorded_at(Client& client, std::int64_t seq) {
 
 bool is_read_only(const json::Value& status) {
   for (const json::Value item : status["degraded"]) {
-    if (text_or(item, "").find("--continue-restored") != std::string::npos) return true;
+    if (item.string_or("").find("--continue-restored") != std::string::npos) return true;
   }
   return false;
 }

@@ -1,6 +1,8 @@
 // Reads a run from a bundle for its report, after muniment-verify has verified the bundle.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/bundle/rows.hpp"
