@@ -1,6 +1,8 @@
 // Parses and writes JSON-RPC messages.
 #include "mcp/message.hpp"
 
+#include <utility>
+
 #include "base/json/message_skim.hpp"
 #include "base/json/readable_characters.hpp"
 
@@ -51,19 +53,20 @@ std::string id_text(const json::Value& id) {
 
 Parsed parse_message(std::string text) {
   auto message = std::make_shared<Message>();
-  message->text = text;
+  message->text = std::move(text);
   auto document = json::parse(message->text);
-  const bool replaced = !document.ok();
-  if (replaced) {
-    message->text = with_readable_characters(text).text;
+  std::string original;  // empty: the text is as the sender wrote it
+  if (!document) {
+    original = std::exchange(message->text, with_readable_characters(message->text).text);
     document = json::parse(message->text);
   }
-  if (!document) return {nullptr, Failure{parse_error, document.error().message}, json::id_to_answer(text)};
+  const std::string& written = original.empty() ? message->text : original;
+  if (!document) return {nullptr, Failure{parse_error, document.error().message}, json::id_to_answer(written)};
   message->document = *std::move(document);
-  if (auto failure = classify(*message)) return {nullptr, std::move(failure), json::id_to_answer(text)};
-  // The sender knows the id as it wrote it.
-  if (replaced && message->kind == MessageKind::request) message->id = json::id_to_answer(text);
-  std::string id = message->id;
+  if (auto failure = classify(*message)) return {nullptr, std::move(failure), json::id_to_answer(written)};
+  std::string id = original.empty() ? std::string() : json::id_to_answer(original);  // the sender knows this spelling
+  if (message->kind == MessageKind::request && !id.empty()) message->id = id;
+  id = message->id;
   return {std::move(message), std::nullopt, std::move(id)};
 }
 

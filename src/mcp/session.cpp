@@ -99,7 +99,7 @@ void Session::send(Outgoing message) {
 }
 
 void Session::serve(const MessagePtr& message) {
-  const auto refuse = [&](Failure failure) {
+  const auto refuse = [&](const Failure& failure) {
     send({error_message(message->id, failure), message->id, true, failure.code});
   };
   if (!bad_settings_.empty()) return refuse({invalid_params, bad_settings_});
@@ -182,7 +182,7 @@ void Session::take_response(const Message& message) {
   done(message);
 }
 
-void Session::ask(const Call& call, std::string_view method, std::string params,
+void Session::ask(const Call& call, std::string_view method, std::string_view params,
                   std::function<void(const Message&)> done) {
   const std::string id = json::quote(fmt::format("muniment-{}", next_question_++));
   asked_.emplace(id, std::move(done));

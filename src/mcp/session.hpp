@@ -79,7 +79,8 @@ class Session : public std::enable_shared_from_this<Session> {
   };
   Opened& opened() { return opened_; }
   // Sends a request to the host (2025-11-25); `done` gets the response, or nullptr if the session ends first.
-  void ask(const Call& call, std::string_view method, std::string params, std::function<void(const Message&)> done);
+  void ask(const Call& call, std::string_view method, std::string_view params,
+           std::function<void(const Message&)> done);
   // Names the client for the run that the first tool call starts.
   void introduce(const json::Value& client_info);
 

@@ -221,7 +221,7 @@ std::string id_of_cut_message(std::string_view beginning, std::string_view end) 
   rest = trimmed(rest.substr(0, rest.size() - 1));
   constexpr std::string_view version = "\"2.0\"";
   if (rest.ends_with(version)) {
-    const std::size_t comma = rest.rfind(",");
+    const std::size_t comma = rest.rfind(',');
     if (comma == std::string_view::npos || rest.substr(comma).find("\"jsonrpc\"") == std::string_view::npos) return {};
     rest = trimmed(rest.substr(0, comma));
   }

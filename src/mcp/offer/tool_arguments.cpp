@@ -50,13 +50,10 @@ class Typed {
   explicit Typed(json::Writer& out) : out_(out) {}
 
   void write(const json::Value& schema, const json::Value& value) {
-    if (!schema["type"]) {
-      out_.raw(value.source());
-    } else if (fits(schema, value)) {
-      write_fitting(schema, value);
-    } else if (!write_text(schema, value) && !write_whole(schema, value) && !write_item(schema, value)) {
-      out_.raw(value.source());
-    }
+    if (schema["type"] && fits(schema, value)) return write_fitting(schema, value);
+    const bool read =
+        schema["type"] && (write_text(schema, value) || write_whole(schema, value) || write_item(schema, value));
+    if (!read) out_.raw(value.source());
   }
 
  private:
