@@ -318,6 +318,16 @@ class DaemonCase(unittest.TestCase):
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         return self.client.call(method, **params)
 
+    def halt_run(self, run_id: str) -> None:
+        """Halts the run because of another run's file, which is away for the moment."""
+        owner = self.new_run("lost")
+        stored = self.client.put(owner, run_id.encode(), mime_type="text/plain")
+        path = self.daemon.data / "artifacts" / stored["path"]
+        away = path.with_name("away")
+        path.rename(away)
+        self.call("pointer.resolve", pointers=[f"artifact://{owner}/{stored['artifact_id']}"], run_id=run_id, critical=True)
+        away.rename(path)
+
     def followed(self) -> dict[str, Any]:
         """Returns the status after the followers have read the current log."""
         size = self.call("server.status")["log"]["size"]

@@ -144,7 +144,7 @@ class Beside(DaemonCase):
 
     def test_status_names_the_runs_that_are_halted(self) -> None:
         self.assertNotIn("halted", self.muniment("status").stdout)
-        self.call("pointer.resolve", pointers=[f"run://{self.run_id}.missing"], run_id=self.run_id, critical=True)
+        self.halt_run(self.run_id)
         found = re.search(r"(?m)^runs       1 halted: (muniment .*)$", self.muniment("status").stdout)
         assert found is not None
         self.assertIn(self.run_id, as_printed(found[1]).stdout)

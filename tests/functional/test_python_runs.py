@@ -111,13 +111,13 @@ class Runs(PythonCase):
         with self.assertRaises(muniment.MunimentError) as caught:
             with self.open() as run:
                 with contextlib.suppress(muniment.MunimentError):
-                    self.call("pointer.resolve", pointers=[f"run://{run.run_id}.missing"], run_id=run.run_id, critical=True)
+                    self.halt_run(run.run_id)
                 self.assertEqual(self.outcome(run.run_id)[0], "halted")
         self.assertEqual(caught.exception.code, "run_halted")
         with self.assertRaises(muniment.MunimentError):
             with self.open() as second:
                 with contextlib.suppress(muniment.MunimentError):
-                    self.call("pointer.resolve", pointers=[f"run://{second.run_id}.missing"], run_id=second.run_id, critical=True)
+                    self.halt_run(second.run_id)
                 second.message("assistant", "going on")
         self.assertEqual((self.outcome(run.run_id)[0], self.outcome(second.run_id)[0]), ("halted", "halted"))
 

@@ -252,7 +252,7 @@ class Hostile(RecordCase):
 class Halted(RecordCase):
     def halt(self) -> None:
         self.hook("UserPromptSubmit", prompt="go")
-        self.call("pointer.resolve", pointers=[f"run://{self.recorded}.missing"], run_id=self.recorded, critical=True)
+        self.halt_run(self.recorded)
         self.assertEqual(self.call("run.get", run_id=self.recorded)["run"]["status"], "halted")
 
     def test_a_tool_call_is_blocked_and_nothing_else(self) -> None:

@@ -164,7 +164,7 @@ class Live(FollowCase):
         self.write(SESSION[0])
         process = self.follow()
         wait_until(lambda: self.texts("message.added") == ["fix the tests"], "the prompt")
-        self.call("pointer.resolve", pointers=[f"run://{self.recorded}.missing"], run_id=self.recorded, critical=True)
+        self.halt_run(self.recorded)
         self.write(*SESSION[1:])
         out, _ = process.communicate(timeout=FINISH_S)
         self.assertEqual(process.returncode, 2, out)

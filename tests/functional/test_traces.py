@@ -93,7 +93,10 @@ class Pointers(Tracing):
         self.assertEqual(self.used(), [])
 
     def test_what_stops_the_run_stands_behind_the_use_that_found_it(self) -> None:
-        missing = f"artifact://{self.run_id}/01999999-0000-7000-8000-000000000001"
+        owner = self.new_run("lost")
+        stored = self.client.put(owner, b"to be lost", mime_type="text/plain")
+        (self.daemon.data / "artifacts" / stored["path"]).unlink()
+        missing = f"artifact://{owner}/{stored['artifact_id']}"
         answer = self.call("pointer.resolve", pointers=[missing], critical=True, run_id=self.run_id)
         self.assertEqual([halt["run_id"] for halt in answer["halted"]], [self.run_id])
         events = self.events()[answer["run_seq"]:]
