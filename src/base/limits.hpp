@@ -266,6 +266,8 @@ inline constexpr std::int64_t report_seconds_max = 24 * 3600;
 inline constexpr int reporter_connections_max = 10;  // the private Postgres has 50 connections
 inline constexpr std::size_t reporter_password_bytes_max = 1'024;
 inline constexpr std::size_t reporter_clients_max = 32;
+inline constexpr std::size_t standbys_max = 100;
+inline constexpr std::size_t standby_name_bytes_max = 63;  // Postgres cuts an application_name there
 inline constexpr std::size_t sql_query_bytes_max = 1 << 20;
 inline constexpr std::size_t sql_rows_measured =
     1'000;  // rows that determine the widths of a table; later rows are printed as they arrive

@@ -19,6 +19,7 @@
 #include "audit/redaction.hpp"
 #include "audit/witness/submitter.hpp"
 #include "base/config/reporter_listen.hpp"
+#include "base/config/standbys.hpp"
 #include "base/files/file.hpp"
 #include "base/json/schema.hpp"
 #include "base/limits.hpp"
@@ -80,7 +81,8 @@ Status Daemon::Parts::open_database(const Config& config, bool continue_restored
   }
   store::Connection connection(place.uri, store::DatabaseRole::login);
   RETURN_IF_ERROR(connection.ensure_open());
-  RETURN_IF_ERROR(store::check_settings(connection, config.required_standbys));
+  ASSIGN_OR_RETURN(const Standbys standbys, standbys_of(config));
+  RETURN_IF_ERROR(store::check_settings(connection, standbys));
   if (!postgres) RETURN_IF_ERROR(store::check_holds_own_log(connection, config.data, place.log_no));
   RETURN_IF_ERROR(store::migrate(connection, store::embedded_migrations()));
   RETURN_IF_ERROR(store::check_roles(connection));
@@ -115,7 +117,7 @@ Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interr
   options.log_no = place.log_no;
   options.folder = config.data;
   options.commit_deadline = std::chrono::milliseconds(config.commit_deadline_ms);
-  options.required_standbys = config.required_standbys;
+  ASSIGN_OR_RETURN(options.standbys, standbys_of(config));
   ASSIGN_OR_RETURN(written, store::WrittenEnd::open(own + "/keys"));
   ASSIGN_OR_RETURN(const KnownEnds known, KnownEnds::read(own, config.origin, *written));
   options.roots_wanted = known.sizes();

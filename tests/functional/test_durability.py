@@ -1,8 +1,12 @@
 """Tests of settings and standbys of an external Postgres on which acknowledgements depend, at the start and while the daemon runs."""
 from __future__ import annotations
 
+import glob
+import os
+import subprocess
 import threading
 import unittest
+import uuid
 from typing import Any
 
 from support import Daemon, main, muniment, wait_until
@@ -166,6 +170,58 @@ class Settings(unittest.TestCase):
             self.assertEqual((refused.exception.code, refused.exception.data.get("outcome")), ("unavailable", None))
             self.assertIn("required_standbys is 1", str(refused.exception))
         self.assertEqual(daemon.stop(60), 0)
+
+    def receiver(self, name: str) -> None:
+        """Starts a synchronous receiver of the WAL that can never be promoted."""
+        folder = f"{self.server.folder}/{name}"
+        program = sorted(glob.glob("/usr/lib/postgresql/*/bin/pg_receivewal"))[-1]
+        user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.geteuid() == 0 else []
+        subprocess.run([*user, "mkdir", folder], check=True)
+        receiver = subprocess.Popen([*user, program, "--synchronous", "-D", folder, "-d", f"host={self.server.folder} user=muniment application_name={name}"],
+                                    stderr=subprocess.DEVNULL)
+        self.addCleanup(receiver.wait)
+        self.addCleanup(receiver.kill)
+
+    def await_state(self, name: str, state: str) -> None:
+        wait_until(lambda: self.server.sql(f"SELECT sync_state FROM pg_stat_replication WHERE application_name = '{name}'") == state, f"{name} is {state}", 60)
+
+    def test_an_acknowledgement_needs_a_named_standby_and_no_other_receiver(self) -> None:
+        self.server.sql("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'")
+        self.server.sql("SELECT pg_reload_conf()")
+        self.receiver("archive")
+        self.await_state("archive", "quorum")
+        for config, reason in (("required_standbys = 1\n", "only 0 synchronous standbys are connected"),
+                               ('standbys = "s1, s2"\n', "standbys requires 1 of s1, s2, but none is connected")):
+            status, said = self.daemon(config=config).refused_start()
+            self.assertNotEqual(status, 0)
+            self.assertIn(reason, said)
+        standbys = [self.server.standby(name) for name in ("s1", "s2")]
+        for name, standby in zip(("s1", "s2"), standbys):
+            self.addCleanup(standby.stop)
+            self.await_state(name, "quorum")
+        daemon = self.daemon(config='standbys = "s1, s2"\n').start()
+        with daemon.client() as client:
+            client.call("run.start", run_id="r1", agent={"name": "test"})
+            standbys[0].stop()
+            client.append("r1", "x.test.a", {})
+        unknown = str(uuid.uuid4())
+        with daemon.client(retry_for_s=0, deadline_s=5) as client:
+            standbys[1].stop()   # from here on, only the receiver confirms the commits of Postgres
+            with self.assertRaises(muniment.MunimentError) as caught:
+                client.append("r1", "x.test.b", {}, event_id=unknown)
+            self.assertIn(caught.exception.code, ("deadline_exceeded", "unavailable"))
+            wait_until(lambda: "standbys requires 1 of s1, s2" in client.call("server.health").get("reason", ""), "the standbys are missed", 120)
+            with self.assertRaises(muniment.MunimentError) as refused:
+                client.append("r1", "x.test.c", {})
+            self.assertIn("none is connected", str(refused.exception))
+        back = self.server.standby("s2")
+        self.addCleanup(back.stop)
+        with daemon.client() as client:
+            wait_until(lambda: client.call("server.health")["ok"], "appends are accepted again", 120)
+            client.append("r1", "x.test.b", {}, event_id=unknown)
+            self.assertEqual(len(client.call("event.list", run_id="r1", types=["x.test.b"])["events"]), 1)
+            self.assertEqual(client.call("event.list", run_id="r1", types=["x.test.c"])["events"], [])
+        self.assertEqual(daemon.stop(), 0)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/config/reporter_listen.hpp"
+#include "base/config/standbys.hpp"
 #include "base/config/webhooks.hpp"
 #include "base/limits.hpp"
 
@@ -385,6 +386,35 @@ TEST_F(ConfigTest, ASocketPathThatDoesNotFitIsRefusedWithTheWayOut) {
   EXPECT_NE(first_problem().find("limit 107"), std::string::npos);
   environment_["MUNIMENT_SOCKET"] = "/" + std::string(106, 'x');
   EXPECT_EQ(first_problem(), "");
+}
+
+TEST(Standbys, AreNamedExactlyAndAtLeastOneOfThemIsRequired) {
+  const auto read = [](const std::string& names, std::int64_t required) {
+    Config config;
+    config.standbys = names;
+    config.required_standbys = required;
+    return standbys_of(config);
+  };
+  EXPECT_EQ(read("", 2)->required, 2);
+  EXPECT_TRUE(read("", 2)->names.empty());
+  EXPECT_EQ(read("pg2, pg 3 ,PG2", 0)->names, (std::vector<std::string>{"pg2", "pg 3", "PG2"}));
+  EXPECT_EQ(read("pg2, pg3", 0)->required, 1);
+  EXPECT_EQ(read("pg2, pg3", 2)->required, 2);
+  const auto refused = [&](const std::string& names, std::int64_t required) {
+    const auto found = read(names, required);
+    return found ? std::string() : found.error().message;
+  };
+  EXPECT_NE(refused("pg2, pg3", 3).find("required_standbys is 3, but only 2 are named"), std::string::npos);
+  EXPECT_NE(refused("pg2, pg2", 1).find("repeated"), std::string::npos);
+  for (const std::string bad : {"*", "pg2,,pg3", " ", ",", "pg2, *"})
+    EXPECT_NE(refused(bad, 1).find("application_name"), std::string::npos) << bad;
+  const std::string longest(limits::standby_name_bytes_max, 'a');
+  EXPECT_EQ(refused(longest, 1), "");
+  EXPECT_NE(refused(longest + "a", 1).find("at most 63 bytes"), std::string::npos);
+  std::string many = "s";
+  for (std::size_t i = 1; i < limits::standbys_max; ++i) many += ",s" + std::to_string(i);
+  EXPECT_EQ(refused(many, 1), "");
+  EXPECT_NE(refused(many + ",one", 1).find("at most 100 names"), std::string::npos);
 }
 
 }  // namespace

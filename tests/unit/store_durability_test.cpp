@@ -26,7 +26,7 @@ TEST(Durability, SynchronousStandbyNamesAreCountedAsPostgresReadsThem) {
 
 std::string judged(const std::string& name, const std::string& value, std::int64_t required = 0,
                    const std::string& standbys = "0") {
-  return unsafe_setting({{name, value, "configuration file"}, {"standbys", standbys, ""}}, required,
+  return unsafe_setting({{name, value, "configuration file"}, {"standbys", standbys, ""}}, {required, {}},
                         "postgresql://u:secret@h/d", "d", "u");
 }
 
@@ -42,7 +42,7 @@ TEST(Durability, ASettingThatLosesWhatIsAcknowledgedIsNamedAndNoPasswordIs) {
 TEST(Durability, AReadOnlyConnectionIsRefusedWithTheRemedyForItsSource) {
   const auto fix = [](const std::string& source) {
     const auto unsafe =
-        find_unsafe({{"default_transaction_read_only", "on", source}}, 0, "postgresql://u:secret@h/d", "d", "u");
+        find_unsafe({{"default_transaction_read_only", "on", source}}, {}, "postgresql://u:secret@h/d", "d", "u");
     return unsafe ? unsafe->fix : "";
   };
   EXPECT_TRUE(fix("configuration file")
@@ -58,14 +58,14 @@ TEST(Durability, WhatActsOnWhatIsAppendedIsNamedAndRemovedByACommandThatAShellTa
   const auto trigger = find_unsafe({{"fsync", "on", ""},
                                     {"insert_trigger", "zz on event_1_0", "DROP TRIGGER zz ON event_1_0"},
                                     {"standbys", "0", ""}},
-                                   0, uri, "d", "u");
+                                   {}, uri, "d", "u");
   ASSERT_TRUE(trigger);
   EXPECT_EQ(trigger->why,
             "the trigger zz on event_1_0 acts on appended rows: stored events may differ from acknowledged ones");
   EXPECT_TRUE(trigger->fix.ends_with(" -c 'DROP TRIGGER zz ON event_1_0'")) << trigger->fix;
   EXPECT_EQ(trigger->fix.find("secret"), std::string::npos) << trigger->fix;
   const auto rule =
-      find_unsafe({{"insert_rule", "\"a'; b\" on event", "DROP RULE \"a'; b\" ON event"}}, 0, uri, "d", "u");
+      find_unsafe({{"insert_rule", "\"a'; b\" on event", "DROP RULE \"a'; b\" ON event"}}, {}, uri, "d", "u");
   ASSERT_TRUE(rule);
   EXPECT_TRUE(rule->why.starts_with("the rule \"a'; b\" on event acts")) << rule->why;
   EXPECT_TRUE(rule->fix.ends_with(" -c 'DROP RULE \"a'\\''; b\" ON event'")) << rule->fix;
@@ -77,6 +77,22 @@ TEST(Durability, StandbysAreAskedForAndThere) {
   EXPECT_NE(judged("synchronous_standby_names", "ANY 2 (*)", 2, "1").find("only 1 synchronous standbys are connected"),
             std::string::npos);
   EXPECT_EQ(judged("synchronous_standby_names", "ANY 2 (*)", 2, "2"), "");
+}
+
+TEST(Durability, NamedStandbysMustBeConnectedUnderTheirNames) {
+  const auto judged = [](const std::vector<std::string>& connected, std::int64_t required,
+                         const std::string& sees = "true") {
+    std::vector<ServerSetting> settings = {{"sees_standbys", sees, ""},
+                                           {"standbys", "5", ""},
+                                           {"synchronous_standby_names", "ANY 2 (*)", "configuration file"}};
+    for (const std::string& name : connected) settings.push_back({"standby", name, ""});
+    return unsafe_setting(settings, {required, {"pg2", "pg3"}}, "postgresql://u:secret@h/d", "d", "u");
+  };
+  EXPECT_EQ(judged({"pg2"}, 1), "");
+  EXPECT_EQ(judged({"archive", "pg3", "pg2"}, 2), "");
+  EXPECT_NE(judged({"archive", "PG2"}, 1).find("requires 1 of pg2, pg3, but none is connected"), std::string::npos);
+  EXPECT_NE(judged({"pg2", "pg2"}, 2).find("requires 2 of pg2, pg3, but only pg2 is connected"), std::string::npos);
+  EXPECT_NE(judged({}, 1, "false").find("GRANT pg_read_all_stats TO \"u\""), std::string::npos);
 }
 
 }  // namespace

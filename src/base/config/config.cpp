@@ -11,6 +11,7 @@
 
 #include "base/config/prices.hpp"
 #include "base/config/reporter_listen.hpp"
+#include "base/config/standbys.hpp"
 #include "base/config/webhooks.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
@@ -122,6 +123,8 @@ constexpr ConfigKey table[] = {
      "Time after which a Postgres that does not answer counts as unavailable."},
     {"required_standbys", &Config::required_standbys, "0", "standbys", 0, 100,
      "Number of synchronous standbys that must confirm each commit; without them the daemon does not start and appends nothing."},
+    {"standbys", &Config::standbys, "", "", 0, 0,
+     "Names (application_name) of the standbys of which required_standbys, at least one, must have flushed each commit, separated by commas."},
     {"log_level", &Config::log_level, "info", "", 0, 0, "Log level: error, warn, info or debug."},
     {"log_format", &Config::log_format, "text", "", 0, 0, "Log format: text, or json for one object per line."},
     {"allowed_uids", &Config::allowed_uids, "", "", 0, 0xFFFF'FFFE,
@@ -305,6 +308,8 @@ class Loader {
     place_socket();
     const auto listen = reporter_listen_of(loaded_.values);
     if (!listen) loaded_.problems.push_back(listen.error());
+    const auto standbys = standbys_of(loaded_.values);
+    if (!standbys) loaded_.problems.push_back(standbys.error());
     return std::move(loaded_);
   }
 

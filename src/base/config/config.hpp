@@ -72,6 +72,7 @@ struct Config {
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;
   std::int64_t required_standbys = 0;
+  std::string standbys;  // names of the standbys, separated by commas (standbys.hpp)
   std::string log_level;
   std::string log_format;
   std::vector<std::int64_t> allowed_uids;  // in addition to root and the daemon's user

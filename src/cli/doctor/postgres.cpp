@@ -12,6 +12,7 @@
 #include <set>
 #include <system_error>
 
+#include "base/config/standbys.hpp"
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "base/process/libpq_environment.hpp"
@@ -251,7 +252,9 @@ void look_at_database(Findings& findings, const Config& config) {
   ignore_libpq_variables(uri);
   store::Connection connection(uri, store::DatabaseRole::login);
   const auto log_no = store::read_log_no(config.data);
-  auto facts = store::read_database_facts(connection, log_no ? *log_no : std::int16_t{1}, config.required_standbys);
+  const auto standbys = standbys_of(config);
+  auto facts =
+      store::read_database_facts(connection, log_no ? *log_no : std::int16_t{1}, standbys ? *standbys : Standbys{});
   if (!facts) {
     return findings.broken("database", facts.error().message,
                            config.database.empty() ? "muniment status" : "psql DATABASE -c 'SELECT 1'",

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <thread>
 
 #include "base/log.hpp"
 #include "base/metrics.hpp"
@@ -23,8 +24,11 @@ using std::chrono::steady_clock;
 // SQLSTATE of a failed fence and of an INSERT that lost rows: both statements divide by a count.
 constexpr std::string_view division_by_zero = "22012";
 constexpr std::string_view check_violation = "23514";
+// Begins a query with the rights of the login, which may read pg_stat_replication. The role returns after the query.
+constexpr std::string_view as_login = "SELECT set_config('role', 'none', true); ";
 constexpr std::string_view daemon_name = "munimentd";
 constexpr std::size_t application_name_bytes_max = 63;
+constexpr milliseconds standby_pause_least{1}, standby_pause_most{50};
 
 std::string sqlstate_of(const pg_result* result) {
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -50,8 +54,13 @@ std::string session_name(const std::string& folder) {
 
 void AppendConnection::ResultDeleter::operator()(pg_result* result) const { PQclear(result); }
 
-AppendConnection::AppendConnection(std::string uri, std::int16_t log_no, Uuid writer, const std::string& folder)
-    : uri_(std::move(uri)), log_no_(log_no), writer_(writer), name_(session_name(folder)) {}
+AppendConnection::AppendConnection(std::string uri, std::int16_t log_no, Uuid writer, const std::string& folder,
+                                   Standbys standbys)
+    : uri_(std::move(uri)),
+      log_no_(log_no),
+      writer_(writer),
+      name_(session_name(folder)),
+      standbys_(std::move(standbys)) {}
 
 AppendConnection::~AppendConnection() { disconnect(); }
 
@@ -253,12 +262,46 @@ Result<LastRow> AppendConnection::row_at(std::int64_t seq) {
   return one_row("append_row_at", " AND seq = " + std::to_string(seq));
 }
 
-Result<std::string> AppendConnection::unsafe_setting(std::int64_t required_standbys, milliseconds at_most) {
-  ASSIGN_OR_RETURN(PgResult result, query("append_durability", std::string(durability_sql), at_most));
+Result<std::string> AppendConnection::unsafe_setting(milliseconds at_most) {
+  ASSIGN_OR_RETURN(PgResult result,
+                   query("append_durability", std::string(as_login) + std::string(durability_sql), at_most));
   const auto at = [&](int row, int column) { return std::string(PQgetvalue(result.get(), row, column)); };
   std::vector<ServerSetting> settings;
   for (int row = 0; row < PQntuples(result.get()); ++row) settings.push_back({at(row, 0), at(row, 1), at(row, 2)});
-  return store::unsafe_setting(settings, required_standbys, uri_, at(0, 3), at(0, 4));
+  return store::unsafe_setting(settings, standbys_, uri_, at(0, 3), at(0, 4));
+}
+
+// The end of the flushed WAL is an upper bound of the last commit's position. A receiver that replays nothing
+// (pg_receivewal) cannot be promoted, and several receivers of one name count once.
+Status AppendConnection::await_standbys(milliseconds at_most) {
+  if (standbys_.names.empty()) return success();
+  const Deadline deadline = steady_clock::now() + at_most;
+  std::string names, end = "pg_current_wal_flush_lsn()";
+  for (const std::string& name : standbys_.names) {
+    const std::unique_ptr<char, decltype(&PQfreemem)> quoted(PQescapeLiteral(connection_, name.data(), name.size()),
+                                                             &PQfreemem);
+    if (!quoted) return unavailable("naming the standbys");
+    names += (names.empty() ? "" : ", ") + std::string(quoted.get());
+  }
+  for (milliseconds pause = standby_pause_least;; pause = std::min(pause * 2, standby_pause_most)) {
+    ASSIGN_OR_RETURN(
+        const PgResult result,
+        query(
+            "append_standbys",
+            std::string(as_login) + "WITH wal AS MATERIALIZED (SELECT " + end +
+                " AS flushed) SELECT flushed, (SELECT count(DISTINCT application_name) FROM pg_stat_replication WHERE "
+                "application_name IN (" +
+                names + ") AND replay_lsn IS NOT NULL AND flush_lsn >= flushed) FROM wal",
+            std::max(milliseconds(left_until(deadline)), standby_pause_most)));
+    const std::string confirmed = PQgetvalue(result.get(), 0, 1);
+    if (std::stoll(confirmed) >= standbys_.required) return success();
+    if (steady_clock::now() >= deadline) {
+      return Error(Errc::unavailable, "standbys requires " + std::to_string(standbys_.required) + " of " + names +
+                                          ", but " + confirmed + " have confirmed the last commit");
+    }
+    end = "'" + std::string(PQgetvalue(result.get(), 0, 0)) + "'::pg_lsn";
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 Status AppendConnection::make_partition(std::int64_t seq) {
@@ -370,6 +413,10 @@ CommitResult AppendConnection::commit(const RowBatch& batch, std::int64_t epoch,
     if (result.outcome != CommitOutcome::committed) query("append_rollback", "ROLLBACK", milliseconds(1'000)).ok();
   }
   if (!healthy()) result = {CommitOutcome::unknown, result.sqlstate, result.message};
+  if (result.outcome == CommitOutcome::committed) {
+    if (const Status confirmed = await_standbys(at_most); !confirmed)
+      result = {CommitOutcome::unknown, "", confirmed.error().message};
+  }
   FAILPOINT("append.after_commit");
   if (FAILPOINT_FAILS("append.cut_after_commit")) {  // committed, which the caller cannot know
     ::shutdown(PQsocket(connection_), SHUT_RDWR);

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/clock.hpp"
+#include "base/config/standbys.hpp"
 #include "base/metrics.hpp"
 #include "base/result.hpp"
 #include "events/merkle.hpp"
@@ -69,7 +70,8 @@ struct CommitSteps {
 class AppendConnection {
  public:
   // `folder` is the data folder; it is part of the session's application_name.
-  AppendConnection(std::string uri, std::int16_t log_no, Uuid writer, const std::string& folder = "");
+  AppendConnection(std::string uri, std::int16_t log_no, Uuid writer, const std::string& folder = "",
+                   Standbys standbys = {});
   ~AppendConnection();
 
   // Connects and prepares the statements. Errors: unavailable.
@@ -93,7 +95,11 @@ class AppendConnection {
 
   // Returns the reason why commits acknowledged on this connection could be lost (durability.hpp); empty: they cannot
   // be.
-  Result<std::string> unsafe_setting(std::int64_t required_standbys, std::chrono::milliseconds at_most);
+  Result<std::string> unsafe_setting(std::chrono::milliseconds at_most);
+
+  // Waits until as many of the named standbys as required have flushed everything that is committed now. Returns at
+  // once if none are named. Errors: unavailable.
+  Status await_standbys(std::chrono::milliseconds at_most);
 
   // Creates the partition of `seq` unless it exists.
   Status make_partition(std::int64_t seq);
@@ -155,6 +161,7 @@ class AppendConnection {
   const std::int16_t log_no_;
   const Uuid writer_;
   const std::string name_;  // application_name
+  const Standbys standbys_;
   pg_conn* connection_ = nullptr;
   Monotonic deadline_{};
   bool timed_out_ = false;

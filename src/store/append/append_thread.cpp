@@ -81,7 +81,7 @@ void Appender::Impl::look() {
   const Monotonic now = steady_clock::now();
   if (ended_ || !look_due(now)) return;
   if (owned_) {
-    const auto unsafe = connection_.unsafe_setting(options_.required_standbys, probe_at_most);
+    const auto unsafe = connection_.unsafe_setting(probe_at_most);
     owned_ = unsafe.ok();
     heard_ = looked_ = steady_clock::now();
     if (unsafe && unsafe->empty()) return hold_lock();

@@ -169,7 +169,7 @@ Appender::Impl::Obstacle Appender::Impl::regain() {
     if (const Status connected = connection_.connect(connect_again_at_most); !connected) return silence;
   }
   // Checked before the epoch is raised, because the raise would wait for missing standbys.
-  const auto unsafe = connection_.unsafe_setting(options_.required_standbys, look_at_most);
+  const auto unsafe = connection_.unsafe_setting(look_at_most);
   heard_ = looked_ = steady_clock::now();
   if (!unsafe) {
     owned_ = false;
@@ -181,6 +181,9 @@ Appender::Impl::Obstacle Appender::Impl::regain() {
     if (!taken && taken.error().code == Errc::conflict) fenced_off();
     if (!taken) return silence;
     epoch_ = taken->epoch;
+    // The raise was written after every commit in doubt, so standbys that have it have those too.
+    if (const Status confirmed = connection_.await_standbys(look_at_most); !confirmed)
+      return {confirmed.error().message, false};
     owned_ = true;
   }
   hold_lock();

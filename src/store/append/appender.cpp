@@ -108,6 +108,7 @@ Status Appender::Impl::open() {
                      (folder == std::string::npos ? "DIR" : shell_word(holder.substr(folder + 1))));
   }
   ASSIGN_OR_RETURN(const TakenOver taken, connection_.take_over(std::nullopt));
+  RETURN_IF_ERROR(connection_.await_standbys(options_.commit_deadline));
   epoch_ = taken.epoch;
   owned_ = true;
   heard_ = std::chrono::steady_clock::now();

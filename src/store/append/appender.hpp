@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/config/standbys.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
 #include "store/append/rows.hpp"
@@ -111,10 +112,9 @@ struct AppenderOptions {
   std::int16_t log_no = 1;
   std::string folder{};  // the data folder, by which another daemon names this one if it finds the log held
   std::chrono::milliseconds commit_deadline{10'000};  // a server that does not answer within this time is unavailable
-  // Number of standbys that must confirm every commit. Without them, nothing is appended.
-  std::int64_t required_standbys = 0;
-  std::vector<std::int64_t> roots_wanted;  // sizes of the log, for root_at_start
-  WrittenEnd* written = nullptr;           // notified of commits
+  Standbys standbys{};                                // must confirm every commit; without them, nothing is appended
+  std::vector<std::int64_t> roots_wanted;             // sizes of the log, for root_at_start
+  WrittenEnd* written = nullptr;                      // notified of commits
 };
 
 // State of the log.

@@ -24,7 +24,7 @@ class Appender::Impl {
         clock_(clock),
         tail_(tail),
         runs_(runs),
-        connection_(options_.uri, options_.log_no, make_uuid_v7(clock.now()), options_.folder) {}
+        connection_(options_.uri, options_.log_no, make_uuid_v7(clock.now()), options_.folder, options_.standbys) {}
 
   Status open();
   void start() {

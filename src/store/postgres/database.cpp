@@ -94,18 +94,18 @@ Status check_server(Connection& connection) {
   return success();
 }
 
-Result<std::optional<Unsafe>> read_unsafe(Connection& connection, std::int64_t required_standbys) {
+Result<std::optional<Unsafe>> read_unsafe(Connection& connection, const Standbys& standbys) {
   return guarded(connection, "reading the server's settings", [&] {
     const pqxx::result rows = query(connection, "server_settings", durability_sql, Params());
     std::vector<ServerSetting> settings;
     for (const pqxx::row& row : rows) settings.push_back({text_of(row[0]), text_of(row[1]), text_of(row[2])});
-    return find_unsafe(settings, required_standbys, connection.impl().uri, text_of(rows[0][3]), text_of(rows[0][4]));
+    return find_unsafe(settings, standbys, connection.impl().uri, text_of(rows[0][3]), text_of(rows[0][4]));
   });
 }
 
-Status check_settings(Connection& connection, std::int64_t required_standbys) {
+Status check_settings(Connection& connection, const Standbys& standbys) {
   RETURN_IF_ERROR(check_server(connection));
-  ASSIGN_OR_RETURN(const auto unsafe, read_unsafe(connection, required_standbys));
+  ASSIGN_OR_RETURN(const auto unsafe, read_unsafe(connection, standbys));
   return unsafe ? Status(Error(Errc::conflict, unsafe->why + ". To fix this: " + unsafe->fix)) : success();
 }
 

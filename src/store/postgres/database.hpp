@@ -20,11 +20,11 @@ Status make_database(const std::string& server_uri, const std::string& name);
 Status check_server(Connection& connection);
 
 // Returns the reason why an acknowledged event could be lost with the server's current settings. Errors: unavailable.
-Result<std::optional<Unsafe>> read_unsafe(Connection& connection, std::int64_t required_standbys);
+Result<std::optional<Unsafe>> read_unsafe(Connection& connection, const Standbys& standbys);
 
 // Refuses a server that check_server refuses, and one on which an acknowledged event could be lost (durability.hpp).
 // The message names the setting, its value, and the command that fixes it. Errors: conflict; unavailable.
-Status check_settings(Connection& connection, std::int64_t required_standbys = 0);
+Status check_settings(Connection& connection, const Standbys& standbys = {});
 
 // Checks, after the migrations, that this user may act as the writer and that the writer may write. Fails if the
 // database was restored without its owners, if a grant is missing, or if row-level security blocks the writer. The

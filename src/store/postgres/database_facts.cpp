@@ -29,9 +29,9 @@ void compare_migrations(DatabaseFacts& facts, const pqxx::result& applied) {
 
 }  // namespace
 
-Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t log_no, std::int64_t required_standbys) {
+Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t log_no, const Standbys& standbys) {
   RETURN_IF_ERROR(check_server(connection));
-  ASSIGN_OR_RETURN(const auto unsafe, read_unsafe(connection, required_standbys));
+  ASSIGN_OR_RETURN(const auto unsafe, read_unsafe(connection, standbys));
   return guarded(connection, "looking at the database", [&] {
     DatabaseFacts facts;
     facts.unsafe = unsafe;

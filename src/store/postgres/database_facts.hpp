@@ -24,7 +24,7 @@ struct DatabaseFacts {
 };
 
 // Errors: unavailable; denied.
-Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t log_no, std::int64_t required_standbys);
+Result<DatabaseFacts> read_database_facts(Connection& connection, std::int16_t log_no, const Standbys& standbys);
 
 // Returns the paths (relative to the artifact root) that no row names, in order.
 Result<std::vector<std::string>> paths_without_row(Connection& connection, const std::vector<std::string>& paths);

@@ -63,6 +63,26 @@ std::optional<Unsafe> find_interference(const std::vector<ServerSetting>& settin
   return std::nullopt;
 }
 
+// Returns the reason why the named standbys cannot confirm a commit.
+std::optional<Unsafe> find_missing(const std::vector<ServerSetting>& settings, const Standbys& standbys,
+                                   const std::string& psql, const std::string& user) {
+  if (value_of(settings, "sees_standbys") != "true") {
+    return Unsafe{"standbys is set, but the database's user may not read the names of the connected standbys",
+                  fmt::format("{}'GRANT pg_read_all_stats TO \"{}\"'", psql, user)};
+  }
+  std::vector<std::string> connected;
+  for (const std::string& name : standbys.names) {
+    const bool there = std::ranges::any_of(
+        settings, [&](const ServerSetting& row) { return row.name == "standby" && row.value == name; });
+    if (there) connected.push_back(name);
+  }
+  if (std::ssize(connected) >= standbys.required) return std::nullopt;
+  return Unsafe{fmt::format("standbys requires {} of {}, but {} connected: no commit can be confirmed",
+                            standbys.required, fmt::join(standbys.names, ", "),
+                            connected.empty() ? "none is" : fmt::format("only {} is", fmt::join(connected, ", "))),
+                psql + "'TABLE pg_stat_replication'"};
+}
+
 }  // namespace
 
 std::int64_t standbys_asked_for(std::string_view names) {
@@ -82,7 +102,7 @@ std::int64_t standbys_asked_for(std::string_view names) {
   return counted ? number_in_front(names) : 1;
 }
 
-std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
+std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, const Standbys& standbys,
                                   const std::string& uri, const std::string& database, const std::string& user) {
   const std::string psql = fmt::format("psql '{}' -c ", without_password(uri));
   for (const ServerSetting& setting : settings) {
@@ -94,6 +114,7 @@ std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, st
                   mending(setting, psql, database, user)};
   }
   if (auto interference = find_interference(settings, psql)) return interference;
+  const std::int64_t required_standbys = standbys.required;
   if (required_standbys == 0) return std::nullopt;
   const std::string_view names = value_of(settings, "synchronous_standby_names");
   if (const std::int64_t asked = standbys_asked_for(names); asked < required_standbys) {
@@ -104,6 +125,7 @@ std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, st
         psql + fmt::format("'ALTER SYSTEM SET synchronous_standby_names = \"ANY {} (…)\"' -c 'SELECT pg_reload_conf()'",
                            required_standbys)};
   }
+  if (!standbys.names.empty()) return find_missing(settings, standbys, psql, user);
   if (const std::int64_t there = number_in_front(value_of(settings, "standbys")); there < required_standbys) {
     return Unsafe{
         fmt::format(
@@ -114,9 +136,9 @@ std::optional<Unsafe> find_unsafe(const std::vector<ServerSetting>& settings, st
   return std::nullopt;
 }
 
-std::string unsafe_setting(const std::vector<ServerSetting>& settings, std::int64_t required_standbys,
-                           const std::string& uri, const std::string& database, const std::string& user) {
-  const auto found = find_unsafe(settings, required_standbys, uri, database, user);
+std::string unsafe_setting(const std::vector<ServerSetting>& settings, const Standbys& standbys, const std::string& uri,
+                           const std::string& database, const std::string& user) {
+  const auto found = find_unsafe(settings, standbys, uri, database, user);
   return found ? found->why + ". To fix this: " + found->fix : std::string();
 }
 
