@@ -389,8 +389,7 @@ def main(arguments=None):
         expected, actual = error.args if isinstance(error, Tampered) else ("the form in docs/format.md", repr(error))
         verdict = "unreadable" if verifier.at["check"] in ("key", "proof", "checkpoint", "archive") else "tampered"
         verifier.report.update(verdict=verdict, first_bad={**verifier.at, "expected": expected, "actual": actual})
-    shown = dict(verifier.report)
-    if end := shown.pop("run_end", None):
+    if end := (shown := dict(verifier.report)).pop("run_end", None):
         shown["verdict"] += f" to {shown.pop('upto')}, run " + STATUS[end["status"]].format(**{**end, "outcome": end["outcome"] or "an erased outcome"})
     lines = [f"{name}: {value}" for name, value in shown.items() if value]
     print(json.dumps(verifier.report) if given.json else "\n".join("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) for line in lines))

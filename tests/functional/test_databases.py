@@ -41,7 +41,7 @@ class DatabaseCase(unittest.TestCase):
 
     def cli(self, data: pathlib.Path, *words: object, code: int = 0, program: str = "muniment", **variables: str) -> str:
         """Runs a command that starts no daemon. Returns its output, with that on standard error if it fails."""
-        first = [BUILD / program, "--data", data, *(["--no-autostart"] if program == "muniment" else [])]
+        first = [BUILD / program, "--data", data, *(["--no-autostart"] if program == "muniment" and words[0] != "up" else [])]
         done = subprocess.run([*first, *map(str, words)], capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL, env=os.environ | variables)
         self.assertEqual(done.returncode, code, f"{words}\n{done.stdout}\n{done.stderr}")
         return done.stdout if code == 0 else done.stdout + done.stderr

@@ -72,8 +72,7 @@ class Reading(LogPointers):
 
     def test_what_was_validated_is_there(self) -> None:
         self.call("pointer.validate", pointers=[STALE], run_id=self.run_id, branch="b")
-        missing = f"artifact://{self.run_id}/01999999-0000-7000-8000-000000000001"
-        self.call("pointer.resolve", pointers=[missing], critical=True, run_id=self.run_id)
+        self.halt_run(self.run_id)
         self.call("pointer.render", draft=f"[ref:{STALE}]")
         wait_until(lambda: self.read("log://validation")[0][-2]["type"] == "pointer.rendered", "what is outside of a run is there, too", 60)
         events, _ = self.read("log://validation")

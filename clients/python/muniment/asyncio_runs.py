@@ -122,7 +122,8 @@ class AsyncStepBlock:
                 self._run.end_step(step, asyncio.CancelledError())
             return step
 
-        beginning = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, begin)
+        context = contextvars.copy_context()
+        beginning: asyncio.Future[Optional[Step]] = asyncio.get_running_loop().run_in_executor(None, lambda: context.run(begin))
         try:
             return await asyncio.shield(beginning)
         except asyncio.CancelledError:

@@ -35,10 +35,10 @@ def is_held(lease: Json, recorded_at: str) -> bool:
             return (os.getpid(), lease["id"]) in _held
         if (began := _began(lease["pid"])) is not None:
             return bool(began == lease["began"])
-        if not _exists(lease["pid"]):
+        if not _is_hidden(lease["pid"]):
             return False
-    began = datetime.datetime.fromisoformat(recorded_at.replace("Z", "+00:00"))
-    return datetime.datetime.now(datetime.timezone.utc) - began < datetime.timedelta(seconds=lease["seconds"])
+    start = datetime.datetime.fromisoformat(recorded_at.replace("Z", "+00:00"))
+    return datetime.datetime.now(datetime.timezone.utc) - start < datetime.timedelta(seconds=lease["seconds"])
 
 
 def _place() -> str:
@@ -49,15 +49,15 @@ def _place() -> str:
         return ""
 
 
-def _exists(pid: int) -> bool:
-    """Returns whether a process has the id, also if /proc hides it or it is a zombie."""
+def _is_hidden(pid: int) -> bool:
+    """Returns whether another user has a process with the id, which /proc may hide (hidepid)."""
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
     except PermissionError:
         return True
-    return False   # a process of this user whose entry in /proc cannot be read has ended
+    except ProcessLookupError:
+        pass
+    return False
 
 
 def _began(pid: int) -> Optional[int]:
