@@ -296,10 +296,10 @@ class Verifier:
         need("only run 0 is _log", head["run_no"] == 0, head["run_id"] == "_log")
         leaves = self.chain(events, head, point["log_id"])
         self.checking("checkpoint_root", max(leaves), head["run_id"])
+        need("at most 128 nodes for an event", files["nodes"].count(b"\n") <= 128 * (len(events) + 1), True)
         lines = [line.decode().split(" ") for line in lines_of(files["nodes"])]
         nodes = {(int(level), int(index)): unbase64(value) for level, index, value in lines}
-        need("nodes in order, none twice", [[str(level), str(index)] for level, index in sorted(nodes)], [line[:2] for line in lines])
-        need("nodes of 32 bytes", {len(value) for value in nodes.values()} <= {32}, True)
+        need("nodes of 32 bytes in order, none twice", [[str(level), str(index), 32] for level, index in sorted(nodes)], [[*line[:2], len(unbase64(line[2]))] for line in lines])
         need("nodes that a larger one would hold", [key for key in nodes if (key[0], key[1] ^ 1) in nodes], [])
         need("nodes that hold an event of the run", [(n, seq) for seq in leaves for n in range(64) if (n, seq >> n) in nodes], [])
         need("root, nodes left over", [root_of(leaves, nodes, 0, head["size"]).hex(), nodes], [point["root"].hex(), {}])
@@ -314,8 +314,8 @@ class Verifier:
         for run_seq, event in enumerate(events):
             where = event["seq"], head["run_id"]
             self.checking("run_seq", *where)
-            need("run_no, run_seq, seq that rises below the size", [event["run_no"], event["run_seq"], last < event["seq"] < head["size"]],
-                 [head["run_no"], run_seq, True])
+            need("run_no, run_seq, seq that rises below the size, number of members", [event["run_no"], event["run_seq"], last < event["seq"] < head["size"], len(event)],
+                 [head["run_no"], run_seq, True, 15])
             self.checking("body_hash", *where)
             if event["body"] is None and event["salt"] is None:
                 self.report["redactions"].append(event["seq"])

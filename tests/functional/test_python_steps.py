@@ -306,22 +306,22 @@ class Asyncio(StepCase):
 # A worker of the run: prints the step's result, or how it was refused. `hold` makes it wait inside the step.
 WORKER = """
 import sys, muniment
-socket, run_id, mode, wait = sys.argv[1:]
+socket, run_id, mode, wait, key = sys.argv[1:]
 def charge():
     print("charging", flush=True)
     if mode == "hold":
         sys.stdin.readline()
     return {"by": mode}
 with muniment.run(agent="coder", data=socket, run_id=run_id, step_wait_s=float(wait), step_lease_s=0.5) as run:
-    print(run.step("charge", charge)["by"], flush=True)
+    print(run.step(key, charge)["by"], flush=True)
     sys.stdin.readline()
 """
 
 
 class Processes(StepCase):
-    def worker(self, mode: str, wait: float = 60) -> subprocess.Popen[str]:
+    def worker(self, mode: str, wait: float = 60, key: str = "charge") -> subprocess.Popen[str]:
         env = {**os.environ, "PYTHONPATH": str(ROOT / "clients/python")}
-        process = subprocess.Popen([sys.executable, "-c", WORKER, self.daemon.socket, self.run_id, mode, str(wait)], env=env, text=True,
+        process = subprocess.Popen([sys.executable, "-c", WORKER, self.daemon.socket, self.run_id, mode, str(wait), key], env=env, text=True,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
@@ -370,6 +370,20 @@ class Processes(StepCase):
         shown = self.timeline()
         self.assertIn(f"process {first.pid}", shown)
         self.assertIn(f"attempt 2, process {second.pid}", shown)
+
+    def test_a_process_that_leaves_first_does_not_end_the_run_of_another(self) -> None:
+        first = self.worker("first")
+        self.assertEqual([self.line(first), self.line(first)], ["charging", "first"])
+        second = self.worker("hold", key="slow")
+        self.assertEqual(self.line(second), "charging")
+        self.go(first)
+        self.assertEqual(first.wait(60), 0)
+        self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["status"], "open")
+        self.go(second)
+        self.assertEqual(self.line(second), "hold")
+        self.go(second)
+        self.assertEqual(second.wait(60), 0)
+        self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["outcome"], "success")
 
     def test_of_many_processes_one_runs_the_step(self) -> None:
         workers = [self.worker("same") for _ in range(8)]

@@ -474,12 +474,21 @@ class Bundles(Case):
                               "an underscore": with_first(first[0], b"0_" + first[1], first[2]), "two blanks": with_first(first[0], b"", *first[1:]), "a blank at the end": [lines[0][:-1] + b" \n", *lines[1:]],
                               "CR": [lines[0][:-1] + b"\r\n", *lines[1:]], "an empty line": [lines[0], b"\n", *lines[1:]], "31 bytes": with_first(*first[:2], b64(raw[:31]).encode() + b"\n"),
                               "33 bytes": with_first(*first[:2], b64(raw + b"\0").encode() + b"\n"), "no bytes": with_first(*first[:2], b"\n"), "without padding": [lines[0].replace(b"=", b""), *lines[1:]],
-                              "other digits": with_first("\u0661".encode(), *first[1:]), "a level of 63": [*lines, b"63 0 " + first[2]], "a negative index": with_first(first[0], b"-1", first[2])}.items():
+                              "other digits": with_first("\u0661".encode(), *first[1:]), "a level of 63": [*lines, b"63 0 " + first[2]], "a negative index": with_first(first[0], b"-1", first[2]),
+                              "very many": [*lines, b"\n" * 100_000]}.items():
             with self.subTest(name):
                 path = self.write({**self.members, "nodes": b"".join(changed)})
                 self.bad("checkpoint_root", "--bundle", path)
                 done = subprocess.run([BUILD / "muniment-verify", "--bundle", path, "--key", self.key, "--json"], capture_output=True, text=True)
                 self.assertEqual((done.returncode, json.loads(done.stdout)["verdict"]), (1, "tampered"), done.stdout)
+
+    def test_an_event_has_no_other_member(self) -> None:
+        first, *rest = self.members["events.jsonl"].splitlines(keepends=True)
+        line = json.dumps({**json.loads(first), "approved_by": "the board"}).encode() + b"\n"
+        path = self.write({**self.members, "events.jsonl": b"".join([line, *rest])})
+        self.bad("run_seq", "--bundle", path)
+        done = subprocess.run([BUILD / "muniment-verify", "--bundle", path, "--key", self.key, "--json"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, json.loads(done.stdout)["verdict"]), (1, "tampered"), done.stdout)
 
     def test_a_bundle_is_decompressed_by_a_module_or_a_program(self) -> None:
         """Without either, the problem is neither a change nor a missing file."""

@@ -13,6 +13,7 @@ from typing import Optional
 
 from .client import Json
 
+SECONDS_MAX = 366 * 86_400
 _held: set[tuple[int, str]] = set()   # pid and id of the leases of this process; a fork's copy has another pid
 
 
@@ -28,17 +29,22 @@ class Lease:
         _held.discard((self.body["pid"], self.body["id"]))
 
 
+def is_ours(lease: Optional[Json]) -> bool:
+    """Returns whether this process began the attempt."""
+    return lease is not None and (lease["place"], lease["pid"], lease["began"]) == (_place(), os.getpid(), _began(os.getpid()))
+
+
 def is_held(lease: Json, recorded_at: str) -> bool:
     """Returns whether the process of a recorded lease may still run the step."""
     if lease["place"] and lease["place"] == _place():
-        if lease["pid"] == os.getpid() and lease["began"] == _began(os.getpid()):
+        if is_ours(lease):
             return (os.getpid(), lease["id"]) in _held
         if (began := _began(lease["pid"])) is not None:
             return bool(began == lease["began"])
         if not _is_hidden(lease["pid"]):
             return False
     start = datetime.datetime.fromisoformat(recorded_at.replace("Z", "+00:00"))
-    return datetime.datetime.now(datetime.timezone.utc) - start < datetime.timedelta(seconds=lease["seconds"])
+    return datetime.datetime.now(datetime.timezone.utc) - start < datetime.timedelta(seconds=min(lease["seconds"], SECONDS_MAX))
 
 
 def _place() -> str:

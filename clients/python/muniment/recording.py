@@ -156,6 +156,9 @@ class run:
         if ending.client.again(lambda: ending.client.call("run.get", run_id=ending.run_id))["run"]["status"] == "halted":
             raise MunimentError(f"run_halted: {ending.run_id} was halted. See: muniment recover {ending.run_id}", "run_halted",
                                 {"run_id": ending.run_id})
+        # A run that was named can have several processes; the last one ends it.
+        if "run_id" in self._start and ending.is_shared():
+            return
         try:
             ending.end(outcome, **more)
         except MunimentError as error:

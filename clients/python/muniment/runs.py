@@ -146,6 +146,10 @@ class Run:
             with noting(raised):
                 self._steps.end(step, {"status": status_of(raised), "error": content.error(raised)})
 
+    def is_shared(self) -> bool:
+        """Returns whether another process runs a step of this run."""
+        return self._steps.run_elsewhere()
+
     def end(self, outcome: str = "unknown", *, summary: Optional[str] = None, error: Optional[Json] = None) -> Json:
         """`outcome`: success, failure, cancelled, abandoned, or unknown. The daemon refuses to end a run twice."""
         more: Json = {"summary": content.clean(summary)} if summary else {}

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, ParamSpec, 
 from . import content
 from .client import Json
 from .errors import MunimentError, StepTaken
-from .lease import Lease, is_held
+from .lease import Lease, is_held, is_ours
 
 if TYPE_CHECKING:
     from .runs import Run
@@ -104,6 +104,11 @@ class Attempt:
                          f"{lease['seconds']:g} s after the start", "conflict", {"run_id": run_id, "lease": lease})
 
 
+def numbered(step: Step) -> Json:
+    """Returns the member of step.ended that names its attempt."""
+    return {"attempt": step._attempt} if step._attempt > 1 else {}
+
+
 def enclosing(step: Optional[Step]) -> Iterator[Step]:
     """Yields the step and the steps around it."""
     while step is not None:
@@ -141,11 +146,17 @@ class Steps:
             if failure is None:
                 self._complete(step)
             elif step._begun:
-                attempt = {"attempt": step._attempt} if step._attempt > 1 else {}
-                self._run.append(ENDED, {**failure, **attempt}, step_id=str(step))
+                self._run.append(ENDED, {**failure, **numbered(step)}, step_id=str(step))
         finally:
             if step._lease is not None:
                 step._lease.give_back()
+
+    def run_elsewhere(self) -> bool:
+        """Returns whether another process runs a step of the run. Raises MunimentError."""
+        self._read_until("")
+        with self._lock:
+            open_ones = [attempt for attempt in self._attempts.values() if (attempt.step_id, attempt.number) not in self._ended]
+        return any(attempt.is_held() and not is_ours(attempt.lease) for attempt in open_ones)
 
     def _complete(self, step: Step) -> None:
         """Records the end. If another process has ended the step first, its result is kept."""
@@ -153,7 +164,7 @@ class Steps:
             if step._begun:
                 self._run.append(ENDED, {"status": "ok"}, step_id=str(step))
             return
-        body: Json = {"status": "ok", **self._recordable(step)}
+        body: Json = {"status": "ok", **self._recordable(step), **numbered(step)}
         event_id = self._id(step.key, "ended")
         try:
             self._run.append(ENDED, body, step_id=str(step), event_id=event_id)

@@ -126,6 +126,8 @@ class JsonSnapshots : public SnapshotSource {
 
 }  // namespace
 
+constexpr std::size_t event_members = 15;  // docs/format.md, Run bundles
+
 Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line) {
   const auto document = json::parse(line);
   if (!document) return bad_line("events.jsonl", document.error().message);
@@ -140,9 +142,9 @@ Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line) {
   const Text type = text_of(row, "type"), actor = text_of(row, "actor");
   const bool all_there = row["occurred_at"] && is_text_or_null(row["step_id"]) && is_salt_or_null(row["salt"]) &&
                          is_text_or_null(row["body"]);
-  if (!seq || !run_no || !run_seq || !origin || !schema_version || !recorded_at || !event_id || !body_hash ||
+  if (row.size() != event_members || !seq || !run_no || !run_seq || !origin || !schema_version || !recorded_at || !event_id || !body_hash ||
       !run_hash || !type || !actor || !all_there) {
-    return bad_line("events.jsonl", "a line with a missing or invalid member of an event");
+    return bad_line("events.jsonl", "a line with a missing, invalid or unknown member of an event");
   }
   view.seq = *seq;
   view.run_no = *run_no;
