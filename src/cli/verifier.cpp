@@ -105,10 +105,11 @@ std::string verdict_words(const BundleVerdict& verdict) {
   const json::Value report = document->root();
   std::string words = report["verdict"].string_or("refused");
   const json::Value bad = report["first_bad"];
+  if (const std::string problem = report["problem"].string_or(""); !problem.empty()) words += ": " + problem;
   if (const std::string keys = report["wrong_key"].string_or(""); !keys.empty()) words += ": " + keys;
   if (!bad.is(json::Kind::object)) return preview(words, 1000);
   words += ":";
-  if (bad["seq"]) words += fmt::format(" seq {}", bad["seq"].source());
+  if (bad["seq"].is(json::Kind::number)) words += fmt::format(" seq {}", bad["seq"].source());
   words += fmt::format(" ({})", bad["check"].string_or(""));
   if (const std::string meaning = bad["meaning"].string_or(""); !meaning.empty()) words += ": " + meaning;
   return preview(words, 1000);

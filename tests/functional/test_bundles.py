@@ -148,6 +148,9 @@ class Export(Bundling):
         self.assertIn("no report was written: muniment-verify reports: tampered", said["error"]["message"])
         text, said = self.offline_report(other, name="none.md", code=1)
         self.assertEqual((text, said["error"]["code"]), ("", "invalid_argument"))
+        text, said = self.offline_report(self.daemon.folder / "absent", name="none.md", code=1)
+        self.assertIn("unreadable: ", said["error"]["message"])
+        self.assertIn("No such file", said["error"]["message"])
         text, said = self.offline_report(self.export("_log", name="log"), name="log.md", code=1)
         self.assertIn("which has no report", said["error"]["message"])
 
