@@ -142,8 +142,8 @@ Result<std::unique_ptr<BundleEvent>> parse_bundle_event(std::string_view line) {
   const Text type = text_of(row, "type"), actor = text_of(row, "actor");
   const bool all_there = row["occurred_at"] && is_text_or_null(row["step_id"]) && is_salt_or_null(row["salt"]) &&
                          is_text_or_null(row["body"]);
-  if (row.size() != event_members || !seq || !run_no || !run_seq || !origin || !schema_version || !recorded_at || !event_id || !body_hash ||
-      !run_hash || !type || !actor || !all_there) {
+  if (row.size() != event_members || !seq || !run_no || !run_seq || !origin || !schema_version || !recorded_at ||
+      !event_id || !body_hash || !run_hash || !type || !actor || !all_there) {
     return bad_line("events.jsonl", "a line with a missing, invalid or unknown member of an event");
   }
   view.seq = *seq;
