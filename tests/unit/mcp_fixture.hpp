@@ -59,8 +59,8 @@ class FakeNative final : public Native {
 
   std::int64_t request(std::string_view method, std::string params, Done done) override;
   void cancel(std::int64_t number) override;
-  void add_folders(const std::vector<std::string>& folders) override {
-    this->folders.insert(this->folders.end(), folders.begin(), folders.end());
+  void add_folders(const std::vector<std::string>& added) override {
+    folders.insert(folders.end(), added.begin(), added.end());
   }
 
   // Answers the oldest request of this method that is neither answered nor cancelled; the test fails if there is none.
